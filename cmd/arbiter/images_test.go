@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -79,7 +79,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 				if err := json.Unmarshal([]byte(out), &shown); err != nil {
 					t.Fatal(err)
 				}
-				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), runhistory.ImagesDir, said.Images[0].SHA256))
+				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), pastrun.ImagesDir, said.Images[0].SHA256))
 				if err != nil || !bytes.Equal(got, picture) {
 					t.Errorf("the imported image: %v, %d bytes", err, len(got))
 				}

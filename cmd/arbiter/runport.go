@@ -12,10 +12,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -163,7 +163,7 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 	if err != nil {
 		return err
 	}
-	r, _, err := runwork.ReportOf(ctx, store, info)
+	r, _, err := pastrun.Report(ctx, store, info)
 	if err != nil {
 		return command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -134,7 +134,7 @@ func (e env) removeSessions(c *cli.Context) error {
 	for _, info := range infos {
 		run := info.Run
 		if !info.Live {
-			said, err := runhost.RemoveLeft(c.Context, store, info)
+			said, err := pastrun.RemoveLeft(c.Context, store, info)
 			if err != nil {
 				return command.Environmentf("remove run %s: %v", command.ShortID(run), err)
 			}

@@ -227,22 +227,23 @@ var forbidden = []rule{
 	{from: "./rehearsal/...", to: []string{"./bridge/...", "./supervisor/...", "./tui/...", "./cmd/...", "./sanitize/..."},
 		why: "a scripted peer that shared code with what it tests would share its mistakes"},
 	{from: "./...", to: []string{"./cmd/..."}, why: "only main wires things together, and it has rooms of its own"},
-	{from: "./cmd/arbiter/internal/...", to: []string{"./tui/...", "./bridge/claude/...", "os/exec", "os/signal"},
-		direct: true,
-		not: []string{
-			"./cmd/arbiter/internal/attaching", "./cmd/arbiter/internal/command",
-			"./cmd/arbiter/internal/doctorcmd",
-			"./cmd/arbiter/internal/explaining", "./cmd/arbiter/internal/findclaude",
-			"./cmd/arbiter/internal/hostlink",
-			"./cmd/arbiter/internal/liveruns", "./cmd/arbiter/internal/runhistory", "./cmd/arbiter/internal/runhost",
-			"./cmd/arbiter/internal/runhooks", "./cmd/arbiter/internal/runsession",
-			"./cmd/arbiter/internal/runstart",
-			"./cmd/arbiter/internal/runwork", "./cmd/arbiter/internal/screenhost",
-			"./cmd/arbiter/internal/settings",
-			"./cmd/arbiter/internal/localbridge", "./cmd/arbiter/internal/stage",
-			"./cmd/arbiter/internal/workspacecmd",
-		},
-		why: "only main and a few packages of commands show something, start programs, or handle signals"},
+	// The packages of cmd/arbiter/internal are in two layers: commands and frontends above, and below them what the host
+	// of a run is made of, which knows none of them. The screen is known to the two packages that play it.
+	{from: "./cmd/arbiter/internal/runhost", to: commandsAndFrontends, why: "the host of a run serves commands and " +
+		"frontends over its sockets, and knows none of them"},
+	{from: "./cmd/arbiter/internal/...", to: []string{"./tui"}, direct: true,
+		not: []string{"./cmd/arbiter/internal/runsession", "./cmd/arbiter/internal/screenhost"},
+		why: "the screen is played by two packages; others take words and colors from its rooms"},
+	{from: "./cmd/arbiter/internal/...", to: []string{"./bridge/claude/..."}, direct: true,
+		not: []string{"./cmd/arbiter/internal/doctorcmd", "./cmd/arbiter/internal/findclaude",
+			"./cmd/arbiter/internal/runhooks", "./cmd/arbiter/internal/runhost"},
+		why: "the CLI is behind a bridge: only what looks for it, and what answers its hooks, knows it"},
+	{from: "./cmd/arbiter/internal/...", to: []string{"os/exec", "os/signal"}, direct: true,
+		not: []string{"./cmd/arbiter/internal/command", "./cmd/arbiter/internal/doctorcmd",
+			"./cmd/arbiter/internal/hostlink", "./cmd/arbiter/internal/localbridge", "./cmd/arbiter/internal/runhost",
+			"./cmd/arbiter/internal/runstart", "./cmd/arbiter/internal/screenhost", "./cmd/arbiter/internal/stage",
+			"./cmd/arbiter/internal/workspacecmd"},
+		why: "processes are started where a bridge, a host or an editor is, and signals handled there"},
 	{from: "./cmd/arbiter/internal/secrets", to: []string{"./supervisor/...", "./bridge/..."},
 		why: "names and values alone decide what is secret"},
 	{from: "./cmd/arbiter/internal/socket", to: []string{"./bridge/...", "./supervisor/...", "./hooks/..."},
@@ -302,6 +303,16 @@ var forbidden = []rule{
 	{from: "./...", to: []string{"log", "io/ioutil", "math/rand", "unsafe", "github.com/stretchr/testify/...",
 		"github.com/pkg/errors"}, direct: true,
 		why: "log/slog handed in, today's packages, the standard library's errors and go-cmp do"},
+}
+
+// commandsAndFrontends are the packages of cmd/arbiter/internal that a person or a client starts a run by, or looks at
+// runs with.
+var commandsAndFrontends = []string{
+	"./cmd/arbiter/internal/acpagent", "./cmd/arbiter/internal/attaching", "./cmd/arbiter/internal/completion",
+	"./cmd/arbiter/internal/decidecmd", "./cmd/arbiter/internal/doctorcmd", "./cmd/arbiter/internal/explaining",
+	"./cmd/arbiter/internal/liveruns", "./cmd/arbiter/internal/mcpserver", "./cmd/arbiter/internal/runhistory",
+	"./cmd/arbiter/internal/runport", "./cmd/arbiter/internal/runsession", "./cmd/arbiter/internal/runwork",
+	"./cmd/arbiter/internal/screenhost", "./cmd/arbiter/internal/webpage", "./cmd/arbiter/internal/workspacecmd", "./tui",
 }
 
 // reserved are modules with one place of their own.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -108,7 +107,7 @@ func (e env) listHosts(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.Stdout, workspacecmd.Escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
 		return nil
 	}
 	for _, h := range r.Hosts {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
@@ -153,7 +153,7 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 		return manifest, nil, command.Environmentf("read the images of run %s: %v", run, command.WithoutPath(err))
 	}
 	files = append(files, shown...)
-	config := ClaudeConfig(state.Options)
+	config := pastrun.ClaudeConfig(state.Options)
 	for _, a := range state.Agents {
 		found, err := runarchive.Transcripts(config, a.SessionID)
 		if err != nil {
@@ -164,21 +164,18 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 	return manifest, files, nil
 }
 
-// ImagesDir is the directory in a run's own that holds the images of its messages.
-const ImagesDir = "images"
-
 // imagesOf lists the images of a run's messages, without files that were never renamed into place. Keep the run locked
 // meanwhile.
 func imagesOf(dir string) ([]runarchive.Source, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, ImagesDir))
+	entries, err := os.ReadDir(filepath.Join(dir, pastrun.ImagesDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var files []runarchive.Source
 	for _, e := range entries {
 		if e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
-			files = append(files, runarchive.Local(path.Join(runarchive.RunDir, ImagesDir, e.Name()),
-				filepath.Join(dir, ImagesDir, e.Name())))
+			files = append(files, runarchive.Local(path.Join(runarchive.RunDir, pastrun.ImagesDir, e.Name()),
+				filepath.Join(dir, pastrun.ImagesDir, e.Name())))
 		}
 	}
 	return files, err
@@ -187,7 +184,7 @@ func imagesOf(dir string) ([]runarchive.Source, error) {
 // packFiles writes the files of a run to a Git bundle, and returns the commit that it builds on; empty: the run
 // recorded no files, and there is no bundle.
 func packFiles(ctx context.Context, info journal.Info, file string) (base string, err error) {
-	repo, err := runwork.WorkOf(ctx, info)
+	repo, err := pastrun.Work(ctx, info)
 	if err == nil {
 		base, err = carry.Pack(ctx, repo, file)
 	}
@@ -196,17 +193,6 @@ func packFiles(ctx context.Context, info journal.Info, file string) (base string
 		return "", nil
 	}
 	return base, err
-}
-
-// ClaudeConfig is where the agents of a run keep their sessions.
-func ClaudeConfig(o runconfig.Options) string {
-	var environ []string
-	for _, name := range []string{"CLAUDE_CONFIG_DIR", "HOME"} {
-		if value, ok := o.Env[name]; ok {
-			environ = append(environ, name+"="+value)
-		}
-	}
-	return childenv.ConfigDir(append(environ, os.Environ()...), o.CWD)
 }
 
 // writeArchive writes an archive that nobody else can read. A file appears as a whole or not at all.

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
@@ -138,7 +139,7 @@ func takeArchive(
 	if err != nil {
 		return "", err
 	}
-	config := ClaudeConfig(runconfig.Options{CWD: place})
+	config := pastrun.ClaudeConfig(runconfig.Options{CWD: place})
 	if _, err := runarchive.Check(filepath.Join(staged.Path(), runarchive.ProjectsDir), config); err != nil {
 		return "", err
 	}

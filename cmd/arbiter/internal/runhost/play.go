@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/daybudget"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/trustgate"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -71,7 +71,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *images.Store {
 	loop.Tells(audit.Told)
 	loop.Redact(r.diagnostics.mask)
 	o := r.choices.Options
-	store := images.NewStore(filepath.Join(r.storage.journal.Dir(), runhistory.ImagesDir), o.CWD)
+	store := images.NewStore(filepath.Join(r.storage.journal.Dir(), pastrun.ImagesDir), o.CWD)
 	loop.Images(store)
 	loop.Decider(r.decider.Decider)
 	if !r.choices.Rehearse {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -33,7 +33,7 @@ func (r *hostedRun) receipt(next string) []string {
 	info.Live = false // it is over, though processes of it may still be ending
 	ctx, cancel := context.WithTimeout(context.Background(), receiptPatience)
 	defer cancel()
-	told, _, err := runwork.ReportOf(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
+	told, _, err := pastrun.Report(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
 	if err != nil {
 		return alone
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runarchive"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -171,7 +171,7 @@ func placeSessions(dir string, o runconfig.Options) error {
 		return nil
 	}
 	run := command.ShortID(o.Run)
-	if err := runarchive.Place(from, runhistory.ClaudeConfig(o)); err != nil {
+	if err := runarchive.Place(from, pastrun.ClaudeConfig(o)); err != nil {
 		return command.Environmentf("run %s: the transcripts of its sessions cannot be put in place: %v", run, err)
 	}
 	if err := os.RemoveAll(from); err != nil {

@@ -13,14 +13,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
-	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/audit"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -121,7 +119,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, health, err := ReportOf(c.Context, store, info)
+	r, health, err := pastrun.Report(c.Context, store, info)
 	if err != nil {
 		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -131,59 +129,6 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 			words.Count(n, "place")))
 	}
 	return r, nil
-}
-
-// ReportOf collects what a run's events and its snapshots tell.
-func ReportOf(ctx context.Context, store *runstore.Runs, info journal.Info) (*report.Report, eventlog.Health, error) {
-	log, err := store.EventLog(info.Run)
-	if err != nil {
-		return nil, eventlog.Health{}, err
-	}
-	defer log.Close()
-	mask := secrets.Masker(nil)
-	collector := report.NewCollector(mask)
-	health, err := log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
-		if entry.Line == nil {
-			return nil
-		}
-		return collector.Take(entry.At, entry.Line)
-	})
-	if err != nil {
-		return nil, health, err
-	}
-	r := collector.Report(runstore.Status(info))
-	if r.Run == "" {
-		r.Run, r.Directory, r.Began, r.Ended = info.Run, info.CWD, info.Began.UTC(), info.LastActive.UTC()
-	}
-	addChanges(ctx, r, info, mask)
-	return r, health, nil
-}
-
-// addChanges gives a report the files that differ between the snapshots of the run.
-func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask func(string) string) {
-	repo, err := WorkOf(ctx, info)
-	if err == nil {
-		var span workspaces.Span
-		if span, err = repo.Work(ctx); err == nil {
-			var changes []workspaces.Change
-			if changes, err = repo.Changes(ctx, span.From, span.To); err == nil {
-				r.SetChanges(changes, mask)
-				return
-			}
-		}
-	}
-	switch {
-	case errors.Is(err, workspaces.ErrNoGit):
-		r.NoChanges("not known: the directory is not in a Git repository")
-	case errors.Is(err, workspaces.ErrNoCommit):
-		r.NoChanges("not known: the Git repository has no commit")
-	case errors.Is(err, workspaces.ErrNoSnapshot):
-		r.NoChanges("not known: the run has no snapshot")
-	case errors.Is(err, os.ErrNotExist):
-		r.NoChanges("not known: the directory does not exist any more")
-	default:
-		r.NoChanges("not known: Git failed")
-	}
 }
 
 // reportOfStream makes the report of events on stdin.

@@ -1,8 +1,6 @@
 package runwork
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -10,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -33,13 +32,13 @@ func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, erro
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := WorkOf(c.Context, info)
+	r, err := pastrun.Work(c.Context, info)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run),
 			command.WithoutPath(err))
 	}
 	if err != nil {
-		return nil, info, command.Environmentf("%s: %v", WorkDir(info), err)
+		return nil, info, command.Environmentf("%s: %v", pastrun.WorkDir(info), err)
 	}
 	return r, info, nil
 }
@@ -58,18 +57,6 @@ func NamedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
 		err = command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
 	}
 	return info, err
-}
-
-// WorkDir is the directory that a run worked in.
-func WorkDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
-
-// WorkOf opens the files that a run worked on.
-func WorkOf(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
-	dir := WorkDir(info)
-	if _, err := os.Stat(dir); err != nil {
-		return nil, err
-	}
-	return workspaces.Open(ctx, workspaces.Options{Dir: dir, Run: info.Run})
 }
 
 // WorkError says why there is nothing to compare.

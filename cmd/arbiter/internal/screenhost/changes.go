@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -105,12 +106,12 @@ func (h *Host) work(ctx context.Context, run string) (*workspaces.Repo, journal.
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := runwork.WorkOf(ctx, info)
+	r, err := pastrun.Work(ctx, info)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, command.Environmentf("the directory of the run: %v", command.WithoutPath(err))
 	}
 	if err != nil {
-		return nil, info, command.Environmentf("%s: %v", runwork.WorkDir(info), err)
+		return nil, info, command.Environmentf("%s: %v", pastrun.WorkDir(info), err)
 	}
 	return r, info, nil
 }

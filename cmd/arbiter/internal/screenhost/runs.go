@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -103,7 +103,7 @@ func (h *Host) Report(ctx context.Context, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, _, err := runwork.ReportOf(ctx, &runstore.Runs{Store: store, Root: h.choices.StateDir}, info)
+	r, _, err := pastrun.Report(ctx, &runstore.Runs{Store: store, Root: h.choices.StateDir}, info)
 	if err != nil {
 		return "", command.Environmentf("report on run %s: %v", command.ShortID(info.Run), err)
 	}

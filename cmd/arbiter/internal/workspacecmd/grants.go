@@ -117,7 +117,7 @@ func (e env) listGrants(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.Stdout, Escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
 	} else {
 		e.tellGrants(r, settings.StateForCommand(state))
 	}

@@ -91,7 +91,7 @@ func (e env) listMemory(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(e.Stdout, Escaped(string(raw)))
+		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
 		return nil
 	}
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(place, 400))

@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -150,28 +148,11 @@ func (e env) trustJSON(t placetrust.State) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(e.Stdout, Escaped(string(raw)))
+	fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
 	if !t.Trusted {
 		return &command.Error{Code: contract.ExitFailed}
 	}
 	return nil
-}
-
-// Escaped writes what does not print as JSON escapes.
-func Escaped(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // listTrust prints what is there, file by file. No text in it is trusted.

@@ -1,17 +1,30 @@
-package runhost
+package pastrun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
+
+// WorkDir is the directory that a run worked in.
+func WorkDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
+
+// Work opens the files that a run worked on.
+func Work(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
+	dir := WorkDir(info)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	return workspaces.Open(ctx, workspaces.Options{Dir: dir, Run: info.Run})
+}
 
 // RemoveLeft removes the directories of agents that a run has left which is over, and reports what happens to work in
 // them.
@@ -21,7 +34,7 @@ func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (s
 		return nil, err
 	}
 	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
-	files, err := runfiles.Left(ctx, workspaces.Options{Dir: runwork.WorkDir(info), Run: info.Run}, own)
+	files, err := runfiles.Left(ctx, workspaces.Options{Dir: WorkDir(info), Run: info.Run}, own)
 	if err == nil {
 		said, err = files.Remove(ctx)
 	}
