@@ -134,7 +134,7 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Type != "object" || s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
-			t.Errorf("%s: the API refuses what is no flat object", p)
+			t.Errorf("%s: the API refuses a schema that is not a flat object", p)
 		}
 		resolved, err := s.Resolve(nil)
 		if err != nil {

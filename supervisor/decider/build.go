@@ -26,8 +26,8 @@ type Options struct {
 	Warn   func(string) // told of each fallback; may be nil
 }
 
-// Build chains the deciders that a name stands for. A name that is none is an error of
-// every decision: the rules decide, and say so.
+// Build chains the deciders that a name stands for. With an unknown name every decision is an
+// error: the rules decide, and report it.
 func Build(o Options) Decider {
 	var first Decider
 	switch o.Name {

@@ -16,13 +16,13 @@ type Store interface {
 }
 
 // Cached answers the same input with the same decision, without asking again. A hit has
-// the source `cache`, the first answer's reason, no prompt and no cost. Kept is what a
-// model gave at its first try; not kept are COMPLETE (an end is looked at each time), what
-// rules decided (they cost nothing), and what came about with trouble.
+// the source `cache`, the first answer's reason, no prompt and no cost. Cached keeps a
+// model's answer at its first try. It does not keep COMPLETE (each end is checked again), decisions
+// of rules (they cost nothing), and decisions after errors.
 type Cached struct {
 	Of    Decider
 	Store Store
-	Salt  string // whatever else the answer depends on: model, effort, templates
+	Salt  string // further inputs of the answer: model, effort, templates
 }
 
 // SelectAgent implements [Decider].

@@ -45,7 +45,7 @@ const (
 	ByHuman    Source = "human"
 )
 
-// Usage is what a decision has cost.
+// Usage is the tokens and the cost of a decision.
 type Usage struct {
 	Input         int     `json:"input_tokens,omitempty"`
 	Output        int     `json:"output_tokens,omitempty"`
@@ -72,7 +72,7 @@ type Question struct {
 	Schema []byte // JSON Schema of the answer, flat
 }
 
-// Answer is what the model gave: JSON where it kept to the schema, perhaps with text or
+// Answer is a model's answer: JSON if it kept to the schema, perhaps with text or
 // fences around it.
 type Answer struct {
 	Text    string

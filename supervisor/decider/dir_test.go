@@ -42,7 +42,7 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 		t.Errorf("found %v (-want +got):\n%s", ok, diff)
 	}
 	if _, ok := openDir(t, dir, 0).Get(keyNumber(2)); ok {
-		t.Error("found what nobody put there")
+		t.Error("found an entry that was never stored")
 	}
 	if _, ok := first.Get(keyNumber(1)); ok {
 		t.Error("a closed store still answers")

@@ -77,7 +77,7 @@ func (p plain) Evaluate(in decision.EvaluateProgressInput) (string, string, erro
 	return "judge", "evaluate " + in.Key(), p.err
 }
 
-// reply is what a scripted model does.
+// reply is an answer of the scripted model.
 type reply struct {
 	text  string
 	err   error

@@ -15,9 +15,9 @@ const (
 	Complete   = "COMPLETE"
 )
 
-// kinds are what may be decided at a point: no agent works when one is to be selected,
-// so none could continue (ADR-0005's prompts). An evaluation may name the next
-// agent at once, which ADR-0005's interface allows and its prompt forgets.
+// kinds lists the decisions that are possible at a point. When an agent is to be selected, no agent works,
+// so none can continue (ADR-0005's prompts). An evaluation may name the next
+// agent at once: ADR-0005's interface allows it and its prompt omits it.
 func kinds(p decision.Point) []string {
 	switch p {
 	case decision.PointSelect:

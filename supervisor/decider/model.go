@@ -167,7 +167,7 @@ func (m Model) once(ctx context.Context, q Question) (Answer, error) {
 	return answer, err
 }
 
-// slowError is an attempt that ran out of time. It is not transient, whatever it wraps.
+// slowError is an attempt that ran out of time. It is not transient, even if it wraps a transient error.
 type slowError struct {
 	after time.Duration
 	err   error

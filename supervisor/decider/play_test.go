@@ -87,8 +87,8 @@ func (g *game) summons(mode string) {
 	g.agent = mode
 }
 
-// TestRulesEnd plays random tasks: whatever the agents do, the rules come to an end within
-// the limits, and choose nobody who is not there.
+// TestRulesEnd plays random tasks: with any actions of the agents, the rules come to an end within
+// the limits, and choose only agents that exist.
 func TestRulesEnd(t *testing.T) {
 	results := map[string]int{}
 	for seed := range uint64(3000) {
@@ -161,7 +161,7 @@ func TestRulesLead(t *testing.T) {
 		name  string
 		plan  []decision.Step // the planner's
 		fails map[int]bool    // by execution, counted from 1
-		stuck bool            // nobody marks a step
+		stuck bool            // no agent marks a step as done
 		path  []string
 		ends  string
 	}{

@@ -18,7 +18,7 @@ const (
 	cut  = decision.StatusCancelled
 )
 
-// ruling is what a table asks of a decision.
+// ruling is the decision that a table expects.
 type ruling struct {
 	Decision, Mode string
 	Clear          bool
@@ -212,7 +212,7 @@ func TestRulesWithoutAgents(t *testing.T) {
 	r.Agents = nil
 	d, err := Rules{}.EvaluateProgress(ctx, decision.Evaluate(r))
 	if err != nil || d.Decision != Complete {
-		t.Errorf("evaluated to %+v, %v, want COMPLETE: nobody is needed for it", d, err)
+		t.Errorf("evaluated to %+v, %v, want COMPLETE: it needs no agent", d, err)
 	}
 	r = record(ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok))
 	r.Agents, r.Steps = nil, steps(step("pending", ""))

@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxStretches is how often the rules let an agent go on under one summon. Then it is
-// summoned anew, which counts as an iteration: with the limit of iterations a task that
-// the rules lead has an end, whatever its agents do.
+// maxStretches is how often the rules let an agent continue after one spawn. Then they spawn it
+// again, which counts as an iteration: so the limit of iterations ends every task that
+// the rules lead.
 const maxStretches = 4
 
 // Select chooses the agent that works next. Clear means that the choice needs no model;
@@ -122,8 +122,8 @@ func (t trouble) told() string {
 	return fmt.Sprintf(" What went wrong%s: %s", where, clip(oneLine(t.message), 300))
 }
 
-// onward rules on what is next where nothing is wrong. Current is the agent that works and can continue,
-// empty where nobody does.
+// onward decides the next step when nothing is wrong. Current is the agent that works and can continue,
+// empty if there is none.
 func (s standing) onward(current string) (d Decision, clear bool) {
 	if len(s.failed) > 0 {
 		return s.fixCompletion(current)
@@ -191,7 +191,7 @@ func (s standing) worker() string {
 	return s.soundest([]string{planner, tester, reviewer})
 }
 
-// first is hand for a choice that somebody may want to think about.
+// first is hand for a choice that a human or a model may want to consider.
 func (s standing) first(name, current, reason string) (Decision, bool) {
 	d, _ := s.hand(name, current, reason)
 	return d, false

@@ -37,7 +37,7 @@ func (s standing) whole() standing {
 
 func (s standing) has(name string) bool { return known(s.agents, name) }
 
-// step is the first that is not over, nil where none is left.
+// step returns the first step that is not over, nil if all are.
 func (s standing) step() *decision.Step {
 	if s.plan == nil {
 		return nil
@@ -176,7 +176,7 @@ func failed(status decision.Status) bool {
 	return status == decision.StatusFailure || status == decision.StatusTimeout
 }
 
-// trouble is what made an execution fail, as both inputs tell it.
+// trouble is the error of an execution, as both inputs contain it.
 type trouble struct {
 	agent, message, tool string
 	category             decision.Category

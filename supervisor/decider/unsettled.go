@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// unresolvedPoint is what a tester or reviewer has left to be done in its last document; nil:
-// nothing. While there is such a point, no task is complete for the rules.
+// unresolvedPoint returns an open point in the last document of a tester or reviewer; nil:
+// there is none. While there is such a point, the rules complete no task.
 func (s standing) unresolvedPoint() *decision.OpenPoint {
 	i := slices.IndexFunc(s.open, func(p decision.OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
 	if i < 0 {
@@ -39,7 +39,7 @@ func (s standing) resolvePoint(p *decision.OpenPoint, current string) (d Decisio
 	return d, false
 }
 
-// fixCompletion has somebody put right what keeps a COMPLETE from taking effect.
+// fixCompletion selects an agent to fix the problem that prevents a COMPLETE.
 func (s standing) fixCompletion(current string) (d Decision, clear bool) {
 	points := make([]string, len(s.failed))
 	for i, c := range s.failed {

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// brief is what the rules tell an agent. The task, the plan and what was done before are
+// brief is the rules' message to an agent. The task, the plan and earlier work are
 // in the brief around it.
 func (s standing) brief(agent string) string {
 	if step := s.step(); step != nil {

@@ -95,7 +95,7 @@ func unusable(d Decision) error {
 	return fmt.Errorf("decider: %s decided %s %s, which cannot be acted on", d.Source, quote(d.Decision), quote(d.Mode))
 }
 
-// instead is what the rules have decided, with what happened to the one asked first.
+// instead returns the rules' decision, with the error of the decider that was asked first.
 func (f Fallback) instead(ruled Decision, ruleErr error, failed Decision, why error) (Decision, error) {
 	if ruleErr != nil {
 		return failed, errors.Join(why, ruleErr)

@@ -67,10 +67,10 @@ func TestHybrid(t *testing.T) {
 	}
 	if _, err := (Hybrid{}).SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); !errors.Is(err,
 		errUnclear) {
-		t.Errorf("with nobody else: %v, want ErrUnclear", err)
+		t.Errorf("without another decider: %v, want ErrUnclear", err)
 	}
 	if _, err := (Hybrid{}).EvaluateProgress(ctx, decision.Evaluate(over)); !errors.Is(err, errUnclear) {
-		t.Errorf("with nobody else: %v, want ErrUnclear", err)
+		t.Errorf("without another decider: %v, want ErrUnclear", err)
 	}
 }
 

@@ -223,7 +223,7 @@ func TestRead100MB(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend is what a batch of one record of 500 bytes costs besides the disk.
+// BenchmarkAppend is the cost of a batch of one record of 500 bytes besides the disk.
 func BenchmarkAppend(b *testing.B) {
 	payload, seed := make([]byte, 500), seedOf(testRun)
 	var buf []byte

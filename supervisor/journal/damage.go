@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Recovery is what reading a run came to.
+// Recovery is the result of reading a run.
 type Recovery struct {
 	Records  uint64 // the last good input, those in the snapshot included
 	Snapshot uint64 // the last input in the snapshot that was begun with; 0: there was none

@@ -101,7 +101,7 @@ type ForeignError struct {
 
 func (e *ForeignError) Error() string { return fmt.Sprintf("%s is not ours: %s", e.File, e.Reason) }
 
-// UnsafeError refuses a file or directory that somebody else could have put
+// UnsafeError refuses a file or directory that another user could have put
 // there or can change: a link, another owner, a pipe, a device.
 type UnsafeError struct {
 	Path   string

@@ -85,9 +85,9 @@ func (e *eventFile) sync() error {
 	return nil
 }
 
-// alone fails if the file is not as long as we made it, once. What somebody else has put
-// behind our end is cut off. Where he has cut off lines that were durable they are gone, and
-// the log continues behind what is left.
+// alone fails once if the file has another length than this process wrote. It cuts off text of other processes
+// behind the end. If another process has cut off durable lines, they are gone, and
+// the log continues behind the rest.
 func (e *eventFile) alone() error {
 	info, err := e.f.Stat()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// forgedFrame is a record that continues a run as somebody would forge it who can work out
-// checksums.
+// forgedFrame is a record that continues a run, forged with a correct
+// checksum.
 func forgedFrame(seq uint64, prev uint32) []byte {
 	b := appendFrame(nil, seq, Fact, []byte("FORGED"))
 	chainBatch(b, seedOf(testRun), prev)
@@ -34,8 +34,8 @@ func addTo(t *testing.T, path string, b []byte) {
 	}
 }
 
-// TestForgedWhileRunning: somebody else adds to the journal of a live run. The next write,
-// or the end, notices; nothing of it ever counts.
+// TestForgedWhileRunning: another process adds to the journal of a live run. The next write,
+// or the end, notices; none of the addition ever counts.
 func TestForgedWhileRunning(t *testing.T) {
 	for name, atEnd := range map[string]bool{"noticed by the next write": false, "noticed at the end": true} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestCutOffWhileRunning(t *testing.T) {
 	})
 }
 
-// TestForeignLines: somebody else adds to the event log of a live run, or cuts lines off. It is
-// said, what was added is taken off, and what is not durable yet is written anew.
+// TestForeignLines: another process adds to the event log of a live run, or cuts lines off. The journal reports
+// it, removes the addition, and writes again what is not durable yet.
 func TestForeignLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()

@@ -188,8 +188,8 @@ func (s recoverSeed) segments() [][]byte {
 	return [][]byte{s.first, s.second}
 }
 
-// FuzzRecover: whatever the segments are, the run is refused and untouched, or it opens
-// with a gapless prefix, takes more, and opens again with all of that.
+// FuzzRecover: with any segments, either the run is refused and unchanged, or it opens
+// with a gapless prefix, takes more records, and opens again with all of them.
 func FuzzRecover(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		m, s := memRun(recoverSeed{first, second}.segments()...)
@@ -270,8 +270,8 @@ func goOn(t *testing.T, s *Store, found Recovery, seen []Record) {
 	}
 }
 
-// FuzzFrame: what was written is read as it was, and what reads well is what would have
-// been written.
+// FuzzFrame: a written frame reads back unchanged, and a frame that can be read encodes to the same
+// bytes.
 func FuzzFrame(f *testing.F) {
 	good := segmentWith(headerAt(1, seedOf(testRun)), 1)[headerSize:]
 	f.Add(good, uint64(1), uint8(1))

@@ -16,7 +16,7 @@ const (
 	failAfter = 2 * time.Minute
 )
 
-// payload is what record seq of the tests holds: 100 bytes that tell which it is.
+// payload is the payload of record seq in the tests: 100 bytes that identify it.
 func payload(seq uint64) []byte {
 	b := bytes.Repeat([]byte{byte('a' + seq%26)}, 100)
 	copy(b, fmt.Sprintf("record %d ", seq))
@@ -140,7 +140,7 @@ func parseSnapshot(b []byte) (upTo, told uint64, err error) {
 	return upTo, told, err
 }
 
-// linesOf is what the tests have the event log hold of a record.
+// linesOf are the lines of a record in the tests' event log.
 func linesOf(seq uint64) (list []eventlog.Content) {
 	for i := range 1 + seq%2 {
 		list = append(list,

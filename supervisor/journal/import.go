@@ -26,7 +26,7 @@ type DamagedError struct{ Damage Damage }
 
 func (e *DamagedError) Error() string { return "its journal is damaged: " + e.Damage.String() }
 
-// Staged is a run that is being imported. It is invisible before Commit, and whatever kills the process before that
+// Staged is a run that is being imported. It is invisible before Commit. A process that dies before that
 // leaves nothing but trash. Close it.
 type Staged struct {
 	s    *Store

@@ -68,7 +68,7 @@ func stageAll(t *testing.T, s *Store, files map[string][]byte) *Staged {
 	return g
 }
 
-// hidden fails unless nobody sees a run.
+// hidden fails if a run is visible.
 func hidden(t *testing.T, s *Store) {
 	t.Helper()
 	if list, err := s.List(); err != nil || len(list) > 0 {

@@ -109,7 +109,7 @@ func (i *Info) files(dir directory, id string) error {
 			i.note(err)
 		}
 		if err != nil {
-			continue // a file of somebody else's, or one that has just gone
+			continue // another user's file, or one that has just gone
 		}
 		i.Bytes += info.Used
 		if name != lockName && info.ModTime.After(i.LastActive) {

@@ -16,8 +16,8 @@ const (
 	lockPoll  = 10 * time.Millisecond
 )
 
-// holder is what a lock file says of who took the lock. It is only informative: that
-// the lock is held is for the kernel to say.
+// holder is the content of a lock file. It is only informative: the kernel decides whether
+// the lock is held.
 type holder struct {
 	PID   int       `json:"pid"`
 	Run   string    `json:"run"`

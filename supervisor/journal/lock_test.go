@@ -153,6 +153,6 @@ func TestOver(t *testing.T) {
 	}
 	closeRun(t, r)
 	if !s.Over(testRun) {
-		t.Error("a run that nobody holds is not over")
+		t.Error("a run without a lock holder is not over")
 	}
 }

@@ -24,7 +24,7 @@ type Meta struct {
 	Rehearsal bool      `json:"rehearsal,omitempty"`
 	Finished  bool      `json:"finished,omitempty"`
 	Status    string    `json:"status,omitempty"` // how it finished
-	// Imported: it came from elsewhere. CWD is where it continues, whatever its records say.
+	// Imported: it came from elsewhere. CWD is where it continues, even if its records name another directory.
 	Imported bool `json:"imported,omitempty"`
 
 	// Place identifies CWD where its name is no valid text. Create fills it in.

@@ -226,7 +226,7 @@ func ownName(name string) bool {
 	return segment || name == metaName
 }
 
-// filesBytes is what the segments and the event log take on disk.
+// filesBytes is the size of the segments and the event log on disk.
 func filesBytes(dir directory) (int64, error) {
 	names, err := dir.Names()
 	if err != nil {

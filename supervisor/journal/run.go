@@ -274,7 +274,7 @@ func (r *Run) Finish(ctx context.Context, status string) error {
 	return r.Update(ctx, func(m *Meta) { m.Finished, m.Status = true, status })
 }
 
-// closeSlack is what the disk has, beyond Options.CloseWait, to answer a call that
+// closeSlack is the time, beyond Options.CloseWait, for a disk call that
 // is under way: such a call cannot be cancelled.
 const closeSlack = 5 * time.Second
 

@@ -162,8 +162,8 @@ func TestInvalidIDs(t *testing.T) {
 	}
 }
 
-// TestNamesCollide: of many that begin a run of one name in one instant, one has it, and
-// nobody's file is replaced.
+// TestNamesCollide: when many runs with one name begin at the same instant, one gets the name, and no
+// file is replaced.
 func TestNamesCollide(t *testing.T) {
 	s := newTestStore(t)
 	var wg sync.WaitGroup

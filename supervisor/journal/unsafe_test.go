@@ -80,7 +80,7 @@ func wantMode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-// TestUnsafeFiles: nothing that somebody put in the place of one of our files is used,
+// TestUnsafeFiles: a file that another user put in the place of a journal file is not used,
 // changed or waited for.
 func TestUnsafeFiles(t *testing.T) {
 	victim := filepath.Join(t.TempDir(), "victim")
@@ -132,8 +132,8 @@ func TestUnsafeFiles(t *testing.T) {
 	}
 }
 
-// TestModes: whatever the umask, what we make is ours alone, and what has become open
-// is closed.
+// TestModes: with any umask, only the user can open the files that the journal creates, and files that have become
+// open are closed again.
 func TestModes(t *testing.T) {
 	for _, umask := range []int{0, 0o777} {
 		dir := filepath.Join(t.TempDir(), "state")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLockWorkspace: a directory has one lock, by whatever way it is reached, and nothing is
-// left in it. Who gives it up, or ends, frees it.
+// TestLockWorkspace: a directory has one lock, by every path to it, and the lock leaves no file
+// in it. The end of its owner frees it.
 func TestLockWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")

@@ -27,7 +27,7 @@ type writer struct {
 	syncDue <-chan time.Time
 }
 
-// job is a change of the run's description that somebody waits for.
+// job is a change of the run's description that a caller waits for.
 type job struct {
 	change func(*Meta)
 	result chan error
@@ -231,8 +231,8 @@ func (w *writer) write() error {
 
 var errSpent = errors.New("the segment has failed")
 
-// alone fails if the segment is not as long as we made it. What somebody else has put
-// behind our end never counts: the segment is left to him. Where he has cut it off,
+// alone fails if the segment has another length than this process wrote. Text of another process
+// behind the end never counts: the writer leaves the segment to it. If it has cut the segment off,
 // durable records are gone, and there is nothing to continue from.
 func (w *writer) alone() error {
 	info, err := w.seg.f.Stat()

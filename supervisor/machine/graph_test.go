@@ -77,7 +77,7 @@ func TestMermaidDrawsTheTable(t *testing.T) {
 		}
 		if m := mermaidClass.FindStringSubmatch(line); m != nil {
 			if m[1] != "" && titles[m[1]] == "" {
-				t.Errorf("%q dresses what is no group", line)
+				t.Errorf("%q styles an unknown group", line)
 			}
 			continue
 		}

@@ -127,7 +127,7 @@ func ours(t testing.TB, d deviations, where string, actions []string) []string {
 	}
 	for _, a := range actions {
 		if !slices.Contains(d.Told, a) {
-			t.Errorf("%s: nobody says what %q is here", where, a)
+			t.Errorf("%s: the model does not know %q", where, a)
 		}
 	}
 	return nil
@@ -147,7 +147,7 @@ func theModel(t testing.TB) (m, written model) {
 	return m, written
 }
 
-// next is what the model makes of an event. The index is that of the transition.
+// next returns the model's move for an event. The index is that of the transition.
 func (m model) next(state State, on Trigger, s Situation) (index int, to State, do []string, ok bool) {
 	for i, tr := range m[place{string(state), triggerName(on)}] {
 		if !slices.ContainsFunc(tr.If, func(g string) bool { return !modelGuard(g, s) }) {
@@ -169,7 +169,7 @@ func modelTarget(target string, from State, s Situation) State {
 	return "idle"
 }
 
-// modelGuard is what the guards are, said a second time.
+// modelGuard implements the guards a second time.
 func modelGuard(name string, s Situation) bool {
 	switch name {
 	case "isComplete", "shouldRetry":

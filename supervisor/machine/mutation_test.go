@@ -133,7 +133,7 @@ func TestEveryFaultOfTheTableIsNoticed(t *testing.T) {
 		case noticed && equivalent:
 			t.Errorf("%s: is noticed, though %s", mut.what, why)
 		case !noticed && !equivalent:
-			t.Errorf("%s: nobody notices", mut.what)
+			t.Errorf("%s: no test notices", mut.what)
 		}
 	}
 	for what := range equivalents {
@@ -155,7 +155,7 @@ func TestEveryFaultOfAGuardIsNoticed(t *testing.T) {
 		} {
 			Guards[name] = fault
 			if !slices.ContainsFunc(walked, func(s sample) bool { return !s.agrees() }) {
-				t.Errorf("%s %s: nobody notices", name, what)
+				t.Errorf("%s %s: no test notices", name, what)
 			}
 			Guards[name] = sound
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A deviation that names no reason, a state or event that nobody has, a place that is
-// named twice, or one that is as SPEC-0003 has it, is a fault of the list.
+// A deviation without a reason, one of an unknown state or event, a place that is
+// named twice, or a transition that equals SPEC-0003's is an error of the list.
 func TestDeviationsDeviate(t *testing.T) {
 	s, d := loaded[seed](t, "spec-0003.yaml"), loaded[deviations](t, "deviations.yaml")
 	_, written := theModel(t)

@@ -25,7 +25,7 @@ func (b *bytesChosen) IntN(n int) int {
 	return x
 }
 
-// What has most rows is asked for most.
+// Triggers with most rows come most often.
 var (
 	decisions = []string{"", "SELECT_MODE", "CONTINUE", "COMPLETE", "RETRY", "RETRY", "RETRY", "ADDRESS_HUMAN",
 		"ADDRESS_ORCHESTRATOR", "nonsense"}
@@ -70,7 +70,7 @@ type told struct {
 
 func (s sample) told() told { return told{s.to, s.do, s.ignored} }
 
-// tables is what Next makes of the same.
+// tables returns the result of Next for the same sample.
 func (s sample) tables() told {
 	m, ok := Next(s.from, s.on, s.in)
 	if !ok {

@@ -108,7 +108,7 @@ func randomRequest(r *rand.Rand) Request {
 }
 
 // TestCompiledSaysTheSame: finding rules by an index and trying one after the other
-// come to the same, whatever the rules and the request.
+// give the same result, for any rules and any request.
 func TestCompiledSaysTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	seen := map[string]int{}
@@ -196,7 +196,7 @@ func TestCompiledFollowsMovedLinks(t *testing.T) {
 	}
 }
 
-// manyRules is a policy of about n rules, of which none is about askedOfMany's
+// manyRules is a policy of about n rules; no rule matches askedOfMany's
 // requests; each list has a third.
 func manyRules(t testing.TB, kind string, n int, cwd string) Policy {
 	kinds := map[string][]string{

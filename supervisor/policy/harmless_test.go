@@ -191,8 +191,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestABareRepositoryIsPlanted: with the right to edit alone, files of the working directory
-// make git run a program (core.fsmonitor in the file config). So git is asked for then.
+// TestABareRepositoryIsPlanted: with the permission to edit alone, files of the working directory
+// make git run a program (core.fsmonitor in the file config). So git needs a permission then.
 func TestABareRepositoryIsPlanted(t *testing.T) {
 	cwd := t.TempDir()
 	p := Policy{Mode: ModeAcceptEdits, CWD: cwd}

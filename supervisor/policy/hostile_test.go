@@ -102,7 +102,7 @@ func TestHostileCommands(t *testing.T) {
 			t.Errorf("%q is %s, though evil is denied", command, got)
 		}
 		if got := decide(ask, command); got != Ask {
-			t.Errorf("%q is %s, though evil is asked for", command, got)
+			t.Errorf("%q is %s, although evil needs a permission", command, got)
 		}
 	}
 	for _, command := range runsGood {
@@ -210,7 +210,7 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// TestHostileHosts: what a URL's host is taken for, by this or that reader of URLs.
+// TestHostileHosts: the hosts that different readers of URLs find in a URL.
 func TestHostileHosts(t *testing.T) {
 	allow := Policy{Allow: mustRules(t, "WebFetch(domain:good.de)", "WebFetch(domain:*.good.de)")}
 	deny := Policy{Deny: mustRules(t, "WebFetch(domain:evil.de)")}

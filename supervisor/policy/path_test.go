@@ -238,7 +238,7 @@ func TestWithoutHome(t *testing.T) {
 func TestMatchWithCaseFolding(t *testing.T) {
 	if !matchBelow("/W", []string{"**", ".Env"}, "/w/a/.ENV", true) ||
 		matchBelow("/w", []string{".env"}, "/w/.ENV", false) {
-		t.Error("case is folded if and only if it is asked for")
+		t.Error("case is not folded exactly when requested")
 	}
 }
 

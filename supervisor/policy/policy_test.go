@@ -130,7 +130,7 @@ func TestOrder(t *testing.T) {
 	want := Decision{Deny, ByRule, "Bash(git *)",
 		"the rule Bash(git *) asks about it, and nothing is asked in this mode"}
 	if diff := cmp.Diff(want, p.Decide(tests[1].request)); diff != "" {
-		t.Errorf("nobody is asked in this mode (-want +got):\n%s", diff)
+		t.Errorf("this mode asks no human (-want +got):\n%s", diff)
 	}
 }
 

@@ -22,7 +22,7 @@ type ruleKind int
 
 const (
 	kindNone   ruleKind = iota
-	kindTool            // the tool, whatever it does
+	kindTool            // the tool, with any input
 	kindMCP             // a server's tools, or those with a prefix
 	kindBash            // commands
 	kindPath            // files
@@ -36,7 +36,7 @@ func (r Rule) String() string { return r.text }
 // Tool is the name that the rule begins with: a tool's, or for MCP also a server's.
 func (r Rule) Tool() string { return r.tool }
 
-// Whole reports whether the rule is about a tool whatever it does.
+// Whole reports whether the rule is about all uses of a tool.
 func (r Rule) Whole() bool { return r.kind == kindTool || r.kind == kindMCP }
 
 // MCP reports whether the rule is about tools of MCP servers.

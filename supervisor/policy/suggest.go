@@ -76,8 +76,8 @@ var (
 	// scripted are subcommands behind which the name of a script says what runs.
 	scripted = nameSet{"npm run", "pnpm run", "yarn run", "bun run", "npm run-script"}
 
-	// unsuited are programs that do what their arguments say, whatever that is: of
-	// them only the exact command is suggested.
+	// unsuited are programs that run their arguments: for them only the exact command is
+	// suggested.
 	unsuited = nameSet{"rm", "rmdir", "mv", "cp", "dd", "ln", "tee", "install", "chmod", "chown", "chgrp", "chattr",
 		"truncate", "shred", "mkfs", "mount", "umount", "kill", "pkill", "killall",
 		"curl", "wget", "scp", "rsync", "sftp", "ftp", "nc", "ncat", "socat", "telnet", "tar", "zip", "unzip", "sed",

@@ -96,7 +96,7 @@ func suggests(t *testing.T, r Request, cwd, home string, want []string) {
 	}
 }
 
-// TestSuggestionsCover: whatever is asked for, what is suggested parses, covers it, and
+// TestSuggestionsCover: for every request, each suggestion parses, covers the request, and
 // is never a rule about all commands or all files.
 func TestSuggestionsCover(t *testing.T) {
 	random, made := rand.New(rand.NewPCG(1, 2)), 0

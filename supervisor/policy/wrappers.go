@@ -88,7 +88,7 @@ func appended(name string, words []shell.Word) []shell.Word {
 	return words
 }
 
-// text is what a command hands to a shell, by the grammars that shell may have.
+// text is a script that a command passes to a shell, by the grammars that the shell may have.
 type text struct {
 	source   string
 	dialects []shell.Dialect
@@ -148,7 +148,7 @@ func shellScripts(name string, c shell.Command) []text {
 	case c.Input != nil:
 		return []text{read(c.Input.Text)}
 	}
-	return []text{read(string(hole))} // whatever comes through the pipe
+	return []text{read(string(hole))} // any input through the pipe
 }
 
 // takesScript finds -c, also among other letters: -lc.

@@ -29,8 +29,8 @@ func (o overtaken) Kill(_ context.Context, p bridge.KillParams) error {
 	return nil
 }
 
-// TestAKillOvertakesTheStart: who is let go while its start is under way does not live on,
-// although the first word of it found nobody.
+// TestAKillOvertakesTheStart: an agent that is released while its start is under way ends, although
+// its first message found no process.
 func TestAKillOvertakesTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := silentPort()

@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// TestNoQuestionMoreThanTheCLI: of the daily lines that the CLI lets pass in its default
-// mode, none is asked for or denied, neither without rules nor by rules that are about
+// TestNoQuestionMoreThanTheCLI: arbiter neither asks for nor denies a daily command line that the CLI allows in its
+// default mode, neither without rules nor with rules about
 // something else.
 func TestNoQuestionMoreThanTheCLI(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func busyPort(t *testing.T, summon int) *fakePort {
 	}}
 }
 
-// size is what a run holds on to.
+// size counts the resources of a run.
 type size struct{ goroutines, state, mail, workLog, underway int }
 
 func (n *life) size() size {

@@ -28,7 +28,7 @@ func (q *requests[R]) answer(name string, r R) {
 	}
 }
 
-// expect has ch be answered under a name, nil: nobody, in place of the one it returns.
+// expect sets the channel that gets the answer for a name (nil: none) and returns the one before.
 func (q *requests[R]) expect(name string, ch chan R) (before chan R) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionP
 	return r, err
 }
 
-// exact is a request's input with its secrets, while somebody waits for the answer.
+// exact is a request's input with its secrets, while a caller waits for the answer.
 func (l *Loop) exact(p bridge.PermissionParams) json.RawMessage {
 	if in, ok := l.inputs.Load(p.Request); ok {
 		return in.(json.RawMessage)
@@ -109,8 +109,8 @@ func (l *Loop) exact(p bridge.PermissionParams) json.RawMessage {
 }
 
 const (
-	// maxCallInput bounds the input of a call of our own tools, and maxAskedInput that of a
-	// call somebody is asked about: the journal keeps both whole.
+	// maxCallInput bounds the input of a call of arbiter's own tools, and maxAskedInput that of a
+	// call with a permission request: the journal keeps both whole.
 	maxCallInput  = 1 << 20
 	maxAskedInput = 8 << 20
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Handler is what the bridge of a host tells and asks. What it says of an agent that does not live on that host is
-// dropped, and told to the human once.
+// Handler serves the events and requests of a host's bridge. An event about an agent that does not live on that host is
+// dropped, and reported to the human once.
 func (l *Loop) Handler(host string) bridge.Handler { return hostHandler{l, host} }
 
 type hostHandler struct {

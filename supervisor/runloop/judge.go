@@ -50,7 +50,7 @@ func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(f.Reason)}, nil
 }
 
-// decidedCall is what happens to a tool call.
+// decidedCall decides on a tool call.
 func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	f := input.CallDecided{Params: p, Action: permission.Key(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)

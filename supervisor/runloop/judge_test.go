@@ -67,7 +67,7 @@ func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop 
 	return l
 }
 
-// judgement is what happens to a call of an agent, and what is recorded of it.
+// judgement returns the decision on a call of an agent, and its record.
 func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridge.JudgeResult, input.CallDecided) {
 	t.Helper()
 	p.AgentRef = bridge.AgentRef{ID: agent,
@@ -142,7 +142,7 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 	}
 }
 
-// TestTheArbiterChangesNothing whatever the rules say, and however it is tried.
+// TestTheArbiterChangesNothing: with any rules and by any tool, the Arbiter cannot change a file.
 func TestTheArbiterChangesNothing(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll,
 		Allow: rulesFor(t, "Bash", "Edit", "Agent", "WebFetch", "mcp__other")}, func(s *supervisor.State) {
@@ -263,9 +263,8 @@ func TestDoubtIsADenial(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: what has to be asked for is denied where nobody is there, at once,
-// and without an answer, after the time limit. Own tools and the Agent tool are never
-// asked for; what a subagent does is.
+// TestNoAnswer: a call that needs a permission is denied at once if no human is present, and after the time limit
+// if none answers. Arbiter's own tools and the Agent tool need no permission; the calls of a subagent do.
 func TestNoAnswer(t *testing.T) {
 	askAll := policy.Policy{Mode: policy.ModeAllowAll,
 		Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
@@ -324,8 +323,8 @@ func TestLongInputs(t *testing.T) {
 	}
 }
 
-// TestTheCLIsQuestionIsAHumans: what the CLI asks about is allowed by no list of arbiter where a
-// human can be asked. Where nobody is asked, and for checks, what only reads runs.
+// TestTheCLIsQuestionIsAHumans: if the CLI asks about a call and a human is present, no allow list of arbiter answers
+// for them. Without a human, and for checks, calls that only read run.
 func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 	calls := map[string]toolCall{"ls": {tool: "Bash", input: bashCall("ls").Input}}
 	for _, class := range []string{"read", "agent"} {

@@ -274,7 +274,7 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 	})
 }
 
-// TestLoopAfterTheEnd: anyone who still puts something in is told that it is over.
+// TestLoopAfterTheEnd: every later input gets the answer that the loop has ended.
 func TestLoopAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {

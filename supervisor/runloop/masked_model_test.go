@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestModelOutputHasNoKeys: the make-believe secrets of the corpus go no further than into
-// the loop, in whatever place an agent tells them.
+// TestModelOutputHasNoKeys: the loop masks the fake secrets of the corpus, in every place where an agent
+// can write them.
 func TestModelOutputHasNoKeys(t *testing.T) {
 	l, keys := masking(), 0
 	for _, c := range corpus.ModelOutput(t, "../..") {

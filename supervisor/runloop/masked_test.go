@@ -59,8 +59,8 @@ func masking() *Loop {
 	return l
 }
 
-// TestFactsHaveNoSecrets: whatever an agent, a tool or a process can tell, in any field of
-// any fact, comes in without its secrets, and what is no secret stays as it is.
+// TestFactsHaveNoSecrets: every input of an agent, a tool or a process comes in without its secrets, in any
+// field, and other texts stay unchanged.
 func TestFactsHaveNoSecrets(t *testing.T) {
 	ours := map[string]string{ // and what of them may have one
 		"commanded": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "rang": "all", "signalled": "all",

@@ -43,7 +43,7 @@ const (
 type outbox struct {
 	durable atomic.Uint64          // records up to this one are on disk
 	trouble atomic.Pointer[string] // why nothing can be written now; nil: it can
-	foreign atomic.Pointer[string] // somebody else wrote to the journal; it stays said
+	foreign atomic.Pointer[string] // another process wrote to the journal; stays set
 	wake    chan struct{}          // capacity 1: durable or trouble has changed
 
 	// The rest belongs to the loop's goroutine.
@@ -255,7 +255,7 @@ func (l *Loop) tellTrouble() {
 	l.say(l.clock.Now(), e)
 }
 
-// tellForeign says that somebody else wrote to the journal, also when that is over by now.
+// tellForeign reports that another process wrote to the journal, even if the journal has recovered.
 func (l *Loop) tellForeign() {
 	text := l.books.foreign.Swap(nil)
 	if text == nil {
@@ -269,7 +269,7 @@ func (l *Loop) tellForeign() {
 }
 
 // refuse answers a command that is too large or cannot be recorded now, and gives the journal
-// up where somebody wants the run to end.
+// up if the command is to end the run.
 func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 	b := &l.books
 	if c, ok := in.Body.(input.Command); ok {

@@ -133,8 +133,8 @@ func TestTroubleWithTheDisk(t *testing.T) {
 	})
 }
 
-// TestHaltInTrouble: who stops everything does not wait for a disk. It is notified when that is
-// back, and nobody comes back before the human says so.
+// TestHaltInTrouble: a halt does not wait for the disk. Its sender is notified when the disk works again, and
+// no agent comes back before the human says so.
 func TestHaltInTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}
@@ -350,8 +350,8 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 	})
 }
 
-// TestAForeignWriteIsReported: a write of somebody else to the journal is reported, even if the journal
-// has dealt with it before the loop looks; no command is refused because of it.
+// TestAForeignWriteIsReported: a write of another process to the journal is reported, even if the journal
+// has recovered before the loop looks; no command is refused because of it.
 func TestAForeignWriteIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, once := &fakeJournal{}, sync.Once{}

@@ -39,8 +39,8 @@ func (s slowDecider) EvaluateProgress(context.Context, decision.EvaluateProgress
 	panic("nothing is done")
 }
 
-// TestHaltCancelsChecksAndDeciders: with a halt a check and a decider are notified at once that nobody
-// waits for them. Their results are not recorded, and continue asks again.
+// TestHaltCancelsChecksAndDeciders: a halt cancels running checks and deciders at once. Their results are not
+// recorded, and a continue command asks again.
 func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 	for _, what := range []string{"true", "decide"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestRecordsSayWhoTheyAreFrom: in a whole run of the loop every record has a sender, of
-// agents with session and generation, and strangers are heard by nobody.
+// TestRecordsSayWhoTheyAreFrom: in a whole run of the loop every record has a sender, records of
+// agents with session and generation, and events of unknown agents are dropped.
 func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &fakeJournal{}

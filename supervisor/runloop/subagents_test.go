@@ -19,8 +19,8 @@ func subagentCall(n int) bridge.JudgeParams {
 	return p
 }
 
-// TestSubagentsAreBounded whatever the rules allow: at once until one ends, and within an hour. Calls that are denied
-// do not count.
+// TestSubagentsAreBounded: with any rules, the number of subagents is bounded, at once until one ends, and within an
+// hour. Denied calls do not count.
 func TestSubagentsAreBounded(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Deny: rulesFor(t, "Agent(forbidden)")},
 		func(s *supervisor.State) { s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 2, 4 })
@@ -60,7 +60,7 @@ func TestSubagentsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoSubagentPastALimit: running turns continue to their end when a limit of costs is spent, and start nobody.
+// TestNoSubagentPastALimit: at a spent limit of costs running turns continue to their end, and start no subagents.
 func TestNoSubagentPastALimit(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
 		s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5

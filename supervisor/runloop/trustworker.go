@@ -17,7 +17,7 @@ import (
 // agent that loads the workspace's own settings, on a worker.
 type Gate func(ctx context.Context, p bridge.SpawnParams, trusted Pinned) error
 
-// Pinned is what the human trusts, by hashes.
+// Pinned holds the hashes of the files that the human trusts.
 type Pinned struct {
 	Workspace string // what the workspace brings along
 	Host      string // where the agent is started; [lifecycle.Here]: on this one
@@ -38,7 +38,7 @@ func (l *Loop) Trusts(gate Gate, record func(ctx context.Context, host, hash str
 	l.gate, l.keepTrust = gate, record
 }
 
-// refusal is what the gate says against the start of an agent; nil: nothing.
+// refusal returns the gate's reason against the start of an agent; nil: none.
 func (l *Loop) refusal(ctx context.Context, p bridge.SpawnParams) error {
 	s, host := l.state.Load(), l.hostOf(p.ID)
 	trusted := Pinned{Workspace: s.Options.TrustHash, Host: host, There: s.Lifecycle.Bridge(host).TrustHash}

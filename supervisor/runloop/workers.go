@@ -152,7 +152,7 @@ func (l *Loop) shutdown(ctx context.Context, ports ports, fast bool) {
 	l.Put(input.Stopped{Unstopped: unstopped})
 }
 
-// checkSlack is what a check may take beyond its own time limit: to be ended, and to
+// checkSlack is the time that a check may take beyond its own time limit: to end, and to
 // wait for another.
 const checkSlack = 3 * time.Minute
 
