@@ -156,7 +156,7 @@ func errorBody(kind, message string) object {
 func writeError(w http.ResponseWriter, status int, kind, message string) {
 	body := errorBody(kind, message)
 	body["request_id"] = w.Header().Get("Request-Id")
-	// The client may have gone; there is nobody to tell.
+	// The client may have gone; no one is left to report to.
 	_ = writeJSON(w, status, body)
 }
 

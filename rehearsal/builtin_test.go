@@ -36,7 +36,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// A new session is told its brief with the plan, and is cast by the brief.
+// TestBuiltinCastsByBrief: a new session's first message holds its brief with the plan, and the brief selects its part.
 func TestBuiltinCastsByBrief(t *testing.T) {
 	srv := serve(t, builtin(t, "parallel"), rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash", "mcp__arbiter__report_progress", "StructuredOutput")

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// chatRequest is what is read of a Chat Completions request. Nothing is streamed and no tool is called
-// by this path: it serves clients that put single questions.
+// chatRequest holds the fields that are read of a Chat Completions request. This path neither streams nor calls tools:
+// it serves clients with single questions.
 type chatRequest struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`
@@ -98,7 +98,7 @@ func (r reply) chatAnswer(model string) object {
 
 // chatError is an error as Chat Completions tells it.
 func chatError(w http.ResponseWriter, status int, kind, message string) {
-	// The client may have gone; there is nobody to tell.
+	// The client may have gone; no one is left to report to.
 	_ = writeJSON(w, status, object{"error": object{"message": message, "type": kind, "param": nil, "code": nil}})
 }
 

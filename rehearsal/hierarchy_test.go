@@ -99,8 +99,8 @@ func (h *hierarchy) deliver(from, kind, to, text string) {
 		from, kind, text))
 }
 
-// run delivers until the Arbiter completes or nobody has anything to say. All
-// that have mail work at once, one message a turn.
+// run delivers messages until the Arbiter completes or no actor has more to say. All
+// actors with messages work at once, one message a turn.
 func (h *hierarchy) run(task string) {
 	h.t.Helper()
 	h.deliver("human", "task", "arbiter", task)

@@ -76,7 +76,7 @@ func (c *call) readMessages() {
 
 func (c *call) hear(pending []word) { c.pending, c.incoming = pending, textOf(pending) }
 
-// after is what followed an answer.
+// after returns the words that followed an answer.
 func (c *call) after(i int) []word {
 	if i+1 < len(c.history) {
 		return c.history[i+1].incoming
@@ -133,7 +133,7 @@ func resumed(words []word) bool {
 	return false
 }
 
-// spoken tells somebody's word from the CLI's.
+// spoken tells words of a sender from those of the CLI.
 func (w word) spoken() bool { return w.result == "" && !w.system && !reminder().MatchString(w.text) }
 
 func (w word) mark() bool { return w.spoken() && strings.HasPrefix(w.text, interrupted) }

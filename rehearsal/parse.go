@@ -147,7 +147,7 @@ func readStep(v yamldoc.Value) *step {
 				st.use = append(st.use, readToolUse(it))
 			}
 		case "verdict":
-			// Last, whatever the order in the file: StructuredOutput ends the turn.
+			// Last, in any order of the file: StructuredOutput ends the turn.
 			defer func() {
 				st.use = append(st.use, toolUse{tool: structuredOutput, input: readObject(f.Value)})
 			}()

@@ -11,7 +11,7 @@ import (
 // part is one actor in one conversation.
 type part struct {
 	actor     *actor // nil: no actor fits
-	ordinal   int    // the how-manieth part of this actor
+	ordinal   int    // the number of this part among the actor's parts, from 1
 	pos       int    // step that comes next
 	times     int    // how often it was played already
 	captured  map[string]string
@@ -67,8 +67,8 @@ var sessionEnding = sync.OnceValue(func() *regexp.Regexp {
 // requiredOutput begins the CLI's reminder to a model that has not called StructuredOutput.
 const requiredOutput = "[structured-output-enforce]"
 
-// sessionEnds reports whether the conversation is one whose session arbiter is ending. No script has a step for what
-// such a model is still asked, because nobody knows how far it has come.
+// sessionEnds reports whether arbiter is ending the conversation's session. No script has a step for later
+// requests of such a session, because its progress is not known.
 func (p *part) sessionEnds(incoming string) bool {
 	reminded := p.ending && strings.Contains(incoming, requiredOutput)
 	p.ending = reminded || sessionEnding().MatchString(incoming)

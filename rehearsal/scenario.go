@@ -34,7 +34,7 @@ func (s *Scenario) Allow() []string { return slices.Clone(s.allow) }
 // Vars are the scenario's variables with their defaults.
 func (s *Scenario) Vars() map[string]string { return maps.Clone(s.vars) }
 
-// Files are what lies in the workspace when the scenario begins: texts by slash-separated relative paths.
+// Files are the workspace's files at the beginning of the scenario: texts by slash-separated relative paths.
 func (s *Scenario) Files() map[string]string { return maps.Clone(s.files) }
 
 // actor is one part in the play. Every conversation that matches it plays the
@@ -64,7 +64,7 @@ type step struct {
 	usage      usage
 	stopReason string
 	delay      time.Duration
-	pause      time.Duration // before the answer, if somebody watches
+	pause      time.Duration // before the answer, if a human watches
 	chunkDelay time.Duration
 	repeat     int // how often it is played: 1, or more
 	headers    map[string]string
@@ -103,7 +103,7 @@ func (f *fault) answers() bool {
 	return f == nil || f.status == 0 && f.cutAfter == 0 && !f.garbage && f.errorEvent == ""
 }
 
-// Role is what a conversation is, judged by what its requests offer.
+// Role is the role of a conversation, judged by the tools that its requests offer.
 type Role string
 
 // The roles a request can have. RoleAny stands in a match only: it fits

@@ -33,7 +33,7 @@ func newStage(sc *Scenario, vars map[string]string) *stage {
 	}
 }
 
-// cue is what the stage decided for one request.
+// cue is the stage's decision for one request.
 type cue struct {
 	role     Role
 	actor    string
@@ -132,9 +132,9 @@ func (q *cue) complain(c *call, format string, args ...any) {
 	q.problems = append(q.problems, p)
 }
 
-// roleOf adds to the request's own look what the session was seen to be: a
+// roleOf judges a request's role by the request and by its session: a
 // request without the arbiter's tools in a session that has them is a
-// subagent's, also where a client does not mark it as one.
+// subagent's, even if the client does not mark it as one.
 func (s *stage) roleOf(c *call) Role {
 	known := s.sessions[c.session]
 	switch c.role {
@@ -209,8 +209,8 @@ func (s *stage) capture(p *part, groups map[string]string) {
 	maps.Copy(p.captured, groups)
 }
 
-// scope: what this part captured itself goes before what another did; a group
-// that nobody has captured yet is empty.
+// scope: values that this part captured take precedence over those of others; a group
+// without a captured value is empty.
 func (s *stage) scope(p *part, c *call) scope {
 	sc := scope{}
 	for _, g := range s.scenario.groups() {

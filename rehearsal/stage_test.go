@@ -207,7 +207,7 @@ actors:
 	wantProblems(t, srv, `no step is left for: "more"`)
 }
 
-// Results of tools and trailing messages of role system are what a step expects.
+// TestIncoming: a step's expectation sees results of tools and trailing messages of role system.
 func TestIncoming(t *testing.T) {
 	srv := play(t, `
 actors:
@@ -332,8 +332,8 @@ actors:
 	noProblems(t, srv)
 }
 
-// An answer that is not in the next request's history was lost with the client
-// and is given again, unless somebody cut it off.
+// TestLostAnswer: an answer that is not in the next request's history was lost with the client
+// and is given again, unless an interrupt cut it off.
 func TestLostAnswer(t *testing.T) {
 	const script = `
 actors:
@@ -387,7 +387,7 @@ actors:
 	})
 }
 
-// A request for a summary is one also where a hook's word follows it.
+// TestSummaryBeforeAHooksWord: a request for a summary counts as one even if a hook's text follows it.
 func TestSummaryBeforeAHooksWord(t *testing.T) {
 	c := converse(t, play(t, `
 actors:

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// usage is what the CLI itself says of the last answer's input side.
+// usage is the CLI's own figure for the last answer's input side.
 func (c *claude) usage() int {
 	c.t.Helper()
 	api := c.control("get_context_usage", frame{"detail": "summary"}).sub("apiUsage")

@@ -12,7 +12,7 @@ import (
 
 const structuredOutput = "StructuredOutput"
 
-// wireRequest is what is read of a Messages API request.
+// wireRequest holds the fields that are read of a Messages API request.
 type wireRequest struct {
 	Model        string          `json:"model"`
 	Stream       bool            `json:"stream"`
@@ -56,8 +56,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]block)(c))
 }
 
-// UnmarshalJSON keeps the text and the blocks inside a tool_result and lets
-// blocks of kinds this package does not read pass, whatever their content is.
+// UnmarshalJSON keeps the text and the blocks inside a tool_result and skips
+// blocks of other kinds, with any content.
 func (b *block) UnmarshalJSON(raw []byte) error {
 	var w struct {
 		Type     string          `json:"type"`

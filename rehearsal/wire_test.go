@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever is posted, it is understood or refused.
+// FuzzReadCall: every posted body is either understood or refused.
 func FuzzReadCall(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}]}`))
 	f.Add([]byte(`{"model":"m","system":null,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":[{"type":"tool_result","content":null}]},{"role":"assistant","content":[]}]}`))

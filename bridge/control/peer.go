@@ -28,7 +28,7 @@ func (p Peer) String() string {
 	return s
 }
 
-// Identify looks at the peer of a connection. Whatever cannot be found out is a trouble.
+// Identify inspects the peer of a connection. A fact that it cannot find out is a trouble.
 func Identify(conn *net.UnixConn) Peer {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -2,7 +2,7 @@ package control
 
 import "golang.org/x/sys/unix"
 
-// credentials are what the system says of a peer.
+// credentials are the system's facts about a peer.
 type credentials struct{ uid, pid int }
 
 func credentialsOf(fd int) (credentials, error) {

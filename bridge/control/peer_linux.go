@@ -2,7 +2,7 @@ package control
 
 import "golang.org/x/sys/unix"
 
-// credentials are what the kernel says of a peer, as of when it connected.
+// credentials are the kernel's facts about a peer, from the moment when it connected.
 type credentials struct {
 	uid, pid int
 	handle   int // of the process; -1: this kernel has none (before 6.5)
@@ -25,8 +25,8 @@ func credentialsOf(fd int) (credentials, error) {
 	return c, nil
 }
 
-// lives reports whether the process that connected is still there: then its number was
-// nobody else's meanwhile.
+// lives reports whether the process that connected still exists: then no other process had its
+// number meanwhile.
 func (c credentials) lives() bool {
 	if c.handle < 0 {
 		return true

@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestIdentify: this process is nobody's agent, and known by its number.
+// TestIdentify: this process is not an agent's, and is identified by its pid.
 func TestIdentify(t *testing.T) {
 	l, path := listen(t)
 	defer l.Close()

@@ -48,7 +48,7 @@ type Head struct {
 	V int `json:"v"`
 }
 
-// Status is what runs.
+// Status is the state of a run.
 type Status struct {
 	Head
 	Run    string    `json:"run"`

@@ -29,8 +29,8 @@ type Service interface {
 	Status() Status
 	// Command hands a command in and waits until it is durable or refused.
 	Command(ctx context.Context, line json.RawMessage) (CommandResult, error)
-	// Attach opens an agent's session, saying meanwhile how far it is, for somebody who is
-	// named so. When ctx ends first, it is given up.
+	// Attach opens an agent's session for the named caller, and reports its progress
+	// meanwhile. When ctx ends first, it gives up.
 	Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error)
 	// Halt stops every agent.
 	Halt(ctx context.Context, p HaltParams) HaltResult
@@ -153,7 +153,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	err := in.ReadObject(&req)
 	if errors.Is(err, io.EOF) {
 		s.log.Debug("control: gone without a word", "pid", p.PID, "program", p.Name)
-		return // somebody has only looked whether we are there
+		return // the peer has only checked that the server exists
 	}
 	if err == nil {
 		method = req.Method
@@ -172,7 +172,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	s.service.Refused(p, method)
 }
 
-// client is one connection of somebody who may speak.
+// client is one connection of a peer that may send requests.
 type client struct {
 	s        *Server
 	peer     Peer

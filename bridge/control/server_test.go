@@ -38,7 +38,7 @@ func TestAgentIsRefusedEveryMethod(t *testing.T) {
 	}
 }
 
-// TestOnlyALook: who hangs up without a word has asked for nothing, and nobody is notified of it.
+// TestOnlyALook: a peer that hangs up without a request has requested nothing, and the server notifies no client of it.
 func TestOnlyALook(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
@@ -54,7 +54,7 @@ func TestOnlyALook(t *testing.T) {
 	}
 }
 
-// TestProtocol: what is no request, or no known one, is answered as JSON-RPC has it.
+// TestProtocol: invalid and unknown requests get the errors of JSON-RPC.
 func TestProtocol(t *testing.T) {
 	path, _ := open(t, newHousehold(), friend)
 	for line, want := range map[string]string{
@@ -178,7 +178,7 @@ func TestGoneClientReleasesTheTerminal(t *testing.T) {
 	h.await(t, "it is being opened", func() bool { return h.opens == 2 })
 	early.Close()
 	if err := <-begun; err == nil {
-		t.Error("it was opened for nobody")
+		t.Error("it was opened without a client")
 	}
 	h.await(t, "it was given up", func() bool { return len(h.refused) == 1 })
 }

@@ -23,7 +23,7 @@ type Child struct {
 	monitored bool
 
 	mu     sync.Mutex
-	waited bool // the pid may belong to somebody else from now on
+	waited bool // the pid may belong to another process from now on
 
 	err error // of cmd.Wait; set before done is closed
 
@@ -133,9 +133,9 @@ func (c *Child) Signal(sig syscall.Signal) error {
 	return fmt.Errorf("signal group %d: %w", c.cmd.Process.Pid, err)
 }
 
-// Kill ends the child and all that descends from it or bears its mark, and
-// returns how many others than the child itself had to be killed. It returns
-// when none is left, or with an error when ctx ends first.
+// Kill ends the child and all processes that descend from it or bear its mark, and
+// returns how many of them besides the child had to be killed. It returns
+// when no process is left, or with an error when ctx ends first.
 func (c *Child) Kill(ctx context.Context) (others int, err error) {
 	others, err = c.killTree(ctx)
 	if err != nil {

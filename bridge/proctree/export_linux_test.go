@@ -23,5 +23,5 @@ func Exists(pid int) bool {
 	return err == nil
 }
 
-// Environ is what pid was started with, NUL after each entry.
+// Environ is the environment with which pid was started, NUL after each entry.
 func Environ(pid int) string { return string(environ(pid)) }

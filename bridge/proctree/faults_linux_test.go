@@ -54,7 +54,7 @@ func tree(args []string) {
 }
 
 // flood starts short processes in sessions of their own and waits for none: when
-// it ends, they are somebody else's zombies.
+// it ends, another process inherits them as zombies.
 func flood(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	for range n {
@@ -108,8 +108,8 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 	}
 }
 
-// TestHoppingProcess: one that is always somebody else by the time it is looked at,
-// since it starts the next and ends.
+// TestHoppingProcess: a process that has another pid each time the search looks,
+// because it starts its successor and ends.
 func TestHoppingProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hop")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755); err != nil {
@@ -133,8 +133,8 @@ func TestHoppingProcess(t *testing.T) {
 	}
 }
 
-// TestZombieFlood: orphans that are dead by then are reaped, and nobody's exit
-// status is taken meanwhile.
+// TestZombieFlood: dead orphans are reaped, and os/exec loses no exit status
+// meanwhile.
 func TestZombieFlood(t *testing.T) {
 	const many = 1000
 	c, err := Start(again(os.Args[0], "flood", strconv.Itoa(many)), Mark{Run: t.Name()})

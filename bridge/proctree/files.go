@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepFiles keeps from children whatever this process has open beside the standard streams:
-// what it opened itself is theirs anyway only by [InheritLock], but its parent may have
+// KeepFiles keeps from children all files that this process has open beside the standard streams:
+// they inherit its own files only by [InheritLock], but its parent may have
 // left it a file, a socket or another program's lock.
 func KeepFiles() error {
 	entries, err := os.ReadDir("/dev/fd")

@@ -35,7 +35,7 @@ func report(err error) {
 	}
 }
 
-// plot is what an arbiter does.
+// plot is the behaviour of an arbiter in a test.
 type plot struct {
 	Run    string
 	Mode   proctree.Mode

@@ -152,9 +152,9 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 	}
 }
 
-// freeze stops what find selects until a look finds nobody new, so that nobody
-// forks between the look and the kill. unsure: a process may have been
-// missed in the last look. No child of this process is stopped between fork and
+// freeze stops the processes that find selects until a scan finds no new one, so that none
+// forks between the scan and the kill. unsure: the last scan may have missed
+// a process. freeze stops no child of this process between fork and
 // exec: if this process died then, such a child would hold its locks and pipes.
 func freeze(find finder) (found procSet, unsure bool) {
 	stopped := map[procKey]bool{}

@@ -34,7 +34,7 @@ func TestLineage(t *testing.T) {
 		t.Errorf("several marks: %q", runs)
 	}
 	if _, err := Lineage(1 << 30); err == nil {
-		t.Error("there is a line of nobody")
+		t.Error("an unknown process has a lineage")
 	}
 }
 

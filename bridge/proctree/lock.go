@@ -47,7 +47,7 @@ func HoldInheritedLock() error {
 		err = unix.Fstat(fd, &info)
 	}
 	if err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = errors.New("it is not a regular file") // and so somebody else's
+		err = errors.New("it is not a regular file") // and so not a lock of arbiter
 	}
 	if err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC)

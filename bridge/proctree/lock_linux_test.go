@@ -90,7 +90,7 @@ func TestLockIsHeldByBoth(t *testing.T) {
 	stdin.Close()
 	<-c.Done()
 	if len(Survivors(t.Name())) == 0 {
-		t.Error("nobody outlived it: the test could not fail")
+		t.Error("no process outlived it: the test could not fail")
 	}
 	again, err := take(file)
 	if err != nil {

@@ -27,7 +27,7 @@ func (m Mark) Env() []string {
 	return env
 }
 
-// Process is somebody a search found.
+// Process is a process that a search found.
 type Process struct {
 	PID  int
 	Name string // the kernel's short name

@@ -17,7 +17,7 @@ const (
 	ModeNever  Mode = "never"
 )
 
-// Kind is what a process is isolated by.
+// Kind is a kind of isolation.
 type Kind string
 
 // The kinds of isolation.
@@ -27,7 +27,7 @@ const (
 	UserNamespace Kind = "user+pid"
 )
 
-// Isolation is what was had of what was asked for.
+// Isolation is the isolation that a request led to.
 type Isolation struct {
 	Kind Kind
 	Why  string // there is no namespace; "" with one

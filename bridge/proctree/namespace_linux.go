@@ -17,8 +17,8 @@ import (
 
 const (
 	probeTimeout = 5 * time.Second
-	// probePassed is what a probe exits with. Not 0: a program that knows nothing
-	// of probes may exit so, too.
+	// probePassed is the exit code of a passed probe. Not 0: a program that does not know
+	// probes may exit so, too.
 	probePassed = 86
 	probeFailed = 87
 

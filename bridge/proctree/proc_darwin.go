@@ -38,7 +38,7 @@ func procOf(k *unix.KinfoProc) proc {
 	return p
 }
 
-// environ is what pid was started with, NUL after each entry. It is nil if that is
+// environ is the environment with which pid was started, NUL after each entry. It is nil if that is
 // not available: the system hides the environments of its own programs.
 func environ(pid int) []byte {
 	args, err := unix.SysctlRaw("kern.procargs2", pid)

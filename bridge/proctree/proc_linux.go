@@ -49,7 +49,7 @@ func lastPID() int {
 	return pid
 }
 
-// newbornRounds bounds it: a fork storm always has somebody new.
+// newbornRounds bounds the rounds: a fork storm always has a new process.
 const newbornRounds = 20
 
 // scanNew adds the processes started after the process last, until there are no more.
@@ -98,8 +98,8 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// environ is what pid was started with, NUL after each entry. It is nil if that is
-// not ours to read, and empty if there is none, or none just now.
+// environ is the environment with which pid was started, NUL after each entry. It is nil if this process
+// may not read it, and empty if there is none, or none at this moment.
 func environ(pid int) []byte {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if errors.Is(err, fs.ErrPermission) {

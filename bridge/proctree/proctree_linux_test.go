@@ -184,8 +184,8 @@ func alive(pid int) bool {
 	return err == nil && !p.zombie()
 }
 
-// TestEndsWithTheSubreaper: whatever ends the subreaper, its children are asked to end, though
-// nobody is left to look for them and they bear no mark.
+// TestEndsWithTheSubreaper: after any end of the subreaper, its children get a TERM, although
+// no process is left to look for them and they bear no mark.
 func TestEndsWithTheSubreaper(t *testing.T) {
 	c, child, _ := begin(t, "subreaper", Mark{Run: t.Name()})
 	if child == c.PID() || !alive(child) {
@@ -341,7 +341,7 @@ func TestReaperStealsNoStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain := exec.Command("/bin/sh", "-c", "exit 8") // of somebody who is not in the registry
+		plain := exec.Command("/bin/sh", "-c", "exit 8") // not in the registry
 		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
 			t.Fatalf("plain child: %v", err)
 		}
@@ -368,7 +368,7 @@ func TestRecycledPidIsNotHit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.start++ // as if another process had had this pid
+	p.start++ // another process had this pid
 	if err := p.signal(unix.SIGKILL); err != unix.ESRCH || c.State() != nil {
 		t.Errorf("signal: %v, state %v", err, c.State())
 	}

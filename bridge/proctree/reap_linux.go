@@ -94,9 +94,9 @@ func (r *registry) has(pid int) bool {
 	return r.pids[pid] || r.kept[pid]
 }
 
-// orphans adds adopted processes: children of this one which nobody here
-// started. Children that os/exec started without a group of their own share
-// ours and are left to their waiters.
+// orphans adds adopted processes: children of this one that this program did not
+// start. Children that os/exec started without a group of their own share
+// ours; their callers wait for them.
 func (s snapshot) orphans(found procSet) {
 	if !subreaper.Load() {
 		return

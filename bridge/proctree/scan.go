@@ -61,9 +61,9 @@ func sharedScanFully() snapshot {
 	return mine.seen
 }
 
-// unsure reports whether somebody whom found leaves out may belong there: who has no
-// environment in this moment may be in the middle of exec, or have ended since it
-// was listed and left a child that was not. Who is older than this process does not
+// unsure reports whether a process outside of found may belong to it: one that has no
+// environment at this moment may be in the middle of exec, or have ended since it
+// was listed and left a child that was not. Processes older than this one do not
 // count: there are daemons without an environment.
 func (s snapshot) unsure(found procSet) bool {
 	born := s.byPID[os.Getpid()].start

@@ -102,7 +102,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	}
 	attr := &syscall.ProcAttr{Env: append(Mark{Run: outer}.Env(), Mark{Run: inner}.Env()...),
 		Sys: &syscall.SysProcAttr{Setpgid: true}}
-	children.mu.Lock() // it is nobody's orphan
+	children.mu.Lock() // it is not an orphan
 	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "1000"}, attr)
 	children.pids[pid] = true
 	children.mu.Unlock()
@@ -146,8 +146,8 @@ func nested() error {
 	return nil
 }
 
-// TestNestedRunSparesTheOuter: also when the outer run is over, what lives inside
-// of it is not for its insiders to judge.
+// TestNestedRunSparesTheOuter: a run inside of another run never ends the outer run's
+// processes, even if the outer run is over.
 func TestNestedRunSparesTheOuter(t *testing.T) {
 	judged(t, again(os.Args[0], "nested"))
 }

@@ -103,8 +103,8 @@ func publicly(t *testing.T, file string) string {
 	return link
 }
 
-// unprivileged makes a command of a role that runs as nobody, or as the one who
-// runs the test where that is not root.
+// unprivileged makes a command of a role that runs as the user nobody, or as the
+// user of the test if that is not root.
 func unprivileged(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()

@@ -2,9 +2,9 @@ package proctree
 
 import "time"
 
-// Usage is what a child's tree uses.
+// Usage is the resource usage of a child's tree.
 type Usage struct {
-	// CPU is what its living processes have used so far, with the children they
+	// CPU is the time that its living processes have used so far, with the children they
 	// waited for. It can fall when one of them ends.
 	CPU       time.Duration
 	RSS       int64 // bytes; pages that processes share count for each

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUsageBesideTheHunt: who is consumed by whom may be asked while somebody notes the
+// TestUsageBesideTheHunt: the usage can be read while another goroutine searches for
 // descendants, and ends them.
 func TestUsageBesideTheHunt(t *testing.T) {
 	c, _, _ := begin(t, "hider", Mark{Run: t.Name()})
@@ -24,6 +24,6 @@ func TestUsageBesideTheHunt(t *testing.T) {
 	kill(t, c)
 	all.Wait()
 	if u := c.Usage(); u != (Usage{}) {
-		t.Errorf("of nobody: %+v", u)
+		t.Errorf("without processes: %+v", u)
 	}
 }

@@ -29,7 +29,7 @@ var daemons = []string{
 	"/run/secrets", "/run/credentials", "/var/lib/docker", "/var/lib/kubelet", "/etc/shadow", "/etc/gshadow",
 }
 
-// hiddenBy lists what is hidden whatever the configuration says.
+// hiddenBy lists the files that are hidden with any configuration.
 func hiddenBy(home string, env func(string) string) []string {
 	var list []string
 	for _, dir := range homes(home) {

@@ -20,9 +20,9 @@ const (
 	hidden               // empty
 	private              // empty and writable, its own
 	writable             // as it is
-	shown                // as it is, whatever hides it
-	guarded              // read-only, whatever makes it writable
-	secret               // empty, whatever shows it
+	shown                // as it is, even inside of a hidden directory
+	guarded              // read-only, even inside of a writable directory
+	secret               // empty, even inside of a shown directory
 )
 
 // mounts are the views of paths, by their names without symbolic links.

@@ -13,7 +13,7 @@ import (
 // ProbeCommand is the hidden command under which arbiter is a probe.
 const ProbeCommand = "canary"
 
-// probeTask is what a probe is to try.
+// probeTask lists the actions that a probe tries.
 type probeTask struct {
 	Nonce   string   `json:"nonce"`
 	Write   []string `json:"write"`   // files to write the nonce into
@@ -21,7 +21,7 @@ type probeTask struct {
 	Connect []string `json:"connect"` // unix sockets
 }
 
-// probeReport are what happened to it.
+// probeReport is the outcome of a probe's actions.
 type probeReport struct {
 	Nonce        string            `json:"nonce"`
 	Wrote        map[string]bool   `json:"wrote"`

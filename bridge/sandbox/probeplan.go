@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
-// probePlan is what a probe is given: decoys and sockets in what is hidden, and
+// probePlan is the setup of a probe: decoys and sockets in hidden directories, and
 // names of files that it may or must not write.
 type probePlan struct {
 	task         probeTask
@@ -105,7 +105,7 @@ func (b *probePlan) decoy(m mounts, dir string, file func(string) string) {
 	}
 }
 
-// remove takes away whatever was laid out or written.
+// remove deletes all files of the setup and of the probe.
 func (b *probePlan) remove() {
 	for _, l := range b.sockets {
 		l.Close()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// planted are the parts of a repository that name commands which somebody runs later,
+// planted are the parts of a repository that name commands which run later,
 // outside.
 var planted = []string{"hooks", "config", "config.worktree", "info/attributes"}
 

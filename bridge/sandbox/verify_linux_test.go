@@ -18,8 +18,8 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestLies: sandboxes that do not do what they are told are found out, each by what it
-// left undone.
+// TestLies: Verify detects sandboxes that do not do what they should, each by the action that it did
+// not prevent.
 func TestLies(t *testing.T) {
 	w := newWorld(t)
 	real := w.cfg.Program

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// fileInput is what the file tools are called with.
+// fileInput is the input of the file tools.
 type fileInput struct {
 	FilePath string `json:"file_path"`
 	Content  string `json:"content"`

@@ -67,7 +67,7 @@ func (s *session) hangUp() {
 	s.endOfInput()
 }
 
-// controlRequest is what is read of any control request of the host.
+// controlRequest holds the fields that are read of the host's control requests.
 type controlRequest struct {
 	Subtype      string                   `json:"subtype"`
 	Hooks        map[string][]hookMatcher `json:"hooks"`

@@ -32,7 +32,7 @@ type toolSpec struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// answer is what a model said: a message of the API.
+// answer is a model's answer: a message of the API.
 type answer struct {
 	ID      string            `json:"id"`
 	Model   string            `json:"model"`
@@ -153,7 +153,7 @@ func readError(resp *http.Response) error {
 	return &apiError{resp.StatusCode, text}
 }
 
-// streamEvent is what is read of a server-sent event.
+// streamEvent holds the fields that are read of a server-sent event.
 type streamEvent struct {
 	Type    string                     `json:"type"`
 	Message *answer                    `json:"message"`
@@ -234,7 +234,7 @@ func (t *thread) showBlock(a *answer) {
 		set(t.s, &t.s.account.last, &usage)
 	}
 	for range called {
-		if t.s.faults.is("hang") || t.s.faults.is("spin") { // a host that answers at once must find nobody who reads
+		if t.s.faults.is("hang") || t.s.faults.is("spin") { // even a host that answers at once must find the reader gone
 			t.s.faults.deafened.Store(true)
 		}
 	}

@@ -106,7 +106,7 @@ type hookMatcher struct {
 	CallbackIDs []string `json:"hookCallbackIds"`
 }
 
-// hookAnswer is what a host's hook may answer.
+// hookAnswer is the answer of a host's hook.
 type hookAnswer struct {
 	Specific struct {
 		Permission        string `json:"permissionDecision"`
@@ -118,7 +118,7 @@ type hookAnswer struct {
 }
 
 // hook calls the host's hooks for an event, one after the other, and keeps what they add for the
-// model. tool is what matchers look at, "" for events without one.
+// model. Matchers compare tool, which is "" for events without one.
 func (t *thread) hook(ctx context.Context, event, tool string, extra obj) (answers []hookAnswer) {
 	s := t.s
 	in := obj{"session_id": s.id, "transcript_path": s.main.tr.path, "cwd": s.cwd, "hook_event_name": event,

@@ -163,8 +163,8 @@ func fill(s *session, x fault) {
 	}
 }
 
-// deafReader is what a session reads from. Once the session is deaf, no line is read to its
-// end that had not come whole: the host finds its pipe full, however few lines it sends.
+// deafReader is the session's stdin. Once the session is deaf, the reader completes no line that
+// had not come whole: the host finds its pipe full, however few lines it sends.
 type deafReader struct {
 	r io.Reader
 	f *faults

@@ -59,7 +59,7 @@ func chooseBuiltins(f flags, deny []string) []tool {
 
 func spec(name string) toolSpec { return toolSpec{name, name, json.RawMessage(`{"type":"object"}`)} }
 
-// toolset is what a thread's model may call: a subagent gets neither the Agent tool nor the
+// toolset lists the tools of a thread's model: a subagent gets neither the Agent tool nor the
 // verdict.
 func (t *thread) toolset() []tool {
 	s := t.s

@@ -108,7 +108,7 @@ const (
 		"so its outcome is unknown.]"
 )
 
-// past is what a transcript tells the process that resumes it.
+// past is the content of a transcript for the process that resumes it.
 type past struct {
 	messages   []wireMessage
 	answered   []string // uuids of messages that have an answer, at least in part
@@ -127,7 +127,7 @@ type costState struct {
 	Usage   modelUsage `json:"modelUsage"`
 }
 
-// pastLine is what is read of a transcript line.
+// pastLine holds the fields that are read of a transcript line.
 type pastLine struct {
 	UUID       string `json:"uuid"`
 	APIError   bool   `json:"isApiErrorMessage"`
@@ -143,8 +143,8 @@ type pastLine struct {
 	costState
 }
 
-// readPast reads a transcript; nil if nobody has said anything in it. Lines that are not JSON
-// are skipped: a crash can leave a torn one behind. Only stand-ins wrote it, one after the
+// readPast reads a transcript; nil if it contains no message. It skips lines that are not JSON:
+// a crash can leave a torn one behind. Only stand-ins wrote the file, one after the
 // other, so it has no branches.
 func readPast(path string) *past {
 	raw, _ := os.ReadFile(path) // one that cannot be read says nothing

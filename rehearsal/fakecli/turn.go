@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// turn is what a message, or several merged ones, started; it ends in one result.
+// turn is the work on a message and those that join it; it ends in one result.
 type turn struct {
 	begun  time.Time
 	cancel context.CancelCauseFunc

@@ -15,7 +15,7 @@ func sum(u, v usage) usage {
 		CacheRead: u.CacheRead + v.CacheRead, Output: u.Output + v.Output}
 }
 
-// price is what a call costs, in dollars, at the prices of one model for all of them. A cache
+// price is the cost of a call, in dollars, at the prices of one model for all of them. A cache
 // read costs a twentieth of an input token, a cache write five quarters.
 func price(u usage) float64 {
 	input := float64(u.Input) + float64(u.CacheCreation)*1.25 + float64(u.CacheRead)*0.05
@@ -43,7 +43,7 @@ func resolveModel(name string) string {
 	return name
 }
 
-// modelUsage is what was used of each model, as result frames and the transcript have it.
+// modelUsage is the usage by model, as result frames and the transcript contain it.
 type modelUsage map[string]modelTotal
 
 type modelTotal struct {
@@ -61,7 +61,7 @@ func (m modelUsage) add(model string, u usage) {
 		t.CacheCreation + u.CacheCreation, t.Cost + price(u), modelWindow(model)}
 }
 
-// account is what the session has used, over all its processes and since the last result.
+// account is the session's usage, over all its processes and since the last result.
 // session.mu guards it.
 type account struct {
 	total, sinceResult modelUsage
