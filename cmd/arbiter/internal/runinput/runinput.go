@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/attendants"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -26,7 +25,7 @@ type Loop interface {
 type Sender struct {
 	loop    Loop
 	board   *eventboard.Board // of the run's events
-	waiting attendants.Group
+	waiting group
 	refs    atomic.Uint64
 }
 
@@ -37,15 +36,15 @@ func New(loop Loop, board *eventboard.Board) *Sender { return &Sender{loop: loop
 func (s *Sender) NewRef() string { return "socket-" + strconv.FormatUint(s.refs.Add(1), 10) }
 
 // Go runs f in a goroutine that [Sender.Wait] waits for: f returns when the loop has ended at the latest.
-func (s *Sender) Go(f func()) { s.waiting.Go(f) }
+func (s *Sender) Go(f func()) { s.waiting.start(f) }
 
 // Wait returns when all goroutines of the sender have ended.
-func (s *Sender) Wait() { s.waiting.Wait() }
+func (s *Sender) Wait() { s.waiting.wait() }
 
 // Later puts an input in without waiting. The channel gets whether the loop has taken it.
 func (s *Sender) Later(b input.Body) <-chan bool {
 	taken := make(chan bool, 1)
-	s.waiting.Go(func() { taken <- s.loop.Put(b) }) // until the loop takes it, or is over
+	s.waiting.start(func() { taken <- s.loop.Put(b) }) // until the loop takes it, or is over
 	return taken
 }
 
@@ -102,5 +101,5 @@ func (s *Sender) Notice(agent, text string) {
 			ref = a.AgentRef
 		}
 	}
-	s.waiting.Go(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
+	s.waiting.start(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
 }

@@ -100,7 +100,7 @@ func TestNotice(t *testing.T) {
 	s := New(l, &eventboard.Board{})
 	for _, agent := range []string{"orch-1", "orch-9", contract.Arbiter} {
 		s.Notice(agent, "met and survived")
-		s.waiting.Wait() // from the first on, each is done at once
+		s.waiting.wait() // from the first on, each is done at once
 	}
 	want := []bridge.AgentRef{{ID: "orch-1", Generation: 3}, {ID: contract.Arbiter, Generation: 2},
 		{ID: contract.Arbiter, Generation: 2}}

@@ -1,24 +1,24 @@
-package attendants
+package runinput
 
 import (
 	"testing"
 	"testing/synctest"
 )
 
-// TestAttendantsAreWaitedFor: who waits in the name of another is outlived by the run, and
+// TestGoroutinesAreWaitedFor: who waits in the name of another is outlived by the run, and
 // nobody begins to wait for one that is over.
-func TestAttendantsAreWaitedFor(t *testing.T) {
+func TestGoroutinesAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a Group
+		var g group
 		over := make(chan struct{})
 		ended, waited := false, make(chan struct{})
-		a.Go(func() {
+		g.start(func() {
 			<-over
-			a.Go(func() { ended = true }) // one of them has another
+			g.start(func() { ended = true }) // one of them has another
 		})
 		go func() {
 			defer close(waited)
-			a.Wait()
+			g.wait()
 		}()
 		synctest.Wait()
 		select {
@@ -32,10 +32,10 @@ func TestAttendantsAreWaitedFor(t *testing.T) {
 			t.Error("waited for one, but not for what it began")
 		}
 		late := false
-		a.Go(func() { late = true })
+		g.start(func() { late = true })
 		if !late {
 			t.Error("one that came late is not done at once")
 		}
-		a.Wait()
+		g.wait()
 	})
 }
