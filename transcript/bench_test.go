@@ -21,7 +21,7 @@ import (
 
 // typical is about a megabyte of transcript in the sizes and the proportions that
 // CLI 2.1.329 writes: many lines of 1 to 15 kB, some of 40 to 200 kB, few of more.
-// The text in them is source code, as most of it is in life.
+// The text in them is source code, as in most real transcripts.
 func typical(b *testing.B) [][]byte {
 	b.Helper()
 	names, err := filepath.Glob("*.go")

@@ -2,8 +2,8 @@ package transcript
 
 import "slices"
 
-// remembered is what a process that resumes the session knows, in the order of
-// the file: the branch of the last leaf, and what belongs to it.
+// remembered returns the nodes that a process knows which resumes the session, in the order of
+// the file: the branch of the last leaf, and the nodes that belong to it.
 func (h *history) remembered() []*node {
 	at := h.leaf()
 	for at != nil && !at.live {

@@ -196,8 +196,8 @@ func TestNoTranscript(t *testing.T) {
 	}
 }
 
-// FuzzFates: whatever lies in the file, reading it ends, every message has one
-// fate, and a verdict is JSON. Damage after the end of a whole file changes nothing.
+// FuzzFates: with any content of the file, reading it ends, every message has one
+// status, and a verdict is JSON. Damage after the end of a whole file changes nothing.
 func FuzzFates(f *testing.F) {
 	f.Add([]byte(plain().String()))
 	f.Add([]byte(`{"type":"pr-link","prNu{"parentUuid":null,"type":"user","uuid":"A"}` + "\n"))

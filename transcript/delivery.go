@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// State is what happened to a message.
+// State is the delivery status of a message.
 type State string
 
 // States of a message.
@@ -27,7 +27,7 @@ type Delivery struct {
 	Verdict json.RawMessage // of Ruled
 }
 
-// ReadDeliveries reads what happened to messages, by the ids they were sent under, in
+// ReadDeliveries reads the delivery status of messages, by the ids under which they were sent, in
 // the order of ids. No process may be writing the transcript. An error means that
 // the file could not be read at all; damage inside of it is no error.
 func ReadDeliveries(ctx context.Context, path string, ids []string) ([]Delivery, error) {

@@ -32,8 +32,8 @@ func (l DigestLimits) orDefaults() DigestLimits {
 	return l
 }
 
-// Digest is what can be said about a session from outside, when it can no longer
-// speak for itself. It is bounded by its limits.
+// Digest summarizes a session for others, when the session itself can no longer
+// do so. It is bounded by its limits.
 type Digest struct {
 	Said     []string  // the last texts of the main thread, oldest first
 	Files    []string  // that its tools wrote, subagents' too, each once, the last written last
@@ -50,7 +50,7 @@ type Command struct {
 	Timestamp string // of the call, as in the transcript
 }
 
-// Outcome is what happened to a command.
+// Outcome is the outcome of a command.
 type Outcome string
 
 // Outcomes of commands.
@@ -91,7 +91,7 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 		case head.Sidechain:
 			inline.add(rec, false) // where CLI 2.0.0 has its subagents
 		case n != nil && n.live:
-			n.live = false // a repeat of it is none
+			n.live = false // a repeat of it does not count
 			main.add(rec, true)
 		default:
 			main.results(rec) // of tools side by side only one is on the branch

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// activity is what one thread said and did: the last of it.
+// activity is the latest work of one thread: its texts and calls.
 type activity struct {
 	limits   DigestLimits
 	said     []string

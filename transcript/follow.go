@@ -89,7 +89,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// looker is what a running follower knows.
+// looker is the state of a running follower.
 type looker struct {
 	*Follower
 	file       *os.File // nil: there is none yet

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// followed is what f tells at its first look, and after each change.
+// followed returns the lines that f delivers at its first look, and after each change.
 func followed(t *testing.T, f *Follower, changes ...func()) (told []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,8 +120,8 @@ func TestFollowerDoesNotRepeatTrouble(t *testing.T) {
 	}
 }
 
-// Splices, NUL runs, a missing newline and cut ends, as they were reported of real
-// transcripts: whatever the pieces they are written in, the good lines of both sides come whole.
+// TestFollowerOfDamage: splices, NUL runs, a missing newline and cut ends, as users reported them of real
+// transcripts. In any pieces of writing, the good lines of both sides come whole.
 func TestFollowerOfDamage(t *testing.T) {
 	const good = `{"type":"user","uuid":"u1"}`
 	text := good + "\n" + good[:12] + good + "\n" + strings.Repeat("\x00", 300) + good + "\n" +

@@ -23,7 +23,7 @@ const (
 	answer                // of the model
 	closing               // the CLI's filler where a resume found a turn cut off
 	failure               // the CLI's words instead of an answer: the API failed
-	interrupt             // somebody stopped the turn
+	interrupt             // an interrupt stopped the turn
 )
 
 // Words the CLI writes itself (observed with CLI 2.1.329).

@@ -2,7 +2,7 @@ package transcript
 
 import "slices"
 
-// Usage is what one answer of the model cost, in tokens.
+// Usage is the tokens of one answer of the model.
 type Usage struct {
 	Input         int `json:"input_tokens"` // not in any cache
 	CacheRead     int `json:"cache_read_input_tokens"`
@@ -15,8 +15,8 @@ type Usage struct {
 // the last answer; what was answered comes on top with the next one).
 func (u Usage) Context() int { return u.Input + u.CacheRead + u.CacheCreation }
 
-// plausible: no API counts below zero, and no window is that large. What is not
-// plausible must not overflow, nor become a figure somebody acts on.
+// plausible: no API counts below zero, and no window is that large. An implausible
+// figure must not overflow, and nothing may act on it.
 func (u Usage) plausible() bool {
 	for _, n := range [...]int{u.Input, u.CacheRead, u.CacheCreation, u.Output} {
 		if n < 0 || n > maxTokens {
@@ -57,7 +57,7 @@ const (
 	maxRecent = 256 // messages by which one source may lag behind another, and more
 )
 
-// figure is what was read of a message: its context. That of a compaction is 0.
+// figure is the context that a message reports. That of a compaction is 0.
 type figure struct {
 	id     string
 	tokens int
@@ -125,8 +125,8 @@ func (m *Meter) Tokens() int { return m.tokens }
 
 // TurnsLeft is how many more turns fit below limit, at the mean growth of the
 // last turns. Turns that shrank the context (the CLI drops old tool results) say
-// nothing about what work costs and are left out. 0 means that it is not known,
-// or that none is left.
+// nothing about the cost of work and are left out. 0 means that it is not known,
+// or that no turn is left.
 func (m *Meter) TurnsLeft(limit int) int {
 	grown, turns := 0, 0
 	for i := 1; i < len(m.marks); i++ {
@@ -142,7 +142,7 @@ func (m *Meter) TurnsLeft(limit int) int {
 	return int(int64(room) * int64(turns) / int64(grown))
 }
 
-// Window is what bounds a session's context, in tokens; 0 = not known, or no bound.
+// Window is the limit of a session's context, in tokens; 0 = not known, or no limit.
 type Window struct {
 	Model      int // the model's window
 	Compaction int // where the CLI compacts automatically, if it does

@@ -155,7 +155,7 @@ func TestMeterForgets(t *testing.T) {
 	}
 }
 
-// FuzzMeter: whatever comes, no figure is negative, what does not count changes
+// FuzzMeter: with any input, no figure is negative, lines that do not count change
 // nothing, and a message is read once.
 func FuzzMeter(f *testing.F) {
 	f.Add([]byte("\x00\x01\x10\x02\x03\x40\x01\x02\xff"))

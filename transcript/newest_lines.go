@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// firstBlock is what is read at first. Most newest readings stand in it.
+	// firstBlock is the size of the first read. It contains most newest readings.
 	firstBlock = 64 << 10
 	// maxBlock is how much is read at once farther back.
 	maxBlock = 1 << 20

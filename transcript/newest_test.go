@@ -171,7 +171,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// Every line comes back, whole, whatever the sizes of lines and blocks.
+// TestBackwardLines: every line comes back, whole, with any sizes of lines and blocks.
 func TestBackwardLines(t *testing.T) {
 	for _, sizes := range [][]int{{}, {0}, {0, 0}, {1}, {firstBlock - 1}, {firstBlock}, {firstBlock + 1},
 		{firstBlock - 1, 0, firstBlock},

@@ -14,7 +14,7 @@ type Record interface {
 	record()
 }
 
-// Header is what records have in common. What a type of record does not have is
+// Header holds the common fields of records. Fields that a type of record does not have are
 // empty.
 type Header struct {
 	Type    string
@@ -33,7 +33,7 @@ func (h *Header) Head() *Header { return h }
 
 func (h *Header) record() {}
 
-// of reports whether a record is of a session; one that names none is.
+// of reports whether a record belongs to a session. A record that names none belongs to every one.
 func (h *Header) of(session string) bool {
 	return h.Session == "" || session == "" || strings.EqualFold(h.Session, session)
 }
@@ -45,7 +45,7 @@ type User struct {
 	Meta           bool // said by the CLI, in the user's name
 	CompactSummary bool // what is left of the conversation before a compaction
 
-	// PromptSource is set where somebody outside spoke. Merged are messages that
+	// PromptSource is set in messages from outside. Merged are messages that
 	// became one with this one, which bears the last one's id.
 	PromptSource string
 	Merged       []string

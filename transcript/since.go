@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Since is what a session said and did after a place in its transcript. It is bounded
+// Since is the work of a session after a place in its transcript. It is bounded
 // by its limits.
 type Since struct {
 	Words   int            // messages that a person typed
@@ -22,7 +22,7 @@ type Since struct {
 	Trouble []string       // what could not be read, in words
 }
 
-// typed is what the CLI marks with that a person typed a message (observed with CLI
+// typed is the CLI's mark of a message that a person typed (observed with CLI
 // 2.1.329: promptSource).
 const typed = "typed"
 

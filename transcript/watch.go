@@ -16,8 +16,8 @@ const watchInterval = 2 * time.Second
 
 // WatchOptions are a Watcher's settings. The zero value is good.
 type WatchOptions struct {
-	// Interval is how often every waker is rung whatever happens, and how often what
-	// could not be watched is tried again. 0: 2 s.
+	// Interval is how often the watcher rings every waker, and how often it tries again to watch
+	// directories that it could not watch. 0: 2 s.
 	Interval time.Duration
 	// Poll leaves it at that: no notifications are asked for.
 	Poll bool
@@ -61,7 +61,7 @@ type Watcher struct {
 	todo    todo
 }
 
-// todo is what the watch loop has to do.
+// todo is the work of the watch loop.
 type todo struct {
 	settle map[*Watch]bool
 	all    bool            // settle every watch

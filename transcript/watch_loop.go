@@ -24,7 +24,7 @@ type watchLoop struct {
 	told    bool
 }
 
-// directory is one that is to be watched for somebody.
+// directory is a directory that wakers need watched.
 type directory struct {
 	info    os.FileInfo // what stood there when the watch was asked for
 	watched bool

@@ -2,7 +2,7 @@ package transcript
 
 import "github.com/fsnotify/fsnotify"
 
-// notifier is what a Watcher needs of fsnotify. When it ends it closes Events.
+// notifier is the part of fsnotify that a Watcher uses. When it ends it closes Events.
 type notifier interface {
 	Add(dir string) error
 	Remove(dir string) error

@@ -305,7 +305,7 @@ func TestWatchManyFiles(t *testing.T) {
 	}
 }
 
-// Directories that nobody wants any more are not watched any more.
+// TestWatchIsReleased: the watcher stops watching a directory that no waker needs any more.
 func TestWatchIsReleased(t *testing.T) {
 	n := newFakeNotifier()
 	w, _ := watcher(t, WatchOptions{Interval: time.Hour, open: func() (notifier, error) { return n, nil }})
@@ -345,7 +345,7 @@ func TestWatchEnds(t *testing.T) {
 	case <-watch.Wake():
 		t.Error("the bell of a closed watcher rings")
 	case <-late.Wake():
-		t.Error("a bell rings that nobody is there to ring")
+		t.Error("a bell rings after its Close")
 	default:
 	}
 }

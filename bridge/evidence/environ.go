@@ -19,8 +19,8 @@ var (
 	reservedPrefix = "ARBITER_"
 )
 
-// environ is what a check starts with: what agents may inherit, what is added for
-// this one, and of both no secret.
+// environ returns the environment of a check: the variables that agents may inherit, those that are added for
+// this check, and no secrets of either.
 func environ(inherited []string, extra map[string]string) []string {
 	env := childenv.From(inherited, extra)
 	maps.DeleteFunc(env, func(name, _ string) bool { return secret(name) || strings.HasPrefix(name, reservedPrefix) })

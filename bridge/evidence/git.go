@@ -88,7 +88,7 @@ func (r *repository) note(call string, err error) {
 	}
 }
 
-// lines is what a call says, so many lines of it at most.
+// lines returns the output of a call, at most so many lines.
 func (r *repository) lines(max int, args ...string) []string {
 	out, err := r.git(args...)
 	r.note(args[0], err)

@@ -178,7 +178,7 @@ func (r *repository) dirty(max int) (paths []string, more bool) {
 	return paths, cut
 }
 
-// paths is what a call lists, each ended by NUL. Of a list that is too long nothing is known.
+// paths returns the paths that a call lists, each ended by NUL. A list that is too long counts as unknown.
 func (r *repository) paths(args ...string) (list []string, cut bool) {
 	out, err := r.git(args...)
 	r.note(args[0], err)

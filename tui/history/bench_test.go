@@ -31,7 +31,7 @@ func work(c *Store, n int) {
 	}
 }
 
-// heap is what is held after n events.
+// heap is the memory in use after n events.
 func heap(t *testing.T, n int) int {
 	c := open(t, Options{Dir: t.TempDir()})
 	before := inUse()

@@ -51,8 +51,8 @@ func TestEditedWords(t *testing.T) {
 	}
 }
 
-// TestAnsweredQuestions: what the human says to the Arbiter answers the question that is
-// open, also where it was asked again, and is an entry of its own.
+// TestAnsweredQuestions: the human's message to the Arbiter answers the open
+// question, even if it was asked again, and is an entry of its own.
 func TestAnsweredQuestions(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	say := func(from, to, kind string) {

@@ -36,8 +36,8 @@ func readable(t *testing.T, th *Thread) (n int) {
 	return n
 }
 
-// TestFullDisk: the screen loses what is oldest of the new, and is told how much. When
-// there is room again, it is used.
+// TestFullDisk: the screen loses the oldest of the new entries, and learns how many. When
+// there is room again, the store uses it.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := []*memFile{{}, {}, {}}

@@ -110,8 +110,8 @@ func TestLiveIsBounded(t *testing.T) {
 	}
 }
 
-// TestGrowing cuts hostile texts into pieces: what is shown is what it would be of the
-// whole.
+// TestGrowing cuts hostile texts into pieces: the pieces look the same as the
+// whole text.
 func TestGrowing(t *testing.T) {
 	texts := []string{
 		"a\x1b[31mb\x1b]0;title\x07c\x1bPq\x1b\\d\ne\r\nf\rg\u202eh\u009b31mi\x1b]8;;http://x\nj",
@@ -249,7 +249,7 @@ func partialMessage(json string) string {
 func TestLiveEnd(t *testing.T) {
 	c := open(t, Options{})
 	if _, ok := c.LiveEnd("orch-1", 100); ok {
-		t.Error("a text arrives that nobody writes")
+		t.Error("a text arrives without a writer")
 	}
 	for i := range 1000 {
 		c.Add(someTime, contract.Event{ID: "orch-1", Body: contract.Delta{Text: fmt.Sprintf("line %d \x1b[31m\n", i)}})

@@ -41,7 +41,7 @@ func logOf(t testing.TB, list []contract.Event) *eventlog.Log {
 	return eventlog.New(logFile{bytes.NewReader(raw)})
 }
 
-// lived is what two agents do, with outcomes, changed words and hostile ones.
+// lived are the events of two agents, with outcomes, edited messages and hostile texts.
 func lived(n int) (list []contract.Event) {
 	for i := range n {
 		id := fmt.Sprint("orch-", i%2)

@@ -37,7 +37,7 @@ type Source interface {
 	Tail(width int) []Block
 }
 
-// none is the source of a view that has none yet.
+// none is the source of a view without one.
 type none struct{}
 
 func (none) Len() int                   { return 0 }

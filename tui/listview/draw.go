@@ -203,7 +203,7 @@ func (d painter) highlight(text render.Canvas, p pos, line render.Line) {
 	}
 }
 
-// selected is what is highlighted of a row: what would be copied.
+// selected returns the highlighted part of a row: the part that Copy would take.
 func (d painter) selected(p pos, line render.Line) (from, to int) {
 	from, to = d.sel.columns(p)
 	if from >= to || p.row < d.block(p.block).head() && d.sel.from.pos != d.sel.to.pos {

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// search is what is highlighted.
+// search is the highlighted text.
 type search struct {
 	needle []rune // folded
 	at     spot   // the current match
@@ -18,7 +18,7 @@ var none3 = spot{pos: pos{block: -1}}
 // span is some columns of a row.
 type span struct{ from, to int }
 
-// Match highlights a text, whatever its case; the empty one ends that.
+// Match highlights a text, ignoring case; the empty one ends that.
 func (v *View) Match(needle string) {
 	v.search = search{at: none3}
 	for _, r := range needle {

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// model is what a view does, told by somebody who lays out everything every time.
+// model is a second implementation of a view, which lays out everything every time.
 type model struct {
 	src    *talk
 	w, h   int
@@ -186,7 +186,7 @@ func (m *model) refold(followed bool) {
 	m.set(rows, max(min(at, len(rows)-m.h), 0))
 }
 
-// draw is what the window shows.
+// draw returns the lines in the window.
 func (m *model) draw() []string {
 	rows := m.rows()
 	at := m.at(rows)

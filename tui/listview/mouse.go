@@ -12,7 +12,7 @@ const (
 	edgeRows  = 5 // that a drag beyond the edge scrolls at most with each motion
 )
 
-// mouse is what the mouse is in the middle of.
+// mouse is the state of a mouse gesture.
 type mouse struct {
 	down   bool // the button went down here
 	bar    bool // on the bar
@@ -67,7 +67,7 @@ func (v *View) MouseHandler() func(action tview.MouseAction, event *tcell.EventM
 	})
 }
 
-// hit is what is at a cell of the screen: the nearest that is shown.
+// hit returns the place at a cell of the screen: the nearest that is shown.
 func (m pointer) hit(x, y int) (spot, bool) {
 	if len(m.shown) == 0 {
 		return spot{}, false

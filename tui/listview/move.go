@@ -188,7 +188,7 @@ func (w *window) reveal(i int) {
 	}
 }
 
-// Toggle folds or unfolds the block under the cursor, or if none is in the window the
+// Toggle folds or unfolds the block under the cursor, or, if none is in the window, the
 // last one there that folds. It reports whether there was one.
 func (v *View) Toggle() bool {
 	v.update()
@@ -223,7 +223,7 @@ func (v *View) toggle(i int) bool {
 			delete(v.folds, i)
 		}
 		if b.Open && i == v.top.block {
-			// Its beginning is what the reader has folded it to.
+			// The block now begins where the reader has folded it to.
 			v.top.row = min(v.top.row, 0)
 		}
 	})

@@ -74,7 +74,7 @@ func (l *layout) place(h *home) pos {
 	return l.fit(pos{p.block, line + b.head()})
 }
 
-// characters counts what is no blank in a line: breaks of layout drop and add blanks.
+// characters counts the characters of a line that are not blank: layout breaks drop and add blanks.
 func characters(b *Block, line int) int {
 	n := 0
 	for _, s := range b.Lines[line] {
@@ -149,8 +149,8 @@ func (v *View) Replace(s Source, to func(block int) int) {
 	v.cache.reset()
 }
 
-// successor is what happened to the live block i: the same one further down, or the settled
-// block of the same key, or whatever stands where it stood.
+// successor finds the new place of the live block i: the same block further down, or the settled
+// block of the same key, or the block that now stands in its place.
 func (l *layout) successor(old, i int, key string) int {
 	if key == "" {
 		return i

@@ -18,7 +18,7 @@ func (s spot) before(t spot) bool {
 	return s.pos.before(t.pos) || s.pos == t.pos && s.col < t.col
 }
 
-// selection is what lies between two spots, both included, in the order they were
+// selection is the text between two spots, both included, in the order they were
 // chosen in.
 type selection struct {
 	on       bool
@@ -118,7 +118,7 @@ func (v *View) Copy() string {
 	return text
 }
 
-// Selected is what Copy gives, and whether that is all that is selected: there is a
+// Selected returns the text for Copy, and whether that is the whole selection: there is a
 // bound to it.
 func (v *View) Selected() (text string, whole bool) {
 	if !v.sel.on {
@@ -136,7 +136,7 @@ func (l *layout) copied(sel selection) (text string, whole bool) {
 	a, b := sel.ordered()
 	a.pos, b.pos = l.fit(a.pos), l.fit(b.pos)
 	if a.pos == b.pos {
-		// A single row may be a head: somebody wants a name.
+		// A single row may be a head: the user wants a name.
 		from, to := sel.columns(a.pos)
 		return strings.TrimRight(slice(l.text(a.pos), from, to), " "), true
 	}

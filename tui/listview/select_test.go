@@ -231,7 +231,7 @@ func TestSelectByKeys(t *testing.T) {
 	}
 }
 
-// TestJoinedAsWritten: what was wrapped is copied as it was, whatever it was broken at.
+// TestJoinedAsWritten: a wrapped text is copied as it was written, with any kind of break.
 func TestJoinedAsWritten(t *testing.T) {
 	for _, text := range []string{
 		"plain words that go on and on for longer than one row has room",

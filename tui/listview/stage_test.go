@@ -23,7 +23,7 @@ type said struct {
 	stamp  uint64
 }
 
-// talk is a source in memory that counts what it is asked for.
+// talk is a source in memory that counts its calls.
 type talk struct {
 	said []said
 	tail []said

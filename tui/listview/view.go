@@ -67,7 +67,7 @@ func (v *View) Width() int {
 
 func (l *layout) blockWidth(w int) int { return max(w-gutterWidth-l.barWidth(w), 1) }
 
-// barWidth is what is kept free at the right edge, so that the text does not wrap anew
+// barWidth is the width that stays free at the right edge, so that the text does not wrap again
 // when the bar appears.
 func (l *layout) barWidth(w int) int {
 	switch {

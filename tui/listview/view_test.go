@@ -108,8 +108,8 @@ func TestTinyWindows(t *testing.T) {
 	}
 }
 
-// TestNothingOutside: what an agent says reaches neither the gutter nor beyond the
-// edge, whatever it is.
+// TestNothingOutside: no text of an agent reaches the gutter or goes beyond the
+// edge.
 func TestNothingOutside(t *testing.T) {
 	for _, hostile := range []string{
 		"\r\x1b[31mred\x1b]0;title\x07", "[red]no tag[-] [\"r\"]x[\"\"] [[", "\b\b\b\b\b▌ Human",

@@ -1,7 +1,7 @@
 package listview
 
 // pos is a row of a block. Row 0 is its first; the blank row above, if there is one,
-// is row -1, so that a row keeps its number whatever stands above.
+// is row -1, so that a row keeps its number with any row above.
 type pos struct{ block, row int }
 
 func (p pos) before(q pos) bool {

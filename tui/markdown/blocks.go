@@ -228,7 +228,7 @@ func (l layout) task(n ast.Node) (task, done bool) {
 	return strings.IndexByte(" xX", s[1]) >= 0, s[1] != ' '
 }
 
-// bullet is what stands before an item.
+// bullet returns the text before an item.
 func (l layout) bullet(m marker, number int) string {
 	if m.ordered {
 		return strconv.Itoa(number) + string(m.char)

@@ -26,7 +26,7 @@ func (l layout) codeBlock(info, text string) []render.Line {
 	return out
 }
 
-// bar is what stands before a row of code: its first, and those it continues in.
+// bar returns the text before a row of code: for its first row, and for those it continues in.
 func (c *coder) bar(width int) (first, rest string) {
 	if width < roomy {
 		return "", ""

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// operation is what happened to lines.
+// operation is the kind of an edit.
 type operation uint8
 
 const (

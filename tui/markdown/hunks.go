@@ -29,7 +29,7 @@ func (h Hunk) String() string {
 	return side("-", h.Before, h.BeforeLines) + " " + side("+", h.After, h.AfterLines)
 }
 
-// Comparison is what differs between two texts.
+// Comparison lists the differences between two texts.
 type Comparison struct {
 	Hunks         []Hunk // in order; none: the texts are equal
 	a, b          []string

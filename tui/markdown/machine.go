@@ -13,7 +13,7 @@ const (
 	tableLimit = 16 << 10
 )
 
-// kind is what a piece is.
+// kind is the kind of a piece.
 type kind uint8
 
 const (
@@ -32,7 +32,7 @@ type machine struct {
 	src     string
 	at      int // of src is taken
 	out     []render.Line
-	hopeful bool // the text continues: what is open looks as if it were closed
+	hopeful bool // the text continues: open elements look the same as closed ones
 
 	inside bool // the next segment continues with a line that was cut
 	blank  bool // the line before was blank
@@ -378,7 +378,7 @@ func (m *machine) close() {
 // room is how wide something is that begins at a column of the source.
 func (m *machine) room(column int) int { return m.lay.width - len(m.indent(column)) }
 
-// indent is what stands before something that begins at a column of the source.
+// indent returns the blanks before something that begins at a column of the source.
 func (m *machine) indent(column int) string {
 	if !m.list.open {
 		return ""

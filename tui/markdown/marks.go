@@ -56,7 +56,7 @@ func trimLines(s string) string {
 	return strings.TrimRight(dedentAll(s, len(s)), "\n")
 }
 
-// marker is what an item of a list begins with.
+// marker is the beginning of a list item.
 type marker struct {
 	char    byte // - + * . )
 	ordered bool

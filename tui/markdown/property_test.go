@@ -96,7 +96,7 @@ func TestWidthIsNeverExceeded(t *testing.T) {
 			narrow(t, new(Stream).Set(src, o), max(width, 1))
 			narrow(t, Diff(src[:len(src)/2], src[len(src)/3:], "go", o, 1), max(width, 1))
 			if width > 3 && strings.TrimSpace(src) != "" && len(lines) == 0 {
-				t.Errorf("%s: nothing of it is shown", name)
+				t.Errorf("%s: no part of it is shown", name)
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func TestWordsStayInOrder(t *testing.T) {
 // joined is a text without blanks.
 func joined(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// TestStreamIsMarkdown: whatever the pieces in which a text arrives, at its end it
+// TestStreamIsMarkdown: in any pieces in which a text arrives, at its end it
 // looks like the whole.
 func TestStreamIsMarkdown(t *testing.T) {
 	check := func(name, src string, width int, deltas ...int) {
@@ -300,7 +300,7 @@ func TestStreamOfAnotherText(t *testing.T) {
 	}
 }
 
-// TestHope: what is open while it arrives looks as if it were closed.
+// TestHope: an unclosed element of an arriving text looks the same as a closed one.
 func TestHope(t *testing.T) {
 	for src, want := range map[string]string{
 		"a **bo":               "a «b|bo»",

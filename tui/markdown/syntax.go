@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// language is what the tokenizer knows of one: enough to tell comments, strings,
+// language is the tokenizer's knowledge of one: enough to tell comments, strings,
 // numbers and keywords apart, line by line, looking at each byte a bounded number of
 // times. It is all constant data, so it costs nothing before it is used.
 type language struct {
@@ -30,7 +30,7 @@ type quote struct {
 	char        bool // of one character: else it is none
 }
 
-// state is what a line leaves to the next: 0, inComment, inTag, or 1 + the quote that
+// state is the state at the end of a line: 0, inComment, inTag, or 1 + the quote that
 // is open.
 type state uint8
 

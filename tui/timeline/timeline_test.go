@@ -72,7 +72,7 @@ func drawn(tl *Timeline, v *View, w, h int) []string {
 	return lines
 }
 
-// lineOf is what stands behind the name of a lane.
+// lineOf returns the text behind the name of a lane.
 func lineOf(t *testing.T, lines []string, name string) string {
 	t.Helper()
 	for _, l := range lines {
@@ -164,14 +164,14 @@ func TestPoint(t *testing.T) {
 	}
 	drawn(tl, v, 100, 24)
 	if again, _ := v.Point(v.gutter+10, v.first+2); !again {
-		t.Error("a second click is taken for a first one")
+		t.Error("a second click counts as a first one")
 	}
 	if _, ok := v.Point(v.gutter+10, 0); ok {
 		t.Error("the title is a lane")
 	}
 }
 
-// TestPauses: the time in which nobody played the run is left out, and places lead back to times.
+// TestPauses: the time while the run was not active is left out, and places lead back to times.
 func TestPauses(t *testing.T) {
 	list := story()[:11]
 	list = append(list, told{80 + 3600*9, "supervisor", contract.Session{Session: "run-1", Resumed: true}},

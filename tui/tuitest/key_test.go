@@ -34,7 +34,7 @@ func allKeys() []string {
 	return append(names, "Alt+b", "Alt+f", "Alt+.", "Alt+Backspace", "Alt+Enter")
 }
 
-// TestKeyNamesAreThoseOfTheTable: what a scenario presses is what the table calls so.
+// TestKeyNamesAreThoseOfTheTable: a scenario names keys as the table does.
 func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 	for _, name := range append(allKeys(), "Shift+Enter", "Ctrl+Alt+M") {
 		e, err := Key(name)
@@ -163,7 +163,7 @@ func legacy(got, want string) bool {
 	return strings.HasPrefix(want, "Alt+Enter ") && strings.Contains(got, `rune 'm'`)
 }
 
-// TestRandomKeysAreKeys: whatever the bytes, what comes of them can be pressed.
+// TestRandomKeysAreKeys: every key that comes of random bytes can be pressed.
 func TestRandomKeysAreKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for b := range 256 {
