@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -74,16 +73,35 @@ func decodeEvent(data []byte) (Event, uint64, error) {
 // readHead reads what every event has. MarshalJSON writes it first, so that only the beginning of
 // such an event is decoded here.
 func readHead(data []byte) (head eventHead, err error) {
-	if first, rest, ok := bytes.Cut(data, []byte(`,"event":"`)); ok {
-		name, _, _ := bytes.Cut(rest, []byte(`"`))
-		if json.Unmarshal(append(slices.Clip(first), '}'), &head) == nil && eventByName[string(name)].typ != nil {
-			head.Event = string(name)
-			return head, nil
-		}
+	if head, ok := readOwnHead(data); ok {
+		return head, nil
 	}
-	head = eventHead{}
 	err = json.Unmarshal(data, &head)
 	return head, err
+}
+
+// readOwnHead reads the head of a known event as MarshalJSON and [numbered] write it. That the rest is valid
+// JSON shows when the body is decoded.
+func readOwnHead(data []byte) (head eventHead, ok bool) {
+	first, rest, ok := bytes.Cut(data, []byte(`,"event":"`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	kind, known := eventByName[string(name)]
+	if !ok || !known {
+		return head, false
+	}
+	id, generation, _ := bytes.Cut(first, []byte(`,"generation":`))
+	number, id, numbered := bytes.Cut(id, []byte(`,"id":`))
+	if !numbered {
+		return head, false
+	}
+	number, numbered = bytes.CutPrefix(number, []byte(`{"n":`))
+	n, errN := strconv.ParseUint(string(number), 10, 64)
+	g, errG := strconv.Atoi(string(generation))
+	text, errID := jsonl.String(id)
+	if !numbered || errN != nil || errG != nil || errID != nil {
+		return head, false
+	}
+	return eventHead{N: n, ID: text, Generation: g, Event: kind.name}, true
 }
 
 func unknownEvent(ev Event, name string, data []byte, why error) (Event, error) {

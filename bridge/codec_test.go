@@ -105,6 +105,29 @@ func TestEventLineHasOneLineEnd(t *testing.T) {
 	}
 }
 
+// TestHeads reads the head of events in the order in which they are written, and in others.
+func TestHeads(t *testing.T) {
+	for _, tc := range []struct {
+		raw  string
+		want eventHead
+		own  bool
+	}{
+		{`{"n":7,"id":"a","generation":2,"event":"delta","text":"x"}`, eventHead{7, "a", 2, "delta"}, true},
+		{`{"n":7,"id":"\",\"event\":\"","generation":0,"event":"delta"}`, eventHead{7, `","event":"`, 0, "delta"}, true},
+		{`{"n":7,"id":"a","generation":2,"event":"later"}`, eventHead{7, "a", 2, "later"}, false},
+		{`{"id":"a","generation":2,"event":"delta"}`, eventHead{0, "a", 2, "delta"}, false},
+		{`{"n":7,"id":"a","id":"b","generation":2,"event":"delta"}`, eventHead{7, "b", 2, "delta"}, false},
+		{`{"n":7,"id":"a","generation":2,"n":8,"event":"delta"}`, eventHead{8, "a", 2, "delta"}, false},
+		{`{"n":7, "id":"a","generation":2,"event":"delta"}`, eventHead{7, "a", 2, "delta"}, false},
+		{`{"event":"delta","n":7,"id":"a","generation":2}`, eventHead{7, "a", 2, "delta"}, false},
+	} {
+		got, err := readHead([]byte(tc.raw))
+		if _, own := readOwnHead([]byte(tc.raw)); err != nil || got != tc.want || own != tc.own {
+			t.Errorf("%s: %+v, %v, in the usual order: %v", tc.raw, got, err, own)
+		}
+	}
+}
+
 func FuzzEvent(f *testing.F) {
 	for _, body := range sampleEvents {
 		data, _ := Event{AgentRef{"a", 1}, body}.MarshalJSON()

@@ -14,6 +14,22 @@ type envelope struct{ ID, Method, Params, Result, Error json.RawMessage }
 // answer reports whether the message has a result or an error.
 func (e envelope) answer() bool { return len(e.Result)+len(e.Error) > 0 }
 
+// message is what jsonrpc2 decodes. The parameters of a request are not in its line, because jsonrpc2 (v0.2.3)
+// would parse them five times.
+type message struct {
+	line   []byte
+	params json.RawMessage // nil: there are none
+}
+
+// request is the message of a request or notification.
+func (e envelope) request() message {
+	line := append([]byte(`{"jsonrpc":"2.0","method":`), e.Method...)
+	if len(e.ID) > 0 {
+		line = append(append(line, `,"id":`...), e.ID...)
+	}
+	return message{append(line, '}'), e.Params}
+}
+
 // eventParams returns the parameters of a line that [numbered] made, without the members around them being read.
 func eventParams(line []byte) (params []byte, ok bool) {
 	if !bytes.HasPrefix(line, []byte(eventHeader)) {

@@ -180,6 +180,9 @@ func (p *peer) abandon(id jsonrpc2.ID) {
 // Handle implements jsonrpc2.Handler. It runs on the connection's only reading
 // goroutine and so never waits: cancel is done here, requests go elsewhere.
 func (p *peer) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	if params := p.s.params; params != nil {
+		req.Params = &params
+	}
 	if req.Notif {
 		if req.Method != MethodCancel {
 			p.log.Debug("ignored an unknown notification", "method", req.Method)

@@ -56,8 +56,11 @@ type stream struct {
 	strict  atomic.Bool         // the peer is on another host: lines without an end, and without number, are refused
 	onEvent func(params []byte) // nil: there are none in this direction
 
-	in     chan []byte // requests, responses, other notifications; unbuffered
-	inject chan []byte // responses we make up, see peer.abandon; unbuffered
+	in     chan message // requests, responses, other notifications; unbuffered
+	inject chan []byte  // responses we make up, see peer.abandon; unbuffered
+	// params are those of the request that ReadObject has returned last. They belong to the goroutine that
+	// calls it, which is also the one that jsonrpc2 handles requests on.
+	params json.RawMessage
 	// halfOpen leaves the connection open for writing when reading has ended.
 	halfOpen bool
 
@@ -75,7 +78,7 @@ type stream struct {
 func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *stream {
 	s := &stream{
 		rwc: rwc, log: log, onEvent: o.onEvent, halfOpen: o.halfOpen,
-		in: make(chan []byte), inject: make(chan []byte),
+		in: make(chan message), inject: make(chan []byte),
 		readDone: make(chan struct{}), failed: make(chan struct{}), closed: make(chan struct{}),
 	}
 	s.lines = jsonl.NewLineReader(&lineGuard{r: rwc, strict: &s.strict}, maxLine)
@@ -167,25 +170,25 @@ func (s *stream) sort(line []byte) {
 			s.skip(line, "an answer without a string id belongs to no request")
 			return
 		}
-		s.hand(line)
+		s.hand(message{line: line})
 	case env.Method != nil && noID:
 		if method == MethodEvent && s.onEvent != nil {
 			s.onEvent(env.Params)
 			return
 		}
-		s.hand(line)
+		s.hand(env.request())
 	default:
 		if !validID(env.ID) || method == "" || env.answer() {
 			s.refuse(env.ID, line, "method must be a string, id a string or a natural number")
 			return
 		}
-		s.hand(line)
+		s.hand(env.request())
 	}
 }
 
-func (s *stream) hand(line []byte) {
+func (s *stream) hand(m message) {
 	select {
-	case s.in <- line:
+	case s.in <- m:
 	case <-s.failed:
 	}
 }
@@ -215,17 +218,19 @@ func (s *stream) refuse(id, line []byte, why string) {
 // ReadObject gives jsonrpc2 the next message; one that it cannot decode is
 // skipped like any other stray line, but its sender, or the caller that awaits it, gets an error.
 func (s *stream) ReadObject(v any) error {
-	message, ok := v.(json.Unmarshaler)
+	decoded, ok := v.(json.Unmarshaler)
 	if !ok {
 		return fmt.Errorf("read message: cannot decode into %T", v)
 	}
 	for {
-		line, err := s.nextMessage()
+		m, err := s.nextMessage()
 		if err != nil {
 			return err
 		}
-		err = message.UnmarshalJSON(line)
+		line := m.line
+		err = decoded.UnmarshalJSON(line)
 		if err == nil {
+			s.params = m.params
 			return nil
 		}
 		// What it decoded before it failed must not meet the next message.
@@ -235,7 +240,8 @@ func (s *stream) ReadObject(v any) error {
 			s.refuse(env.ID, line, err.Error())
 		case json.Valid(line):
 			s.skip(line, err.Error())
-			return message.UnmarshalJSON(madeUpAnswer(env.ID, jsonrpc2.CodeInternalError,
+			s.params = nil
+			return decoded.UnmarshalJSON(madeUpAnswer(env.ID, jsonrpc2.CodeInternalError,
 				"the answer is no JSON-RPC response"))
 		default:
 			s.skip(line, err.Error())
@@ -243,14 +249,14 @@ func (s *stream) ReadObject(v any) error {
 	}
 }
 
-func (s *stream) nextMessage() ([]byte, error) {
+func (s *stream) nextMessage() (message, error) {
 	select {
-	case line := <-s.in:
-		return line, nil
+	case m := <-s.in:
+		return m, nil
 	case line := <-s.inject:
-		return line, nil
+		return message{line: line}, nil
 	case <-s.failed:
-		return nil, s.cause
+		return message{}, s.cause
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -72,8 +73,16 @@ func (r *fieldReader) boolean(name string) (b bool) {
 	return b
 }
 
-func (r *fieldReader) number(name string) (n float64) {
-	r.into(name, &n)
+func (r *fieldReader) number(name string) float64 {
+	raw := r.raw(name)
+	if raw == nil {
+		return 0
+	}
+	n, err := strconv.ParseFloat(string(raw), 64) // what else it knows is no JSON
+	if err != nil {
+		r.fail(name, fmt.Errorf("not a number: %.40q", raw))
+		return 0
+	}
 	return n
 }
 

@@ -33,6 +33,9 @@ func value(v reflect.Value, f func(string) string) (out reflect.Value, changed b
 	switch v.Kind() {
 	case reflect.String:
 		s := v.String()
+		if s == "" {
+			return v, false
+		}
 		if m := f(s); m != s {
 			return reflect.ValueOf(m).Convert(v.Type()), true
 		}
@@ -50,10 +53,11 @@ func value(v reflect.Value, f func(string) string) (out reflect.Value, changed b
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if !v.Type().Field(i).IsExported() {
+			field := v.Field(i)
+			if !field.CanInterface() { // it is not exported
 				continue
 			}
-			in, ok := value(v.Field(i), f)
+			in, ok := value(field, f)
 			if !ok {
 				continue
 			}

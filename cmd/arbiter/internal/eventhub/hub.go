@@ -31,14 +31,26 @@ type Hub struct {
 type numbered struct {
 	seq   uint64
 	piece bool
-	line  func() (string, error) // without its line feed; encoded once for all clients
+	*encoded
 }
 
-func newNumbered(seq uint64, piece bool, at time.Time, e contract.Event) numbered {
-	return numbered{seq, piece, sync.OnceValues(func() (string, error) {
-		line, err := contract.EncodeLine(nil, seq, at, e)
-		return string(bytes.TrimSuffix(line, []byte("\n"))), err
-	})}
+// encoded is an event, and its line when a client has asked for it: it is encoded once for all clients.
+type encoded struct {
+	at    time.Time
+	event contract.Event
+
+	once sync.Once
+	text string
+	err  error
+}
+
+// line is without its line feed.
+func (n numbered) line() (string, error) {
+	n.once.Do(func() {
+		line, err := contract.EncodeLine(nil, n.seq, n.at, n.event)
+		n.text, n.err = string(bytes.TrimSuffix(line, []byte("\n"))), err
+	})
+	return n.text, n.err
 }
 
 // New makes a hub that keeps so many events.
@@ -65,7 +77,7 @@ func (h *Hub) publish(at time.Time, e contract.Event) {
 	if !piece {
 		h.last++
 	}
-	h.events[h.place%uint64(len(h.events))] = newNumbered(h.last, piece, at, e)
+	h.events[h.place%uint64(len(h.events))] = numbered{h.last, piece, &encoded{at: at, event: e}}
 	h.hint()
 }
 
