@@ -26,9 +26,9 @@ func TestLiveSpending(t *testing.T) {
 			s, nth = s.again().launch(), 1
 		}
 		id := s.send("go on")
-		told := await(s.host, nth, func(bridge.Spent) bool { return true })
-		if told.Usage.CacheRead != 50_000 || told.Usage.CacheCreation != 1_000 || told.Usage.Output == 0 ||
-			told.CostUSD <= 0 {
+		// The second answer may be reported, too, before the turn ends.
+		told := await(s.host, nth, func(b bridge.Spent) bool { return b.Usage.CacheRead == 50_000 })
+		if told.Usage.CacheCreation != 1_000 || told.Usage.Output == 0 || told.CostUSD <= 0 {
 			t.Errorf("turn %d: told %+v", i, told)
 		}
 		close(hold)
