@@ -48,11 +48,12 @@ func (l Link) Push(ctx context.Context, commit string) (ref string, err error) {
 	ref = l.Repo.Ref("pushed/" + commit)
 	ctx, done := l.bounded(ctx)
 	defer done()
-	return ref, l.quarantine(ctx, func(q git.Runner) error {
+	err = l.quarantine(ctx, func(q git.Runner) error {
 		_, err := q.Write(ctx, append(allowing("ext"), "-c", "push.gpgSign=false", "push", "--quiet", "--no-verify",
 			"--no-follow-tags", "--no-recurse-submodules", l.URL, commit+":"+ref)...)
-		return wrap(ctx, "push to the host", err)
+		return err
 	})
+	return ref, wrap("push to the host", err)
 }
 
 // Fetched is what a branch became.
@@ -78,7 +79,7 @@ func (l Link) Fetch(ctx context.Context, branch string) (Fetched, error) {
 		f, err = l.fetch(ctx, q, branch)
 		return err
 	})
-	return f, err
+	return f, wrap("fetch from the host", err)
 }
 
 // incoming is what a branch is called before it is checked.
@@ -100,11 +101,11 @@ func (l Link) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched
 	case err != nil && strings.Contains(err.Error(), "couldn't find remote ref"):
 		return f, ErrNoBranch
 	case err != nil:
-		return f, wrap(ctx, "fetch from the host", err)
+		return f, err
 	}
 	tip, err := q.Text(ctx, "rev-parse", "--verify", "--quiet", incoming+"^{commit}")
 	if err != nil {
-		return f, fmt.Errorf("fetch from the host: %s is no commit: %w", branch, err)
+		return f, fmt.Errorf("%s is no commit: %w", branch, err)
 	}
 	before, err := l.Repo.Commit(ctx, branch)
 	if err != nil {
@@ -146,14 +147,15 @@ func (l Link) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, limit)
 }
 
-func wrap(ctx context.Context, what string, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
+// wrap says what failed, and that it took too long, at any step.
+func wrap(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: it took too long: %w", what, err)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // quarantine makes a temporary bare repository that borrows the objects of the user's and knows the run's commits, so

@@ -218,6 +218,21 @@ func unchanged(t *testing.T, near gittest.Dir, do func() error, want string) {
 	}
 }
 
+// TestTimeIsUpBeforeTheHostIsReached: the error says so at any step.
+func TestTimeIsUpBeforeTheHostIsReached(t *testing.T) {
+	near := gittest.New(t, map[string]string{"a": "1"})
+	l := link(t, near, newFar(t, "env"))
+	l.Limits.Time = time.Nanosecond
+	_, err := l.Fetch(t.Context(), "refs/heads/"+branch)
+	if err == nil || !strings.Contains(err.Error(), "fetch from the host: it took too long") {
+		t.Errorf("fetch: %v", err)
+	}
+	_, err = l.Push(t.Context(), near.Git("rev-parse", "HEAD"))
+	if err == nil || !strings.Contains(err.Error(), "push to the host: it took too long") {
+		t.Errorf("push: %v", err)
+	}
+}
+
 // TestConfigurationOfTheRepository: what the repository's own configuration names is not run, and redirects nothing.
 func TestConfigurationOfTheRepository(t *testing.T) {
 	near := gittest.New(t, map[string]string{"a": "1"})
