@@ -16,7 +16,9 @@ type reply struct {
 	err  error
 }
 
-// errStreamClosed: stdin ended, so no answer can come.
+// errStreamClosed says with the CLI's text that stdin ended, so that no answer can come.
+//
+//lint:ignore ST1005 the CLI capitalizes it
 var errStreamClosed = errors.New("Tool permission stream closed before response received")
 
 // ask sends a request to the host, waits for its answer and decodes it. When ctx ends first, it
@@ -130,7 +132,11 @@ func (s *session) interrupt(id string, cancelQueued bool) {
 	for _, uuid := range cancelled {
 		s.lifecycle(uuid, "cancelled")
 	}
-	s.respond(id, obj{"cancelled": cancelled, "still_queued": s.waiting()})
+	payload := obj{"still_queued": s.waiting()}
+	if cancelQueued {
+		payload["cancelled"] = cancelled
+	}
+	s.respond(id, payload)
 	if t := guarded(s, &s.turn); t != nil {
 		t.cancel(errInterrupted)
 	}
