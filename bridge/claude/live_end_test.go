@@ -87,7 +87,6 @@ func TestLiveNotLoggedIn(t *testing.T) {
 }
 
 func TestLiveBudget(t *testing.T) {
-	onlyTheCLI(t, "has no budget")
 	s, _ := live(t, reply{tools: []call{bash("echo hi")}, usage: [3]int{1000, 0, 0}})
 	s.cfg.MaxBudgetUSD = 0.0001
 	s.launch()

@@ -16,7 +16,7 @@
 // subagents, verdicts, transcripts, resume, signals and exit codes. The cases in testdata run
 // against both programs. Those in testdata/claude run against the real CLI only, and replace the
 // shorter case of the same name. The package does not imitate what the CLI decides on its own: rules
-// with patterns, refused options, schemas, budgets, retries, compaction, task lists, slash commands,
+// with patterns, refused options, schemas, retries, compaction, task lists, slash commands,
 // settings files, merged messages and the progress of subagents.
 // The init frame and the answer to initialize contain `"stand_in":true`.
 //

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Why a turn's context ended.
@@ -58,6 +60,9 @@ func (t *thread) emit(o obj) {
 // converse calls the model and runs its tools until the turn is over.
 func (t *thread) converse(ctx context.Context) ending {
 	for {
+		if end := t.overBudget(); end != nil {
+			return *end
+		}
 		a, err := t.call(ctx, t.request(), true)
 		calls := calls(a.Content)
 		switch {
@@ -81,6 +86,16 @@ func (t *thread) converse(ctx context.Context) ending {
 			return *end
 		}
 	}
+}
+
+// overBudget ends the turn of a session that has spent what it may: --max-cost of a run relies on it within a turn.
+func (t *thread) overBudget() *ending {
+	most, err := strconv.ParseFloat(t.s.flags.get("--max-budget-usd"), 64)
+	if t.sub != nil || err != nil || most <= 0 || guarded(t.s, &t.s.account.cost) < most {
+		return nil
+	}
+	return &ending{subtype: "error_max_budget_usd", reason: "budget_exhausted", isError: true,
+		errors: []string{fmt.Sprintf("Reached maximum budget ($%v)", most)}}
 }
 
 // enforceText asks for the verdict that an answer was without.
