@@ -91,7 +91,12 @@ func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.
 		case <-s.first:
 			err = s.unreadable()
 		case <-client.Done():
-			err = runstart.ErrGone
+			select {
+			case <-s.first: // the run has told all of it, and ended
+				err = s.unreadable()
+			default:
+				err = runstart.ErrGone
+			}
 		case <-ctx.Done():
 			err = fmt.Errorf("%w in time", control.ErrSilent)
 		}
