@@ -78,15 +78,3 @@ func FuzzMembers(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkMembers(b *testing.B) {
-	line := []byte(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"","structured_output":` +
-		`{"expects_response":false,"kind":"progress","message":"on"},"total_cost_usd":0,` +
-		`"usage":{"input_tokens":1,"output_tokens":1},"session_id":"3121e69e-433f-5732-9eb6-a6025c65dbf5"}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Members(line); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
