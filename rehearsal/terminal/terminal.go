@@ -44,6 +44,7 @@ type Terminal struct {
 	cmd    *exec.Cmd
 	master *os.File
 	before Line
+	settle time.Duration
 	wg     sync.WaitGroup
 
 	mu        sync.Mutex
@@ -63,7 +64,10 @@ type Terminal struct {
 
 // Start starts cmd in a new session whose terminal is a new one of that size. TERM is
 // xterm-256color unless the environment of cmd has one; a nil environment is ours.
-func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
+func Start(cmd *exec.Cmd, size Size) (*Terminal, error) { return startWith(cmd, size, settle) }
+
+// startWith is Start with another time than [settle].
+func startWith(cmd *exec.Cmd, size Size, settle time.Duration) (*Terminal, error) {
 	master, slave, err := open(size)
 	if err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	t := &Terminal{
-		cmd: cmd, master: master, before: before, emu: newEmulator(size),
+		cmd: cmd, master: master, before: before, settle: settle, emu: newEmulator(size),
 		changed: make(chan struct{}), exited: make(chan struct{}), drained: make(chan struct{}),
 		input: backlog.New[[]byte](),
 	}
@@ -158,7 +162,7 @@ func (t *Terminal) end() {
 func (t *Terminal) holdOn(soon bool) {
 	var at time.Time
 	if soon {
-		at = time.Now().Add(settle)
+		at = time.Now().Add(t.settle)
 	}
 	_ = t.master.SetReadDeadline(at)
 	if t.over() { // wait's deadline may just have been undone
