@@ -36,7 +36,7 @@ func New(play func(ctx context.Context, file string) error) *Chime {
 	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		for {
+		for ctx.Err() == nil { // else a cue that waits could be played after Close
 			select {
 			case cue := <-c.cues:
 				_ = c.sound(ctx, cue) // an error has no reader: the screen shows the same

@@ -51,6 +51,7 @@ func TestChime(t *testing.T) {
 		c.Play(Asked)
 	}
 	file := <-files
+	c.Play(Asked) // one waits when the chime is closed, and is not played
 	raw, err := os.ReadFile(file)
 	info, _ := os.Stat(file)
 	if err != nil || string(raw) != string(wave(cues[Asked])) || info.Mode().Perm() != 0o600 {
