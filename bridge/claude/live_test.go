@@ -276,6 +276,9 @@ func TestLiveSteer(t *testing.T) {
 	first := s.send("go")
 	await[bridge.ToolUse](s.host, 1, nil)
 	second := s.message(bridge.MessageParams{MessageID: uuid.NewString(), Content: "LOOK-LEFT", Steer: true})
+	if !s.probe().Answered { // so the message has been read, before the tool ends
+		t.Error("the ping is not answered")
+	}
 	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
