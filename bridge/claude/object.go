@@ -78,7 +78,7 @@ func (r *fieldReader) number(name string) float64 {
 	if raw == nil {
 		return 0
 	}
-	n, err := strconv.ParseFloat(string(raw), 64) // what else it knows is no JSON
+	n, err := strconv.ParseFloat(string(raw), 64) // it accepts more than JSON does, but raw is valid JSON
 	if err != nil {
 		r.fail(name, fmt.Errorf("not a number: %.40q", raw))
 		return 0

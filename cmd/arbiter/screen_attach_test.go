@@ -114,15 +114,17 @@ func TestAttachmentSaysWhyItFailed(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	h := settle(t, players(t)[0])
-	claude := sickClaude(t, sick{"orch-1.[24]": "sh:echo 'No conversation found with that id'; exit 1"})
+	claude := sickClaude(t, sick{"orch-1.2": "sh:echo 'No conversation found with that id'; exit 1",
+		"orch-1.4": "sh:echo 'No conversation found with that id'; read enter; exit 1"})
 	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, handOnScreen), "--task", "Weave")
 	p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
 	p.Type("/attach orch-1\n")
 	p.await("exit code 1", "No conversation found", "awaits a word")
 	second := h.open("attach", "orch-1")
-	second.await("exit code 1", "No conversation found")
-	// If it ends before its terminal is open, there was nothing to show, and the command was refused.
-	h.left(second, contract.ExitComplete, contract.ExitUsage)
+	second.await("No conversation found")
+	second.Type("\r") // its terminal is open: the end of the program is no refusal to attach
+	second.await("exit code 1")
+	h.left(second, contract.ExitComplete)
 	p.press("Ctrl+C", "Ctrl+C")
 	h.ended(p, contract.ExitInterrupted)
 }

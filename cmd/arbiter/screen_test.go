@@ -159,15 +159,15 @@ func (h *abode) ended(p *pane, want contract.Exit) string {
 	return text
 }
 
-// left is the same while another arbiter plays there. It may end with one of several exit codes.
-func (h *abode) left(p *pane, want ...contract.Exit) string {
+// left is the same while another arbiter plays there.
+func (h *abode) left(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	state, err := p.Exit(p.ctx)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	text := p.Screen().Text()
-	if got := state.ExitCode(); !slices.Contains(want, contract.Exit(got)) {
+	if got := state.ExitCode(); got != int(want) {
 		h.t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, want, text)
 	}
 	h.restored(p)

@@ -84,7 +84,10 @@ func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 	result := control.HaltResult{How: "loop"}
 	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
 	defer cancel()
-	goesOn := func() bool { s := loop.Snapshot(); return s.Halts > before && !s.Halted } // somebody said so since
+	goesOn := func() bool { // somebody has continued the run meanwhile
+		s := loop.Snapshot()
+		return s.Halts > before && !s.Halted
+	}
 	halted := func() bool { return loop.Snapshot().Halted && len(h.run.Elsewhere.Agents()) == 0 }
 	if !h.awaitStill(ctx, halted, goesOn) && !goesOn() {
 		result.How, result.Swept = h.haltBridge()
@@ -142,8 +145,8 @@ func (h *Halter) haltBridge() (how string, swept int) {
 	return "killed", swept
 }
 
-// awaitStill waits until no agent has a process here, and so. It gives up with ctx, or as soon
-// as nobody wants it any more.
+// awaitStill waits until no agent has a process here and the condition and holds. It gives up when ctx ends or when
+// unwanted reports true.
 func (h *Halter) awaitStill(ctx context.Context, and, unwanted func() bool) bool {
 	for {
 		switch {

@@ -47,7 +47,7 @@ func Serve(dir string, run Run, log *slog.Logger) (*Server, error) {
 	return &Server{control.Serve(l.UnixListener, &service{run: run}, log), l, log}, nil
 }
 
-// Close ends the connections. What is attached was given back with the run. It may be called of nil.
+// Close ends the connections. What is attached was given back with the run. A nil server has nothing to close.
 func (s *Server) Close() {
 	if s == nil {
 		return

@@ -41,7 +41,7 @@ func Serve(dir string, loop Loop, t *terminals.Terminals, log *slog.Logger) *Ser
 	return s
 }
 
-// Close ends the service. It may be called again, and of nil.
+// Close ends the service. It may be called again. A nil service has nothing to close.
 func (s *Service) Close() {
 	if s == nil || s.server == nil {
 		return

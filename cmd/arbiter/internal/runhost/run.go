@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/agentport"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -19,7 +21,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
-	"github.com/google/uuid"
 )
 
 // hostedRun is one process of a run.

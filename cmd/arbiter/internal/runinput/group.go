@@ -2,16 +2,16 @@ package runinput
 
 import "sync"
 
-// group is a set of goroutines that wait for a loop in the name of others: each ends with
-// that loop at the latest. Its owner waits for them when the loop has ended.
+// group is a set of goroutines that wait for a loop while their callers continue: each ends when
+// that loop ends at the latest. Its owner waits for them when the loop has ended.
 type group struct {
 	mu   sync.Mutex
 	over bool
 	work sync.WaitGroup
 }
 
-// start has f done meanwhile. After the end there is nothing to wait for: then it is done at
-// once.
+// start runs f in a goroutine of the group. After [group.wait] was called it runs f at once: the loop has ended, so f
+// does not wait.
 func (g *group) start(f func()) {
 	g.mu.Lock()
 	if g.over {

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestGoroutinesAreWaitedFor: who waits in the name of another is outlived by the run, and
-// nobody begins to wait for one that is over.
+// TestGoroutinesAreWaitedFor: wait returns after all goroutines, those that they start included. Later functions run at
+// once.
 func TestGoroutinesAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group
