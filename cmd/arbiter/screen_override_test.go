@@ -90,7 +90,7 @@ func TestScreenOverrides(t *testing.T) {
 	p.Type("/reset\n")
 	p.await("Reset?", "Every Orchestrator is released")
 	p.press("y")
-	p.await("And now?")
+	p.await("And now?", "The Arbiter awaits your answer.")
 	p.Type("developer\n")
 	p.until(func(s pty.Screen) bool { // its own line says what it is at
 		return slices.ContainsFunc(s.Rows(), func(row string) bool {

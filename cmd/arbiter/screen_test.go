@@ -367,7 +367,8 @@ func TestScreenWithRequirements(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")
-	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?")
+	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?",
+		"The Arbiter awaits your answer.") // the question is there before it is asked: its text is streamed
 	p.Type("call it dawn\n")
 	p.await("y Allow once")
 	p.finish()
