@@ -65,6 +65,7 @@ func (c *call) readMessages() {
 	for i := 0; i < len(c.history); {
 		if c.cutOff(i) {
 			c.withdraw(i)
+			i = max(i-1, 0) // the answer before may be followed by the supervisor's word now
 		} else {
 			i++
 		}

@@ -12,8 +12,9 @@ const (
 		"is unknown. It may have run.]"
 	stoppedRunning = "The user doesn't want to proceed with this tool use. To be exact: this call was stopped while " +
 		"running."
-	ended = "⟦k7f2 | from: supervisor (the supervisor) | kind: retry | id: 1⟧\nYour process ended in the middle of your " +
-		"last turn, and was started again.\n⟦k7f2 | end⟧"
+	streamClosed = "Tool permission stream closed before response received"
+	ended        = "⟦k7f2 | from: supervisor (the supervisor) | kind: retry | id: 1⟧\nYour process ended in the " +
+		"middle of your last turn, and was started again.\n⟦k7f2 | end⟧"
 	told = "⟦k7f2 | from: orch-1 (Orchestrator I) | kind: done | id: 2⟧\nIt is written.\n⟦k7f2 | end⟧"
 )
 
@@ -109,6 +110,9 @@ func TestTakenUp(t *testing.T) {
 			"second, orch-1"},
 		{"the verdict is unknown", []frame{user("the task"), first, done, second, user(failed("t3", unknownOutcome)),
 			lost, user(ended)}, "second, orch-1"},
+		{"answered after a call that the ending process failed",
+			[]frame{user("the task"), first, user(result("t1", "planned"), failed("t2", streamClosed)), second,
+				user(failed("t3", unknownOutcome)), lost, user(ended)}, "first"},
 		{"the verdict is unknown, a call beside it is not",
 			[]frame{user("the task"), first, done,
 				model("second, orch-1", called("t9", "Read"), called("t3", "StructuredOutput")),
