@@ -15,23 +15,23 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// Runs are the user's runs.
+// Runs finds, starts and resumes the user's runs.
 type Runs interface {
 	runport.Runs
-	// ResumeWith continues a run with another task, which continues without the caller.
+	// ResumeWith resumes a run with a new task. The run then continues without the caller.
 	ResumeWith(ctx context.Context, run, task string, args []string) error
 }
 
-// Config is what the agent is served with.
+// Config is the configuration of the agent.
 type Config struct {
 	Runs Runs
-	Args []string // flags of arbiter for the runs that are begun
-	// Mode returns the permission mode that a run begins with in a directory, or why none can begin there.
+	Args []string // flags of arbiter for new runs
+	// Mode returns the permission mode in which a run in dir starts, or an error if no run can start there.
 	Mode       func(dir string) (string, error)
-	AcceptRisk bool // the mode allow-all may be chosen
+	AcceptRisk bool // whether the mode allow-all may be chosen
 	Words      Words
 	Version    string
-	Login      []string // arguments that log in to Claude, behind those of this command
+	Login      []string // arguments that log in to Claude, appended to those of this command
 	Log        *slog.Logger
 }
 
@@ -39,18 +39,18 @@ type Config struct {
 type server struct {
 	Config
 	conn  *jsonrpc2.Conn
-	ready chan struct{} // closed when conn is set: it reads before it is returned
+	ready chan struct{} // closed when conn is set: the connection reads before NewConn returns
 	ctx   context.Context
 	work  sync.WaitGroup
 
 	mu       sync.Mutex
 	can      features
 	sessions map[string]*session
-	serving  map[jsonrpc2.ID]func() // prompts by their requests, and what cancels them
-	calls    uint64                 // requests that were sent
+	serving  map[jsonrpc2.ID]func() // running prompts by request id; the function cancels the prompt
+	calls    uint64                 // number of requests sent
 }
 
-// Serve serves a client until it closes its end, or ctx ends. No run ends by that.
+// Serve serves a client until the client closes its end or ctx ends. Runs continue after that.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	s := &server{Config: c, ready: make(chan struct{}), ctx: ctx, sessions: map[string]*session{},
@@ -62,18 +62,18 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	case <-ctx.Done():
 	}
 	stop()
-	_ = s.conn.Close() // closed already, perhaps
+	_ = s.conn.Close() // may be closed already
 	s.work.Wait()
 	return nil
 }
 
-// quiet takes jsonrpc2's own remarks, which are on answers nothing waits for.
+// quiet discards jsonrpc2's own log lines, which are about answers that no caller waits for.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// Handle implements jsonrpc2.Handler, on the goroutine that reads. What must keep its order is begun here, and what
-// takes time continues beside.
+// Handle implements jsonrpc2.Handler, on the goroutine that reads. Work whose order matters starts here; slow work
+// continues on a goroutine of its own.
 func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	<-s.ready
 	var p sessionParams
@@ -123,7 +123,7 @@ func (s *server) serve(req *jsonrpc2.Request, p sessionParams) (any, error) {
 		Message: fmt.Sprintf("unknown method %.100q", req.Method)}
 }
 
-// initialize agrees on what both ends can do.
+// initialize negotiates what both ends support.
 func (s *server) initialize(req *jsonrpc2.Request) (any, error) {
 	var p initializeParams
 	if err := params(req, &p); err != nil {
@@ -148,7 +148,7 @@ func (s *server) initialize(req *jsonrpc2.Request) (any, error) {
 	return r, nil
 }
 
-// params reads the parameters of a request; without any it leaves them as they are.
+// params decodes the parameters of a request into to. A request without parameters leaves to unchanged.
 func params(req *jsonrpc2.Request, to any) error {
 	if req.Params == nil {
 		return nil
@@ -163,7 +163,7 @@ func invalid(format string, args ...any) error {
 	return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// answer answers a request. What fails without a code of its own is an internal error, with its text.
+// answer answers a request. An error that is no *jsonrpc2.Error becomes an internal error with its text.
 func (s *server) answer(req *jsonrpc2.Request, result any, err error) {
 	if req.Notif {
 		return
@@ -196,7 +196,7 @@ func (s *server) send(frames []frame) {
 	}
 }
 
-// call asks the client and waits for its answer, or until ctx ends: then the request is withdrawn.
+// call sends a request to the client and waits for the answer. If ctx ends first, it cancels the request.
 func (s *server) call(ctx context.Context, method string, p, result any) error {
 	s.mu.Lock()
 	s.calls++
@@ -208,13 +208,13 @@ func (s *server) call(ctx context.Context, method string, p, result any) error {
 	}
 	err = w.Wait(ctx, result)
 	if ctx.Err() != nil && s.ctx.Err() == nil {
-		_ = s.conn.Notify(s.ctx, methodCancelRequest, map[string]jsonrpc2.ID{"requestId": id}) // it has gone, perhaps
+		_ = s.conn.Notify(s.ctx, methodCancelRequest, map[string]jsonrpc2.ID{"requestId": id}) // may be answered
 		return ctx.Err()
 	}
 	return err
 }
 
-// session finds an open session, also by that of one of its Orchestrators.
+// session finds an open session by its id, or by the id of the session of one of its Orchestrators.
 func (s *server) session(id string) (open *session, agent string, err error) {
 	root, agent := agentOf(id)
 	s.mu.Lock()

@@ -16,10 +16,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// statusPatience is how long a run may take to say where it stands.
+// statusPatience is how long a run may take to report its status.
 const statusPatience = 10 * time.Second
 
-// What a permission request offers.
+// The options of a permission request.
 const (
 	optionOnce   = "once"
 	optionRun    = "run"
@@ -28,8 +28,8 @@ const (
 	optionNever  = "deny-run"
 )
 
-// asks are the requests to the client that wait for its answer, by the item of the inbox that each is about. An item
-// whose request was turned down without an answer stays in it, so that it is not asked again before the next prompt.
+// asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
+// stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
 type asks struct {
 	mu   sync.Mutex
 	open map[string]*ask
@@ -40,7 +40,7 @@ type ask struct {
 	declined bool
 }
 
-// begin registers a request about an item; false: there is one.
+// begin registers a request about an item. It returns false if one is registered already.
 func (a *asks) begin(ctx context.Context, item string) (context.Context, *ask, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +56,7 @@ func (a *asks) begin(ctx context.Context, item string) (context.Context, *ask, b
 	return ctx, mine, true
 }
 
-// decline marks a request as turned down.
+// decline marks a request as declined.
 func (a *asks) decline(mine *ask) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *asks) waits(item string) bool {
 	return a.open[item] != nil && !a.open[item].declined
 }
 
-// withdraw withdraws the requests about items that are open no longer.
+// withdraw cancels the requests about items that are no longer open.
 func (a *asks) withdraw(open []control.InboxItem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +82,7 @@ func (a *asks) withdraw(open []control.InboxItem) {
 	}
 }
 
-// askAgain forgets what was turned down.
+// askAgain removes the declined requests, so that their items are asked about again.
 func (a *asks) askAgain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,11 +93,11 @@ func (a *asks) askAgain() {
 	}
 }
 
-// settle looks at what waits for the human: it asks the client, withdraws what is settled, and ends the prompts that
-// nothing continues behind.
+// settle handles the items that wait for the human: it asks the client about them, cancels requests about settled
+// items, and ends the prompts that no agent is still working on.
 func (f *follower) settle(l *link) {
 	o := f.session
-	armed, _ := o.waiting() // before the status: the run has taken them
+	armed, _ := o.waiting() // before the status: the run has received these
 	ctx, cancel := context.WithTimeout(l.ctx, statusPatience)
 	defer cancel()
 	st, err := l.ask.Status(ctx)
@@ -120,8 +120,8 @@ func (f *follower) settle(l *link) {
 	}
 }
 
-// ask asks the client about an item of the inbox. It reports whether a prompt ends because of it. An item whose event
-// was not told yet is looked at again when it is.
+// ask asks the client about an inbox item. It reports whether a prompt ends because of the item. If the event of
+// the item was not reported to the client yet, ask does nothing; settle runs again after that event.
 func (f *follower) ask(l *link, i control.InboxItem) (ends bool) {
 	kind := inbox.Kind(i.Kind)
 	switch {
@@ -146,7 +146,7 @@ func (f *follower) ask(l *link, i control.InboxItem) (ends bool) {
 	return !f.asks.waits(i.ID)
 }
 
-// asking asks the client, beside. How answers false if it was turned down.
+// asking asks the client on a new goroutine. The function how returns false if the request was declined.
 func (f *follower) asking(l *link, item string, how func(context.Context) bool) {
 	ctx, mine, ok := f.asks.begin(l.ctx, item)
 	if !ok {
@@ -189,7 +189,8 @@ func (f *follower) askPermission(ctx context.Context, session string, t toolCall
 	return f.hand(permit)
 }
 
-// permissionOptions are what a human can answer. The narrowest rule that covers the call can be allowed for good.
+// permissionOptions returns the answers that a human can choose from. The narrowest rule that covers the call can
+// be allowed permanently.
 func permissionOptions(r contract.PermissionRequest) []permissionOption {
 	list := []permissionOption{
 		{optionOnce, "Allow once", "allow_once"},
@@ -226,9 +227,9 @@ func (f *follower) elicit(ctx context.Context, i control.InboxItem) bool {
 	return f.hand(contract.Say{Text: answer})
 }
 
-// hand hands an answer to the run. One that comes too late changes nothing.
+// hand sends an answer to the run. An answer that comes too late changes nothing.
 func (f *follower) hand(body contract.CommandBody) bool {
-	ctx, cancel := context.WithTimeout(f.session.ctx, commandPatience) // it settles the request, which ends that one's
+	ctx, cancel := context.WithTimeout(f.session.ctx, commandPatience) // outlives the request, which it settles
 	defer cancel()
 	err := f.session.command(ctx, body)
 	if err != nil {
@@ -238,7 +239,7 @@ func (f *follower) hand(body contract.CommandBody) bool {
 	return err == nil
 }
 
-// learnMode notes the mode that the run had, unless the client has chosen another one for it.
+// learnMode stores the permission mode that the run had, unless the client has chosen another mode for it.
 func (o *session) learnMode(mode string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -247,7 +248,7 @@ func (o *session) learnMode(mode string) {
 	}
 }
 
-// showMode tells the client of another mode: somebody else has set it.
+// showMode reports a changed permission mode to the client, if another client has set it.
 func (o *session) showMode(mode string) {
 	o.mu.Lock()
 	changed := mode != "" && mode != o.mode && !o.chosen

@@ -18,39 +18,39 @@ import (
 )
 
 const (
-	// look is how often a run that is not live is looked at: another terminal may resume it.
+	// look is the interval at which a run that is not live is checked: another terminal may resume it.
 	look = 2 * time.Second
-	// retry is how long to wait before a live run that does not answer is called again.
+	// retry is the delay before the next connection to a live run that does not answer.
 	retry = 100 * time.Millisecond
 )
 
-// follower tells the client what happens in a run, over all processes that play it. Its methods are called by its own
-// goroutine, but for wake, expect and forget; before that is started, load may be called.
+// follower reports the events of a run to the client, across all processes that play the run. Only its own
+// goroutine calls its methods, except wake, expect and forget. load may be called before that goroutine starts.
 type follower struct {
 	session *session
 	mapper  *mapper
-	kick    chan struct{} // capacity 1: look whether prompts have ended
-	loading loading       // what is read is history
-	// The events up to seq of that process of the run were told. Processes are counted from 1.
+	kick    chan struct{} // capacity 1: check whether prompts have ended
+	loading loading       // how events read from the log are handled
+	// The events up to number seq of this process of the run were reported. Processes are counted from 1.
 	process int
 	seq     uint64
 	asks    asks
 
 	mu       sync.Mutex
-	expected []string // texts that the client has shown already
+	expected []string // texts that the client itself has shown already
 }
 
-// loading reports what happens to events that are read from the log.
+// loading says how events that are read from the log are handled.
 type loading int
 
 const (
 	live   loading = iota
-	shown          // as history
-	silent         // not at all
+	shown          // sent, as history
+	silent         // not sent
 )
 
-// link is a pair of connections to the process that plays a run: on one it reports what happens, on the other it is
-// asked. While what was heard is handed on, nothing else can be read on the first.
+// link is a pair of connections to the process that plays a run: feed receives events, ask sends requests. Two are
+// needed because nothing else can be read from feed while a received part is handled.
 type link struct {
 	feed, ask *control.Client
 	status    control.Status
@@ -59,7 +59,7 @@ type link struct {
 	parts     chan any
 }
 
-// wake has the follower look whether prompts have ended.
+// wake makes the follower check whether prompts have ended.
 func (f *follower) wake() {
 	select {
 	case f.kick <- struct{}{}:
@@ -67,14 +67,14 @@ func (f *follower) wake() {
 	}
 }
 
-// expect notes that the client shows a text of the human without an update.
+// expect records a text of the human that the client shows without an update.
 func (f *follower) expect(text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.expected = append(f.expected, text)
 }
 
-// forget takes that back. It reports whether it was expected.
+// forget removes a text that expect recorded. It reports whether it was recorded.
 func (f *follower) forget(text string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,12 +87,12 @@ func (f *follower) forget(text string) bool {
 	return false
 }
 
-// run follows until the session is closed.
+// run follows the run until the session is closed.
 func (f *follower) run() {
 	o := f.session
 	defer close(o.gone)
 	defer f.asks.withdraw(nil)
-	var last time.Time // when a run that is not live was active last, as far as its log was read
+	var last time.Time // LastActive of a run that is not live, when its log was last read
 	for o.ctx.Err() == nil {
 		info, err := o.s.run(o.id)
 		wait := look
@@ -100,7 +100,7 @@ func (f *follower) run() {
 		case err != nil:
 			o.s.Log.Warn("acp: run not found", "run", o.id, "err", err)
 		case info.Live:
-			wait = retry // it does not answer yet, is ending, or was lost
+			wait = retry // the run does not answer yet, is ending, or was lost
 			if l := f.connect(o.ctx); l != nil {
 				f.hear(l)
 				l.end()
@@ -118,7 +118,7 @@ func (f *follower) run() {
 	}
 }
 
-// connect connects to the process that plays the run; nil if that does not work now.
+// connect connects to the process that plays the run. It returns nil if that fails now.
 func (f *follower) connect(ctx context.Context) *link {
 	o := f.session
 	var err error
@@ -143,7 +143,7 @@ func (f *follower) connect(ctx context.Context) *link {
 	return l
 }
 
-// receive hands on a part of the subscription.
+// receive passes on a part of the subscription.
 func (l *link) receive(part any) {
 	select {
 	case l.parts <- part:
@@ -159,11 +159,11 @@ func (l *link) end() {
 
 var errEnough = errors.New("enough")
 
-// allLines has catchUp read the whole log.
+// allLines makes catchUp read the whole log.
 const allLines = math.MaxUint64
 
-// catchUp reports what the event log has in its first lines and was not told yet. If those are the lines before the
-// process that plays the run, it returns the event of that process to continue behind.
+// catchUp reports the events in the first limit lines of the log that were not reported yet. If those are the lines
+// before the process that plays the run, it returns the event number of that process after which to continue.
 func (f *follower) catchUp(ctx context.Context, limit uint64) (since int64, err error) {
 	log, err := f.session.s.Runs.Log(f.session.id)
 	if err != nil {
@@ -191,12 +191,12 @@ func (f *follower) catchUp(ctx context.Context, limit uint64) (since int64, err 
 		return 0, err
 	}
 	if f.process > process {
-		return int64(f.seq), nil // of the process that plays it were events told already
+		return int64(f.seq), nil // events of the process that plays the run were reported already
 	}
 	return 0, nil
 }
 
-// tell tells an event. It reports whether something may have changed that waits for the human.
+// tell reports an event to the client. It returns whether the items that wait for the human may have changed.
 func (f *follower) tell(line []byte) bool {
 	event, err := contract.DecodeWritten(line)
 	if _, first := event.Body.(contract.Session); first {
@@ -214,7 +214,7 @@ func (f *follower) tell(line []byte) bool {
 	if f.loading == silent {
 		return false
 	}
-	if f.loading == shown { // a notice belongs to no history
+	if f.loading == shown { // notices are not part of the history
 		frames = slices.DeleteFunc(frames, func(x frame) bool { _, is := x.Update.(notice); return is })
 	}
 	if m, ok := event.Body.(contract.Message); ok && m.From == contract.Human && len(frames) > 0 && f.forget(m.Text) {
@@ -224,7 +224,7 @@ func (f *follower) tell(line []byte) bool {
 	return !contract.Narrates(event.Body)
 }
 
-// load reads what happened so far, and shows it if that is asked.
+// load reads the events so far, and shows them to the client if show is set.
 func (o *session) load(ctx context.Context, show bool) error {
 	f := &o.follow
 	if f.loading = silent; show {
@@ -235,7 +235,7 @@ func (o *session) load(ctx context.Context, show bool) error {
 	return err
 }
 
-// hear reports what the run says until it ends or the connection does.
+// hear reports what the run sends, until the run or the connection ends.
 func (f *follower) hear(l *link) {
 	f.settle(l)
 	for {
@@ -264,8 +264,8 @@ func (f *follower) hear(l *link) {
 	}
 }
 
-// over ends the prompts of a run that no process plays. Before, it reports what was not told yet; grown says that
-// there may be such.
+// over ends the prompts of a run that no process plays. If grown is set or prompts are open, it first reports the
+// events that were not reported yet.
 func (f *follower) over(grown bool) {
 	o := f.session
 	armed, cancelled := o.waiting()
@@ -287,7 +287,7 @@ func (f *follower) over(grown bool) {
 	o.end(append(armed, cancelled...), stop, err)
 }
 
-// loginNeeded is an error if the last trouble was that Claude is not logged in.
+// loginNeeded returns an error if the last error of the run was that Claude is not logged in.
 func (f *follower) loginNeeded() error {
 	if !f.mapper.login {
 		return nil

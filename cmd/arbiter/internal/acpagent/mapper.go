@@ -14,7 +14,7 @@ const (
 	maxDescription = 4000 // runes of what an agent is for
 )
 
-// features are what the client can take beyond version 1.
+// features are the protocol features beyond version 1 that the client supports.
 type features struct {
 	subagents  bool
 	notices    bool
@@ -22,48 +22,48 @@ type features struct {
 	elicits    bool
 }
 
-// Words says an event on one line. Name is how a party is called.
+// Words renders an event as one line of text. name returns the display name of an agent or party.
 type Words func(e contract.Event, name func(id string) string) string
 
-// mapper turns the events of a run into updates of its session, and of those of its Orchestrators if the client knows
-// subagents. What it returns depends on the events so far and on nothing else.
+// mapper turns the events of a run into updates of its session, and of the sessions of its Orchestrators if the
+// client knows subagents. Its output depends only on the events so far.
 type mapper struct {
 	root   string // id of the session
 	can    features
 	words  Words
-	dir    string // where the run works
+	dir    string // working directory of the run
 	agents map[string]*agentView
-	// calls are the tool calls under way by their id, and asked the permission requests that wait, by theirs.
+	// calls are the running tool calls by id; asked are the pending permission requests by id.
 	calls map[string]call
 	asked map[string]toolCall
-	told  map[string]string // questions: what was asked last under an id
+	told  map[string]string // texts that were reported last, by question id
 	spent money
-	ended *contract.Result // if the last thing that was reported is the run's end
-	login bool             // the last trouble was that Claude is not logged in
-	// rehearsal says that a scripted model plays. The protocol cannot mark a cost as simulated: none is shown.
+	ended *contract.Result // set if the run's end is the last thing reported
+	login bool             // the last error was that Claude is not logged in
+	// rehearsal is set if a scripted model plays. The protocol cannot mark a cost as simulated, so none is shown.
 	rehearsal bool
-	count     int // of what has no id of its own
+	count     int // number of generated ids
 }
 
-// agentView is what the client was shown of an agent.
+// agentView is what the client has been shown about an agent.
 type agentView struct {
 	name   string
 	dir    string
 	state  childState
 	gone   bool
-	busy   bool // a message was delivered, and the turn with it has not ended
+	busy   bool // a message was delivered, and its turn has not ended
 	tokens int
 	window int
 	shown  shownUsage
 }
 
-// shownUsage is what the client was shown last of an agent's context.
+// shownUsage is the context usage that the client was shown last for an agent.
 type shownUsage struct {
 	used, size int
 	cost       float64
 }
 
-// money is what the run has cost: what turns came to, or what the run said last, if that is more.
+// money is the cost of the run: the sum of its turns, or the amount the run reported last, whichever is larger.
 type money struct{ turns, told float64 }
 
 func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.told)) }
@@ -79,7 +79,7 @@ func newMapper(session string, can features, words Words) *mapper {
 func (m *mapper) add(e contract.Event) []frame {
 	if m.ended != nil {
 		if _, ok := e.Body.(contract.Session); ok {
-			m.ended = nil // it continues
+			m.ended = nil // the run continues
 		}
 	}
 	switch b := e.Body.(type) {
@@ -134,7 +134,8 @@ func (m *mapper) add(e contract.Event) []frame {
 	return nil
 }
 
-// home is the session that an agent's activity belongs to, and what it begins with where that is not its own.
+// home returns the session in which an agent's activity is shown, and a prefix for its texts if that is not the
+// agent's own session.
 func (m *mapper) home(id string) (session, prefix string) {
 	if id == contract.Arbiter || id == contract.Supervisor || id == contract.Human {
 		return m.root, ""
@@ -145,10 +146,10 @@ func (m *mapper) home(id string) (session, prefix string) {
 	return m.root, m.name(id) + ": "
 }
 
-// child is the session of an Orchestrator.
+// child returns the session id of an Orchestrator.
 func (m *mapper) child(id string) string { return m.root + "/" + id }
 
-// agentOf is the agent of an ACP session.
+// agentOf splits the id of an ACP session into the session of the run and the agent.
 func agentOf(session string) (root, agent string) {
 	root, agent, _ = strings.Cut(session, "/")
 	return root, agent
@@ -169,7 +170,7 @@ func (m *mapper) name(id string) string {
 	return sanitize.Line(id, maxTitle)
 }
 
-// newID makes an id for what has none. It is the same whenever the same events are mapped.
+// newID makes an id for an update without one. The same events always get the same ids.
 func (m *mapper) newID(kind string) string {
 	m.count++
 	return fmt.Sprintf("%s-%d", kind, m.count)
@@ -177,7 +178,8 @@ func (m *mapper) newID(kind string) string {
 
 func (m *mapper) on(session string, update any) []frame { return []frame{{session, update}} }
 
-// chunk is a text in a transcript. It ends its paragraph: a client that knows no message ids joins what follows.
+// chunk is a text in a transcript. It ends with a paragraph break: clients without message ids join it with the
+// next text.
 func (m *mapper) chunk(session, kind, id, text string) []frame {
 	text = strings.TrimSpace(sanitize.Text(text))
 	if text == "" {
@@ -192,13 +194,13 @@ func (m *mapper) chunk(session, kind, id, text string) []frame {
 	return m.on(session, chunk{Kind: kind, MessageID: id, Content: textOf(text)})
 }
 
-// aside tells in a line what happened beside the conversation.
+// aside shows an event outside the conversation as one line of thought.
 func (m *mapper) aside(e contract.Event) []frame {
 	session, _ := m.home(e.ID)
 	return m.chunk(session, thoughtChunk, "", m.words(e, m.name))
 }
 
-// notice reports what was met and survived.
+// notice shows a problem that the run has recovered from.
 func (m *mapper) notice(e contract.Event) []frame {
 	if !m.can.notices {
 		return m.aside(e)
@@ -215,7 +217,7 @@ func (m *mapper) notice(e contract.Event) []frame {
 	return m.on(session, notice{Kind: noticed, Severity: severity, Title: text})
 }
 
-// trouble reports what a person should know of, and what can be answered.
+// trouble shows an error that a person should know about, and the possible answers.
 func (m *mapper) trouble(id string, b contract.Error) []frame {
 	m.login = b.Category == bridge.CatAuth
 	text := b.Message
@@ -228,13 +230,13 @@ func (m *mapper) trouble(id string, b contract.Error) []frame {
 	return m.chunk(m.root, agentChunk, "", text)
 }
 
-// decision reports what was decided, and why.
+// decision shows a decision and its reason.
 func (m *mapper) decision(id string, b contract.Decision) []frame {
 	session, _ := m.home(id)
 	return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
 }
 
-// question asks the human. One that is asked once more because the run was resumed is there already.
+// question asks the human. A resumed run asks its open question again; that repetition is not shown.
 func (m *mapper) question(b contract.Question) []frame {
 	if b.Question != "" && m.told[b.Question] == b.Text {
 		return nil
@@ -243,7 +245,7 @@ func (m *mapper) question(b contract.Question) []frame {
 	return m.chunk(m.root, agentChunk, b.Question, b.Text)
 }
 
-// result ends the run, and whatever is left open in it.
+// result ends the run and everything that is still open in it.
 func (m *mapper) result(b contract.Result) []frame {
 	m.ended = &b
 	m.spent = money{told: max(b.CostUSD, m.spent.total()), turns: m.spent.turns}
@@ -256,7 +258,7 @@ func (m *mapper) result(b contract.Result) []frame {
 	return append(frames, m.chunk(m.root, agentChunk, "", text)...)
 }
 
-// plan shows the plan's steps, and to a client that knows subagents the lists that agents keep themselves.
+// plan shows the steps of the plan and, if the client knows subagents, the task lists of the agents.
 func (m *mapper) plan(b contract.Plan) []frame {
 	frames := m.on(m.root, planOf(b.Steps))
 	if !m.can.subagents {
@@ -297,8 +299,8 @@ func (m *mapper) context(id string, b contract.Context) []frame {
 	return m.usage(id)
 }
 
-// usage shows how full the context of a session's agent is. The root's has the cost of all, except in a
-// rehearsal.
+// usage shows how full the context of an agent is. The update of the root session has the cost of the whole run,
+// except in a rehearsal.
 func (m *mapper) usage(id string) []frame {
 	a := m.agents[id]
 	if a == nil || a.window <= 0 {
@@ -324,7 +326,7 @@ func (m *mapper) usage(id string) []frame {
 	return m.on(session, u)
 }
 
-// turn counts what a turn has cost, and shows that its agent waits.
+// turn adds the cost of a turn, and shows that its agent is idle.
 func (m *mapper) turn(id string, b contract.Turn) []frame {
 	m.spent.turns += b.CostUSD
 	m.setBusy(id, false)

@@ -27,7 +27,7 @@ func said(id, from, to, kind, text string) contract.Event {
 	return contract.Event{ID: from, Body: contract.Message{MessageID: id, From: from, To: to, Kind: kind, Text: text}}
 }
 
-// story are events of every kind that is mapped.
+// story has events of every kind that is mapped.
 var story = []contract.Event{
 	{ID: "supervisor", Body: contract.Session{Session: "run", CWD: "/w", Permissions: "ask"}},
 	{ID: "arbiter", Body: contract.Spawn{Name: "The Arbiter", Prompt: "Make it"}},
@@ -90,8 +90,8 @@ var story = []contract.Event{
 	{ID: "supervisor", Body: contract.Unknown{Name: "later", Raw: raw(`{}`)}},
 }
 
-// TestMapping holds what each event becomes to the golden files and to the schema: for a client of version 1, and for
-// one that can take all there is.
+// TestMapping compares what each event becomes with the golden files and the schema: for a client of version 1, and
+// for one with all later features.
 func TestMapping(t *testing.T) {
 	for name, can := range map[string]features{
 		"plain": {}, "subagents": {subagents: true, notices: true, compaction: true},
@@ -134,7 +134,7 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// TestOfUnstable: a client that has not said that it knows subagents, notices and compaction is sent none.
+// TestOfUnstable: a client that has not announced subagents, notices and compaction receives none of them.
 func TestOfUnstable(t *testing.T) {
 	m := newMapper("run", features{}, say)
 	for _, e := range story {
@@ -150,7 +150,7 @@ func TestOfUnstable(t *testing.T) {
 	}
 }
 
-// TestARehearsalHasNoCost: an editor would show an amount that nobody pays, without a mark.
+// TestARehearsalHasNoCost: an editor would show a simulated cost as a real one.
 func TestARehearsalHasNoCost(t *testing.T) {
 	for _, rehearsal := range []bool{false, true} {
 		m := newMapper("run", features{}, say)
@@ -169,7 +169,7 @@ func TestARehearsalHasNoCost(t *testing.T) {
 	}
 }
 
-// TestNamesWithHosts: an agent on another host is named with it.
+// TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
 	m := newMapper("run", features{}, say)
 	m.add(contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: "box"}})

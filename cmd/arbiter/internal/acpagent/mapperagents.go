@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// spawn shows an agent: a session of its own, or a tool call in that of the run.
+// spawn shows an agent: as a session of its own, or as a tool call in the session of the run.
 func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 	a, known := m.agents[id], m.agents[id] != nil
 	if !known {
@@ -19,7 +19,7 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 	if b.Host != "" {
 		a.name += " @" + sanitize.Line(b.Host, maxTitle)
 	}
-	frames := m.closeCalls(id) // of a process before this one
+	frames := m.closeCalls(id) // of an earlier process
 	if id == contract.Arbiter {
 		return frames
 	}
@@ -64,7 +64,7 @@ func (m *mapper) done(id string, b contract.Done) []frame {
 		Content: []toolContent{text}}})
 }
 
-// childState shows what an Orchestrator does, if that has changed.
+// childState shows the state of an Orchestrator, if it has changed.
 func (m *mapper) childState(id string, s childState) []frame {
 	a := m.agents[id]
 	if a == nil || !m.can.subagents || id == contract.Arbiter || a.gone || a.state == s {
@@ -74,7 +74,7 @@ func (m *mapper) childState(id string, s childState) []frame {
 	return m.on(m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), State: &s})
 }
 
-// workspace shows where an Orchestrator works, if that is a directory of its own.
+// workspace shows the working directory of an Orchestrator, if it has its own.
 func (m *mapper) workspace(id string, b contract.Workspace) []frame {
 	a := m.agents[id]
 	if a == nil || a.dir == b.Dir {
@@ -88,7 +88,7 @@ func (m *mapper) workspace(id string, b contract.Workspace) []frame {
 	return m.on(m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), CWD: b.Dir})
 }
 
-// message shows what one party says to another.
+// message shows a message from one party to another.
 func (m *mapper) message(b contract.Message) []frame {
 	id := b.MessageID
 	if b.Edited {
@@ -125,7 +125,7 @@ func (m *mapper) message(b contract.Message) []frame {
 	return m.chunk(session, thoughtChunk, id, text)
 }
 
-// between shows a message of an agent to another in the transcripts of both.
+// between shows a message between two agents in the transcripts of both.
 func (m *mapper) between(b contract.Message, id string) []frame {
 	from, _ := m.home(b.From)
 	to, _ := m.home(b.To)
@@ -139,7 +139,8 @@ func (m *mapper) between(b contract.Message, id string) []frame {
 	return []frame{{from, sent}, {to, received}}
 }
 
-// prose shows text of an agent that no verdict carries: in its own session a message, else a thought.
+// prose shows text of an agent outside its verdict: as a message in the agent's own session, otherwise as a
+// thought.
 func (m *mapper) prose(id string, b contract.Assistant) []frame {
 	session, prefix := m.home(id)
 	kind := thoughtChunk
@@ -152,7 +153,7 @@ func (m *mapper) prose(id string, b contract.Assistant) []frame {
 	return m.chunk(session, kind, "", prefix+b.Text)
 }
 
-// bound cuts a text of many runes.
+// bound truncates a text to a number of runes.
 func bound(s string, runes int) string {
 	s = sanitize.Text(s)
 	for i := range s {

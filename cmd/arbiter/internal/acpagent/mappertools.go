@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	maxResult = 64 << 10 // runes of a result that are shown
+	maxResult = 64 << 10 // runes of a shown result
 	ownTools  = "mcp__arbiter__"
 )
 
-// call is a tool call under way.
+// call is a running tool call.
 type call struct {
 	agent   string
 	session string
@@ -29,7 +29,7 @@ type call struct {
 	diff    bool
 }
 
-// toolInput are the members of the tools' inputs that a client is shown apart.
+// toolInput has the members of tool inputs that a client is shown separately.
 type toolInput struct {
 	Command      string  `json:"command"`
 	FilePath     string  `json:"file_path"`
@@ -45,7 +45,7 @@ type toolInput struct {
 	Offset       int     `json:"offset"`
 }
 
-// kindOf is the kind of a tool.
+// kindOf returns the protocol's kind of a tool.
 func kindOf(tool string) string {
 	switch tool {
 	case "Bash", "BashOutput", "KillShell", "Monitor", "PowerShell":
@@ -64,10 +64,10 @@ func kindOf(tool string) string {
 	return "other"
 }
 
-// describe is a tool call of an agent as the client is shown it.
+// describe returns a tool call in the form in which the client is shown it.
 func (m *mapper) describe(agent, tool string, input json.RawMessage) toolCall {
 	var in toolInput
-	_ = json.Unmarshal(input, &in) // what cannot be read is shown as it is
+	_ = json.Unmarshal(input, &in) // input that cannot be parsed is shown unchanged
 	subject := cmp.Or(in.Command, in.FilePath, in.NotebookPath, in.Pattern, in.Path, in.URL, in.Query, in.Description)
 	title := tool
 	if subject != "" {
@@ -108,7 +108,7 @@ func (m *mapper) describe(agent, tool string, input json.RawMessage) toolCall {
 	return t
 }
 
-// toolUse shows a call. Arbiter's own tools show in what they do.
+// toolUse shows a call. Calls of Arbiter's own tools are not shown: their effects are.
 func (m *mapper) toolUse(id string, b contract.ToolUse) []frame {
 	if strings.HasPrefix(b.Tool, ownTools) || b.Tool == "StructuredOutput" {
 		return nil
@@ -127,7 +127,7 @@ func (m *mapper) toolUse(id string, b contract.ToolUse) []frame {
 	return m.on(session, t)
 }
 
-// toolResult ends a call. A change of a file stays shown.
+// toolResult ends a call. The diff of a file change stays visible.
 func (m *mapper) toolResult(b contract.ToolResult) []frame {
 	c, ok := m.calls[b.ToolUse]
 	if !ok {
@@ -149,8 +149,8 @@ func (m *mapper) toolResult(b contract.ToolResult) []frame {
 	return m.on(c.session, t)
 }
 
-// permissionRequest shows that a call waits for the human. The request does not name its call: it is the one of the
-// same agent with the same input. Where there is none, the request is shown as a call of its own.
+// permissionRequest shows that a call waits for the human. The request does not name its call: it is the call of
+// the same agent with the same input. If there is no such call, the request is shown as a call of its own.
 func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []frame {
 	if _, again := m.asked[b.Request]; again {
 		return nil // the run was resumed
@@ -206,7 +206,7 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 	return frames
 }
 
-// closeCalls ends the calls of an agent that has ended, or of all: no result comes any more.
+// closeCalls ends the calls of an ended agent, or of all agents if agent is empty: they get no result any more.
 func (m *mapper) closeCalls(agent string) []frame {
 	var frames []frame
 	for _, id := range sortedKeys(m.calls) {
@@ -224,7 +224,7 @@ func textContent(text string) toolContent {
 	return toolContent{Type: "content", Content: &t}
 }
 
-// fenced keeps a client from reading an output as Markdown.
+// fenced wraps an output in a code fence, so that a client does not render it as Markdown.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -238,7 +238,7 @@ func isObject(raw json.RawMessage) bool {
 	return len(raw) > 0 && raw[0] == '{' && json.Valid(raw)
 }
 
-// sameJSON compares two inputs, whatever their form.
+// sameJSON compares two inputs by value, regardless of formatting.
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)

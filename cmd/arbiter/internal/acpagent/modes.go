@@ -15,8 +15,8 @@ var allModes = []mode{
 	{allowAll, "Allow all", "Arbiter allows every tool call that no rule denies"},
 }
 
-// modes are those that can be chosen: allow-all only if the command was started with the risk accepted, or the run has
-// that mode already.
+// modes returns the modes that can be chosen. allow-all is among them only if the command was started with the risk
+// accepted, or if the run is in that mode already.
 func (c *Config) modes(now string) []mode {
 	list := slices.Clone(allModes)
 	if c.AcceptRisk || now == allowAll {
@@ -31,7 +31,7 @@ func (c *Config) canChoose(id, now string) bool {
 
 func (c *Config) modeState(now string) *modeState { return &modeState{now, c.modes(now)} }
 
-// options has the modes as a configuration option, which newer clients show instead.
+// options returns the modes as a configuration option, which newer clients show instead of modes.
 func (c *Config) options(now string) []configOption {
 	o := configOption{Type: "select", ID: optionID, Name: "Permissions", Category: "mode", CurrentValue: now,
 		Description: "What happens to a tool call that no rule covers"}

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// maxPrompt bounds a prompt, in bytes: a message of the human's is no longer.
+// maxPrompt bounds a prompt, in bytes. It is also the limit for a message from the human.
 const maxPrompt = 1 << 20
 
-// promptText is a prompt as the text that the Arbiter gets. Other content than was advertised is refused.
+// promptText converts a prompt to the text that the Arbiter gets. It refuses content types that were not
+// advertised.
 func promptText(blocks []contentBlock) (string, error) {
 	var b strings.Builder
 	for _, c := range blocks {
@@ -37,7 +38,7 @@ func promptText(blocks []contentBlock) (string, error) {
 	return text, nil
 }
 
-// place is a resource as agents can find it: a file by its path.
+// place returns a resource in a form that agents can open: a file by its path, anything else by its URI.
 func place(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Path == "" {

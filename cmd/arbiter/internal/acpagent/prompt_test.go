@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestPromptText: what was advertised is taken, all else is refused with what to do.
+// TestPromptText: advertised content is accepted; anything else is refused with advice.
 func TestPromptText(t *testing.T) {
 	code, none := "x := 1", ""
 	text := func(s string) contentBlock { return contentBlock{Type: "text", Text: s} }
@@ -44,7 +44,7 @@ func TestPromptText(t *testing.T) {
 	}
 }
 
-// TestAnswers: a prompt continues with what was stopped, chooses what was offered, and is else a message.
+// TestAnswers: a prompt continues stopped work, chooses an offered option, or else is a message.
 func TestAnswers(t *testing.T) {
 	inbox := func(i ...control.InboxItem) control.Status { return control.Status{Inbox: i} }
 	question := control.InboxItem{ID: "question-1", Kind: "question"}
@@ -77,7 +77,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestLines: a line that is no message is refused and the next one is read; one without an end ends the connection.
+// TestLines: a line that is not a message is refused, and the next one is read. A line without end closes the
+// connection.
 func TestLines(t *testing.T) {
 	in := "\n  \r\nnonsense\n[1]\n{\"method\":\"a\"}\n" + strings.Repeat("x", maxLine+1)
 	var out bytes.Buffer
@@ -96,7 +97,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestModes: all is allowed only if the risk was accepted, or the run does so already.
+// TestModes: allow-all can be chosen only if the risk was accepted, or if the run is in that mode already.
 func TestModes(t *testing.T) {
 	careful, reckless := Config{}, Config{AcceptRisk: true}
 	if careful.canChoose(allowAll, "ask") || !careful.canChoose(allowAll, allowAll) ||

@@ -11,10 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// stopPatience is how long the turns of agents may take to end when a prompt was cancelled.
+// stopPatience is how long the agents' turns may take to end after a prompt was cancelled.
 const stopPatience = 15 * time.Second
 
-// prompt begins a prompt. It is registered before the next line is read, so that a cancellation behind it finds it.
+// prompt starts a prompt. It registers it before the next line is read, so that a later cancellation finds it.
 func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
 	open, agent, err := s.session(p.SessionID)
 	if err == nil && agent != "" {
@@ -59,7 +59,7 @@ func (o *session) await(p *prompt, text string) (any, error) {
 	}
 }
 
-// cancelRequest cancels a prompt by its request. What else is asked does not take long.
+// cancelRequest cancels a prompt by its request id. Other requests are short and are not cancelled.
 func (s *server) cancelRequest(req *jsonrpc2.Request) {
 	var p cancelRequestParams
 	var id jsonrpc2.ID
@@ -103,8 +103,8 @@ func (s *server) cancel(id string) {
 	})
 }
 
-// stopWork pauses the run and interrupts its agents. Prompts under way end as cancelled when no agent works any more,
-// or at once where that cannot be.
+// stopWork pauses the run and interrupts its agents. Running prompts end as cancelled when no agent works any more,
+// or at once if the run cannot be stopped.
 func (o *session) stopWork(ctx context.Context) {
 	err := o.hold(ctx)
 	if err == nil {
@@ -123,7 +123,7 @@ func (o *session) stopWork(ctx context.Context) {
 	o.follow.wake()
 }
 
-// sameWord compares a choice with what a person typed.
+// sameWord reports whether a typed text is a choice, regardless of case and surrounding punctuation.
 func sameWord(choice, text string) bool {
 	clean := func(s string) string { return strings.ToLower(strings.Trim(strings.TrimSpace(s), ".!\"'`")) }
 	return clean(choice) == clean(text)

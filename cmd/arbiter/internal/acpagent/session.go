@@ -16,42 +16,42 @@ import (
 )
 
 const (
-	// commandPatience is how long a run may take to accept a command, or to be started for it.
+	// commandPatience is how long a run may take to accept a command, including starting it for that.
 	commandPatience = 60 * time.Second
-	// again is how long to wait before a run that is just ending or starting is looked at again.
+	// again is the delay before the next look at a run that is ending or starting.
 	again = 50 * time.Millisecond
 )
 
 // session is a run as the client sees it.
 type session struct {
 	s      *server
-	id     string // of the run, too
+	id     string // also the id of the run
 	dir    string
 	follow follower
-	turn   chan struct{} // capacity 1: who may send commands that belong together
+	turn   chan struct{} // capacity 1: lock for sending a group of commands
 	ctx    context.Context
 	close  context.CancelFunc
-	gone   chan struct{} // closed when the run is not followed any more
+	gone   chan struct{} // closed when the follower has ended
 
 	mu sync.Mutex
 	standing
-	prompts []*prompt // that wait for their end
+	prompts []*prompt // that have not ended
 }
 
-// standing is how far a session is.
+// standing is the state of a session.
 type standing struct {
-	begun   bool   // there is a run
-	started bool   // it is being followed
-	mode    string // of permissions
-	chosen  bool   // it was chosen while the run was not live: the run is resumed with it
+	begun   bool   // the run exists
+	started bool   // the follower was started
+	mode    string // permission mode
+	chosen  bool   // mode was chosen while the run was not live: resume with it
 }
 
-// prompt is a prompt that waits for its end.
+// prompt is a running prompt.
 type prompt struct {
-	armed     bool // the run has it
+	armed     bool // the run has received it
 	cancelled bool
 	ended     chan error // capacity 1
-	stop      string     // why, without an error
+	stop      string     // the stop reason, if there was no error
 }
 
 func newSession(s *server, id, dir string, can features) *session {
@@ -61,7 +61,7 @@ func newSession(s *server, id, dir string, can features) *session {
 	return open
 }
 
-// start follows the run from now on.
+// start starts following the run.
 func (o *session) start() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,12 +71,12 @@ func (o *session) start() {
 	}
 }
 
-// leave ends a session and waits until nothing more is sent about it.
+// leave closes a session and waits until no more updates are sent about it.
 func (o *session) leave() {
 	o.close()
 	o.mu.Lock()
 	started := o.started
-	o.started = true // never from now on
+	o.started = true // so that start never starts it
 	o.mu.Unlock()
 	if started {
 		<-o.gone
@@ -89,7 +89,7 @@ func (o *session) currentMode() string {
 	return o.mode
 }
 
-// hold waits until no other goroutine sends commands that belong together.
+// hold locks the sending of a group of commands.
 func (o *session) hold(ctx context.Context) error {
 	select {
 	case o.turn <- struct{}{}:
@@ -103,7 +103,7 @@ func (o *session) hold(ctx context.Context) error {
 
 func (o *session) release() { <-o.turn }
 
-// add registers a prompt, in the order in which the client sent them.
+// add registers a prompt. The order is that in which the client sent them.
 func (o *session) add() *prompt {
 	p := &prompt{ended: make(chan error, 1)}
 	o.mu.Lock()
@@ -112,7 +112,7 @@ func (o *session) add() *prompt {
 	return p
 }
 
-// waiting returns the prompts that the run has, and those that were cancelled.
+// waiting returns the prompts that the run has received, and those that were cancelled.
 func (o *session) waiting() (armed, cancelled []*prompt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -127,14 +127,14 @@ func (o *session) waiting() (armed, cancelled []*prompt) {
 	return armed, cancelled
 }
 
-// end ends prompts, those that were cancelled as such.
+// end ends prompts. Cancelled ones end as cancelled.
 func (o *session) end(list []*prompt, stop string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, p := range list {
 		i := slices.Index(o.prompts, p)
 		if i < 0 {
-			continue // it has ended
+			continue // it has ended already
 		}
 		o.prompts = slices.Delete(o.prompts, i, i+1)
 		if p.cancelled {
@@ -156,7 +156,7 @@ func (o *session) cancelPrompts() {
 	}
 }
 
-// deliver hands a prompt to the run: as its task, as another task, or as a message.
+// deliver hands a prompt to the run: as its first task, as a new task, or as a message.
 func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 	if err := o.hold(ctx); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (o *session) say(ctx context.Context, text string) error {
 		if _, err := o.s.Runs.Start(ctx, runport.Start{Dir: o.dir, Task: text, Args: args, Run: o.id}); err != nil {
 			if _, none := o.s.run(o.id); none == nil {
 				o.mu.Lock()
-				o.begun = true // it failed only later: the next prompt resumes it
+				o.begun = true // starting failed after the run existed: the next prompt resumes it
 				o.mu.Unlock()
 			}
 			return err
@@ -220,8 +220,8 @@ func (o *session) say(ctx context.Context, text string) error {
 	}
 }
 
-// tryToSay hands a text to the run, which is resumed for it if it is not live. Without an error and not done, it may
-// work later.
+// tryToSay hands a text to the run, and resumes the run for it if it is not live. If it returns false and no error,
+// the caller may try again.
 func (o *session) tryToSay(ctx context.Context, text string) (done bool, err error) {
 	info, err := o.s.run(o.id)
 	if err != nil {
@@ -253,7 +253,7 @@ func (o *session) tryToSay(ctx context.Context, text string) (done bool, err err
 	defer client.Close()
 	list := answers(st, text)
 	if !slices.ContainsFunc(list, func(b contract.CommandBody) bool { _, said := b.(contract.Say); return said }) {
-		o.follow.forget(text) // no message will tell it
+		o.follow.forget(text) // no message event will repeat the text
 	}
 	for _, body := range list {
 		r, err := sendCommand(ctx, client, body)
@@ -262,11 +262,11 @@ func (o *session) tryToSay(ctx context.Context, text string) (done bool, err err
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		case errors.As(err, &refused), errors.Is(err, control.ErrSilent):
-			return false, nil // it is over
+			return false, nil // the run is over
 		case err != nil:
 			return false, err
 		case !r.Accepted && endsNow(ctx, client):
-			return false, nil // the next attempt resumes it
+			return false, nil // the next attempt resumes the run
 		case !r.Accepted:
 			return false, invalid("%s", r.Message)
 		}
@@ -274,11 +274,11 @@ func (o *session) tryToSay(ctx context.Context, text string) (done bool, err err
 	return true, nil
 }
 
-// answers are the commands that a prompt comes to: what was stopped continues, a word that was offered is chosen, and
-// all else is a message to the Arbiter. While agents work it is folded into the running turn.
+// answers returns the commands for a prompt: stopped work continues, an offered option is chosen, and any other
+// text is a message to the Arbiter. While agents work, the message is added to the running turn.
 func answers(st control.Status, text string) []contract.CommandBody {
 	var list []contract.CommandBody
-	if st.Halted { // no process of an agent runs that could be given a message
+	if st.Halted { // no agent process runs that could receive a message
 		list = append(list, contract.Continue{})
 	}
 	waits := st.Paused && !st.Halted
@@ -297,7 +297,7 @@ func answers(st control.Status, text string) []contract.CommandBody {
 			retry = retry || c == "retry" && !i.Optional
 		}
 	}
-	if retry { // an agent that failed is given the message when it is there again
+	if retry { // a failed agent gets the message after it was restarted
 		list = append(list, contract.Choose{Option: "retry"})
 	}
 	say := contract.Say{Text: text}
@@ -311,13 +311,13 @@ func answers(st control.Status, text string) []contract.CommandBody {
 	return list
 }
 
-// endsNow reports whether a run has just come to its end, or is gone.
+// endsNow reports whether a run has just ended or does not answer.
 func endsNow(ctx context.Context, client *control.Client) bool {
 	st, err := client.Status(ctx)
 	return err != nil || !machine.State(st.Phase).Live()
 }
 
-// modeArgs are the flags for a permission mode.
+// modeArgs returns the flags for a permission mode.
 func (o *session) modeArgs(mode string) []string {
 	args := []string{"--permissions", mode}
 	if mode == allowAll {
@@ -326,7 +326,7 @@ func (o *session) modeArgs(mode string) []string {
 	return args
 }
 
-// setMode changes the permission mode, at once if the run is live.
+// setMode changes the permission mode; at once if the run is live.
 func (o *session) setMode(ctx context.Context, to string) error {
 	if err := o.hold(ctx); err != nil {
 		return err
@@ -354,7 +354,7 @@ func (o *session) setMode(ctx context.Context, to string) error {
 	return nil
 }
 
-// command hands a command to the live run.
+// command sends a command to the live run.
 func (o *session) command(ctx context.Context, body contract.CommandBody) error {
 	client, _, err := o.s.Runs.Dial(ctx, o.id)
 	if err != nil {

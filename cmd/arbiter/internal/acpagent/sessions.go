@@ -15,10 +15,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// listed is how many sessions are listed at once.
+// listed is the page size of a list of sessions.
 const listed = 50
 
-// newSession opens a session whose run begins with its first prompt. Nothing is started, so nothing is waited for.
+// newSession opens a session. Its run begins with the first prompt, so nothing is started here.
 func (s *server) newSession(p sessionParams) (any, error) {
 	if !filepath.IsAbs(p.CWD) {
 		return nil, invalid("cwd %q is not absolute", p.CWD)
@@ -33,7 +33,7 @@ func (s *server) newSession(p sessionParams) (any, error) {
 	return sessionResult{SessionID: open.id, Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
 }
 
-// tellServers says that the client's own MCP servers are left out: the CLI takes those of its configuration.
+// tellServers logs that the client's own MCP servers are ignored: the CLI uses those of its configuration.
 func (s *server) tellServers(p sessionParams) {
 	if len(p.MCPServers) > 0 {
 		s.Log.Warn("acp: the client's MCP servers are not used: configure them in Claude Code",
@@ -41,7 +41,7 @@ func (s *server) tellServers(p sessionParams) {
 	}
 }
 
-// open registers a session. One that was open under the same id is closed.
+// open registers a session. It closes a session that was open under the same id.
 func (s *server) open(id, dir string) *session {
 	s.mu.Lock()
 	open := newSession(s, id, dir, s.can)
@@ -54,8 +54,7 @@ func (s *server) open(id, dir string) *session {
 	return open
 }
 
-// openSession opens a run as a session and shows what happened in it, if that is asked. What happens from then on
-// follows.
+// openSession opens a run as a session, and shows its history if show is set. Later events follow.
 func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	info, err := s.run(p.SessionID)
 	if err != nil {
@@ -92,7 +91,7 @@ func (s *server) run(id string) (journal.Info, error) {
 	return info, nil
 }
 
-// list lists the runs, the last active first. The cursor is how many came before.
+// list lists the runs, the most recently active first. The cursor is the number of runs already listed.
 func (s *server) list(p sessionParams) (any, error) {
 	all, err := s.Runs.List()
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *server) list(p sessionParams) (any, error) {
 	return r, nil
 }
 
-// closeSession stops the work of a session, as the protocol has it, and forgets the session. The run stays.
+// closeSession stops the work of a session, as the protocol requires, and removes the session. The run remains.
 func (s *server) closeSession(id string) (any, error) {
 	open, agent, err := s.session(id)
 	if err == nil && agent != "" {
@@ -146,7 +145,7 @@ func (s *server) closeSession(id string) (any, error) {
 	return empty{}, nil
 }
 
-// setOption sets the one configuration option there is: the permission mode.
+// setOption sets the only configuration option: the permission mode.
 func (s *server) setOption(p sessionParams) (any, error) {
 	var value string
 	if p.ConfigID != optionID || json.Unmarshal(bytes.TrimSpace(p.Value), &value) != nil {
@@ -160,7 +159,8 @@ func (s *server) setOption(p sessionParams) (any, error) {
 	}{s.options(value)}, nil
 }
 
-// setMode changes the permission mode of a session. The client is notified in the way that it did not use itself.
+// setMode changes the permission mode of a session. The client is notified in the form (mode or option) that it did
+// not use.
 func (s *server) setMode(id, to string, byMode bool) error {
 	open, agent, err := s.session(id)
 	switch {
@@ -184,7 +184,7 @@ func (s *server) setMode(id, to string, byMode bool) error {
 	return nil
 }
 
-// samePath compares two directories, links resolved.
+// samePath compares two directories after resolving symbolic links.
 func samePath(a, b string) bool {
 	resolve := func(p string) string {
 		if real, err := filepath.EvalSymlinks(p); err == nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// maxLine bounds a line of the client, in bytes.
+// maxLine bounds a line from the client, in bytes.
 const maxLine = 16 << 20
 
-// stream is the connection to the client: one JSON object a line. It implements jsonrpc2.ObjectStream.
+// stream is the connection to the client: one JSON object per line. It implements jsonrpc2.ObjectStream.
 type stream struct {
 	in  *bufio.Reader
 	raw io.Reader
@@ -27,7 +27,7 @@ func newStream(in io.Reader, out io.Writer) *stream {
 	return &stream{in: bufio.NewReaderSize(in, 64<<10), raw: in, out: out}
 }
 
-// ReadObject implements jsonrpc2.ObjectStream. Empty lines are passed over; what is not a JSON object is refused, and
+// ReadObject implements jsonrpc2.ObjectStream. It skips empty lines and refuses lines that are not JSON objects;
 // the connection continues.
 func (s *stream) ReadObject(v any) error {
 	for {
@@ -51,7 +51,7 @@ func (s *stream) ReadObject(v any) error {
 	}
 }
 
-// refused answers what has no id that could be read.
+// refused is the answer to a line without a readable id.
 type refused struct {
 	JSONRPC string         `json:"jsonrpc"`
 	ID      *int           `json:"id"`
@@ -90,7 +90,7 @@ func (s *stream) WriteObject(v any) error {
 	return err
 }
 
-// Close implements io.Closer. A read that is under way ends only if the input can be closed.
+// Close implements io.Closer. It ends a running read only if the input can be closed.
 func (s *stream) Close() error {
 	if c, ok := s.raw.(io.Closer); ok {
 		return c.Close()

@@ -28,7 +28,7 @@ const (
 	failed     = "failed"
 )
 
-// frame is an update of a session, which is that of the run or of one of its Orchestrators.
+// frame is an update of a session: the session of the run or of one of its Orchestrators.
 type frame struct {
 	SessionID string `json:"sessionId"`
 	Update    any    `json:"update"`
@@ -57,7 +57,7 @@ type (
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	// toolCall is a tool_call, a tool_call_update, or what a permission request is about, which has no kind of update.
+	// toolCall is a tool_call, a tool_call_update, or the call in a permission request, which has no sessionUpdate.
 	toolCall struct {
 		Update     string          `json:"sessionUpdate,omitempty"`
 		ToolCallID string          `json:"toolCallId"`
@@ -69,7 +69,7 @@ type (
 		Locations  []location      `json:"locations,omitempty"`
 		RawInput   json.RawMessage `json:"rawInput,omitempty"`
 	}
-	// toolContent is a text, or a change of a file.
+	// toolContent is a text or a change of a file.
 	toolContent struct {
 		Type    string     `json:"type"`
 		Content *textBlock `json:"content,omitempty"`

@@ -2,7 +2,7 @@ package acpagent
 
 import "encoding/json"
 
-// The methods, as the protocol names them.
+// The methods, with their names in the protocol.
 const (
 	methodInitialize   = "initialize"
 	methodAuthenticate = "authenticate"
@@ -22,13 +22,13 @@ const (
 	methodCancelRequest = "$/cancel_request"
 )
 
-// Codes of errors, beside those of JSON-RPC.
+// Error codes, in addition to those of JSON-RPC.
 const (
 	codeAuthRequired = -32000
 	codeNotFound     = -32002
 )
 
-// Why a prompt ended.
+// Stop reasons of a prompt.
 const (
 	stopEndTurn   = "end_turn"
 	stopLimit     = "max_turn_requests"
@@ -87,7 +87,7 @@ type (
 		Args        []string `json:"args,omitempty"`
 	}
 
-	// sessionParams are of all methods that name a session or a directory.
+	// sessionParams has the parameters of all methods that name a session or a directory.
 	sessionParams struct {
 		SessionID  string            `json:"sessionId"`
 		CWD        string            `json:"cwd"`

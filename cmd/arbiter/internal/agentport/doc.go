@@ -1,3 +1,4 @@
-// Package agentport is a bridge as the loop of a run uses it: requests that start processes get the secrets that the
-// journal does not hold, the place of their spans in a trace, and the size of the terminal that shows them.
+// Package agentport adapts a bridge to the interface that the loop of a run uses. It adds to requests that start
+// processes: the secrets that the journal does not hold, the parent span of the trace, and the size of the
+// terminal.
 package agentport

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Port is a runloop.Port: a bridge, with what the run adds to its requests.
+// Port is a runloop.Port: a bridge, plus what the run adds to its requests.
 type Port struct {
 	*bridge.Client
 	Terminals *terminals.Terminals
@@ -21,7 +21,8 @@ type Port struct {
 	Telemetry *telemetry.Exporter // nil: no spans
 }
 
-// env is the environment of an agent's process, with its secrets, and with what puts its spans below the agent's.
+// env returns the environment of an agent's process with its secrets, and with the variable that makes the agent's
+// span the parent of the process's spans.
 func (p Port) env(env map[string]string, ref bridge.AgentRef) map[string]string {
 	given := p.Options.Env
 	if ref.ID == contract.Arbiter {
@@ -46,7 +47,7 @@ func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.
 		}
 	}
 	if c := params.Config.Sandbox; c != nil && p.Hooks != "" {
-		confined := *c // its hooks ask this process
+		confined := *c // its hooks connect to the socket of this process
 		confined.Reach = append(slices.Clone(c.Reach), p.Hooks)
 		params.Config.Sandbox = &confined
 	}

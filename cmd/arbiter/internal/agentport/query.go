@@ -9,10 +9,10 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/telemetry"
 )
 
-// traceparent is the environment variable that names the span above those of a process.
+// traceparent is the environment variable that names the parent span of a process's spans.
 const traceparent = "TRACEPARENT"
 
-// Traced is a bridge for questions whose spans are those of a trace. Without telemetry it is q.
+// Traced returns a Querier whose questions are spans of the trace. Without telemetry it returns q.
 func Traced(q askmodel.Querier, t *telemetry.Exporter) askmodel.Querier {
 	if t == nil {
 		return q
@@ -34,7 +34,7 @@ func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.
 	return result, err
 }
 
-// with is a copy of an environment with one variable more.
+// with returns a copy of an environment with one more variable.
 func with(env map[string]string, name, value string) map[string]string {
 	more := maps.Clone(env)
 	if more == nil {

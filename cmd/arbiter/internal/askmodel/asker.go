@@ -15,24 +15,23 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Querier is what an asker needs of a bridge. *bridge.Client is one.
+// Querier is the part of a bridge that an asker needs. *bridge.Client implements it.
 type Querier interface {
 	Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error)
 }
 
-// Asker puts questions to a model through whichever bridge is there: one that is lost
-// is replaced, and the next question goes to the new one. It is a decider.Asker, safe
-// for concurrent use where its functions are.
+// Asker asks a model through the current bridge: after a lost bridge is replaced, the next question goes to the new
+// one. It implements decider.Asker and is safe for concurrent use if its functions are.
 type Asker struct {
-	Bridge func() Querier // nil where there is none at present
-	// options are the run's; spent is what it has cost so far, in US dollars.
+	Bridge func() Querier // returns nil while there is no bridge
+	// Options are the run's; Spent returns what the run has cost so far, in US dollars.
 	Options runconfig.Options
 	Spent   func() float64
-	// confined is what confines the run's agents; nil, or nil from it, for nothing.
+	// Confined returns the sandbox of the run's agents. A nil function or result means no sandbox.
 	Confined func() *bridge.SandboxConfig
 }
 
-// askGrace is how much later than the decider's patience the bridge's own ends.
+// askGrace is how much longer the bridge's timeout is than the decider's.
 const askGrace = 5 * time.Second
 
 // Ask implements decider.Asker. Errors are *askError.
@@ -73,10 +72,10 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	return answer, nil
 }
 
-// maxOutputTokens is the environment variable that limits an answer of Claude Code.
+// maxOutputTokens is the environment variable with Claude Code's limit for the length of an answer.
 const maxOutputTokens = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
-// budgetLeft is what a question may cost; 0: there is no limit. It is an error where nothing is left.
+// budgetLeft returns what a question may cost; 0 means no limit. It is an error if nothing is left.
 func budgetLeft(o runconfig.Options, spent func() float64) (float64, error) {
 	if o.MaxCostUSD <= 0 {
 		return 0, nil
@@ -99,7 +98,7 @@ func usageOf(r bridge.QueryResult) decider.Usage {
 // askError says why a model gave no answer.
 type askError struct {
 	err      error
-	category bridge.Category // empty where the bridge itself is the trouble
+	category bridge.Category // empty if the bridge itself failed
 }
 
 func askErrorOf(err error) *askError {
@@ -115,8 +114,8 @@ func (e *askError) Error() string { return "ask a model: " + e.err.Error() }
 
 func (e *askError) Unwrap() error { return e.err }
 
-// Transient reports whether asking again may help: API trouble that passes, and a bridge
-// that is being replaced.
+// Transient reports whether asking again may help: after a temporary API error, and while a bridge is being
+// replaced.
 func (e *askError) Transient() bool {
 	switch e.category {
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatCrash:
@@ -127,7 +126,7 @@ func (e *askError) Transient() bool {
 	return false
 }
 
-// Hopeless reports whether no other question would fare better: the environment is at fault.
+// Hopeless reports whether every other question would fail too, because the cause is the environment.
 func (e *askError) Hopeless() bool {
 	switch e.category {
 	case bridge.CatClaudeMissing, bridge.CatUnsupported, bridge.CatAuth, bridge.CatStart, bridge.CatUsageLimit:

@@ -12,13 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// cachedDecisions is how many decisions the cache of a state directory keeps.
+// cachedDecisions is the maximum number of decisions in the cache of a state directory.
 const cachedDecisions = 10_000
 
 // cacheName is the cache's directory in the state directory.
 const cacheName = "decisions"
 
-// OpenCache opens the cache of decisions of a state directory, which tells failed what does not work later.
+// OpenCache opens the decision cache of a state directory. Later errors of the cache are passed to failed.
 func OpenCache(stateDir string, failed func(error)) (*decider.DirStore, error) {
 	store, err := decider.OpenDirStore(filepath.Join(stateDir, cacheName), cachedDecisions, failed)
 	if err != nil {
@@ -27,7 +27,7 @@ func OpenCache(stateDir string, failed func(error)) (*decider.DirStore, error) {
 	return store, nil
 }
 
-// Build chains what the settings name. Without a store nothing is remembered.
+// Build chains the deciders that the settings name. Without a store, decisions are not cached.
 func Build(o runconfig.Options, store *decider.DirStore, ask decider.Asker) (decider.Decider, error) {
 	d, err := Options(o, ask)
 	if err != nil {
@@ -50,11 +50,11 @@ func Options(o runconfig.Options, ask decider.Asker) (decider.Options, error) {
 	}, nil
 }
 
-// hashOf tells templates from others: the user's, and those of this version.
+// hashOf returns a hash over the user's templates and the version of Arbiter, to distinguish sets of templates.
 func hashOf(templates map[string]string) string {
-	raw, err := json.Marshal(templates) // keys in order
+	raw, err := json.Marshal(templates) // keys are sorted
 	if err != nil {
-		panic(err) // texts
+		panic(err) // cannot happen: strings only
 	}
 	sum := sha256.Sum256(append(raw, command.Version()...))
 	return hex.EncodeToString(sum[:])

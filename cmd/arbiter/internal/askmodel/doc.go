@@ -1,3 +1,3 @@
-// Package askmodel puts the questions of a decider to a model: through a bridge, or over HTTP to a provider, within the
-// budget of a run.
+// Package askmodel sends the questions of a decider to a model: through a bridge, or over HTTP to a provider,
+// within the budget of a run.
 package askmodel

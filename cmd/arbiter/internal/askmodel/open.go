@@ -11,24 +11,24 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Run is the run that a decider decides for. Its functions are called when a question is asked.
+// Run is the run that a decider works for. Its functions are called when a question is asked.
 type Run struct {
 	StateDir string
 	Stage    *stage.Stage // nil unless it is a rehearsal
 	Snapshot func() *supervisor.State
-	Bridge   func() Querier // nil where there is none at present
+	Bridge   func() Querier // returns nil while there is no bridge
 	Log      *slog.Logger
 }
 
-// Opened is the decider of a run, with what it holds open. The zero value holds nothing.
+// Opened is the decider of a run with the resources that it holds. The zero value holds none.
 type Opened struct {
 	Decider decider.Decider
-	cache   *decider.DirStore // of decisions; nil where none are remembered
-	api     *modelapi.Client  // of the decider's provider; nil unless it is asked over HTTP
+	cache   *decider.DirStore // of decisions; nil if decisions are not cached
+	api     *modelapi.Client  // of the decider's provider; nil unless the decider asks over HTTP
 }
 
-// Open makes the decider of a run, whose options are settled: a model changed later is for the agents. The caller
-// closes it.
+// Open makes the decider of a run from its final options: a later change of the model applies to agents only. The
+// caller closes it.
 func Open(o runconfig.Options, run Run) (opened Opened, err error) {
 	defer func() {
 		if err != nil {
@@ -56,7 +56,7 @@ func Open(o runconfig.Options, run Run) (opened Opened, err error) {
 	return opened, err
 }
 
-// Close lets go of what the decider holds open. It may be called again.
+// Close releases the decider's resources. It may be called more than once.
 func (o *Opened) Close() {
 	if o.cache != nil {
 		_ = o.cache.Close() // a directory that was read

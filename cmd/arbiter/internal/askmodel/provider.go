@@ -44,8 +44,8 @@ func OpenProvider(o runconfig.Options, rehearsal *stage.Stage) (*modelapi.Client
 	return client, nil
 }
 
-// HTTPAsker asks a provider over HTTP, within the budget of the run. Providers tell tokens and no prices, so what
-// they cost is not counted.
+// HTTPAsker asks a provider over HTTP, within the budget of the run. Providers report tokens but no prices, so
+// their cost is not counted.
 type HTTPAsker struct {
 	Client  *modelapi.Client
 	Options runconfig.Options
@@ -60,7 +60,7 @@ func (a HTTPAsker) Ask(ctx context.Context, q decider.Question) (decider.Answer,
 	return a.Client.Ask(ctx, q)
 }
 
-// askedAs says whom a decider asks and how, for the cache of decisions.
+// askedAs identifies the provider and the model settings of a decider, for the decision cache.
 func askedAs(o runconfig.Options) []string {
 	p := o.Provider
 	temperature := ""

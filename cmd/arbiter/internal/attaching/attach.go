@@ -24,10 +24,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// givenBack is how long a running arbiter may take to tell what happened to a session.
+// givenBack is how long a running arbiter may take to report what happened to a session.
 const givenBack = 20 * time.Second
 
-// Command is `arbiter attach`; app makes the program that shows the screen of a run.
+// Command is `arbiter attach`. app makes the program that shows the screen of a run.
 func Command(e command.Env, app func() *cli.App) *cli.Command {
 	return &cli.Command{
 		Name: "attach", Usage: "open a live run, or an agent's session, in this terminal", ArgsUsage: "[RUN|AGENT]",
@@ -94,12 +94,12 @@ func attach(e command.Env, c *cli.Context, app func() *cli.App) error {
 	return Show(ctx, e.Stderr, r, ptyproxy.Proxy{Detach: key}, l.Client)
 }
 
-// Progress returns a function that writes to w how far an attachment is.
+// Progress returns a function that writes the progress of an attachment to w.
 func Progress(w io.Writer) func(text string) {
 	return func(text string) { fmt.Fprintln(w, sanitize.Line(text, 300)) }
 }
 
-// detachKey is the letter that goes with Ctrl.
+// detachKey returns the letter of a "Ctrl+letter" or "^letter" key name.
 func detachKey(name string) (byte, error) {
 	letter, ok := strings.CutPrefix(strings.ToUpper(name), "CTRL+")
 	if !ok {
@@ -114,7 +114,7 @@ func detachKey(name string) (byte, error) {
 	return letter[0], nil
 }
 
-// notAttached says why a session was not opened.
+// notAttached converts the error of a session that was not opened.
 func notAttached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return command.BySignal(ctx, "given up")
@@ -126,8 +126,8 @@ func notAttached(ctx context.Context, err error) error {
 	return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 }
 
-// Show has a session in the terminal until it ends, or is given back. It writes to w what happens. The caller closes
-// the client.
+// Show shows a session in the terminal until it ends or is given back, and reports to w. The caller closes the
+// client.
 func Show(
 	ctx context.Context, w io.Writer, r control.AttachResult, loan ptyproxy.Proxy, client *control.Client,
 ) error {
@@ -156,7 +156,7 @@ func Show(
 	return nil
 }
 
-// detachNotice is what was done, in a line.
+// detachNotice summarizes in one line what happened during an attachment.
 func detachNotice(r control.AttachResult, ended control.Ended) string {
 	var did []string
 	switch n := ended.Words; n {
@@ -171,7 +171,7 @@ func detachNotice(r control.AttachResult, ended control.Ended) string {
 	}
 	text := eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host) + " goes on."
 	switch ended.Reason {
-	case "", "the human gave it back", "the human left it": // the person at that terminal knows
+	case "", "the human gave it back", "the human left it": // the person at this terminal knows
 	default:
 		text = fmt.Sprintf("The session was given back: %s.", strings.TrimSuffix(sanitize.Line(ended.Reason, 300), "."))
 	}
@@ -181,7 +181,7 @@ func detachNotice(r control.AttachResult, ended control.Ended) string {
 	return text
 }
 
-// remoteClient is a connection as a terminal elsewhere.
+// remoteClient implements ptyproxy.Remote on a control connection.
 type remoteClient struct{ *control.Client }
 
 // Leave implements ptyproxy.Remote.

@@ -9,19 +9,19 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 )
 
-// agentID is what the id of an agent looks like; anything else that arbiter attach is given names a run.
+// agentID matches the id of an agent; any other argument of arbiter attach names a run.
 var agentID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(arbiter|orch-\d+)$`)
 })
 
-// attachRun opens the screen of a live run: of the one that is named, or of the one of this directory.
+// attachRun opens the screen of a live run: the named one, or the one of this directory.
 func attachRun(c *cli.Context, app *cli.App, named string) error {
 	store, err := runstore.Open(c)
 	if err != nil {
 		return err
 	}
 	info, err := runstore.FindLive(store, named)
-	_ = store.Close() // a directory that was read
+	_ = store.Close() // it was only read
 	if err != nil {
 		return err
 	}

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// noteName is the file in a run's directory that says which process its bridge is, haltName the one that says that
-	// somebody outside has killed it, and that nothing is to be started in its place.
+	// noteName is the file in a run's directory that identifies the process of its bridge. haltName is the file
+	// that says that `arbiter halt` has killed the bridge and that no other must be started.
 	noteName = "bridge.json"
 	haltName = "halted"
 
-	endTime = 3 * time.Second // that a bridge has to end when it is killed
+	endTime = 3 * time.Second // time for a killed bridge to end
 )
 
-// Note names the process of a bridge for good.
+// Note identifies the process of a bridge uniquely, also after its PID was reused.
 type Note struct {
 	Run   string        `json:"run"`
 	PID   int           `json:"pid"`
 	Start uint64        `json:"start"`           // [Note.Write] sets it
-	Hosts []string      `json:"hosts,omitempty"` // on which agents may live, too
-	Lease time.Duration `json:"lease,omitempty"` // of their bridges
+	Hosts []string      `json:"hosts,omitempty"` // hosts where agents may run, too
+	Lease time.Duration `json:"lease,omitempty"` // of the bridges on those hosts
 }
 
 // Write writes the note in the directory of its run.
@@ -48,8 +48,8 @@ func (n Note) Write(dir string) error {
 	return replace(dir, noteName, raw)
 }
 
-// replace writes a small file in a directory of Arbiter, as a whole or not at all. It does not wait for the disk, which
-// may be what hangs.
+// replace writes a small file into a directory of Arbiter atomically. It does not wait for the disk, because the
+// disk may be the cause of the hang.
 func replace(dir, name string, raw []byte) error {
 	d, err := statedir.Open(dir)
 	if err != nil {
@@ -59,12 +59,13 @@ func replace(dir, name string, raw []byte) error {
 	return d.ReplaceUnsynced(name, raw)
 }
 
-// TakeHalted reports, once, whether the bridge of the run in a directory was killed by `arbiter halt`.
+// TakeHalted reports whether `arbiter halt` killed the bridge of the run in a directory, and removes the note of
+// that.
 func TakeHalted(dir string) bool { return os.Remove(filepath.Join(dir, haltName)) == nil }
 
-// Kill kills the bridge of a run whose host process does not answer, and whatever bears the mark of the run. That
-// includes the links to other hosts: what runs there ends with them. If the host process goes on later, it starts
-// nothing in the place of the bridge. left names the processes that are still alive.
+// Kill kills the bridge of a run whose host process does not answer, and every process with the mark of the run.
+// That includes the links to other hosts: the agents there end with the links. If the host process continues later,
+// it does not start another bridge. left has the processes that are still alive.
 func Kill(dir, run string) (note Note, killed int, left []proctree.Process, err error) {
 	if err := replace(dir, haltName, nil); err != nil {
 		return note, 0, nil, fmt.Errorf("leave a note: %w", err)
@@ -72,7 +73,7 @@ func Kill(dir, run string) (note Note, killed int, left []proctree.Process, err 
 	raw, err := os.ReadFile(filepath.Join(dir, noteName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = nil // it has not begun one
+		err = nil // no bridge was started
 	case err == nil:
 		if err = json.Unmarshal(raw, &note); err == nil && note.Run == run {
 			err = endBridge(note)
@@ -84,14 +85,14 @@ func Kill(dir, run string) (note Note, killed int, left []proctree.Process, err 
 	if errors.Is(err, proctree.ErrEnded) {
 		err = nil
 	}
-	killed += proctree.Sweep(run, "") // also where the note was not to be read
+	killed += proctree.Sweep(run, "") // also if the note could not be read
 	if left = proctree.Survivors(run); len(left) == 0 {
 		err = nil
 	}
 	return note, killed, left, err
 }
 
-// endBridge ends the process that a note names.
+// endBridge ends the process that a note identifies.
 func endBridge(note Note) error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()

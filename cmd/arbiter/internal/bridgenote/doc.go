@@ -1,3 +1,3 @@
-// Package bridgenote notes in the directory of a run which process its bridge is. When the process that hosts the run
-// does not answer, its agents are stopped by that note.
+// Package bridgenote records in the directory of a run which process its bridge is. `arbiter halt` uses the note to
+// stop the agents when the host process of the run does not answer.
 package bridgenote

@@ -12,12 +12,12 @@ type Cue int
 
 // The cues.
 const (
-	Asked  Cue = iota // a word of the person's is awaited
+	Asked  Cue = iota // the person must answer
 	Done              // a run is complete
-	Failed            // a run has ended in another way
+	Failed            // a run has ended without being complete
 )
 
-// longest is how long a player may take.
+// longest is the maximum time that a player may take.
 const longest = 3 * time.Second
 
 // Chime plays cues, one at a time. Its methods are safe for concurrent use.
@@ -29,17 +29,17 @@ type Chime struct {
 	once   sync.Once
 }
 
-// New is a chime whose sounds are played by play, which returns when its context ends, at the latest. The owner of the
-// chime closes it.
+// New makes a chime that plays sounds with play, which must return when its context ends. The owner of the chime
+// closes it.
 func New(play func(ctx context.Context, file string) error) *Chime {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		for ctx.Err() == nil { // else a cue that waits could be played after Close
+		for ctx.Err() == nil { // otherwise a waiting cue could be played after Close
 			select {
 			case cue := <-c.cues:
-				_ = c.sound(ctx, cue) // an error has no reader: the screen shows the same
+				_ = c.sound(ctx, cue) // the error is ignored: the screen shows the same
 			case <-ctx.Done():
 				return
 			}
@@ -48,7 +48,7 @@ func New(play func(ctx context.Context, file string) error) *Chime {
 	return c
 }
 
-// Play plays a cue, unless one is being played and another waits already.
+// Play plays a cue. It drops the cue if one is playing and another waits.
 func (c *Chime) Play(cue Cue) {
 	select {
 	case c.cues <- cue:
@@ -56,7 +56,7 @@ func (c *Chime) Play(cue Cue) {
 	}
 }
 
-// Close ends what is being played, and returns when it has ended.
+// Close stops the sound that is playing and waits for its end.
 func (c *Chime) Close() {
 	c.once.Do(c.cancel)
 	<-c.done

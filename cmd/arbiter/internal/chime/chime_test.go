@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestWaves: each sound is a WAV file of its own, short, not too loud, and silent at its end.
+// TestWaves: each sound is a different WAV file, short, not too loud, and silent at its end.
 func TestWaves(t *testing.T) {
 	seen := map[string]bool{}
 	for cue, notes := range cues {
@@ -37,7 +37,8 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// TestChime: what plays gets a file that is gone afterwards; cues that come too fast are left out, and nothing waits.
+// TestChime: the player gets a file that is removed afterwards; cues that come too fast are dropped, and Play never
+// blocks.
 func TestChime(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -51,7 +52,7 @@ func TestChime(t *testing.T) {
 		c.Play(Asked)
 	}
 	file := <-files
-	c.Play(Asked) // one waits when the chime is closed, and is not played
+	c.Play(Asked) // waits when the chime is closed, and is not played
 	raw, err := os.ReadFile(file)
 	info, _ := os.Stat(file)
 	if err != nil || string(raw) != string(wave(cues[Asked])) || info.Mode().Perm() != 0o600 {

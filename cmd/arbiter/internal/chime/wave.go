@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// rate is how many samples a second has, of 16 bits on one channel.
+// rate is the number of samples per second: 16 bits, mono.
 const rate = 22050
 
 // note is a tone that begins at a time and fades away. Times are in seconds, the frequency in hertz.
@@ -32,13 +32,13 @@ func wave(notes []note) []byte {
 			if t > n.length {
 				break
 			}
-			// A soft attack, then a bell's decay; two overtones make it one.
+			// A soft attack, then the decay of a bell; two overtones make it sound like one.
 			loud := math.Min(t/0.008, 1) * math.Exp(-5*t/n.length) * math.Min((n.length-t)/0.02, 1)
 			angle := 2 * math.Pi * n.frequency * t
 			sum[i] += loud * (math.Sin(angle) + 0.35*math.Sin(2.01*angle) + 0.12*math.Sin(3.98*angle))
 		}
 	}
-	const loudest = 0.25 // of what can be played
+	const loudest = 0.25 // of full scale
 	peak := 1e-9
 	for _, v := range sum {
 		peak = math.Max(peak, math.Abs(v))
@@ -48,7 +48,7 @@ func wave(notes []note) []byte {
 	size := uint32(2 * len(sum))
 	for _, v := range []any{36 + size, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(rate),
 		uint32(2 * rate), uint16(2), uint16(16), []byte("data"), size} {
-		_ = binary.Write(&b, binary.LittleEndian, v) // a buffer takes all
+		_ = binary.Write(&b, binary.LittleEndian, v) // a buffer accepts everything
 	}
 	for _, v := range sum {
 		_ = binary.Write(&b, binary.LittleEndian, int16(v/peak*loudest*math.MaxInt16))

@@ -21,15 +21,15 @@ var files embed.FS
 // Checker checks the messages of one connection. Its methods are safe for concurrent use.
 type Checker struct {
 	defs map[string]json.RawMessage
-	// methods has the definition of a message by what it is: "agent session/new Request".
+	// methods has the definitions by side, method and kind: "agent session/new Request".
 	methods map[string]string
 
 	mu       sync.Mutex
 	resolved map[string]*jsonschema.Resolved
-	asked    map[string]string // methods of open requests, by who was asked and the id
+	asked    map[string]string // methods of open requests, by receiver and id
 }
 
-// New makes a checker by the stable schema, or by the one that has what is unstable, too.
+// New makes a checker for the stable schema, or for the schema with unstable features.
 func New(unstable bool) (*Checker, error) {
 	name := "schema/schema.json.gz"
 	if unstable {
@@ -70,7 +70,7 @@ func New(unstable bool) (*Checker, error) {
 	return c, nil
 }
 
-// kindOf tells a response from what is asked or told.
+// kindOf distinguishes responses from requests and notifications, by the name of the definition.
 func kindOf(def string) string {
 	if strings.HasSuffix(def, "Response") {
 		return "Response"
@@ -78,7 +78,7 @@ func kindOf(def string) string {
 	return "Request"
 }
 
-// Check checks a message. FromAgent says who sent it.
+// Check checks a message. fromAgent says who sent it.
 func (c *Checker) Check(fromAgent bool, line []byte) error {
 	var m struct {
 		JSONRPC string          `json:"jsonrpc"`
@@ -121,7 +121,7 @@ func (c *Checker) Check(fromAgent bool, line []byte) error {
 	return c.fits(c.methods[sender+" "+method+" Response"], method, m.Result)
 }
 
-// fits checks a value by a definition.
+// fits validates a value against a definition.
 func (c *Checker) fits(def, method string, raw json.RawMessage) error {
 	if def == "" {
 		return fmt.Errorf("the schema has no %s", method)
@@ -152,8 +152,8 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"\$ref":\s*"#/\$defs/([^"]+)"`)
 })
 
-// reachable decodes a definition and all that it refers to. A schema can be resolved once only, and to resolve all
-// definitions for each message takes half a second.
+// reachable decodes a definition and everything that it refers to. A schema can be resolved only once, and
+// resolving all definitions for each message takes half a second.
 func (c *Checker) reachable(def string) (map[string]*jsonschema.Schema, error) {
 	found := map[string]*jsonschema.Schema{}
 	for open := []string{def}; len(open) > 0; {

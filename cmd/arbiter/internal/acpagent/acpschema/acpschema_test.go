@@ -11,7 +11,7 @@ const (
 	subagent = updates + `{"sessionUpdate":"subagent_update","sessionId":"c"}}}`
 )
 
-// TestCheck: what fits passes, what does not is named.
+// TestCheck: valid messages pass; the error names what is invalid.
 func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		fromAgent, unstable bool
