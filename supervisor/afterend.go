@@ -15,10 +15,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
-// takeEnding handles what still arrives while the agents are being stopped.
+// takeEnding handles inputs that arrive while the agents are being stopped.
 func (st *step) takeEnding(f input.Body) {
 	if st.Ending.Said && tellsOf(f) {
-		return // the result is the last line, and the loop does nothing more
+		return // the result is the last line; the loop does nothing after it
 	}
 	switch f := f.(type) {
 	case input.AgentEvent:
@@ -38,7 +38,7 @@ func (st *step) takeEnding(f input.Body) {
 		for _, name := range f.Unstopped {
 			st.fail(name, bridge.CatInternal, name+" did not stop in time", []string{})
 		}
-		if st.Ending.Records { // the human does not want to wait any more
+		if st.Ending.Records { // the human does not want to wait any longer
 			st.finish()
 			return
 		}
@@ -46,8 +46,8 @@ func (st *step) takeEnding(f input.Body) {
 	case input.Decided:
 		st.answered(f)
 	case input.BridgeLost:
-		if f.Host == lifecycle.Here { // of another host the rest is ended all the same
-			st.lastSnapshot() // with the bridge every agent is gone
+		if f.Host == lifecycle.Here { // losing another host's bridge does not stop the end of the run
+			st.lastSnapshot() // every agent has ended with the bridge
 		}
 	case input.BridgeFailed:
 		if f.Host == lifecycle.Here {
@@ -92,8 +92,8 @@ func (st *step) refuseCommand(f input.Command) bool {
 	return false
 }
 
-// commandedLate answers a command while the agents are being stopped. A command
-// to stop everything at once does not wait for an end in order.
+// commandedLate answers a command while the agents are being stopped. A command to stop everything at once
+// skips the orderly end.
 func (st *step) commandedLate(f input.Command) {
 	if _, halt := f.Command.Body.(contract.Halt); halt && !st.refuseCommand(f) {
 		st.out.Accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
@@ -103,7 +103,7 @@ func (st *step) commandedLate(f input.Command) {
 	st.out.Reject(f.Command.Ref, "the run is ending")
 }
 
-// happenedLate keeps the books while the agents are being stopped.
+// happenedLate updates costs and agents for events that come while the agents are being stopped.
 func (st *step) happenedLate(e bridge.Event) {
 	a := st.Edit(e.ID)
 	if a == nil || a.Generation != e.Generation {

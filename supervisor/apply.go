@@ -24,12 +24,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/succession"
 )
 
-// Apply folds one input into the state and says what is to be done about it. It
-// is pure: no I/O, no clock, no randomness, no goroutine, and the state it was
-// given stays as it was.
+// Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
+// I/O, no clock, no randomness, no goroutine. It does not change the state it was given.
 func Apply(s State, in input.Input) (State, []effect.Effect) {
 	st := &step{State: s, at: in.At, out: effect.Collector{Now: in.At}}
-	st.freeze() // a caller may have edited what it hands in
+	st.freeze() // a caller may have edited the state that it passes
 	st.take(in.Body)
 	st.dispatch()
 	st.freeze()
@@ -68,7 +67,7 @@ func (st *step) take(f input.Body) {
 	case input.NotSpawned:
 		st.notSpawned(f)
 	case input.TrustRecorded:
-		if f.Failed != "" { // the run continues with it all the same
+		if f.Failed != "" { // the run trusts the workspace all the same
 			st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " +
 				f.Failed})
 		}
@@ -122,11 +121,11 @@ func (st *step) take(f input.Body) {
 	case input.JournalFull:
 		st.limitReached("the journal is full: " + f.Message)
 	case input.OutputLost:
-		// It could not be steered any more, and would continue costing.
+		// The run could not be steered any more, and would continue to cost money.
 		st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed,
 			machine.Cancel)
 	case input.Stopped:
-		// Only an ending run is shut down; takeEnding has it.
+		// Only an ending run is shut down; takeEnding handles this input.
 	default:
 		panic("supervisor: unknown input")
 	}
@@ -141,8 +140,8 @@ func beginsProcessRun(f input.Body) bool {
 	return false
 }
 
-// dispatch does what every change may call for: it sends what can be sent, and
-// moves the machine to where the agents stand.
+// dispatch does what every change may require: it sends the messages that can be sent, and moves the machine to
+// the phase that follows from what the agents do.
 func (st *step) dispatch() {
 	if st.Ending != nil || !st.Task.Phase.Live() {
 		return
@@ -164,8 +163,7 @@ func (st *step) dispatch() {
 	st.awake()
 }
 
-// happened handles an event of an agent. A late word of an earlier incarnation
-// never touches the present one.
+// happened handles an event of an agent. A late event of an earlier generation never changes the present one.
 func (st *step) happened(e bridge.Event) {
 	a, ok := st.Agent(e.ID)
 	if !ok || a.Generation != e.Generation || a.Status == roster.Ended {
@@ -230,7 +228,7 @@ func (st *step) happened(e bridge.Event) {
 	}
 }
 
-// ofTerminal reports whether an event can be one of a terminal's.
+// ofTerminal reports whether an event can come from a terminal's session.
 func ofTerminal(b bridge.EventBody) bool {
 	switch b.(type) {
 	case bridge.Done, bridge.Error, bridge.Notice:
@@ -239,26 +237,26 @@ func ofTerminal(b bridge.EventBody) bool {
 	return false
 }
 
-// reachedModel reports whether an event shows that the agent has got through to its model.
+// reachedModel reports whether an event shows that the agent has reached its model.
 func reachedModel(b bridge.EventBody) bool {
 	switch b := b.(type) {
 	case bridge.Context:
-		return b.Source != "cli" // the CLI counts also what the API has refused
+		return b.Source != "cli" // the CLI also counts requests that the API has refused
 	case bridge.Turn, bridge.Delivered:
 		return true
 	}
 	return false
 }
 
-// rang does what a timer was set for. One about a process that is another by now, or about
-// what is over, does nothing.
+// rang does what a timer was set for. A timer about a process that was replaced, or about something that is
+// over, does nothing.
 func (st *step) rang(key string) {
 	switch key {
 	case timeoutKey:
 		st.timeIsOver()
 		return
 	case budget.ResetTimer:
-		st.Budget.AwaitReset(&st.out) // it may have been early; dispatch sees that the window was reset
+		st.Budget.AwaitReset(&st.out) // the timer may have been early; dispatch sees that the window was reset
 		return
 	}
 	kind, of, _ := strings.Cut(key, "/")
@@ -298,7 +296,7 @@ func (st *step) rangFor(kind string, a *roster.Agent) {
 		}
 	case process.RestartPrefix:
 		st.Edit(a.ID).Backoff = nil
-		st.processes().Restart(a.ID) // if it is down
+		st.processes().Restart(a.ID) // if its process is down
 	case process.CompactionBlockedPrefix:
 		succession.Interrupt(st.processes(), a)
 	case process.RetryPrefix:

@@ -12,8 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// began starts the run: the Arbiter is summoned at once, so that it is ready
-// when the first word comes.
+// began starts the run. It starts the Arbiter at once, so that it is ready when the first message comes.
 func (st *step) began(f input.Began) {
 	st.Options = f.Options
 	st.Lifecycle.Start(f.Claude)
@@ -38,14 +37,14 @@ func (st *step) began(f input.Began) {
 	}
 }
 
-// noBridge ends a run, or a further process of one, that never had an agent. What was
-// open stays so for the next process.
+// noBridge ends a run, or a further process of a run, that never had an agent. Open questions and messages stay
+// open for the next process.
 func (st *step) noBridge(f input.NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
 		was = &Ending{Question: st.Question.Open, Requests: st.Permission.All(), Was: st.Task.Phase}
 	}
-	if len(st.Agents) > 0 { // a run that was to be taken up again
+	if len(st.Agents) > 0 { // a run that was to be resumed
 		st.Budget.Runtime.Close(st.at)
 		st.Question.Open, st.Permission.Open, st.Permission.Unclaimed = nil, nil, nil
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Bridges: what is lost with one, and how another takes its place.
+// What happens when a bridge is lost, and how another one replaces it.
 
-// bridgeLost: every agent of the host went with it. Another bridge is started, and they come back.
+// bridgeLost handles a lost bridge: every agent of its host ended with it. Another bridge is started, and the
+// agents are restarted.
 func (st *step) bridgeLost(f input.BridgeLost) {
 	if f.Halted && !f.Heeded {
 		st.lostByHalt()
@@ -37,8 +38,8 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 	st.openBridge(f.Host, f.Message)
 }
 
-// openBridge starts another bridge in a while. That of this host gives the run up in the end, that of another is
-// parked.
+// openBridge starts another bridge after a delay. If the retries for this host are used up, the run ends;
+// another host is parked.
 func (st *step) openBridge(host, reason string) {
 	if host != lifecycle.Here && !st.Needs(host) {
 		st.Lifecycle.Leave(&st.out, host)
@@ -56,7 +57,7 @@ func (st *step) openBridge(host, reason string) {
 	}
 }
 
-// bridgeBack: another bridge has taken the place of one that was lost. Agents come back behind it.
+// bridgeBack handles a new bridge in place of a lost one. The agents are restarted behind it.
 func (st *step) bridgeBack(f input.BridgeBack) {
 	if !st.Lifecycle.Back(&st.out, f.Host, f.Claude, f.Dir) {
 		if st.Halted {
@@ -67,14 +68,14 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	if f.Host != lifecycle.Here && !st.Needs(f.Host) {
-		st.do(effect.DropBridge{Host: f.Host}) // nothing waits for it any more
+		st.do(effect.DropBridge{Host: f.Host}) // nothing needs this host any more
 		return
 	}
 	lifecycle.TellSwept(&st.out, f.Swept)
 	livesThere := func(a *roster.Agent) bool { return a.Host == f.Host }
 	st.attaching().Reread(livesThere, "the bridge was lost")
 	st.processes().RestartWhere(livesThere)
-	st.documents().LoseOn(f.Host) // those that were begun while there was none
+	st.documents().LoseOn(f.Host) // documents whose work began while there was no bridge
 	if f.Host == lifecycle.Here {
 		st.goOn()
 	} else {
@@ -82,7 +83,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 	}
 }
 
-// bridgeFailed: another bridge could not be started.
+// bridgeFailed handles a bridge that could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
 	switch {
 	case f.Host != lifecycle.Here && lifecycle.ParksHost(f.Category):
@@ -95,7 +96,7 @@ func (st *step) bridgeFailed(f input.BridgeFailed) {
 	}
 }
 
-// goOnThere takes up again what is to be done on a host on each document's way.
+// goOnThere continues, for each document, the work that has to be done on a host.
 func (st *step) goOnThere(host string) {
 	for _, h := range slices.Clone(st.Handoff.Documents) {
 		if h.NextHost(&st.Roster) == host {

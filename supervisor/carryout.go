@@ -31,7 +31,7 @@ func (st *step) abandonDecision(why string) {
 	st.ask("The decider no longer decides: " + why + ". Send a message, and the Arbiter decides.")
 }
 
-// carryOut does what was decided in the Arbiter's place.
+// carryOut carries out a decision that was made in the Arbiter's place.
 func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
 	v := verdict.Arbiter{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary}
 	st.Rulings.Decisions++
@@ -85,8 +85,8 @@ func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
 	st.carry(v, rulings.By{Source: d.Source, Point: p.Point, CostUSD: d.Usage.CostUSD, Warnings: d.Warnings})
 }
 
-// returnDecision: a decision that the state of the task forbids is given to the Arbiter, or,
-// where that one cannot rule, tried again as RETRY.
+// returnDecision handles a decision that the state of the task forbids. The Arbiter gets it or, where the
+// Arbiter cannot rule, it is tried again as RETRY.
 func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem string) {
 	st.emit(contract.Arbiter, contract.Decision{
 		Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Source: string(d.Source), Number: st.Rulings.Decisions,
@@ -107,7 +107,7 @@ func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem s
 	st.abandonDecision(problem)
 }
 
-// yield leaves a decision to the Arbiter, and sees that it learns of it.
+// yield leaves a decision to the Arbiter, and makes sure that the Arbiter is notified.
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
@@ -115,7 +115,7 @@ func (st *step) yield() {
 	}
 }
 
-// byRules has the deterministic rules decide, and says why.
+// byRules decides by the deterministic rules, and records why.
 func (st *step) byRules(point decision.Point, about, why string) {
 	st.Rulings.ArbiterRequest = nil
 	if point == decision.PointEvaluate && st.leftUndone(about) {
@@ -131,13 +131,13 @@ func (st *step) byRules(point decision.Point, about, why string) {
 	st.noteAndCarryOut(p, d)
 }
 
-// takenUp has another of the same mode go on with what an agent hands off.
+// takenUp makes another agent of the same mode continue what an agent hands off.
 func (st *step) takenUp(id, why string) {
 	st.noteAndCarryOut(st.Rulings.Request(st.standing(), decision.PointEvaluate, id),
 		rulings.ContinueHandoff(st.DisplayName(id), why))
 }
 
-// noteAndCarryOut does what was decided here.
+// noteAndCarryOut records a decision that was made here, and carries it out.
 func (st *step) noteAndCarryOut(p *rulings.Request, d decider.Decision) {
 	st.Rulings.Note(&st.out, input.Decided{
 		Number: st.Rulings.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: d,

@@ -18,7 +18,7 @@ func (st *step) checked(f input.Checked) {
 	}
 }
 
-// inspected takes what was seen of an agent that can no longer speak, or that a human had.
+// inspected takes the inspection of an agent that can no longer answer, or whose session a human had.
 func (st *step) inspected(f input.Inspected) {
 	var taken bool
 	st.takeover(func(c *attach.Context) { taken = c.Inspected(f) })
@@ -27,7 +27,7 @@ func (st *step) inspected(f input.Inspected) {
 	}
 }
 
-// handoverLate ends a document's way whose time is over.
+// handoverLate ends the processing of a document whose time is over.
 func (st *step) handoverLate(of string) {
 	serial, _ := strconv.Atoi(of) // serials count from 1
 	if st.documents().OutOfTime(serial) {
@@ -46,7 +46,7 @@ func (st *step) merged(f input.Merged) {
 	}
 	h := st.Handoff.Edit(o.Document)
 	switch {
-	case h == nil: // it is not wanted any more
+	case h == nil: // the document is not wanted any more
 	case o.Back != "":
 		st.Handoff.Remove(o.Document)
 		st.out.StopTimer(handoff.TimerKey(o.Document))
@@ -62,14 +62,14 @@ func (st *step) merged(f input.Merged) {
 	default:
 		h.Merged = &o
 		if o.Merged {
-			h.Receipts = nil // those of the merged files count
+			h.Receipts = nil // the receipts of the merged files count
 		}
-		st.goOnWith(*h) // its checks run once more, and have as long as the first time
+		st.goOnWith(*h) // its checks run once more, with the same time limit as the first time
 	}
 }
 
-// snapshotTaken reports what a snapshot showed. The agents of an overlap get a message if they work; the Arbiter reads
-// it in its work log.
+// snapshotTaken reports what a snapshot showed. Agents that changed the same files get a message if they work;
+// the Arbiter reads about the overlap in its work log.
 func (st *step) snapshotTaken(f input.SnapshotTaken) {
 	o := st.Changes.Recorded(&st.out, st.Options.Workspace, changes.Recorded(f))
 	if st.Ending != nil {

@@ -113,7 +113,7 @@ func (st *step) killCommand(ref, id string) {
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }
 
-// choose takes one of the options last offered.
+// choose takes one of the options that were offered last.
 func (st *step) choose(ref, option string) {
 	switch {
 	case !slices.Contains(st.Lifecycle.TrustQuestion.Choices(), option):

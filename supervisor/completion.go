@@ -15,10 +15,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxSentBack is how often a COMPLETE of one task goes back for its checks.
+// maxSentBack is how often a COMPLETE of one task is sent back because of its checks.
 const maxSentBack = 3
 
-// overtaken gives a COMPLETE up over which something happened, and reports whether it did.
+// overtaken drops a COMPLETE if something happened meanwhile that prevents it, and reports whether it did.
 func (st *step) overtaken(c *handoff.Completing) bool {
 	why := st.notYet(c)
 	if why == "" {
@@ -31,8 +31,8 @@ func (st *step) overtaken(c *handoff.Completing) bool {
 	return true
 }
 
-// notYet says why a COMPLETE whose checks were repeated cannot take effect: something
-// happened meanwhile.
+// notYet says why a COMPLETE whose checks were repeated cannot take effect: what happened meanwhile. Empty: it
+// can.
 func (st *step) notYet(c *handoff.Completing) string {
 	switch taken := st.TakenOver(); {
 	case st.AnyWorks():
@@ -51,7 +51,7 @@ func (st *step) notYet(c *handoff.Completing) string {
 	return ""
 }
 
-// sendBack tells the decider what does not hold.
+// sendBack reports to the decider which checks no longer hold.
 func (st *step) sendBack() {
 	broken := st.Handoff.NoLongerHold()
 	st.Handoff.CompletionsSentBack++
@@ -73,7 +73,7 @@ func (st *step) sendBack() {
 		"count any more, rule COMPLETE again and say in `summary` why.")
 }
 
-// decidedByOther reports whether another than the Arbiter's session is about to decide again.
+// decidedByOther reports whether the next decision is made by someone other than the Arbiter's session.
 func (st *step) decidedByOther() bool {
 	if st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		return false
@@ -82,7 +82,7 @@ func (st *step) decidedByOther() bool {
 	return due
 }
 
-// tellDecider tells the decider why a COMPLETE did not take effect.
+// tellDecider reports to the decider why a COMPLETE did not take effect.
 func (st *step) tellDecider(text string) {
 	if st.decidedByOther() {
 		st.mail().Log(contract.Supervisor, conversation.KindNotice, text)
@@ -91,7 +91,7 @@ func (st *step) tellDecider(text string) {
 	st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
 }
 
-// leaveToHuman has a human say what else to do, or ends the run.
+// leaveToHuman asks a human what else to do, or ends the run if no human is present.
 func (st *step) leaveToHuman(why string) {
 	if !st.HumanPresent {
 		st.giveUp(bridge.CatVerdict, why)

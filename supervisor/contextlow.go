@@ -17,20 +17,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxDemands is how often an Orchestrator is asked to hand off before the
-// supervisor does it in its place.
+// maxDemands is how often an Orchestrator is asked to hand off before the supervisor does it in its place.
 const maxDemands = 3
 
-// askForHandOff asks an Orchestrator for its document when its context is at its end and it
-// gave another verdict. It reports whether it did: the supervisor hands off in place of one
-// that does not heed.
+// askForHandOff asks an Orchestrator for its document when its context is nearly full and it gave another
+// verdict. It reports whether it asked: for an agent that ignores the requests, the supervisor hands off in its
+// place.
 func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	a := st.Edit(id)
 	if !a.ContextLow() || v.Kind == verdict.KindHandoff || v.Kind == verdict.KindDone {
 		return false
 	}
 	if a.HandoffDemands >= maxDemands {
-		st.mail().Log(id, v.Kind, v.Message) // its last word
+		st.mail().Log(id, v.Kind, v.Message) // its last message
 		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
 			" and did not; the supervisor does it in its place"})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
@@ -47,8 +46,8 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	return true
 }
 
-// exhausted handles a turn that failed because the context is full, or refills as
-// fast as it is compacted: the agent can speak no more.
+// exhausted handles a turn that failed because the context is full, or fills up again as fast as it is
+// compacted: the agent can answer no more.
 func (st *step) exhausted(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	why := "its context is exhausted"
@@ -65,9 +64,8 @@ func (st *step) exhausted(id string, t bridge.Turn) {
 	}
 }
 
-// spent parks an Orchestrator whose session is of no more use. A record of its work
-// goes to the Arbiter and to its successor. If it is restarted all the same, it begins
-// another session.
+// spent parks an Orchestrator whose session can no longer be used. A record of its work goes to the Arbiter and
+// to its successor. If the Orchestrator is restarted all the same, it begins another session.
 func (st *step) spent(id string, c bridge.Category, why string) {
 	a := st.Edit(id)
 	st.do(effect.Kill{Agent: a.AgentRef})
@@ -79,11 +77,11 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	st.reportLostAgent(id, "is parked: "+why)
 }
 
-// setAside keeps a message that the Arbiter could not read from its successors, which could
-// not either. Of a large one they receive the beginning. The human is notified.
+// setAside handles a message that the Arbiter could not read: its successors could not read it either, and do
+// not get it. Of a large one they receive the beginning. The human is notified.
 func (st *step) setAside(m conversation.Mail) {
 	size, whose := words.Size(int64(len(m.Text))), st.DisplayName(m.From)
-	st.Renewal.GeneratedInRow = 0 // the next one has something else to read
+	st.Renewal.GeneratedInRow = 0 // the next Arbiter reads something else
 	if m.Kind == conversation.KindTask {
 		st.dropTask(m)
 		return
@@ -107,7 +105,7 @@ func (st *step) setAside(m conversation.Mail) {
 	st.mail().Shorten(m)
 }
 
-// dropTask gives a task up that no Arbiter can read, and asks for another.
+// dropTask drops a task that no Arbiter can read, and asks for another.
 func (st *step) dropTask(m conversation.Mail) {
 	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))),
 		contract.SmallerText)
@@ -123,8 +121,9 @@ func (st *step) dropTask(m conversation.Mail) {
 	st.ask(text)
 }
 
-// askRenewal asks the Arbiter for its document when its context is at its end, at the boundary between two turns. What
-// waits for it waits for its successor. While the rules decide it is not spoken to, and its context stands.
+// askRenewal asks the Arbiter for its document when its context is nearly full, between two turns. Messages
+// that wait for it then go to its successor. While the rules decide, the Arbiter gets no messages, and its
+// context does not grow.
 func (st *step) askRenewal() {
 	if len(st.Agents) == 0 {
 		return
@@ -143,7 +142,7 @@ func (st *step) askRenewal() {
 	st.mail().Tell(a.ID, conversation.KindRenewal, renewal.DemandText(a))
 }
 
-// renewByRecord gives the Arbiter a successor though it left no document.
+// renewByRecord replaces the Arbiter by a successor although it left no document.
 func (st *step) renewByRecord(why string) {
 	if st.Renewal.Generate() {
 		st.fail(contract.Arbiter, bridge.CatCompaction, "the Arbiter cannot go on: "+why, []string{})

@@ -12,14 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 )
 
-// runDueDecisions sees that each point of decision finds its decider, where that is not the
-// Arbiter in its own turn.
+// runDueDecisions has each due point of decision decided, unless the Arbiter decides it in its own turn.
 func (st *step) runDueDecisions() {
 	if st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		return
 	}
-	// The rules decide at once, and may then be asked again: each decision summons,
-	// addresses or ends. The bound only guards against a bug.
+	// The rules decide at once, and may then be asked again: each decision summons, addresses or ends. The
+	// bound only guards against a bug.
 	for range 8 {
 		if st.Ending != nil || st.Paused || st.budgetHolds() || st.Conversation.Held || st.Rulings.DeciderRequest != nil {
 			return
@@ -31,7 +30,7 @@ func (st *step) runDueDecisions() {
 		point, about, due := st.Rulings.Due(st.standing())
 		switch {
 		case !due || why == "" && !st.Lifecycle.IsUp(lifecycle.Here):
-			return // without a bridge no model answers
+			return // without a bridge, no model answers
 		case point == decision.PointEvaluate && st.leftUndone(about):
 			st.takenUp(about, why)
 		case why != "":
@@ -43,8 +42,8 @@ func (st *step) runDueDecisions() {
 	}
 }
 
-// askDecider asks the run's decider. What the Arbiter would have been told at this point it
-// reads with what was decided: two must not rule on the same.
+// askDecider asks the run's decider. Notices for the Arbiter about this point go to its work log, where it
+// reads them with the decision: only one of the two may rule on it.
 func (st *step) askDecider(point decision.Point, about string) {
 	if point == decision.PointSelect {
 		st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
@@ -55,8 +54,8 @@ func (st *step) askDecider(point decision.Point, about string) {
 	st.Rulings.Ask(&st.out, st.Rulings.Request(st.standing(), point, about))
 }
 
-// answered keeps the books of a decision: what a model's answer has cost, used or not, and
-// that one made here is recorded.
+// answered records a decision: what a model's answer has cost, whether it was used or not; or that a decision
+// made here is on disk.
 func (st *step) answered(f input.Decided) {
 	if f.Serial == 0 {
 		st.Rulings.Noted(f.Number)
@@ -68,8 +67,8 @@ func (st *step) answered(f input.Decided) {
 		u.CostUSD)
 }
 
-// decided takes the answer of the run's decider. One that is only recorded, or was
-// overtaken by a ruling, decides nothing.
+// decided takes the answer of the run's decider. An answer that is only recorded, or that a ruling has
+// overtaken, decides nothing.
 func (st *step) decided(f input.Decided) {
 	st.answered(f)
 	st.costs().TellSharedLevels()

@@ -7,11 +7,11 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings, renewal,
-// question, permission, budget, changes, lifecycle, takeover. Packages that change several of them are process,
-// documents, planning, summons, costs and succession. Others read them: sender (who an input is from),
-// agentconfig (how a process starts), toolset and settings. What is here coordinates them, and reads like the
-// story of what happens. No file uses one that stands above it:
+// Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings,
+// renewal, question, permission, budget, changes, lifecycle, takeover. Packages that change several parts are
+// process, documents, planning, summons, costs and succession. Other packages only read them: sender (who an
+// input is from), agentconfig (how a process starts), toolset and settings. This package coordinates them. A
+// file uses only files that are listed below it:
 //
 //	fold                          replay of a history, input by input
 //	apply, resume, begin          what each input and each timer leads to; how a run begins or is resumed
@@ -34,6 +34,6 @@
 //	standing                      questions about the whole state, and what packages of parts need in a step
 //	step, state                   the application of one input, and its timers; the state of a run
 //
-// Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents and emits
-// `result` when they are gone.
+// Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents. When all
+// of them have ended, Apply emits `result`.
 package supervisor

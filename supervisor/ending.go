@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// end ends the run: what is open is closed, the agents are stopped, and when
-// they are gone `result` is said. Only inputs that takeEnding knows matter now.
+// end ends the run: it closes what is open and stops the agents. When they have ended, `result` is emitted.
+// From now on takeEnding handles the inputs.
 func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigger) {
 	if st.Ending != nil {
 		return
@@ -65,7 +65,8 @@ func (st *step) signalled(f input.Signal) {
 // timeIsOver ends the run at its time limit, but not while a human has a session.
 func (st *step) timeIsOver() {
 	if st.AnyTakenOver() {
-		// It is looked at again when the session is given back, and here, however that ends.
+		// The limit is checked again when the session is given back, and by this timer, however the session
+		// ends.
 		st.do(effect.SetTimer{Key: timeoutKey, After: takenGrace})
 		return
 	}

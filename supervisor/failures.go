@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// broken handles an agent that cannot continue. The Arbiter's failure ends the run;
-// an Orchestrator's is the Arbiter's to judge.
+// broken handles an agent that cannot continue. A failure of the Arbiter ends the run; about an Orchestrator,
+// the Arbiter decides.
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
 	st.fail(id, c, message, planning.Recovery(st.processes(), a, c, message))
@@ -40,15 +40,14 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 		a.Name, id, words.Cite(message), c))
 }
 
-// agentFailed takes the machine to where an agent broke, and reports whether that ended
-// the run.
+// agentFailed reports to the machine that an agent failed, and reports whether that ended the run.
 func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 	st.fire(machine.AgentError, occasion{agent: id, failure: st.Task.AgentFailure(&st.Roster, id, c, message, st.at)})
 	return st.Ending != nil
 }
 
-// park stops restarting an agent until a decision comes: of the Arbiter about an
-// Orchestrator, of a human about the Arbiter.
+// park stops restarting an agent until somebody decides: the Arbiter about an Orchestrator, a human about the
+// Arbiter.
 func (st *step) park(id string, class restart.Class, reason string) {
 	a := st.Edit(id)
 	a.Status, a.Since = roster.Parked, st.at
@@ -69,12 +68,11 @@ func (st *step) park(id string, class restart.Class, reason string) {
 		st.giveUp(category, "The Arbiter is "+reason)
 		return
 	}
-	// A question that is open stays so: it is asked again when a human chooses.
+	// An open question stays open: it is asked again when a human chooses.
 	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
 }
 
-// reportLostAgent tells the Arbiter of an Orchestrator that is gone, and of the words
-// that did not reach it.
+// reportLostAgent reports to the Arbiter that an Orchestrator is lost, and which messages did not reach it.
 func (st *step) reportLostAgent(id, why string) {
 	a := *st.Edit(id)
 	st.Edit(id).Dismissed = true
@@ -101,8 +99,8 @@ func (st *step) reportLostAgent(id, why string) {
 	st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
 }
 
-// enterFallback has the rules decide until the Arbiter can rule again, and says so. It says
-// whether it does: without a task there is nothing that rules could decide.
+// enterFallback lets the rules decide until the Arbiter can rule again, and announces it. It returns false
+// without a task: then there is nothing that the rules could decide.
 func (st *step) enterFallback(why string) bool {
 	if st.Task.Text == "" || !st.Task.Phase.Live() || st.Task.Phase == machine.Idle {
 		return false
@@ -111,19 +109,19 @@ func (st *step) enterFallback(why string) bool {
 		st.fire(machine.ArbiterError, occasion{})
 	}
 	st.Rulings.EnterFallback(&st.out, why)
-	st.processes().CallOffRenewal() // it gets no message until it rules again
+	st.processes().CallOffRenewal() // the Arbiter gets no message until it rules again
 	st.mail().TakeFromArbiter()
 	switch {
 	case !st.HumanPresent:
 		st.Question.Open = nil
-	case !st.Conversation.Held: // else nothing continues before the human has spoken
+	case !st.Conversation.Held: // else nothing continues before the human has said something
 		st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
 	}
 	return true
 }
 
-// stopForLostArbiter stops the agents' talk when the Arbiter has ruled on nothing for too
-// long: a human takes it up again, or the run ends.
+// stopForLostArbiter stops the messages between agents when the Arbiter has not ruled for too long: a human
+// continues the run, or it ends.
 func (st *step) stopForLostArbiter(trouble, said string) {
 	if !st.HumanPresent {
 		if st.enterFallback(trouble) {

@@ -20,8 +20,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// fallback decides by rule when an agent gave no valid verdict three times. It
-// never guesses what the agent meant: it lets the dialogue go on, openly.
+// fallback decides by rule when an agent gave no valid verdict three times. It never guesses what the agent
+// meant: it lets the dialogue continue, and says that it does.
 func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	a := st.Edit(id)
 	a.Fallbacks++
@@ -69,9 +69,9 @@ func saidIn(t bridge.Turn) string {
 	return strings.TrimSpace(string(t.Verdict))
 }
 
-// fallbackArbiter: who waits for a ruling continues by its own judgement, unless the human was
-// asked and may be asked for just that; a hand-off gets its successor; who works is waited
-// for; else the human decides.
+// fallbackArbiter decides in the Arbiter's place. An agent that waits for a ruling continues by its own
+// judgement, unless it needs an answer that the human can still give; a hand-off gets its successor; agents
+// that work are waited for; else the human decides.
 func (st *step) fallbackArbiter(said string) {
 	const reason = "the Arbiter gave no valid verdict"
 	free := slices.ContainsFunc(st.WaitingAgents(), func(id string) bool { return !st.needsAnswer(id) })
@@ -110,10 +110,10 @@ func (st *step) fallbackArbiter(said string) {
 const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgement, within your brief; ask again " +
 	"only if you cannot."
 
-// answerInFallback answers what waits for the Arbiter's word beside the points of decision, and
-// reports whether it did something.
+// answerInFallback answers what waits for the Arbiter apart from the points of decision, and reports whether it
+// did something.
 func (st *step) answerInFallback() bool {
-	st.mail().TakeBack(func(m conversation.Mail) bool { // about a turn that will not be resumed
+	st.mail().TakeBack(func(m conversation.Mail) bool { // messages about a turn that will not be resumed
 		return st.Rulings.Withholds(&st.Options, &st.Task, &m) && m.From == contract.Supervisor &&
 			(m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
 	})
@@ -122,7 +122,7 @@ func (st *step) answerInFallback() bool {
 			m.Kind != conversation.KindTask && !m.EndsExecution()
 	})
 	if st.Task.Phase == machine.Error {
-		return false // who broke waits, too; a rule says how it continues
+		return false // an agent that failed waits, too; a rule says how it continues
 	}
 	for i := range st.Agents {
 		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
@@ -134,7 +134,7 @@ func (st *step) answerInFallback() bool {
 	return false
 }
 
-// letContinue has an Orchestrator that asked continue by its own judgement, a few times in a row.
+// letContinue makes an Orchestrator that asked continue by its own judgement, a few times in a row.
 func (st *step) letContinue(a *roster.Agent) {
 	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and the Arbiter does not answer",
@@ -142,13 +142,13 @@ func (st *step) letContinue(a *roster.Agent) {
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and the Arbiter could not answer")
 		return
 	}
-	st.Rulings.ArbiterRequest = nil // that was put to the Arbiter
+	st.Rulings.ArbiterRequest = nil // that was the request to the Arbiter
 	st.rule(verdict.Arbiter{Decision: verdict.Continue, To: a.ID, Reason: "the Arbiter rules no more",
 		Message: ownJudgement}, decider.ByFallback, st.Rulings.FallbackReason)
 }
 
-// maxFallbacks is how often in a row the rules may decide in an agent's place.
-// Beyond it a dialogue would continue, and cost money, without a session that leads it.
+// maxFallbacks is how often in a row the rules may decide in an agent's place. Beyond it a dialogue would
+// continue, and cost money, without a session that leads it.
 const maxFallbacks = 2
 
 // maxCorrections is how often the run asks again for a missing or invalid verdict.

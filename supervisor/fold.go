@@ -9,13 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// Fold makes the state of a run from its journal: from a snapshot, and the inputs behind it.
-// Nothing is done about what these lead to: that was done, or will be reconciled.
+// Fold computes the state of a run from its journal: from a snapshot, and the inputs after it. It does not
+// carry out the effects of these inputs: they were carried out, or will be reconciled.
 type Fold struct {
 	State   State
 	Records int // the number of the last input
 
-	snapshot Snapshot // that was begun with, but for its state
+	snapshot Snapshot // the snapshot that the fold began with, without its state
 }
 
 // Take folds one record.
@@ -41,8 +41,8 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 		return happened, fmt.Errorf("record %d: %w", r.Seq, err)
 	}
 	defer func() {
-		// What a version cannot fold ends the fold, and not the program: the
-		// journal stays as it is for one that can.
+		// An input that this version cannot apply ends the fold, not the program: the journal stays as it is
+		// for a version that can.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("record %d (%T) cannot be folded: %v", r.Seq, in.Body, p)
 		}
@@ -53,8 +53,8 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 	return Replayed{Input: in, Effects: effects}, nil
 }
 
-// Restore makes the state of a run from what its journal recovered, and adds to the event log
-// what a crash kept from being written. It returns the snapshot to continue from, too.
+// Restore computes the state of a run from what its journal recovered, and adds to the event log the events
+// that a crash kept from being written. It also returns the snapshot to continue from.
 func Restore(r *journal.Recovered, tell EventRecorder) (State, []byte, error) {
 	var fold Fold
 	var telling Telling

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// halt stops every agent at once, and holds everything until `continue`. An agent at
-// work continues then, on its own session, and learns that its turn was cut off.
+// halt stops every agent at once, and holds everything until `continue`. An agent that was working then
+// continues its own session, and is told that its turn was cut off.
 func (st *step) halt(ref string) {
 	st.Halts++
 	if st.Halted {
@@ -26,11 +26,11 @@ func (st *step) halt(ref string) {
 	st.emit(contract.Human, contract.Halted{By: cmp.Or(st.channel, input.ChannelStdin)})
 }
 
-// holdAll ends every process, and says how many.
+// holdAll ends every process, and returns how many there were.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.documents().LoseAll()        // they are run again
-	st.Rulings.DeciderRequest = nil // and it is asked again
+	st.documents().LoseAll()        // their checks are run again
+	st.Rulings.DeciderRequest = nil // and the decider is asked again
 	st.do(effect.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0
@@ -51,8 +51,8 @@ func (st *step) holdAll() int {
 	return n
 }
 
-// lostByHalt is the end of a bridge that was ended in order to stop everything. The command
-// itself may be late, or have been refused.
+// lostByHalt handles the loss of a bridge that was ended in order to stop everything. The command itself may
+// come later, or may have been refused.
 func (st *step) lostByHalt() {
 	if !st.Halted {
 		st.holdAll()
@@ -60,7 +60,7 @@ func (st *step) lostByHalt() {
 	}
 }
 
-// carryOn lets messages go again, and starts what was halted.
+// carryOn lets messages be sent again, and starts what was halted.
 func (st *step) carryOn(ref string) {
 	text := "the thread continues"
 	if options := st.LimitOptions(); options != nil {
@@ -74,7 +74,7 @@ func (st *step) carryOn(ref string) {
 	}
 	st.Halted = false
 	for i := range st.Agents {
-		st.processes().Restart(st.Agents[i].ID) // those that are down
+		st.processes().Restart(st.Agents[i].ID) // if its process is down
 	}
 	st.goOn()
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// handOver begins the way of a document.
+// handOver begins to process a document.
 func (st *step) handOver(h handoff.Handover) {
 	h.Serial = st.documents().Begin(h)
 	st.goOnWith(h)
 }
 
-// goOnWith continues with the way of a document, which has its time from now on.
+// goOnWith continues to process a document, whose time limit begins anew.
 func (st *step) goOnWith(h handoff.Handover) {
 	patience := h.Patience()
 	if st.advance(h.Serial) {
@@ -28,7 +28,7 @@ func (st *step) goOnWith(h handoff.Handover) {
 	}
 }
 
-// advance does the next thing on a document's way, and reports whether it is still under way.
+// advance does the next step for a document, and reports whether it is still being processed.
 func (st *step) advance(serial int) bool {
 	done, underWay := st.documents().Next(serial)
 	if done == nil {
@@ -78,26 +78,27 @@ func (st *step) handedOver(h handoff.Handover) {
 	case handoff.KindKilled:
 		st.mail().TellWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
 	case handoff.KindReleased:
-		for _, a := range attached { // an entry of the work log is a report as a whole
+		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
 		}
 		st.mail().Log(contract.Supervisor, conversation.KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
 }
 
-// A COMPLETE takes effect when the checks of all documents of the task have been run once
-// more, no matter who decided it: what one agent proved another may have broken. What no longer holds
-// goes back to the decider. Who rules COMPLETE again over just that has been told, and
-// the result reports it; the rules never do, and are stopped after a few times.
+// A COMPLETE takes effect only after the checks of all documents of the task have run once more, no matter who
+// decided it: one agent may have broken what another agent proved. Checks that no longer hold go back to the
+// decider. A decider that rules COMPLETE again has been informed of them, and the result reports them. The
+// rules never rule COMPLETE over failed checks, and are stopped after a few attempts.
 
-// complete ends the run as a COMPLETE says, once its checks have been repeated.
+// complete ends the run with a COMPLETE, once its checks have been repeated.
 func (st *step) complete(v verdict.Arbiter) {
 	st.documents().DropRepetition()
 	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
 	st.repeatRecorded()
 }
 
-// repeatRecorded repeats the checks of the current COMPLETE, once it is recorded which files the last turns changed.
+// repeatRecorded repeats the checks of the current COMPLETE, once the file changes of the last turns are
+// recorded.
 func (st *step) repeatRecorded() {
 	c := st.Handoff.Completing
 	if c == nil || !c.Waits || st.Changes.Pending() {
@@ -117,7 +118,7 @@ func (st *step) repeatRecorded() {
 		Document: &doc, Authors: authors})
 }
 
-// repeated takes what the repeated checks came to.
+// repeated takes the results of the repeated checks.
 func (st *step) repeated(h handoff.Handover) {
 	c := st.Handoff.Completing
 	if c == nil {
@@ -151,7 +152,8 @@ func (st *step) judge() {
 	}
 }
 
-// judgeTree runs the commands of the criteria, on the files as they are: a tree of Git, empty without Git.
+// judgeTree runs the commands of the criteria on the files as they are: on a tree object of Git, or on ""
+// without Git.
 func (st *step) judgeTree(tree string) {
 	c := st.Handoff.Completing
 	if c == nil || c.Waits || st.Handoff.ChecksPending() || st.overtaken(c) {
@@ -172,7 +174,7 @@ func (st *step) judgeTree(tree string) {
 	})
 }
 
-// criteriaFinished ends a round: COMPLETE takes effect, goes back to its decider, or is the human's to settle.
+// criteriaFinished ends a round: COMPLETE takes effect, goes back to its decider, or the human decides.
 func (st *step) criteriaFinished() {
 	c := st.Handoff.Completing
 	if c == nil {
@@ -205,7 +207,7 @@ func (st *step) criteriaFinished() {
 	}
 }
 
-// goOn takes up what an earlier process had begun on each document's way.
+// goOn continues, for each document, what an earlier process had begun.
 func (st *step) goOn() {
 	if st.documents().DropCriteria() && st.Handoff.Completing != nil {
 		st.judge() // the files may have changed meanwhile

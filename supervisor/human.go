@@ -17,11 +17,11 @@ import (
 const aloneText = "No human is present, and none will answer. Decide yourself, by your best judgement, and go on; if " +
 	"the task truly cannot go on without an answer, say so once more."
 
-// ask puts a question of the supervisor's to the human.
+// ask puts a question of the supervisor to the human.
 func (st *step) ask(text string) { st.question(question.Part{Text: text}) }
 
-// question puts a question to the human, even while agents work. Without a human it is answered once by saying so;
-// the next one ends the run.
+// question puts a question to the human, even while agents work. Without a human, the first question is
+// answered with a message that no human is present; the next one ends the run.
 func (st *step) question(p question.Part) {
 	if p.Arbiter {
 		p.For = st.WaitingAgents()
@@ -32,14 +32,14 @@ func (st *step) question(p question.Part) {
 	}
 }
 
-// answerAlone handles the open question when no human is present. While an agent works
-// it ends nothing: the agent's result may settle the question.
+// answerAlone handles the open question when no human is present. While an agent works the run does not end:
+// the agent's result may settle the question.
 func (st *step) answerAlone() {
 	if st.Question.Open == nil {
 		return
 	}
 	if st.Rulings.FallbackReason != "" && !st.Conversation.Held {
-		st.Question.Open = nil // it was the Arbiter's, which cannot be told
+		st.Question.Open = nil // it was the Arbiter's question, and the Arbiter cannot be told
 		return
 	}
 	if st.NotifiedAlone && st.AnyWorks() {
@@ -54,7 +54,7 @@ func (st *step) answerAlone() {
 	st.mail().Tell(contract.Arbiter, conversation.KindAnswer, aloneText)
 }
 
-// inputEnded says that no human will answer from now on.
+// inputEnded records that no human will answer from now on.
 func (st *step) inputEnded() {
 	st.HumanPresent = false
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
@@ -66,7 +66,7 @@ func (st *step) inputEnded() {
 	case st.Task.Text == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin",
 			contract.ExitUsage, machine.GiveUp)
-	case st.Paused: // the run ends when its turns have, with the question open: see endUncontinued
+	case st.Paused: // the run ends when its turns have ended, with the question open: see endUncontinued
 	case st.Conversation.ExchangeLimitHits > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
 	case st.Conversation.Held && st.Question.Open != nil:
@@ -77,8 +77,8 @@ func (st *step) inputEnded() {
 	}
 }
 
-// endUncontinued ends a run that stands still by a human's word once its turns are over, if
-// no human is present any more who could continue it.
+// endUncontinued ends a run that a human has paused, once its turns are over, if no human is present any more
+// who could continue it.
 func (st *step) endUncontinued() {
 	if !st.Paused || st.HumanPresent || st.AnyTakenOver() {
 		return
@@ -94,8 +94,8 @@ func (st *step) endUncontinued() {
 		"it, and continue it or give it a message", contract.ExitNeedsInput, machine.GiveUp)
 }
 
-// unreadWords are words of the human's that were accepted, and that the Arbiter has not read
-// yet, or not answered. The task itself is another's where another decides.
+// unreadWords are messages of the human that were accepted, and that the Arbiter has not read or not answered
+// yet. They do not include the task itself where another decider handles it.
 func (s *State) unreadWords() []string {
 	var texts []string
 	for _, m := range slices.Concat(s.Conversation.Queue(), s.Conversation.InTurn) {
@@ -107,8 +107,8 @@ func (s *State) unreadWords() []string {
 	return texts
 }
 
-// readFirst has the human's words read before the Arbiter's COMPLETE counts, and reports whether
-// there are any: it rules again when it has read them.
+// readFirst makes sure that the Arbiter reads the human's messages before its COMPLETE counts, and reports
+// whether there are any: it rules again when it has read them.
 func (st *step) readFirst() bool {
 	n := len(st.unreadWords())
 	if n == 0 {
@@ -123,15 +123,15 @@ func (st *step) readFirst() bool {
 	return true
 }
 
-// rulesReadNothing: the rules would complete over words that an Arbiter was to read which
-// cannot. The human has it started again, if there is one.
+// rulesReadNothing stops the rules from completing a task while messages wait for an Arbiter that cannot read
+// them. The human can start it again, if one is present.
 func (st *step) rulesReadNothing(unread []string) {
 	st.Conversation.Held = true
 	st.ask("By the rules the task is complete, but the Arbiter rules no more and has not read what you said last: " +
 		words.Head(strings.Join(unread, "; "), 1000) + "\nSpeak, and it is asked; where it is parked, choose retry first.")
 }
 
-// exchange counts a message between agents, and stops talk that no human hears.
+// exchange counts a message between agents, and stops a dialogue that no human follows.
 func (st *step) exchange() {
 	st.Conversation.Exchanges++
 	limit := st.Options.MaxExchanges

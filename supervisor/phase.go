@@ -53,9 +53,9 @@ func (st *step) situation(o occasion) machine.Situation {
 	return s
 }
 
-// act does what a move of the table's names, and reports whether it is known. Those that
-// need nothing done here are reported by the `state` event alone. (A switch rather than a map
-// of functions: through one, each step would escape to the heap, on every input.)
+// act carries out an action of the table, and reports whether it knows the action. Some actions need nothing
+// here: the `state` event alone reports them. (This is a switch and not a map of functions: with a map, each
+// step would escape to the heap, on every input.)
 func (st *step) act(a machine.Action, o occasion) bool {
 	switch a {
 	case machine.BeginTask:
@@ -69,7 +69,7 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.ForgiveFailures:
 		st.Task.Failures, st.Task.LastError = 0, nil
 	case machine.WaitAndGoOn: // the retry's timer is set where the trouble is known
-	case machine.Correct: // the correction names the fault, and is sent where it was found
+	case machine.Correct: // the correction names the fault, and is sent where the fault was found
 	case machine.FallBack: // the rules' ruling follows as a trigger of its own
 	case machine.SkipTheStep:
 		planning.Skip(st.processes(), st.Task.StepToSkip(&st.Roster, o.agent))
@@ -85,8 +85,8 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	return true
 }
 
-// fire brings a trigger to the table, and does what it says. It returns false where the
-// state takes no notice of it.
+// fire passes a trigger to the table, and carries out the move. It returns false where the current state
+// ignores the trigger.
 func (st *step) fire(on machine.Trigger, o occasion) bool {
 	m, ok := machine.Next(st.Task.Phase, on, st.situation(o))
 	if !ok {
@@ -103,7 +103,7 @@ func (st *step) fire(on machine.Trigger, o occasion) bool {
 	return true
 }
 
-// enterPhase makes a move of the table: it changes the state of the task, then does the move's actions.
+// enterPhase makes a move of the table: it changes the state of the task, then carries out the move's actions.
 func (st *step) enterPhase(on machine.Trigger, m machine.Move, o occasion) {
 	if m.To != st.Task.Phase {
 		o.was = st.Task.Phase
@@ -122,7 +122,7 @@ func (st *step) wouldDo(on machine.Trigger, o occasion, a machine.Action) bool {
 	return ok && slices.Contains(m.Do, a)
 }
 
-// conclude ends the run as the occasion says, or as the breach of a limit of the table's.
+// conclude ends the run as the occasion says, or because a limit of the table was reached.
 func (st *step) conclude(o occasion) {
 	if st.Ending != nil {
 		return
@@ -144,7 +144,7 @@ func (st *step) conclude(o occasion) {
 // cleanUp forgets what belongs to a task that is over.
 func (st *step) cleanUp() {
 	if st.Task.Begin(); len(st.Agents) > 0 && st.Agents[0].Alive() {
-		st.Rulings.LeaveFallback(&st.out) // the rules lead a task, and there is none
+		st.Rulings.LeaveFallback(&st.out) // without a task there is nothing for the rules to decide
 	}
 	st.Rulings.DeciderRequest, st.Rulings.ArbiterRequest, st.Rulings.DeciderYielded = nil, nil, false
 }
@@ -159,7 +159,7 @@ func (st *step) giveTask(task string, images []contract.Image) {
 	})
 }
 
-// executing brings the machine to where an Orchestrator has something to do.
+// executing moves the machine to the phase in which an Orchestrator works.
 func (st *step) executing() {
 	if st.Task.Phase == machine.Idle {
 		st.fire(machine.StartTask, occasion{})

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// spawned: an agent's process has started.
+// spawned handles the start of an agent's process.
 func (st *step) spawned(f input.Spawned) {
 	a := st.Edit(f.Agent.ID)
 	if a == nil || a.Generation != f.Agent.Generation || a.Status != roster.Starting {
@@ -41,14 +41,14 @@ func (st *step) spawned(f input.Spawned) {
 	}
 }
 
-// notSpawned: an agent's process could not be started.
+// notSpawned handles a process of an agent that could not be started.
 func (st *step) notSpawned(f input.NotSpawned) {
 	a := st.Edit(f.Agent.ID)
 	if a == nil || a.Generation != f.Agent.Generation || a.Status == roster.Ended || a.Status == roster.InHand {
 		return
 	}
 	if a.Status == roster.Parked {
-		return // it was given up, and its process was ended for that
+		return // the agent was given up, and its process was ended for that
 	}
 	asked := a.Status == roster.Stopping
 	if f.Category == bridge.CatTrust && !asked {
@@ -82,15 +82,15 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	st.reportLostAgent(a.ID, "could not start: "+message)
 }
 
-// ended handles the end of an incarnation's process.
+// ended handles the end of an agent's process.
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.Edit(id)
 	if why := lifecycle.OtherSession(a, d.SessionID); why != "" {
-		lifecycle.Disown(&st.out, a, why) // it has ended none the less: the pipe is its
+		lifecycle.Disown(&st.out, a, why) // it has ended all the same: the pipe is its
 	}
 	switch a.Status {
 	case roster.Ended, roster.Down, roster.Parked:
-		return // known from elsewhere: its start failed, or its bridge is lost
+		return // known already: its start failed, or its bridge is lost
 	}
 	if a.Status == roster.InHand {
 		if a.Takeover.HasProcess() {
@@ -124,8 +124,8 @@ func (st *step) ended(id string, d bridge.Done) {
 	st.fell(id, class, cause)
 }
 
-// reconcile settles what an earlier process left open, by its session's history: no message is
-// lost, and none is given twice.
+// reconcile settles what an earlier process left open, using the history of its session: no message is lost,
+// and none is delivered twice.
 func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	a := st.Edit(id)
 	turn, spoken, lost, returned := a.Turn, a.HasHistory, a.NewSession || a.HasHistory && !r.Resumed, a.ReturnNotice
@@ -140,14 +140,14 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		st.mail().Delivered(wire)
 		st.Conversation.EndTurn(wire)
 	}
-	for _, wire := range slices.Backward(left.Open) { // each goes to the front
+	for _, wire := range slices.Backward(left.Open) { // each goes to the front of the queue
 		st.mail().Requeue(wire)
 	}
 	if lost && spoken {
 		st.processes().Recall(id)
 	}
 	back := returned != ""
-	st.Edit(id).ReturnNotice = returned // it is yet to be told
+	st.Edit(id).ReturnNotice = returned // it still has to be sent
 	switch {
 	case left.Ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
@@ -155,7 +155,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 		if left.End == lifecycle.TurnSettled {
 			break
 		}
-		// Something was said to it after that verdict, and began another turn.
+		// Another message reached the agent after that verdict, and began another turn.
 		fallthrough
 	case left.End == lifecycle.TurnCutOff || left.End == lifecycle.TurnUnanswered && left.Ruled != nil:
 		st.Edit(id).InterruptedTurn = left.Over
@@ -179,9 +179,9 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	}
 }
 
-// refusedByNobody takes back what the CLI tells a model when the pipe to us breaks before
-// its process ends: a permission stream that closed, and from then on for every tool that
-// "the user doesn't want to take this action" (observed with CLI 2.1.329).
+// refusedByNobody corrects what the CLI tells a model when the pipe to us breaks before its process ends: that
+// a permission stream closed, and from then on for every tool that "the user doesn't want to take this action"
+// (observed with CLI 2.1.329).
 const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the " +
 	"user is said not to want: nobody refused them, " +
 	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is " +

@@ -15,8 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// fell handles the end of a process that ended unexpectedly: it comes back, with
-// what it knew, or is parked.
+// fell handles a process that ended unexpectedly: it is started again with its session, or its agent is parked.
 func (st *step) fell(id string, class restart.Class, reason string) {
 	if class == attach.Class {
 		st.takeover(func(c *attach.Context) { c.Stopped(id) })
@@ -27,14 +26,14 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 	}
 }
 
-// unpark brings a parked agent back on a human's word.
+// unpark restarts a parked agent because a human asked for it.
 func (st *step) unpark(id string) {
 	a := st.Edit(id)
 	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
 	st.documents().CancelSuccession(id)
 	if a.Role == roster.RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
-		if st.Conversation.Held && !st.Question.Undecided() { // the human who brings it back has spoken
+		if st.Conversation.Held && !st.Question.Undecided() { // the human who restarts it has given an answer
 			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 			st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
 		}
@@ -44,7 +43,7 @@ func (st *step) unpark(id string) {
 	st.processes().Restart(id)
 }
 
-// limited handles a plan's usage limit: it is waited for, and no failure.
+// limited handles a usage limit of a plan: the run waits for it, and does not count it as a failure.
 func (st *step) limited(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	var resets time.Time
@@ -61,17 +60,17 @@ func (st *step) limited(id string, t bridge.Turn) {
 	st.retryAfter(a, d, t)
 }
 
-// apiTrouble handles what the CLI has given up on after its own retries.
+// apiTrouble handles API errors that the CLI has given up on after its own retries.
 func (st *step) apiTrouble(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	if st.Options.MaxWait > 0 && (t.Category == bridge.CatOverloaded || t.Category == bridge.CatRateLimit) {
-		// Patience helps here, and costs nothing.
+		// Waiting helps here, and costs nothing.
 		if d := st.processes().Decide(id, a.Generation, restart.Overload, "", time.Time{}); d.Starts() {
 			st.retryAfter(a, d, t)
 			return
 		}
 	}
-	a.APIFailures++ // what was waited for patiently is none
+	a.APIFailures++ // an error that was waited for above does not count
 	if a.APIFailures >= st.Options.MaxFailures {
 		a.Troubles, a.APIFailures = a.Troubles+1, 0
 		st.broken(id, t.Category, t.Error)

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// wind closes what is open and stops the agents; finish follows when they are gone.
+// wind closes what is open and stops the agents; finish follows when they have ended.
 func (st *step) wind(e Ending) {
 	e.Question, e.Requests = st.Question.Open, st.Permission.All()
 	st.Ending = &e
@@ -20,7 +20,7 @@ func (st *step) wind(e Ending) {
 	st.do(effect.SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
-		if a.Takeover != nil { // what was done is read when the run is taken up again
+		if a.Takeover != nil { // what was done is read when the run is resumed
 			st.emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: "the run is being stopped"})
 		}
 		switch {

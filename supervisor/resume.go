@@ -16,9 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/settings"
 )
 
-// Reached reports whether the run was given something to do and an agent ever came up, or may
-// come up yet: a run without a message, or one that ended because no agent could start, is
-// not resumable.
+// Reached reports whether the run was given something to do and an agent ever started, or may still start. A
+// run without a message, or one that ended because no agent could start, cannot be resumed.
 func (s *State) Reached() bool {
 	if !s.wasAsked() {
 		return false
@@ -35,13 +34,12 @@ func (s *State) Reached() bool {
 	return false
 }
 
-// wasAsked reports whether anybody ever gave the run a task.
+// wasAsked reports whether the run was ever given a task.
 func (s *State) wasAsked() bool {
 	return s.Task.Text != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.Budget.Runtime.Processes > 1
 }
 
-// Pointless reports whether the run ended in order before anybody gave it a task: nothing in
-// it is worth keeping.
+// Pointless reports whether the run ended normally before it was given a task: nothing in it is worth keeping.
 func (s *State) Pointless() bool {
 	return s.Ending != nil && s.Ending.Said && !s.wasAsked() && s.Lifecycle.Crashes == 0 &&
 		s.Ending.Exit != contract.ExitEnvironment && s.Ending.Exit != contract.ExitBug
@@ -58,21 +56,21 @@ func (st *step) resumed(f input.Resumed) {
 	st.Options = f.Options
 	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease, f.Fenced)
 	st.processes().KeepModes(modes)
-	if !slices.Equal(accept, st.Options.Accept) { // else one that the human dropped would come back
+	if !slices.Equal(accept, st.Options.Accept) { // else a criterion that the human dropped would come back
 		st.documents().CriteriaFromOptions()
 	}
 	st.Rulings.NoteAgain(&st.out)
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
 	st.Halted, st.Task.Failures, st.NotifiedAlone, st.Renewal.GeneratedInRow = false, 0, false, 0
-	st.Paused = st.Paused && !completed && f.Word == "" // a word that comes with it says to continue
+	st.Paused = st.Paused && !completed && f.Word == "" // a message given with --resume means: continue
 	st.Budget.AskedAt = time.Time{}
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		a.Stopped = false
 		st.account().ChargeLost(a)
 	}
-	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked are gone, too
-	st.Renewal.ShortInRow = 0                                          // the limits may be others
+	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked have ended, too
+	st.Renewal.ShortInRow = 0                                          // the limits may be different now
 	e := sessionEvent(&st.Options, st.Lifecycle.Claude())
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
@@ -85,7 +83,7 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	process.TellDistrust(&st.out, f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and the run needs none
-		// The human who resumes it was perhaps not there when it ended.
+		// The human who resumes the run may not have seen its result.
 		st.sayAgain()
 		return
 	}
@@ -97,16 +95,16 @@ func (st *step) resumed(f input.Resumed) {
 		st.prepareNextTask()
 	}
 	if crashed {
-		st.Lifecycle.Crashes++ // of arbiter itself
+		st.Lifecycle.Crashes++ // of Arbiter itself
 	}
 	if !was.Live() {
 		was = st.resumePhase()
 	}
 	st.Rulings.DeciderRequest = nil
 	if completed || st.Rulings.AsksOther(&st.Options) {
-		st.Rulings.ArbiterRequest = nil // else the Arbiter continues with the turn it was shown it in
+		st.Rulings.ArbiterRequest = nil // else the Arbiter continues with the turn in which it got the request
 	}
-	st.Rulings.LeaveFallback(&st.out) // another process of the Arbiter's, too
+	st.Rulings.LeaveFallback(&st.out) // the Arbiter has another process, too
 	st.fire(machine.Resume, occasion{completed: completed, was: was})
 	if st.outOfBounds() {
 		return
@@ -135,8 +133,8 @@ func (st *step) sayAgain() {
 	st.do(effect.Shutdown{Fast: true})
 }
 
-// prepareNextTask makes a completed run ready for another task: the Arbiter remembers,
-// the Orchestrators are gone.
+// prepareNextTask makes a completed run ready for another task: the Arbiter keeps its session, the
+// Orchestrators have ended.
 func (st *step) prepareNextTask() {
 	st.Task.Text, st.Handoff.SuccessorQueue, st.Question.Open = "", nil, nil
 	st.documents().Forget()
@@ -149,7 +147,7 @@ func (st *step) prepareNextTask() {
 	}
 }
 
-// resumePhase is where the task stands when its run is taken up again.
+// resumePhase returns the phase of the task when its run is resumed.
 func (s *State) resumePhase() machine.State {
 	switch {
 	case s.AnyReturning():
@@ -162,7 +160,7 @@ func (s *State) resumePhase() machine.State {
 	return machine.Selecting
 }
 
-// outOfBounds ends a run again whose limit still stands.
+// outOfBounds ends a resumed run again if its limit is still reached.
 func (st *step) outOfBounds() bool {
 	o := st.Options
 	l, spent := st.account().Reached()
@@ -183,8 +181,9 @@ func (st *step) outOfBounds() bool {
 	return true
 }
 
-// askAgain emits the open question once more; answered says that the answer came with the resume. Permission requests
-// are open again when an agent asks for them again; where the rules are others now, they may decide them first.
+// askAgain emits the open question once more; answered says that the answer came with the resume. Permission
+// requests open again when an agent repeats them. If the rules have changed meanwhile, the rules may decide
+// them first.
 func (st *step) askAgain(answered, sameRules bool) {
 	st.Question.Repeat(&st.out)
 	st.Permission.Resume(func(id string) bool {
@@ -200,10 +199,10 @@ func (st *step) askAgain(answered, sameRules bool) {
 	}
 }
 
-// awake sees, once everybody is back, that the talk continues.
+// awake makes sure that the dialogue continues once all agents are back.
 func (st *step) awake() {
 	if !st.Lifecycle.Waking || st.Ending != nil || st.Renewal.Stage != renewal.None {
-		return // an Arbiter that is renewed leaves its place, and not what is to be ruled
+		return // an Arbiter that is being renewed is replaced; its successor rules on what is open
 	}
 	for i := range st.Agents {
 		switch st.Agents[i].Status {
@@ -212,7 +211,7 @@ func (st *step) awake() {
 		}
 	}
 	if st.Paused {
-		return // it is seen to when the run is continued
+		return // this happens when the run is continued
 	}
 	back := st.Lifecycle.ReturnedAgent
 	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = false, ""

@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// checkRuling tests an Arbiter's verdict against the state: who is alive, who works.
+// checkRuling checks an Arbiter's verdict against the state: who is alive, who works.
 func (st *step) checkRuling(v verdict.Arbiter) error {
 	problem, unknownMode := st.ruleCheck().Check(v)
 	if unknownMode {
@@ -36,7 +36,7 @@ func (st *step) routeArbiter(v verdict.Arbiter) {
 	st.succession(v)
 }
 
-// rule carries out what the Arbiter ruled in its session, or the rules in that one's place.
+// rule carries out a ruling of the Arbiter's session, or of the rules in its place.
 func (st *step) rule(v verdict.Arbiter, source decider.Source, warnings ...string) {
 	st.carry(v, st.Rulings.Rule(&st.out, v, source, warnings...))
 }
@@ -85,7 +85,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 		if problem == "" || st.Ending != nil {
 			break
 		}
-		// A turn of the Arbiter's each time: it must not continue like that without an end.
+		// Each refusal costs a turn of the Arbiter: it must not continue like that without an end.
 		if st.exchange(); st.Ending == nil {
 			st.mail().Tell(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
 		}
@@ -94,8 +94,9 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 	}
 }
 
-// isReport reports whether what the Arbiter tells the human expects no answer. Where it does not
-// say, only an answer to a word that the human threw in is one, if it does not ask back.
+// isReport reports whether a message of the Arbiter to the human expects no answer. If the Arbiter does not say
+// so, only an answer to a message that the human sent while agents worked is a report, and only if it asks
+// nothing.
 func (st *step) isReport(v verdict.Arbiter) bool {
 	if v.Report != nil {
 		return *v.Report
@@ -103,8 +104,8 @@ func (st *step) isReport(v verdict.Arbiter) bool {
 	return st.interjected && !strings.ContainsAny(v.Message, "?？")
 }
 
-// succession sees to it that a hand-off finds a successor: the Arbiter has had
-// its turn, and if it only waits, the supervisor summons.
+// succession makes sure that a hand-off gets a successor: the Arbiter had its turn, and if it only waits, the
+// supervisor summons one.
 func (st *step) succession(v verdict.Arbiter) {
 	if st.Ending != nil || len(st.Handoff.SuccessorQueue) == 0 || v.Decision != verdict.Continue || v.To != "" ||
 		st.AnyWorks() {
@@ -124,7 +125,7 @@ func (st *step) succession(v verdict.Arbiter) {
 	}
 }
 
-// address sends the Arbiter's word to an Orchestrator, which works from then on.
+// address sends a message of the Arbiter to an Orchestrator, which works from then on.
 func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.Agent(to); retry && a.Watch.Hung {
 		st.processes().Relaunch(to, restart.Hung, "the Arbiter had it started again")
@@ -144,12 +145,12 @@ func (st *step) address(from, to, text string, retry bool) {
 	st.mail().Post(conversation.Mail{From: from, To: to, Kind: kind, Text: text})
 }
 
-// routeOrchestrator carries an Orchestrator's verdict on.
+// routeOrchestrator handles an Orchestrator's verdict.
 func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	a := st.Edit(id)
 	a.Standing = roster.Waiting
 	if st.Task.Phase == machine.Idle || st.Task.Phase == machine.Selecting || st.Task.Phase == machine.Evaluating {
-		st.executing() // it had been done, and was asked where it stands
+		st.executing() // it had been done, and was asked for its status
 	}
 	if v.Kind != verdict.KindQuestion {
 		st.processes().ReleasePredecessor(id)

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// say routes a human's word.
+// say routes a message of the human.
 func (st *step) say(ref string, c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
 	a, ok := st.Agent(to)
@@ -26,7 +26,7 @@ func (st *step) say(ref string, c contract.Say) {
 	st.word(c)
 }
 
-// word carries a human's word to a living agent.
+// word delivers a message of the human to a living agent.
 func (st *step) word(c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
 	a, _ := st.Agent(to)
@@ -36,7 +36,7 @@ func (st *step) word(c contract.Say) {
 		st.Rulings.LeaveFallback(&st.out)
 	}
 	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
-	if to == contract.Arbiter { // which is to know what it is about
+	if to == contract.Arbiter { // the Arbiter has to know the task that the message is about
 		st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
 			return st.Rulings.Withholds(&st.Options, &st.Task, m) &&
 				m.Kind == conversation.KindTask
@@ -44,7 +44,7 @@ func (st *step) word(c contract.Say) {
 	}
 	if to == contract.Arbiter && st.Task.Text == "" && st.Rulings.AsksOther(&st.Options) {
 		st.Question.Open = nil
-		st.giveTask(c.Text, c.Kept) // it is for the decider, and not to be talked over first
+		st.giveTask(c.Text, c.Kept) // it is for the decider, without a dialogue before it
 		return
 	}
 	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text,
@@ -57,14 +57,14 @@ func (st *step) word(c contract.Say) {
 		e.Standing = roster.Working
 		st.executing()
 		st.Task.BeginWork(st.Edit(to), st.at)
-	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers what is wanted
+	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers a question about what the human wants
 		m.Kind = conversation.KindTask
 		st.Task.Text, st.Task.Images, st.Question.Open = c.Text, c.Kept, nil
 	case st.Question.Open != nil:
 		m.Kind = conversation.KindAnswer
 		st.Question.Open = nil
 		if st.Task.Text == "" {
-			st.Task.Text, st.Task.Images = c.Text, c.Kept // asked what is wanted, after a reset
+			st.Task.Text, st.Task.Images = c.Text, c.Kept // the human was asked for a task, after a reset
 		}
 	case st.AnyWorks():
 		m.Kind = conversation.KindInterjection
@@ -81,8 +81,8 @@ func (st *step) word(c contract.Say) {
 	}
 }
 
-// pump sends what can be sent: one message a turn, oldest first, to each agent
-// that has no turn running; and a word that steers to one that has.
+// pump sends what can be sent: one message a turn, oldest first, to each agent that has no turn running; and a
+// steering message to an agent that has one.
 func (st *step) pump() {
 	st.Conversation.CatchUp()
 	if st.Paused || st.budgetHolds() {

@@ -13,9 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// StateVersion is the version of [State] as a snapshot holds it. Raise it with every change
-// that a snapshot of before does not survive: a field that means something else, or one
-// that is missing there and must not be zero.
+// StateVersion is the version of [State] as a snapshot holds it. Raise it with every change that makes older
+// snapshots wrong: a field that means something else, or a new field that must not be zero.
 const StateVersion = 9
 
 // VersionError refuses a snapshot of another version of [State].
@@ -31,8 +30,8 @@ func (e *VersionError) Error() string {
 		"arbiter replay and arbiter logs show what happened in it", e.Found, whose, e.Known)
 }
 
-// Snapshot is a state as the journal keeps it, with what the event log lacks of the inputs
-// that have come to it: effects, and events, wait until their input is durable.
+// Snapshot is a state as the journal keeps it, with what the event log still lacks of the inputs applied to it:
+// effects and events wait until their input is durable.
 type Snapshot struct {
 	State     State
 	Seq       uint64   // of the last event in the log
@@ -42,15 +41,15 @@ type Snapshot struct {
 	Waiting []Waiting
 }
 
-// Waiting is what a step has to say once its input is on disk.
+// Waiting is what a step reports once its input is on disk.
 type Waiting struct {
 	At    time.Time
 	Input uint64 // the number of the input; 0: it is not recorded
 	Told  []Told
 }
 
-// Untold is what an input leads to that the event log does not have yet. The numbers of its
-// events are not known.
+// Untold is what an input leads to and the event log does not have yet. The numbers of its events are not
+// known.
 type Untold struct {
 	Input uint64
 	At    time.Time
@@ -71,7 +70,7 @@ type encoded struct {
 	State   json.RawMessage `json:"state"`
 }
 
-// Encode encodes a snapshot; DecodeSnapshot brings it back.
+// Encode encodes a snapshot; decodeSnapshot decodes it.
 func (s Snapshot) Encode() ([]byte, error) {
 	e := encoded{Version: StateVersion, Seq: s.Seq, Untold: s.Unwritten}
 	for _, u := range s.Waiting {
@@ -99,7 +98,7 @@ func (s Snapshot) Encode() ([]byte, error) {
 	return raw, nil
 }
 
-// decodeSnapshot decodes what a snapshot was encoded to. *VersionError refuses another version.
+// decodeSnapshot decodes an encoded snapshot. It returns *VersionError for another version.
 func decodeSnapshot(raw []byte) (Snapshot, error) {
 	var e encoded
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -131,19 +130,19 @@ func (u Untold) told() (list []Told, err error) {
 	return list, nil
 }
 
-// Told is what the event log records of one step of a run: an event, or a record that no
-// frontend receives. Its Event has no body where Record is set.
+// Told is what the event log records of one step of a run: an event, or a record that no frontend receives. Its
+// Event has no body where Record is set.
 type Told struct {
 	Event  contract.Event
 	Record json.RawMessage
 }
 
-// EventRecorder says what the event log records of a step, in the order in which it happened:
-// before and after are the states around it. It is a pure function, so that what was not
-// written before a crash can be made again.
+// EventRecorder returns what the event log records of a step, in the order in which it happened: before and
+// after are the states around it. It is a pure function, so that records that a crash kept from being written
+// can be made again.
 type EventRecorder func(before *State, step Replayed, after *State) []Told
 
-// TellEvents is the Teller of a run whose log has nothing but events.
+// TellEvents is the [EventRecorder] of a run whose log holds only events.
 func TellEvents(_ *State, step Replayed, _ *State) (told []Told) {
 	for _, e := range step.Effects {
 		if emit, ok := e.(effect.Emit); ok {
@@ -153,8 +152,7 @@ func TellEvents(_ *State, step Replayed, _ *State) (told []Told) {
 	return told
 }
 
-// Telling counts the events that the log records: those of each process that plays the run
-// from its `session` event on.
+// Telling counts the events that the log records: those of each process of the run from its `session` event on.
 type Telling struct{ Seq uint64 }
 
 // Content returns the log's content for an event or record.

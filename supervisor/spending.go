@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/costs"
 )
 
-// LimitQuestion is the id of the question about a limit of costs that is spent.
+// LimitQuestion is the id of the question about a cost limit that is reached.
 const LimitQuestion = "limit"
 
 // keepReserve holds messages back while the reserve of a usage window is reached. Running turns finish.
@@ -19,9 +19,9 @@ func (st *step) keepReserve() {
 	}
 }
 
-// keepCostLimits holds the run to the limits of costs that all agents share. Turns for which too little is left are
-// stopped; one runs to its end. When a limit is spent and no turn runs any more, the human is asked, or the run
-// ends.
+// keepCostLimits enforces the cost limits that all agents share. Turns for which too little is left are
+// stopped; one turn runs to its end. When a limit is reached and no turn runs any more, the human is asked, or
+// the run ends.
 func (st *step) keepCostLimits() {
 	st.account().StopTurns(&st.out)
 	l, spent := st.account().Reached()
@@ -29,7 +29,7 @@ func (st *step) keepCostLimits() {
 	case !spent:
 		st.account().GoOn(&st.out)
 	case st.anyBusy() || st.AnyTakenOver() || st.Rulings.DeciderRequest != nil || st.Handoff.IsDue():
-		// what is under way finishes
+		// running turns finish
 	case !st.HumanPresent:
 		st.limitReached(costs.ReachedText(l))
 	case st.Budget.AskedAt.IsZero():
@@ -39,7 +39,7 @@ func (st *step) keepCostLimits() {
 	}
 }
 
-// LimitOptions are the choices at a spent limit of costs; nil: the run asks no human.
+// LimitOptions are the choices when a cost limit is reached; nil: the run asks no human.
 func (s *State) LimitOptions() []string {
 	if s.Budget.AskedAt.IsZero() || s.Ending != nil {
 		return nil
@@ -47,11 +47,11 @@ func (s *State) LimitOptions() []string {
 	return []string{costs.ChooseRaise, costs.ChooseFinish}
 }
 
-// LimitText asks what to do about the limits of costs that are spent.
+// LimitText asks what to do about the cost limits that are reached.
 func (s *State) LimitText() string { return s.account().Question() }
 
-// chooseAboutLimit takes what the human chose about a limit of costs that is spent, and reports whether the option was
-// one of these.
+// chooseAboutLimit takes the human's choice about a cost limit that is reached, and reports whether the option
+// was one of the choices.
 func (st *step) chooseAboutLimit(ref, option string) bool {
 	if !slices.Contains(st.LimitOptions(), option) {
 		return false

@@ -35,7 +35,7 @@ func (s *State) awaitsHuman() bool {
 	return s.Question.AwaitsAnswer() && s.HumanPresent
 }
 
-// OpenQuestion returns the question that the human has not answered; nil if there is none.
+// OpenQuestion returns the question that the human has not answered, or nil.
 func (s *State) OpenQuestion() *question.Question {
 	if s.Ending != nil {
 		return s.Ending.Question
@@ -43,12 +43,12 @@ func (s *State) OpenQuestion() *question.Question {
 	return s.Question.Open
 }
 
-// QuestionParts lists the questions that wait for the human, oldest first. In a run that is over they are those that
-// are asked again when it is taken up again.
+// QuestionParts lists the questions that wait for the human, oldest first. In a run that is over, these are the
+// questions that a resume asks again.
 func (s *State) QuestionParts() []question.Part { return s.OpenQuestion().List() }
 
-// OpenRequests lists the permission requests that wait for the human, also those that their agents have yet to make
-// again. In a run that is over they are those that were open at its end.
+// OpenRequests lists the permission requests that wait for the human, including those that their agents still
+// have to repeat. In a run that is over, these are the requests that were open at its end.
 func (s *State) OpenRequests() []permission.Request {
 	if s.Ending != nil {
 		return s.Ending.Requests
@@ -63,21 +63,19 @@ func ParkedOptions() []string { return []string{"retry", "cancel"} }
 // Arbiter only.
 func (s *State) needsAnswer(id string) bool { return s.awaitsHuman() && s.Question.IsNeededBy(id) }
 
-// Completed reports whether the run came to its end: it can be resumed, and then
-// waits for another task.
+// Completed reports whether the run ended with COMPLETE. It can be resumed, and then waits for another task.
 func (s *State) Completed() bool {
 	return s.Task.Phase == machine.Complete && s.Ending != nil && s.Ending.Status == contract.StatusComplete
 }
 
-// pendingFor reports whether a message waits to be sent to the agent, in its present
-// incarnation.
+// pendingFor reports whether a message waits to be sent to the present generation of the agent.
 func (s *State) pendingFor(id string) bool {
 	return slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool {
 		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.Renewal.Withholds(m.Kind))
 	})
 }
 
-// awaitsRuling reports whether a document is on its way to the Arbiter, or lies unread before it.
+// awaitsRuling reports whether a document is on its way to the Arbiter, or waits to be read by it.
 func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
 
 // Configuration is the configuration that each agent's process starts with.
@@ -86,7 +84,7 @@ func (s *State) Configuration() agentconfig.Run {
 		Untrusted: s.Lifecycle.Untrusted()}
 }
 
-// Dirs says where the agents work.
+// Dirs returns where the agents work.
 func (s *State) Dirs() roster.Dirs {
 	return s.Lifecycle.Dirs(&s.Options, &s.Roster)
 }
@@ -96,8 +94,8 @@ func (s *State) whoAnswers() permission.Human {
 	return permission.Human{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
 }
 
-// ExactInput has an answer to a permission request name the very action it is about, so
-// that the record of it says what was approved, and not only where to look.
+// ExactInput adds to an answer to a permission request the exact action that was approved, so that the record
+// contains the action itself and not only a reference to it.
 func (s *State) ExactInput(f input.Body) input.Body { return approval.Exact(&s.Permission, f) }
 
 // RenewalBrief is the brief that a new Arbiter receives with its first message.
@@ -108,7 +106,7 @@ func (s *State) RenewalBrief(h handoff.Handover) string {
 	})
 }
 
-// standing is where the run stands, for decisions.
+// standing is the present standing of the run, as decisions use it.
 func (st *step) standing() rulings.Standing { return st.standingAfter(st.elapsed()) }
 
 func (s *State) standingAfter(elapsed time.Duration) rulings.Standing {
@@ -119,12 +117,12 @@ func (s *State) standingAfter(elapsed time.Duration) rulings.Standing {
 	}
 }
 
-// Record is the task as it stands, as the inputs of decisions are built from.
+// Record is the present state of the task; the inputs of decisions are built from it.
 func (s *State) Record() decision.Record {
 	return s.Rulings.Record(s.standingAfter(s.Budget.Runtime.Elapsed(s.Budget.Runtime.LastAt)))
 }
 
-// Senders says who an input is from.
+// Senders determines who an input is from.
 func (s *State) Senders() sender.Run {
 	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
 }
@@ -140,11 +138,11 @@ func (s *State) Spent() float64 { return s.account().Spent() }
 // Used returns what the run has used, the turns under way included.
 func (s *State) Used() bridge.Usage { return s.account().Used() }
 
-// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their end
-// without.
+// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their
+// end without new ones.
 func (s *State) NoNewSubagent() string { return s.account().NoNewSubagent() }
 
-// budgetHolds reports whether nothing is sent, because of a usage window's reserve or a limit of costs.
+// budgetHolds reports whether messages are held back because of a usage window's reserve or a cost limit.
 func (s *State) budgetHolds() bool { return s.account().Holds() }
 
 // anyBusy reports whether a turn runs.
@@ -160,20 +158,22 @@ func (s *State) busyCount() (n int) {
 	return n
 }
 
-// What parts of the state that have packages of their own need in a step.
+// Contexts that packages of parts of the state need in a step.
 
-// mail returns what delivers messages in this step. It is up to date for one call only.
+// mail returns the context that delivers messages in this step. Use it for one call only: it is not updated.
 func (st *step) mail() *delivery.Context {
 	return &delivery.Context{Standing: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
 		Closed: st.Ending != nil, QuestionOpen: st.Question.Open != nil}
 }
 
-// documents returns what takes documents along their way in this step. It is up to date for one call only.
+// documents returns the context that processes documents in this step. Use it for one call only: it is not
+// updated.
 func (st *step) documents() *documents.Context {
 	return &documents.Context{Context: st.processes(), Changes: &st.Changes}
 }
 
-// files returns what follows the files of the run in this step. It is up to date for one call only.
+// files returns the context that tracks the files of the run in this step. Use it for one call only: it is not
+// updated.
 func (st *step) files() *filechanges.Context {
 	return &filechanges.Context{Context: st.mail(), Changes: &st.Changes}
 }
@@ -184,10 +184,12 @@ func (st *step) ruleCheck() rulecheck.Run {
 		AwaitsHuman: st.awaitsHuman(), Pending: st.pendingFor(contract.Arbiter)}
 }
 
-// costs returns what charges agents and tells of limits in this step. It is up to date for one call only.
+// costs returns the context that charges agents and reports limits in this step. Use it for one call only: it
+// is not updated.
 func (st *step) costs() *costs.Context { return &costs.Context{Account: st.account(), Mail: st.mail()} }
 
-// processes returns what starts, stops and watches processes in this step. It is up to date for one call only.
+// processes returns the context that starts, stops and watches processes in this step. Use it for one call
+// only: it is not updated.
 func (st *step) processes() *process.Context {
 	return &process.Context{
 		Context: st.mail(), Lifecycle: &st.Lifecycle, Permission: &st.Permission, Question: &st.Question,
@@ -195,7 +197,8 @@ func (st *step) processes() *process.Context {
 	}
 }
 
-// attaching hands sessions of agents to a human. What may end a takeover goes by way of [step.takeover].
+// attaching returns the context that gives sessions of agents to a human. Anything that may end a takeover goes
+// through [step.takeover].
 func (st *step) attaching() *attach.Context {
 	return &attach.Context{Context: st.processes()}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// State is all that a run knows, in parts by what it is about. It is a value: apply
-// returns a new one and never changes the one it was given, so that any goroutine may
-// read an old one. Slices are shared between versions and copied before they are written.
+// State is everything that a run knows, grouped by subject. It is a value: Apply returns a new one and never
+// changes the one it was given, so that any goroutine may read an old one. Slices are shared between versions
+// and copied before they are written.
 type State struct {
 	Options runconfig.Options
 	Budget  budget.State
@@ -48,15 +48,15 @@ type Ending struct {
 	Exit    contract.Exit
 	Said    bool          // `result` was said
 	Records bool          // it waits for the last snapshot
-	Was     machine.State // where the task stood
+	Was     machine.State // the phase of the task then
 	// HalfDone is the work that was interrupted when the run was stopped.
 	HalfDone []string
-	// What was open is asked again when the run is taken up again.
+	// Open questions and requests are asked again when the run is resumed.
 	Question *question.Question
 	Requests []permission.Request
 }
 
-// HumanState holds whether a human is there, what they are asked, and what they have stopped.
+// HumanState holds whether a human is present, what they are asked, and what they have stopped.
 type HumanState struct {
 	Question      question.State
 	HumanPresent  bool // a human may answer
@@ -64,5 +64,5 @@ type HumanState struct {
 	NotifiedAlone bool // the Arbiter was told once that no human is present
 	Paused        bool // by a human: nothing is sent
 	Halted        bool // and no agent has a process
-	Halts         int  // commands to halt that were taken
+	Halts         int  // commands to halt that were carried out
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// summon starts an Orchestrator. It returns the reason when it must not; if
-// the reason is a limit of the run, the run is ending when it returns.
+// summon starts an Orchestrator. If it must not, it returns the reason; if the reason is a limit of the run,
+// the run is ending when summon returns.
 func (st *step) summon(in summons.Request) string {
 	plan, problem := summons.Check(st.processes(), in)
 	if problem != "" {
@@ -21,7 +21,7 @@ func (st *step) summon(in summons.Request) string {
 		return "The run has reached its limit of exchanges."
 	}
 	if st.Task.Phase == machine.Idle {
-		posed := st.Rulings.ArbiterRequest // it summons by its tool, and has yet to say why
+		posed := st.Rulings.ArbiterRequest // the Arbiter summons with its tool, and still has to say why
 		st.fire(machine.StartTask, occasion{})
 		st.Rulings.ArbiterRequest = posed
 	}
@@ -37,12 +37,12 @@ func (st *step) summon(in summons.Request) string {
 	return ""
 }
 
-// mayIterate says why no further Orchestrator may be summoned. A limit of the run ends it,
-// but not on the human's own word.
+// mayIterate says why no further Orchestrator may be summoned. A limit of the run ends the run, unless the
+// human asked for the Orchestrator.
 func (st *step) mayIterate(mode, by string) string {
 	o := occasion{mode: mode}
 	switch {
-	case st.Task.Phase == machine.Idle: // START_TASK comes first, and counts anew
+	case st.Task.Phase == machine.Idle: // START_TASK comes first, and the count begins anew
 	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):
 		return words.Count(st.Task.Iterations, "Orchestrator") +
 			" summoned for this task, which is the most: raise it with --max-iterations."

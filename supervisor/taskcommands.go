@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// retry has an Orchestrator try again, or starts one again that is parked; the Arbiter
-// goes first. It reports whether there was anything to try.
+// retry makes an Orchestrator try again, or restarts a parked one; a parked Arbiter comes first. It reports
+// whether there was anything to retry.
 func (st *step) retry(ref string, a roster.Agent) bool {
 	if arbiter, _ := st.Agent(contract.Arbiter); arbiter.Status == roster.Parked {
 		a = arbiter
@@ -44,7 +44,7 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
 		"at work.",
 		a.Name, a.ID))
-	// The human has judged.
+	// The human has decided, so the Arbiter does not have to.
 	st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.Rulings.Withholds(&st.Options, &st.Task, m)
 	})
@@ -63,7 +63,7 @@ func (st *step) reset(ref string) {
 	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text, st.Task.Images = nil, nil, "", nil
 	st.documents().Forget()
 	st.Handoff.ForgetProofs()
-	st.Rulings.Ledger = nil // what was ruled was about another task
+	st.Rulings.Ledger = nil // the rulings were about another task
 	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	planning.Set(st.processes(), []contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
@@ -77,9 +77,8 @@ func (st *step) reset(ref string) {
 	st.mail().Tell(contract.Arbiter, conversation.KindNotice, notice)
 }
 
-// overrule lets go of what the human or another decider is asked: the human has ruled. A question
-// that an Orchestrator waits with is not answered by that.
-// What was to be judged goes into the Arbiter's work log.
+// overrule drops the questions to the human or another decider: the human has ruled. It keeps a question that
+// an Orchestrator waits with. What was to be judged goes into the Arbiter's work log.
 func (st *step) overrule() {
 	if !st.Conversation.Held {
 		st.Question.Drop(func(p question.Part) bool { return !p.IsWaitedFor(&st.Roster) })
@@ -126,8 +125,7 @@ func (st *step) forceAgent(ref, mode string) {
 		"as its brief.", last.Name, last.ID, mode))
 }
 
-// skipStep skips the step that an agent is at, or the current one, and reports whether there
-// is one.
+// skipStep skips the step that an agent works on, or the current one, and reports whether there is one.
 func (st *step) skipStep(ref, agent string) bool {
 	i := st.Task.StepToSkip(&st.Roster, agent)
 	if i < 0 && agent != "" && st.Task.StepAtHand() >= 0 {
@@ -143,8 +141,8 @@ func (st *step) skipStep(ref, agent string) bool {
 	return true
 }
 
-// fallBackFrom has another agent try what one has failed at, and reports whether there is
-// such a one.
+// fallBackFrom lets another agent try what one has failed at, and reports whether there is such an
+// Orchestrator.
 func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 	if a.ID == "" {
 		st.out.Reject(ref, "there is no Orchestrator to take the place of")

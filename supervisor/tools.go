@@ -91,7 +91,7 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 	return "", sender.MayNot(&a, p)
 }
 
-// toolPlan sets the plan that a tool makes, unless that is refused.
+// toolPlan sets the plan that a tool makes, unless the plan is refused.
 func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 	if problem != nil {
 		return "", problem

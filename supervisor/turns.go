@@ -20,8 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// turnEnded handles the end of an agent's turn: the bill, the limits, and then
-// what the turn came to.
+// turnEnded handles the end of an agent's turn: the costs, the limits, and then the outcome of the turn.
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	st.costs().TurnEnded(a, t)
@@ -30,11 +29,11 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	case t.Outcome == bridge.TurnLost:
 		return // the process is gone; its `done` follows, and its transcript reports what it had seen
 	case t.Outcome == bridge.TurnFailed && t.Category == bridge.CatProtocol:
-		// How the turn ended was not said; the transcript knows, and another process.
+		// The CLI did not report how the turn ended. The transcript contains it, and the next process reads it.
 		st.processes().Relaunch(id, restart.Crash, t.Error)
 		return
 	case a.Status == roster.Restarting && t.Outcome != bridge.TurnDone:
-		return // we cut it off; the next process learns from its history what it had seen
+		return // we ended the turn; the next process learns from its history what the agent had seen
 	}
 	if delivery.ModelAnswered(t) {
 		st.Conversation.ForgetRefused(id)
@@ -53,7 +52,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		}
 		st.interjected = st.interjected || ok && read.Kind == conversation.KindInterjection
 		if succession.Unruled(st.processes(), a, t) {
-			st.mail().Requeue(m) // its successor rules on it
+			st.mail().Requeue(m) // the successor rules on it
 			continue
 		}
 		if ok && delivery.MaybeUnanswered(a, t, read) {
@@ -76,7 +75,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	st.Permission.TurnOver(&st.out, id)
 	st.costs().TellLevels(id)
 	if !a.Alive() {
-		return // it is being let go; its last word has no reader
+		return // it is being released; nothing reads its last message
 	}
 	switch t.Outcome {
 	case bridge.TurnDone:
@@ -94,7 +93,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 }
 
-// routeVerdict routes the verdict a turn ended in, or asks for it again.
+// routeVerdict routes the verdict that a turn ended with, or asks for it again.
 func (st *step) routeVerdict(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	if a.Role == roster.RoleArbiter {
@@ -134,7 +133,7 @@ func (st *step) routeVerdict(id string, t bridge.Turn) {
 	st.routeOrchestrator(id, v)
 }
 
-// oversizeVerdict is the correction of an agent whose verdict was too large to be passed on.
+// oversizeVerdict is the correction for an agent whose verdict was too large to be passed on.
 func oversizeVerdict(size int) error {
 	return &verdict.Problem{Text: fmt.Sprintf("Your verdict had %s, and at most %s are taken. Say the same in fewer "+
 		"words; what is long belongs into files, which you name.",
@@ -144,7 +143,7 @@ func oversizeVerdict(size int) error {
 // correct asks for the verdict again, twice at most; then the fallback decides.
 func (st *step) correct(id string, err error, t bridge.Turn) {
 	if st.pendingFor(id) {
-		return // a newer word waits for this agent; its verdict will follow that
+		return // a newer message waits for this agent; its verdict will follow that
 	}
 	a := st.Edit(id)
 	a.Corrections++
@@ -161,9 +160,8 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	st.mail().Tell(id, conversation.KindCorrection, text)
 }
 
-// interrupted handles a turn that was stopped before its verdict. The one who
-// stopped it has usually left a message, which pump sends now; without one the
-// dialogue must not stall silently.
+// interrupted handles a turn that was stopped before its verdict. The sender of the stop has usually left a
+// message, which pump sends now; without one the dialogue must not stall silently.
 func (st *step) interrupted(id string) {
 	if st.pendingFor(id) {
 		return
@@ -175,7 +173,7 @@ func (st *step) interrupted(id string) {
 		if !a.ContextLow() && st.Question.Open == nil && !st.pendingFor(id) {
 			st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		}
-		return // if it has to be, it is asked again at once
+		return // if necessary, it is asked again at once
 	case a.Role == roster.RoleArbiter:
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		return
@@ -191,7 +189,7 @@ func (st *step) interrupted(id string) {
 	st.mail().Tell(contract.Arbiter, conversation.KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
 }
 
-// turnFailed handles API trouble and refusals.
+// turnFailed handles API errors and refusals.
 func (st *step) turnFailed(id string, t bridge.Turn) {
 	switch t.Category {
 	case bridge.CatVerdict:
@@ -206,26 +204,26 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 	case bridge.CatPromptTooLong, bridge.CatCompaction:
 		st.exhausted(id, t)
 	case bridge.CatResume:
-		// Its history is refused, and will be each time.
+		// The API refuses the session's history, and will refuse it each time.
 		st.processes().Relaunch(id, restart.InvalidResume, t.Error)
 	default:
 		st.broken(id, t.Category, t.Error)
 	}
 }
 
-// overspent handles a process that its CLI has stopped at the limit of costs that it was started with. It answers
-// nothing more, so that another takes its place.
+// overspent handles a process that its CLI has stopped at the cost limit it was started with. The process
+// answers nothing more, so another one replaces it.
 func (st *step) overspent(id string, t bridge.Turn) {
 	if st.Options.MaxCostUSD <= 0 {
-		st.broken(id, t.Category, t.Error) // it is not a limit that was asked for
+		st.broken(id, t.Category, t.Error) // not a limit that the options set
 		return
 	}
 	st.processes().Relaunch(id, restart.Resource, "the limit of costs that its process was started with is spent")
 	st.mail().Tell(id, conversation.KindRetry, brokenWay)
 }
 
-// retryNow continues with a turn that API trouble cut off. The message is in the
-// session's history already, so the agent is only told to take it up again.
+// retryNow continues a turn that an API error cut off. The message is in the session's history already, so the
+// agent is only told to continue with it.
 func (st *step) retryNow(a *roster.Agent) {
 	if a.Status == roster.Ready && !st.pendingFor(a.ID) {
 		st.mail().Tell(a.ID, conversation.KindRetry, brokenWay)

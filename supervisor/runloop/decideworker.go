@@ -9,11 +9,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// Decider sets who decides where the run's options say that it is not the Arbiter's
-// session. Call it before [Loop.Run].
+// Decider sets the decider for runs whose options say that the Arbiter's session does not decide. Call it
+// before [Loop.Run].
 func (l *Loop) Decider(d decider.Decider) { l.decider = d }
 
-// noteLane is the lane of decisions to be recorded. No agent has this id.
+// noteLane is the lane for decisions to be recorded. No agent has this id.
 const noteLane = "/notes"
 
 // decide asks the run's decider. It has deadlines of its own, and ends with ctx.
@@ -28,7 +28,7 @@ func (l *Loop) decide(ctx context.Context, q input.Decided) {
 		q.Failed = err.Error()
 	}
 	crashpoint.Here("loop.decided")
-	if ctx.Err() == nil || d.Usage.CostUSD > 0 { // it was not dropped, or what it cost is known
+	if ctx.Err() == nil || d.Usage.CostUSD > 0 { // it was not cancelled, or its cost is known
 		l.Put(q)
 	}
 }

@@ -1,10 +1,10 @@
-// Package runloop plays a run: it feeds inputs to supervisor.Apply, and has the effects carried out.
+// Package runloop runs a run: it passes inputs to supervisor.Apply, and carries out the effects.
 //
-// [Loop] is the one goroutine that owns a run's state. Other goroutines put inputs in ([Loop.Put], and the methods
-// that make it a bridge's handler) and read snapshots. An effect is carried out, by a worker, once the input that it
-// follows from is on disk; its outcome comes back as another input.
+// [Loop] is the one goroutine that owns a run's state. Other goroutines put inputs in ([Loop.Put], and the
+// methods that make it a bridge's handler) and read snapshots. A worker carries out an effect once the input
+// that caused it is on disk; the outcome comes back as another input.
 //
-// Where what is:
+// The files:
 //
 //	loop, run             the loop: what it owns, and one input after the other
 //	books                 the journal, and what waits for the disk

@@ -14,9 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Files is what the loop needs to be done with the files of a run: snapshots, directories of agents, merges. Several
-// workers call it at once. A call returns when the context ends; one that is repeated after a crash has the same
-// result.
+// Files is what the loop needs for the files of a run: snapshots, directories of agents, merges. Several
+// workers call it at once. A call returns when the context ends; a call that is repeated after a crash has the
+// same result.
 type Files interface {
 	Record(ctx context.Context, r changes.Record) changes.Recorded
 	Revert(ctx context.Context, r changes.Revert) changes.Reverted
@@ -49,7 +49,7 @@ func (l *Loop) recordFiles(ctx context.Context, e changes.Record) {
 	l.Put(input.SnapshotTaken(taken))
 }
 
-// revert takes a change of the files back.
+// revert reverts a change of the files.
 func (l *Loop) revert(ctx context.Context, e changes.Revert) {
 	done := changes.Reverted{Serial: e.Serial, Refused: errNoFiles.Error()}
 	if l.files != nil {
@@ -58,8 +58,8 @@ func (l *Loop) revert(ctx context.Context, e changes.Revert) {
 	l.Put(input.Reverted(done))
 }
 
-// place creates the directory of an agent that has one of its own, and adds to the agent's environment what it needs
-// there.
+// place creates the directory of an agent that has its own one, and adds to the agent's environment what it
+// needs there.
 func (l *Loop) place(ctx context.Context, p runconfig.Place, c *bridge.AgentConfig) (runconfig.Worktree, error) {
 	if p.Agent == "" {
 		return runconfig.Worktree{}, nil
@@ -73,7 +73,7 @@ func (l *Loop) place(ctx context.Context, p runconfig.Place, c *bridge.AgentConf
 	own, env, err := l.files.Place(ctx, p)
 	crashpoint.Here("loop.placed")
 	if len(env) > 0 {
-		maps.Copy(env, c.Env) // what the human gave counts
+		maps.Copy(env, c.Env) // variables that the human set take precedence
 		c.Env = env
 	}
 	return own, err

@@ -14,15 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// The loop's side of grants: where they are kept, and what a rule of one covers.
+// The loop's side of grants: where they are kept, and what the rule of a grant covers.
 
-// Grants keeps grants for later runs in the workspace. *grants.Store is one. It is called
-// from one goroutine.
+// Grants keeps grants for later runs in the workspace. *grants.Store implements it. One goroutine calls it.
 type Grants interface{ Add(grants.Grant) error }
 
-// Grants sets where grants are kept, and those that are there: rules that join the
-// policy's allow side, and exact actions. Deny and ask rules still come first. Call it
-// before [Loop.Run].
+// Grants sets where grants are kept, and the grants that exist already: rules that are added to the policy's
+// allow rules, and exact actions. Deny and ask rules still come first. Call it before [Loop.Run].
 func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 	l.grants = g
 	l.kept = map[string]bool{}
@@ -44,8 +42,8 @@ func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 	return nil
 }
 
-// rulesOf is the mode and the rules of a run that were changed while it is played, with what is always allowed here.
-// The rules were parsed before they became the run's.
+// rulesOf returns the policy with the present mode and rules of a run, which commands may have changed, and
+// with what is always allowed in this workspace. The rules were parsed before they became the run's.
 func (l *Loop) rulesOf(o *runconfig.Options) policy.Policy {
 	p := l.policy
 	p.Mode = policy.Mode(o.Permissions)
@@ -53,7 +51,7 @@ func (l *Loop) rulesOf(o *runconfig.Options) policy.Policy {
 	return p
 }
 
-// parsed are the rules of texts that are known to be rules.
+// parsed parses texts that are known to be valid rules.
 func parsed(texts []string) []policy.Rule {
 	var list []policy.Rule
 	for _, text := range texts {
@@ -66,8 +64,8 @@ func parsed(texts []string) []policy.Rule {
 	return list
 }
 
-// Refuse sets what says why a running run must not be given options, for a reason that lies
-// outside of it. It must be safe for concurrent use, and be set before [Loop.Run].
+// Refuse sets the function that says why a running run must not get some options, for a reason outside the run.
+// The function must be safe for concurrent use. Call Refuse before [Loop.Run].
 func (l *Loop) Refuse(f func(runconfig.Options) error) { l.refuses = f }
 
 func (l *Loop) remember(e permission.Remember) {
@@ -86,9 +84,9 @@ func (l *Loop) remember(e permission.Remember) {
 	l.Put(f)
 }
 
-// vet holds an answer's rule against its request, which may read the file system, before
-// the command gets into the loop: one that does not cover it comes in as no command. Neither
-// does a permission mode get in that this user must not have.
+// vet checks an answer's rule against its request, before the command gets into the loop: an answer whose rule
+// does not cover the request becomes a malformed command. A permission mode that this user must not set is
+// refused in the same way. vet may read the file system.
 func (l *Loop) vet(f input.Body) input.Body {
 	c, ok := f.(input.Command)
 	if !ok {
@@ -114,7 +112,7 @@ func (l *Loop) vet(f input.Body) input.Body {
 	asked, known := s.Permission.Find(permit.Request)
 	rule, err := policy.ParseRule(permit.Rule)
 	if !known || err != nil {
-		return f // the loop says so
+		return f // the loop refuses it
 	}
 	params := asked.Params
 	p := l.bare(s, params.ID)
@@ -135,8 +133,8 @@ func (l *Loop) vet(f input.Body) input.Body {
 	return c
 }
 
-// reconsider holds each request that waits for a human against mode, rules and grants as they
-// are now. It reads the file system, so it runs on a worker.
+// reconsider checks each request that waits for a human against the present mode, rules and grants. It reads
+// the file system, so it runs on a worker.
 func (l *Loop) reconsider() {
 	s := l.Snapshot()
 	f := input.Reconsidered{Changes: s.Permission.Changes}
@@ -157,7 +155,7 @@ func (l *Loop) reconsider() {
 	l.Put(f)
 }
 
-// suggest names rules that would cover a request, narrow ones first.
+// suggest returns rules that would cover a request, narrow ones first.
 func (l *Loop) suggest(p bridge.PermissionParams) []string {
 	bare := l.bare(l.Snapshot(), p.ID)
 	return policy.Suggest(policy.Request{Tool: p.Tool, Input: p.Input}, bare.CWD, bare.Home)

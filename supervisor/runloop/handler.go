@@ -14,21 +14,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// requests are those of agents that wait for an answer of the loop, by their names.
+// requests are requests of agents that wait for an answer of the loop, by name.
 type requests[R any] struct {
 	mu      sync.Mutex
 	waiting map[string]chan R
 }
 
-// answer hands r to the caller that waits under a name, if it still does. The channel has
-// room for it, so nothing blocks.
+// answer sends r to the caller that waits under a name, if it still waits. The channel has room for it, so
+// nothing blocks.
 func (q *requests[R]) answer(name string, r R) {
 	if ch := q.expect(name, nil); ch != nil {
 		ch <- r
 	}
 }
 
-// expect sets the channel that gets the answer for a name (nil: none) and returns the one before.
+// expect sets the channel that gets the answer for a name (nil: none) and returns the previous channel.
 func (q *requests[R]) expect(name string, ch chan R) (before chan R) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,8 +46,8 @@ func (q *requests[R]) expect(name string, ch chan R) (before chan R) {
 
 var errOver = errors.New("the run is over")
 
-// put puts an input in that a host's bridge brought, and waits until the loop answers it under a name. What is
-// withdrawn already needs no answer, which else would come or not by chance.
+// put puts in an input from a host's bridge, and waits until the loop answers it under a name. A request that
+// is withdrawn already gets no answer; otherwise it would be chance whether it gets one.
 func (q *requests[R]) put(
 	ctx context.Context, l *Loop, host, name string, f input.Body,
 ) (r R, err error) {
@@ -70,7 +70,7 @@ func (q *requests[R]) put(
 	}
 }
 
-// permission decides a call, or has the human decide it.
+// permission decides a call, or asks the human to decide it.
 func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionParams,
 	call toolCall) (bridge.PermissionResult, error) {
 	if trouble := l.books.trouble.Load(); trouble != nil {
@@ -109,8 +109,8 @@ func (l *Loop) exact(p bridge.PermissionParams) json.RawMessage {
 }
 
 const (
-	// maxCallInput bounds the input of a call of arbiter's own tools, and maxAskedInput that of a
-	// call with a permission request: the journal keeps both whole.
+	// maxCallInput bounds the input of a call of Arbiter's own tools, and maxAskedInput the input of a call
+	// with a permission request: the journal keeps both in full.
 	maxCallInput  = 1 << 20
 	maxAskedInput = 8 << 20
 )

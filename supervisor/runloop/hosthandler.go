@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Handler serves the events and requests of a host's bridge. An event about an agent that does not live on that host is
-// dropped, and reported to the human once.
+// Handler serves the events and requests of a host's bridge. An event about an agent that does not run on that
+// host is dropped, and reported to the human once.
 func (l *Loop) Handler(host string) bridge.Handler { return hostHandler{l, host} }
 
 type hostHandler struct {
@@ -49,24 +49,24 @@ func (h hostHandler) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bri
 	return h.l.tools.put(ctx, h.l, h.host, call, input.ToolCalled{Call: call, Params: p})
 }
 
-// Permission implements bridge.Handler: the rules are looked up here, because
-// they read the file system, and the loop decides on what they say.
+// Permission implements bridge.Handler: the rules are evaluated here, because they read the file system, and
+// the loop decides by their result.
 func (h hostHandler) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 	return h.l.permission(ctx, h.host, p, askedCall(p, p.Input))
 }
 
-// Judge implements bridge.Handler: every tool call is held against the run's state, the
-// role, the mode and the rules before the CLI has a say. It never waits, but what it
-// says is on its way into the journal first; where that takes nothing, it is a deny.
+// Judge implements bridge.Handler: every tool call is checked against the run's state, the role, the mode and
+// the rules before the CLI decides. It never waits for a human. Its decision is first handed to the loop, which
+// records it; if the journal accepts nothing, the call is denied.
 func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	if why := h.l.onAnotherHost(p.ID, h.host); why != "" {
-		h.l.putFrom(h.host, input.CallDecided{Params: p, Behavior: bridge.Deny, Reason: why}) // which reports it
+		h.l.putFrom(h.host, input.CallDecided{Params: p, Behavior: bridge.Deny, Reason: why}) // this input reports the denial
 		return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(why)}, nil
 	}
 	return h.l.judge(ctx, p)
 }
 
-// Event and the other methods of a handler are those of the bridge of this host.
+// Event and the other handler methods of Loop serve the bridge of this host.
 func (l *Loop) Event(e bridge.Event) { l.Handler(lifecycle.Here).Event(e) }
 
 // ToolCall implements bridge.Handler.
@@ -84,7 +84,7 @@ func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	return l.Handler(lifecycle.Here).Judge(ctx, p)
 }
 
-// onAnotherHost is that of the present state.
+// onAnotherHost asks the present state whether an agent runs on another host.
 func (l *Loop) onAnotherHost(agent, host string) string {
 	return l.state.Load().Senders().OnAnotherHost(agent, host)
 }

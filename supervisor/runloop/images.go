@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
-// Images keeps the images of messages. Its methods are safe for concurrent use. *images.Store is one.
+// Images keeps the images of messages. Its methods are safe for concurrent use. *images.Store implements it.
 type Images interface {
 	// Keep reads image files, and returns when copies of them are on disk. Errors are for people.
 	Keep(paths []string) ([]contract.Image, error)
@@ -19,8 +19,8 @@ type Images interface {
 // Images sets where the images of messages are kept. Call it before [Loop.Run].
 func (l *Loop) Images(i Images) { l.images = i }
 
-// keepImages keeps the images of a message before the message is recorded. One whose images cannot be sent is
-// rejected.
+// keepImages keeps the images of a message before the message is recorded. A message whose images cannot be
+// sent is rejected.
 func (l *Loop) keepImages(say contract.Say) contract.CommandBody {
 	if l.images == nil {
 		return contract.Malformed{Problem: "this run takes no images"}
@@ -33,7 +33,7 @@ func (l *Loop) keepImages(say contract.Say) contract.CommandBody {
 	return say
 }
 
-// withImages loads the images of a message that is sent. Instead of one that is lost, the text says so: the message
+// withImages loads the images of a message that is sent. If an image is lost, the text says so: the message
 // itself must arrive.
 func (l *Loop) withImages(e effect.Send) bridge.MessageParams {
 	p := e.Params

@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 )
 
-// judgedInput bounds what is recorded of the input of a call that may run, in bytes: its
-// `tool_use` has the whole, and Action names it.
+// judgedInput bounds how much of the input of a call that may run is recorded, in bytes: its `tool_use`
+// contains all of it, and Action identifies it.
 const judgedInput = 4 << 10
 
 // judge decides a tool call, and has the decision recorded.
@@ -54,12 +54,12 @@ func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	f := input.CallDecided{Params: p, Action: permission.Key(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
-	if d.Behavior == "" || p.Tool == policy.VerdictTool { // which does nothing: a turn may always end
+	if d.Behavior == "" || p.Tool == policy.VerdictTool { // the verdict tool does nothing: a turn may always end
 		call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}
 		d = l.ruling(call)
 		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) &&
 			!l.rulesFor(call).ReadsUnseen(call.request()) {
-			// The CLI asks for what its default mode asks for; can_use_tool decides then.
+			// The CLI asks for what its default mode asks for; can_use_tool then decides.
 			d.Behavior = policy.Allow
 		}
 		if policy.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
@@ -75,7 +75,7 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	return f
 }
 
-// refuseSubagent says why no subagent may start now; empty: it may, and counts.
+// refuseSubagent says why no subagent may start now; empty: it may, and is counted.
 func (l *Loop) refuseSubagent(p bridge.JudgeParams) string {
 	s := l.Snapshot()
 	if why := s.NoNewSubagent(); why != "" {
@@ -91,8 +91,8 @@ func (l *Loop) refuseSubagent(p bridge.JudgeParams) string {
 	return l.subagents.Admit(p.AgentRef, p.ToolUse, living, limits, l.clock.Now())
 }
 
-// barrier denies what no rule is asked about: calls of a run or an agent that is being
-// ended, and those that could not be recorded. Its zero value lets a call pass.
+// barrier denies calls that no rule may allow: calls of a run or an agent that is being ended, and calls that
+// could not be recorded. The zero value lets a call pass.
 func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 	deny := func(by, reason string) policy.Decision {
 		return policy.Decision{Behavior: policy.Deny, By: by, Reason: reason}
@@ -119,12 +119,12 @@ func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 type toolCall struct {
 	agent, tool string
 	input       json.RawMessage
-	cwd         string // of the session's shell; empty: the run's
+	cwd         string // directory of the session's shell; empty: the run's
 	asked       bool   // the CLI asks whether it may run
 	check       bool   // it is a check of a hand-off document, which the supervisor runs
 }
 
-// checkCall is the call that a check is judged as.
+// checkCall is the call as which a check is judged.
 func checkCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
 	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD, check: true}
 }
@@ -134,8 +134,8 @@ func askedCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
 	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD, asked: true}
 }
 
-// rulesFor are the permission rules as they are for the caller: their relative paths begin in its directory, and those
-// of a check in the directory that it runs in.
+// rulesFor returns the present permission rules for the caller: relative paths begin in its directory, or for a
+// check in the directory in which the check runs.
 func (l *Loop) rulesFor(c toolCall) policy.Rules {
 	dir := l.bare(l.Snapshot(), c.agent).CWD
 	if host := l.hostOf(c.agent); host != lifecycle.Here && (!c.check || c.cwd == dir) {
@@ -150,7 +150,7 @@ func (l *Loop) rulesFor(c toolCall) policy.Rules {
 	return l.rules.in(dir)
 }
 
-// bare is the policy of an agent without rules.
+// bare is an agent's policy without rules.
 func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
 	if s != nil {
@@ -167,9 +167,9 @@ func (c toolCall) request() policy.Request {
 	return policy.Request{Tool: c.tool, Input: c.input, CWD: c.cwd, Asked: c.asked}
 }
 
-// ruling holds a tool call against the caller's role and mode, the rules, and what the
-// human has granted. Reading is allowed without asking where no human is asked: in mode rules, and for
-// checks. In the other modes the CLI's question is answered by a rule, a grant or a human.
+// ruling checks a tool call against the caller's role and mode, the rules, and what the human has granted.
+// Reading is allowed without asking where no human is asked: in mode rules, and for checks. In the other modes
+// a rule, a grant or a human answers the CLI's question.
 func (l *Loop) ruling(c toolCall) policy.Decision {
 	tool, input := c.tool, c.input
 	if c.agent == contract.Arbiter && !arbiterMay(tool) {
@@ -207,8 +207,7 @@ func (l *Loop) denied(c toolCall) bool {
 	return len(s.Permission.Denied) > 0 && slices.Contains(s.Permission.Denied, permission.Key(c.tool, c.input))
 }
 
-// granted reports whether the human has allowed a call for the whole run: exactly it, or by
-// a rule.
+// granted reports whether the human has allowed a call for the whole run: this exact call, or by a rule.
 func (l *Loop) granted(c toolCall) (rule string, ok bool) {
 	s := l.Snapshot()
 	if slices.Contains(s.Permission.Actions, permission.Key(c.tool, c.input)) {
@@ -232,8 +231,8 @@ func (l *Loop) granted(c toolCall) (rule string, ok bool) {
 	return p.Covered(c.request())
 }
 
-// toldCalls are calls whose permission was told when they were judged: where the CLI asks
-// about one all the same, it is not told again. Only the last few are kept.
+// toldCalls are calls whose permission was reported when they were judged: if the CLI still asks about such a
+// call, the permission is not reported again. Only the last few are kept.
 type toldCalls struct {
 	mu   sync.Mutex
 	list []string
@@ -255,7 +254,7 @@ func (t *toldCalls) add(p bridge.JudgeParams) {
 	t.list = append(t.list, toldKey(p.AgentRef, p.ToolUse))
 }
 
-// take reports whether a call was told, and forgets it.
+// take reports whether a call was reported, and forgets it.
 func (t *toldCalls) take(p bridge.PermissionParams) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -267,8 +266,8 @@ func (t *toldCalls) take(p bridge.PermissionParams) bool {
 	return true
 }
 
-// arbiterMay reports whether the Arbiter is not denied a tool by its role: it reads, and has
-// our tools that it has a right to.
+// arbiterMay reports whether the Arbiter's role allows a tool: it may read, and use those of our tools that it
+// has a right to.
 func arbiterMay(tool string) bool {
 	if name, own := policy.Own(tool); own {
 		return rights.May(rights.TheArbiter, rights.Tool(name))
@@ -276,8 +275,8 @@ func arbiterMay(tool string) bool {
 	return slices.Contains([]string{"Read", "Grep", "Glob", policy.VerdictTool}, tool)
 }
 
-// beyondMode says why the mode of an Orchestrator does not let it use a tool like this;
-// empty: it does. Its subagents are held to the same.
+// beyondMode says why the mode of an Orchestrator forbids a tool like this; empty: the mode allows it. The same
+// holds for its subagents.
 func (l *Loop) beyondMode(c toolCall) (rule, why string) {
 	s := l.Snapshot()
 	if s == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Port is what the loop needs of a bridge. *bridge.Client is one.
+// Port is what the loop needs of a bridge. *bridge.Client implements it.
 type Port interface {
 	Spawn(ctx context.Context, p bridge.SpawnParams) (bridge.SpawnResult, error)
 	Message(ctx context.Context, p bridge.MessageParams) error
@@ -36,8 +36,8 @@ type Port interface {
 	Shutdown(ctx context.Context, p bridge.ShutdownParams) (bridge.ShutdownResult, error)
 }
 
-// Sink receives every event of the run, in order, on the loop's goroutine. It
-// must not block: a frontend that is slow queues for itself.
+// Sink receives every event of the run, in order, on the loop's goroutine. It must not block: a slow frontend
+// has its own queue.
 type Sink func(at time.Time, e contract.Event)
 
 // Opened is a bridge that was started.
@@ -45,22 +45,22 @@ type Opened struct {
 	Port   Port
 	Claude bridge.ClaudeInfo
 	Dir    string // on another host: where agents work, an absolute path there
-	Swept  int    // processes that the one before had left behind
+	Swept  int    // processes that the previous bridge had left behind
 }
 
-// Opener starts a bridge on a host, in place of one that is gone or was never there. It is called by a worker, and may
-// wait for as long as a queue takes; it returns when ctx ends. The host of failed is filled in.
+// Opener starts a bridge on a host, in place of one that was lost or never existed. A worker calls it, and it
+// may wait for as long as a queue takes; it returns when ctx ends. The caller fills in the host of failed.
 type Opener func(ctx context.Context, host string) (Opened, *input.BridgeFailed)
 
-// Loop owns the state of a run. One goroutine, that of [Loop.Run], folds inputs
-// into it; everybody else puts inputs in and reads snapshots.
+// Loop owns the state of a run. One goroutine, that of [Loop.Run], applies inputs to it; all others put inputs
+// in and read snapshots.
 //
-// What an input leads to is done when the journal holds it on disk, and not before:
-// what was done can then always be derived from what was recorded.
+// The effects of an input are carried out only when the journal holds the input on disk: so everything that was
+// done can be derived from what was recorded.
 type Loop struct {
 	decider decider.Decider // nil: the Arbiter's session decides
 
-	policy    policy.Policy // as the run began; from then on rules may be others
+	policy    policy.Policy // as the run began; later the rules may be different
 	rules     rules
 	kept      map[string]bool // actions that are always allowed here
 	keptRules []policy.Rule   // what is always allowed here
@@ -68,27 +68,27 @@ type Loop struct {
 	sink      Sink
 	teller    supervisor.EventRecorder
 	log       *slog.Logger
-	open      Opener            // nil: a bridge that is gone ends the run
-	drop      func(host string) // ends the present bridge of a host, so that it is lost
+	open      Opener            // nil: the loss of a bridge ends the run
+	drop      func(host string) // ends the present bridge of a host, which is then lost
 	setup     Setup             // of sessions in terminals; may be nil
 	files     Files
 
 	inbox  chan input.Input
-	urgent chan input.Input // what does not wait behind the others
+	urgent chan input.Input // inputs that do not wait behind the others
 	done   chan struct{}    // closed when Run returns
 	state  atomic.Pointer[supervisor.State]
-	dirty  chan struct{} // capacity 1: the state is another one than before
+	dirty  chan struct{} // capacity 1: the state has changed
 	clock  *clock.Clock
 	books  outbox
 
 	// What follows belongs to the loop's goroutine.
 	ports    ports
-	next     sync.Map // by host: a Port that was opened, and is not told to the state yet
+	next     sync.Map // by host: a Port that was opened, and that the state does not know yet
 	views    sync.Map // by host: the FileSystem of the last Port
 	lanes    map[string]*lane
-	starts   map[string]chan struct{} // of agents: closed when the bridge has answered the last one
+	starts   map[string]chan struct{} // by agent: closed when the bridge has answered the last start
 	timers   map[string]alarm
-	settings uint64 // of timers so far
+	settings uint64 // counts the settings of timers
 	pursued  map[string]pursuit
 	exit     contract.Exit
 	over     bool
@@ -127,11 +127,11 @@ type Fault struct {
 // Fault returns the panic that ended [Loop.Run], or nil. Call it after Run.
 func (l *Loop) Fault() *Fault { return l.fault }
 
-// inboxSize lets a burst of events pass without a switch of goroutines each.
-// When it is full the bridge's reader waits, which is the back-pressure wanted.
+// inboxSize lets a burst of events pass without a switch of goroutines for each. When the inbox is full the
+// bridge's reader waits, which is the intended back-pressure.
 const inboxSize = 256
 
-// NewLoop makes a loop that has not begun. The port may be nil until [Loop.Run].
+// NewLoop returns a loop that has not begun. The port may be nil until [Loop.Run].
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, sink: sink, teller: supervisor.TellEvents, log: log,
@@ -147,20 +147,20 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	return l
 }
 
-// Restore sets the state a run is taken up with. Call it before [Loop.Run].
+// Restore sets the state with which a run is resumed. Call it before [Loop.Run].
 func (l *Loop) Restore(s supervisor.State) {
 	l.state.Store(&s)
 	l.subagents.Restore(s.Budget.SubagentStarts)
 }
 
-// OnBridgeLost sets how a bridge is started or replaced, and how one that does not answer is
-// ended. Call it before [Loop.Run].
+// OnBridgeLost sets how a bridge is started or replaced, and how one that does not answer is ended. Call it
+// before [Loop.Run].
 func (l *Loop) OnBridgeLost(open Opener, drop func(host string)) { l.open, l.drop = open, drop }
 
-// Put hands an input in. It reports false when the run is over.
+// Put puts an input in. It reports false when the run is over.
 func (l *Loop) Put(f input.Body) bool { return l.putFrom(lifecycle.Here, f) }
 
-// putFrom hands in what the bridge of a host has brought.
+// putFrom puts in an input from the bridge of a host.
 func (l *Loop) putFrom(host string, f input.Body) bool {
 	select {
 	case <-l.done:
@@ -170,11 +170,11 @@ func (l *Loop) putFrom(host string, f input.Body) bool {
 	inbox, f := l.inbox, l.masked(l.vet(f))
 	switch f := f.(type) {
 	case input.Signal, input.OutputLost:
-		// They have to end a run, too, whose journal waits for a disk.
+		// These must be able to end a run even if its journal waits for a disk.
 		inbox = l.urgent
 	case input.Command:
 		if _, halt := f.Command.Body.(contract.Halt); halt {
-			inbox = l.urgent // nor does it wait behind what agents tell
+			inbox = l.urgent // nor does it wait behind the events of agents
 		}
 	}
 	select {
@@ -188,8 +188,8 @@ func (l *Loop) putFrom(host string, f input.Body) bool {
 // Snapshot returns the present state. It must not be changed.
 func (l *Loop) Snapshot() *supervisor.State { return l.state.Load() }
 
-// Changed has a value when there is another snapshot than before. It is a hint for one
-// listener, and never holds the loop.
+// Changed receives a value when there is a new snapshot. It is a hint for one listener, and never blocks the
+// loop.
 func (l *Loop) Changed() <-chan struct{} { return l.dirty }
 
 // publish makes a state the present one.

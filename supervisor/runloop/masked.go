@@ -5,20 +5,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/mask"
 )
 
-// Redact sets what masks secrets in what agents, tools and processes tell. It is applied
-// before an input gets into the loop, so that neither the journal nor a frontend nor another
-// agent ever has them, and after the rules have decided on the exact input, which the
-// input then names by its hash. What the human says is kept as he typed it: it has to be
-// delivered. It must be safe for concurrent use, and be called before [Loop.Run].
+// Redact sets the function that masks secrets in the output of agents, tools and processes. It is applied
+// before an input gets into the loop, so that neither the journal nor a frontend nor another agent ever gets
+// them, and after the rules have decided on the exact input, which the recorded input then identifies by its
+// hash. Text of the human is kept as typed: it has to be delivered. The function must be safe for concurrent
+// use. Call Redact before [Loop.Run].
 func (l *Loop) Redact(f func(string) string) { l.redact = f }
 
-// masked is f without secrets.
+// masked returns f without secrets.
 func (l *Loop) masked(f input.Body) input.Body {
 	switch f.(type) {
 	// the human's own, or ours
 	case input.Command, input.Began, input.Resumed, input.InputEnded, input.Signal, input.Timer, input.WokeFromSleep,
 		input.DaySpent:
-		return f // they may come before the loop is furnished
+		return f // they may come before the loop is set up
 	}
 	if l.redact == nil {
 		return f
@@ -29,7 +29,7 @@ func (l *Loop) masked(f input.Body) input.Body {
 		f = mask.In(f, l.redact)
 		f.Options = options
 		return f
-	case input.Decided: // its input is made of what was masked, and of the human's task
+	case input.Decided: // its input consists of masked text, and of the human's task
 		input := f.Input
 		f = mask.In(f, l.redact)
 		f.Input = input
@@ -37,10 +37,10 @@ func (l *Loop) masked(f input.Body) input.Body {
 	case input.PermissionAsked:
 		ref, request, action, rules := f.Params.AgentRef, f.Params.Request, f.Action, f.Suggestions
 		f = mask.In(f, l.redact)
-		f.Params.AgentRef, f.Params.Request, f.Action = ref, request, action // who waits is found by it
+		f.Params.AgentRef, f.Params.Request, f.Action = ref, request, action // the waiting caller is found by it
 		f.Suggestions = nil
 		for _, rule := range rules {
-			if l.redact(rule) == rule { // with a mark in it, it would be another rule
+			if l.redact(rule) == rule { // with a mask in it, it would be another rule
 				f.Suggestions = append(f.Suggestions, rule)
 			}
 		}
@@ -49,7 +49,7 @@ func (l *Loop) masked(f input.Body) input.Body {
 		settled := f.Settled
 		f = mask.In(f, l.redact)
 		for i, of := range settled {
-			f.Settled[i].Request, f.Settled[i].Asked = of.Request, of.Asked // who waits is found by them
+			f.Settled[i].Request, f.Settled[i].Asked = of.Request, of.Asked // the waiting callers are found by them
 		}
 		return f
 	case input.ToolCalled:

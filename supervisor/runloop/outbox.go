@@ -17,29 +17,29 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Journal is where a loop records its inputs, and what the frontends receive. None of its
-// methods touches the disk. *journal.Run is one.
+// Journal is where a loop records its inputs and what the frontends receive. None of its methods writes to the
+// disk itself. *journal.Run implements it.
 type Journal interface {
 	// Append buffers a record and returns its number.
 	Append(k journal.Kind, payload []byte) (uint64, error)
 	// Tell buffers lines of the event log.
 	Tell(k journal.Kind, lines ...eventlog.Content) error
-	// Snapshot has the state after all that was appended replace the inputs before it. It
-	// reports whether encode will be called, by another goroutine.
+	// Snapshot replaces the inputs so far by the state after all that was appended. It reports whether encode
+	// will be called, by another goroutine.
 	Snapshot(encode func() ([]byte, error)) bool
 }
 
 const (
-	// maxUndone is how many inputs may wait for the disk before the loop takes no more.
+	// maxUndone is how many inputs may wait for the disk before the loop stops taking more.
 	maxUndone = 4096
-	// A snapshot is due after so many inputs, or bytes of them: what is behind it is replayed
-	// at a resume, at some 20 µs an input, and a snapshot costs about a millisecond.
+	// A snapshot is due after so many inputs, or bytes of them: a resume replays the inputs after the snapshot,
+	// at some 20 µs an input, and a snapshot costs about a millisecond.
 	snapshotInputs = 1000
 	snapshotBytes  = 2 << 20
 )
 
-// outbox are the loop's side of the journal. Effects wait in undone until the inputs
-// they follow from are on disk.
+// outbox is the loop's side of the journal. Effects wait in undone until the inputs that caused them are on
+// disk.
 type outbox struct {
 	durable atomic.Uint64          // records up to this one are on disk
 	trouble atomic.Pointer[string] // why nothing can be written now; nil: it can
@@ -50,19 +50,19 @@ type outbox struct {
 	journal Journal
 	last    uint64 // the last record appended
 	inputs  int    // since the last snapshot
-	bytes   int    // of them
+	bytes   int    // of these inputs
 	telling supervisor.Telling
 	undone  []undone
 	told    *string // the trouble that was reported
 	closed  bool    // nothing is recorded any more
-	givenUp bool    // and nothing is waited for
-	dropped bool    // that narration is not kept any more was told
+	givenUp bool    // and the loop no longer waits for the journal
+	dropped bool    // reported once that narration is not kept any more
 }
 
 type undone struct {
 	supervisor.Waiting
 	upTo    uint64
-	ports   ports // the bridges of that moment; a later one is another's
+	ports   ports // the bridges at that moment; a later one has other agents
 	effects []effect.Effect
 }
 
@@ -79,17 +79,16 @@ func (b *outbox) hint() {
 // [Loop.Committed] and [Loop.Trouble].
 func (l *Loop) Record(j Journal) { l.books.journal = j }
 
-// Tells sets what the event log records of each step; without it that is the events. Call it
-// before [Loop.Run].
+// Tells sets what the event log records of each step; the default is the events. Call it before [Loop.Run].
 func (l *Loop) Tells(t supervisor.EventRecorder) { l.teller = t }
 
-// Committed says that all records up to one are on disk.
+// Committed reports that all records up to one are on disk.
 func (l *Loop) Committed(upTo uint64) {
 	l.books.durable.Store(upTo)
 	l.books.hint()
 }
 
-// Trouble says that nothing can be written now, and why; nil that it can again.
+// Trouble reports that nothing can be written now, and why; nil: it can again.
 func (l *Loop) Trouble(err error) {
 	if err == nil {
 		l.books.trouble.Store(nil)
@@ -103,7 +102,7 @@ func (l *Loop) Trouble(err error) {
 	l.books.hint()
 }
 
-// await lets effects, and their events, wait for all that is recorded.
+// await makes effects, and their events, wait for all that is recorded so far.
 func (b *outbox) await(u undone) {
 	if len(u.effects) > 0 || len(u.Told) > 0 {
 		u.upTo = b.last
@@ -111,9 +110,9 @@ func (b *outbox) await(u undone) {
 	}
 }
 
-// record appends an input and returns its number; 0: it is not recorded. An error says that
-// the journal does not take it; but for a command that is too large it takes nothing any
-// more, and the books are closed.
+// record appends an input and returns its number; 0: it is not recorded. An error says that the journal does
+// not accept the input. Unless the input is only too large, the journal accepts nothing any more, and the
+// outbox is closed.
 func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
 	b := &l.books
 	if b.journal == nil || b.closed || !input.Recorded(in.Body) {
@@ -147,12 +146,12 @@ func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
 	}
 	b.closed = true
 	if b.trouble.Load() != nil || errors.Is(err, journal.ErrClosed) {
-		l.giveUpJournal(ctx) // what it holds will not get to the disk
+		l.giveUpJournal(ctx) // what the journal holds will not get to the disk
 	}
 	return 0, err
 }
 
-// say tells every frontend what follows from no input, and the event log.
+// say reports an event that no input caused to every frontend, and to the event log.
 func (l *Loop) say(at time.Time, e contract.Event) {
 	l.tell(supervisor.Waiting{At: at, Told: []supervisor.Told{{Event: e}}})
 	l.sink(at, e)
@@ -185,7 +184,7 @@ func (l *Loop) tell(u supervisor.Waiting) {
 	}
 }
 
-// snapshot has the present state replace the inputs before it, where enough of them came.
+// snapshot replaces the inputs so far by the present state, once there are enough of them.
 func (l *Loop) snapshot(due bool) {
 	b := &l.books
 	if b.journal == nil || b.closed || b.last == 0 || !due && b.inputs < snapshotInputs && b.bytes < snapshotBytes {
@@ -200,7 +199,7 @@ func (l *Loop) snapshot(due bool) {
 	}
 }
 
-// tellDropped says once that the journal keeps no more of what only tells.
+// tellDropped reports once that the journal no longer keeps inputs that are only informative.
 func (l *Loop) tellDropped() {
 	if l.books.dropped {
 		return
@@ -212,7 +211,7 @@ func (l *Loop) tellDropped() {
 	}})
 }
 
-// runDurableEffects does what follows from inputs that are on disk, in order.
+// runDurableEffects carries out the effects of inputs that are on disk, in order.
 func (l *Loop) runDurableEffects(ctx context.Context) {
 	l.tellTrouble()
 	b := &l.books
@@ -225,15 +224,15 @@ func (l *Loop) runDurableEffects(ctx context.Context) {
 		for _, e := range b.undone[n].effects {
 			l.perform(ctx, b.undone[n].ports, b.undone[n].At, e)
 		}
-		l.tell(b.undone[n].Waiting) // meanwhile the messages are on their way
+		l.tell(b.undone[n].Waiting) // meanwhile the messages are sent
 		n++
 	}
 	if b.undone = b.undone[n:]; len(b.undone) == 0 {
-		b.undone = nil // let go of the array
+		b.undone = nil // release the array
 	}
 }
 
-// tellTrouble says once when the journal cannot be written, and when it can again.
+// tellTrouble reports once when the journal cannot be written, and when it can again.
 func (l *Loop) tellTrouble() {
 	b := &l.books
 	l.tellForeign()
@@ -268,8 +267,8 @@ func (l *Loop) tellForeign() {
 	}})
 }
 
-// refuse answers a command that is too large or cannot be recorded now, and gives the journal
-// up if the command is to end the run.
+// refuse answers a command that is too large or cannot be recorded now, and gives up the journal if the command
+// is to end the run.
 func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 	b := &l.books
 	if c, ok := in.Body.(input.Command); ok {
@@ -295,14 +294,14 @@ func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 	return false
 }
 
-// reject answers a command that is not recorded, and has not happened.
+// reject answers a command that is not recorded, and was not carried out.
 func (l *Loop) reject(c input.Command, why string) {
 	l.say(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
 }
 
-// giveUpJournal continues without a journal, to the end. What waits for it is said
-// where it only tells, and not done, but for the end itself: the process that resumes the run
-// finds the state before.
+// giveUpJournal continues without a journal, until the end of the run. Of the effects that wait for it, the
+// events are reported; only those that end the run are carried out: the process that resumes the run finds the
+// state before them.
 func (l *Loop) giveUpJournal(ctx context.Context) {
 	b := &l.books
 	for _, u := range b.undone {

@@ -18,10 +18,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 )
 
-// How effects are carried out: what each leads to, on whose goroutine, and the timers.
+// How effects are carried out: what each one does, on which goroutine, and the timers.
 
-// perform carries an effect out. What may take time runs on a worker that Run
-// waits for; its outcome comes back as an input.
+// perform carries out an effect. What may take time runs on a worker that Run waits for; its outcome comes back
+// as an input.
 func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.Effect) {
 	port := func(agent string) Port { return l.portOf(ports, agent) }
 	switch e := e.(type) {
@@ -52,7 +52,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		l.pursue(ctx, fmt.Sprintf("decision %d", e.Question.Serial),
 			func(ctx context.Context) { l.decide(ctx, input.Decided(e.Question)) })
 	case effect.Note:
-		// Recorded as it is, behind what it follows from, in order; nothing waits for it.
+		// Recorded after the input that caused it, in order; nothing waits for it.
 		l.lane(noteLane).push(l, func() {
 			crashpoint.Here("loop.note")
 			l.Put(input.Decided(e.Decision))
@@ -126,14 +126,13 @@ func (l *Loop) work(f func()) {
 	}()
 }
 
-// pursuit is work that can be given up.
+// pursuit is work that can be cancelled.
 type pursuit struct {
 	ctx  context.Context
 	drop context.CancelFunc
 }
 
-// pursue has f done by a worker until it is dropped under a name, and forgets those that
-// are over.
+// pursue lets a worker run f until it is cancelled by name, and forgets the pursuits that have ended.
 func (l *Loop) pursue(ctx context.Context, name string, f func(context.Context)) {
 	maps.DeleteFunc(l.pursued, func(_ string, p pursuit) bool { return p.ctx.Err() != nil })
 	ctx, cancel := context.WithCancel(ctx)
@@ -144,7 +143,7 @@ func (l *Loop) pursue(ctx context.Context, name string, f func(context.Context))
 	})
 }
 
-// timed is f with a deadline that begins when it is run.
+// timed returns f with a deadline that starts when f is called.
 func timed(ctx context.Context, deadline time.Duration, f func(context.Context)) func() {
 	return func() {
 		ctx, cancel := context.WithTimeout(ctx, deadline)
@@ -153,7 +152,7 @@ func timed(ctx context.Context, deadline time.Duration, f func(context.Context))
 	}
 }
 
-// catch makes a worker's panic the loop's. One is enough to end the run.
+// catch passes a worker's panic to the loop. One is enough to end the run.
 func (l *Loop) catch() {
 	if p := recover(); p != nil {
 		select {
@@ -163,7 +162,7 @@ func (l *Loop) catch() {
 	}
 }
 
-// faultOf is a panic that was just recovered.
+// faultOf returns the Fault of a panic that was just recovered.
 func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()} }
 
 // bug ends the run after a panic of Arbiter.
@@ -176,7 +175,7 @@ func (l *Loop) bug(f *Fault) contract.Exit {
 	return contract.ExitBug
 }
 
-// alarm is the timer of a key. Setting tells one setting of the key from the next.
+// alarm is the timer of a key. The number distinguishes the settings of the key.
 type alarm struct {
 	setting uint64
 	*time.Timer
@@ -194,8 +193,8 @@ func (l *Loop) setTimer(e effect.SetTimer) {
 	}
 }
 
-// stale reports whether a ring is one of a timer that was stopped, or set anew, after it
-// had rung. One that is not is over with.
+// stale reports whether a ring comes from a timer that was stopped, or set anew, after it had rung. If the ring
+// is not stale, it forgets the timer.
 func (l *Loop) stale(f input.Body) bool {
 	r, ok := f.(input.Timer)
 	if !ok || r.Setting == 0 {

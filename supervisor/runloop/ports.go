@@ -9,10 +9,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// ports are the bridges of a moment, by host. A map is not changed: [ports.with] makes another.
+// ports are the bridges at one moment, by host. A map is never changed: [ports.with] returns another.
 type ports map[string]Port
 
-// on returns the bridge of a host. Where there is none, it is one that has ended.
+// on returns the bridge of a host. A host without one gets a bridge that has ended.
 func (p ports) on(host string) Port {
 	if port := p[host]; port != nil {
 		return port
@@ -20,7 +20,7 @@ func (p ports) on(host string) Port {
 	return none{host}
 }
 
-// with returns the bridges with another one on a host.
+// with returns a copy with another bridge on a host.
 func (p ports) with(host string, port Port) ports {
 	p = maps.Clone(p)
 	p[host] = port
@@ -34,7 +34,7 @@ func (l *Loop) portOf(p ports, agent string) Port { return p.on(l.hostOf(agent))
 func (l *Loop) hostOf(agent string) string {
 	a, ok := l.state.Load().Agent(agent)
 	if !ok {
-		return lifecycle.Here // gone long since, and on every host
+		return lifecycle.Here // released long ago; no host has it
 	}
 	return a.Host
 }

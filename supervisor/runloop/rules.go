@@ -6,8 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// rules are the permission rules as they are now, compiled for each directory that agents work in: relative paths in
-// rules begin at the directory of the agent that is judged. Several goroutines may ask at once.
+// rules are the present permission rules, compiled for each directory that agents work in: relative paths in
+// rules begin at the directory of the agent whose call is judged. Several goroutines may use it at once.
 type rules struct {
 	mu       sync.Mutex
 	policy   policy.Policy
@@ -23,7 +23,7 @@ func (r *rules) set(p policy.Policy) {
 	r.changes++
 }
 
-// in returns the rules for a directory; empty: the policy's own.
+// in returns the rules for a directory; empty: the policy's own one.
 func (r *rules) in(dir string) *policy.Compiled {
 	for {
 		r.mu.Lock()
@@ -35,7 +35,7 @@ func (r *rules) in(dir string) *policy.Compiled {
 		if dir != "" {
 			p.CWD = dir
 		}
-		c := p.Compile() // which reads the file system
+		c := p.Compile() // this reads the file system
 		r.mu.Lock()
 		if r.changes == changes {
 			r.compiled[dir] = c

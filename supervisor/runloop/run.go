@@ -14,9 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/settings"
 )
 
-// Run folds inputs, beginning with first, until the run is over, and returns
-// its exit code. All goroutines it started have ended by then. A panic of Arbiter
-// becomes an `error` event and ExitBug; the bridge then stops the agents.
+// Run applies inputs, beginning with first, until the run is over, and returns its exit code. All goroutines it
+// started have ended by then. A panic of Arbiter becomes an `error` event and ExitBug; the bridge then stops
+// the agents.
 func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contract.Exit) {
 	l.ports = ports{lifecycle.Here: port}
 	ctx, cancel := context.WithCancel(ctx)
@@ -36,7 +36,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 			inbox = nil // the disk is slow: the bridge's reader waits
 		}
 		select {
-		case in := <-l.urgent: // before all that waits: what it leads to is no surprise then
+		case in := <-l.urgent: // urgent inputs come first, so that what they cause is expected
 			l.fold(ctx, in)
 			continue
 		default:
@@ -59,7 +59,7 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 	return l.exit
 }
 
-// fold applies one input. What it leads to waits until it is on disk.
+// fold applies one input. Its effects wait until it is on disk.
 func (l *Loop) fold(ctx context.Context, in input.Input) {
 	if l.refuse(ctx, in) || l.stale(in.Body) || l.unknown(in) {
 		return
@@ -83,7 +83,7 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 			l.rules.set(l.rulesOf(&state.Options))
 		}
 		var told []supervisor.Told
-		if input.Recorded(in.Body) { // pieces of text are sent as they come, and not kept
+		if input.Recorded(in.Body) { // pieces of text are sent at once, and not recorded
 			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, &state)
 		}
 		l.publish(&state)
@@ -109,7 +109,7 @@ func (l *Loop) note(f input.Body) {
 		case bridge.Delta:
 		default:
 			if !l.log.Enabled(context.Background(), slog.LevelDebug) {
-				return // the name of the type costs more than to apply some events
+				return // formatting the type's name costs more than applying some events
 			}
 			l.log.Debug("event", "agent", f.Event.ID, "generation", f.Event.Generation, "type", fmt.Sprintf("%T", b))
 		}

@@ -9,19 +9,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// Setup says what a session in a terminal is given beside the agent's own
-// configuration: JSON for the CLI's --settings (hooks that ask this process), and what is
-// added to its environment. TERM in it is the terminal's name.
+// Setup returns what a session in a terminal gets in addition to the agent's own configuration: JSON for the
+// CLI's --settings (hooks that ask this process), and additional environment variables. TERM in it is the
+// terminal's name.
 type Setup func(a bridge.AgentRef) (settings string, env map[string]string)
 
-// Terminal sets what sessions in terminals are given. Call it before [Loop.Run].
+// Terminal sets what sessions in terminals get. Call it before [Loop.Run].
 func (l *Loop) Terminal(setup Setup) { l.setup = setup }
 
 // openPTY opens an agent's session in a terminal.
 func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 	if err := l.refusal(ctx, bridge.SpawnParams{AgentRef: p.AgentRef, Config: p.Config}); err != nil {
 		if errors.Is(err, bridge.ErrClosed) {
-			return // told once, as BridgeLost
+			return // reported once, as BridgeLost
 		}
 		l.Put(input.PTYOpened{Agent: p.AgentRef, Failed: err.Error()})
 		return
@@ -42,7 +42,7 @@ func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 	f := input.PTYOpened{Agent: p.AgentRef, Result: result}
 	if err != nil {
 		if errors.Is(err, bridge.ErrClosed) {
-			return // told once, as BridgeLost
+			return // reported once, as BridgeLost
 		}
 		var rpc *bridge.RPCError
 		if !errors.As(err, &rpc) {

@@ -9,22 +9,22 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// The loop's side of trust: an agent that loads the workspace's own settings is started only after
-// these were looked at.
+// The loop's side of trust: an agent that loads the workspace's own settings is started only after these
+// settings were checked.
 
-// Gate reports whether an agent may be started in the workspace as it is now. An [*Untrusted] says that it is not as it
-// was trusted any more; any other error, that it cannot be determined. It is called right before each start of an
-// agent that loads the workspace's own settings, on a worker.
+// Gate reports whether an agent may be started in the workspace as it is now. An [*Untrusted] says that the
+// workspace has changed since it was trusted; any other error says that this cannot be determined. It is called
+// right before each start of an agent that loads the workspace's own settings, on a worker.
 type Gate func(ctx context.Context, p bridge.SpawnParams, trusted Pinned) error
 
 // Pinned holds the hashes of the files that the human trusts.
 type Pinned struct {
-	Workspace string // what the workspace brings along
+	Workspace string // what the workspace contains
 	Host      string // where the agent is started; [lifecycle.Here]: on this one
-	There     string // what agents on that host may bring along beside; empty: nothing
+	There     string // what agents on that host may load in addition; empty: nothing
 }
 
-// Untrusted is the error of a workspace that is not as it was trusted.
+// Untrusted is the error of a workspace that has changed since it was trusted.
 type Untrusted struct {
 	Message string // what changed, for a person
 	Hash    string // of what is there now
@@ -32,13 +32,13 @@ type Untrusted struct {
 
 func (e *Untrusted) Error() string { return e.Message }
 
-// Trusts sets the gate, and how a trust that the human gave in the run is recorded. Call
-// it before [Loop.Run].
+// Trusts sets the gate, and how trust that the human gave during the run is recorded. Call it before
+// [Loop.Run].
 func (l *Loop) Trusts(gate Gate, record func(ctx context.Context, host, hash string) error) {
 	l.gate, l.keepTrust = gate, record
 }
 
-// refusal returns the gate's reason against the start of an agent; nil: none.
+// refusal returns the gate's reason against the start of an agent, or nil.
 func (l *Loop) refusal(ctx context.Context, p bridge.SpawnParams) error {
 	s, host := l.state.Load(), l.hostOf(p.ID)
 	trusted := Pinned{Workspace: s.Options.TrustHash, Host: host, There: s.Lifecycle.Bridge(host).TrustHash}
@@ -48,7 +48,7 @@ func (l *Loop) refusal(ctx context.Context, p bridge.SpawnParams) error {
 	return l.gate(ctx, p, trusted)
 }
 
-// passes asks the gate, and puts in what it says against a start.
+// passes asks the gate. If the gate refuses the start, it puts the refusal in as an input.
 func (l *Loop) passes(ctx context.Context, p bridge.SpawnParams) bool {
 	err := l.refusal(ctx, p)
 	switch {

@@ -7,9 +7,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// FileSystem is what a [Port] is, too, whose host has a file system of its own.
+// FileSystem is implemented by a [Port] whose host has a file system of its own.
 type FileSystem interface {
-	// Files returns a policy with the Home and FoldsCase of that host, and how paths are looked at there.
+	// Files returns a policy with the Home and FoldsCase of that host, and a function that looks up paths
+	// there.
 	Files() (policy.Policy, policy.Lookup)
 }
 
@@ -20,7 +21,8 @@ type view struct {
 	look      policy.Lookup
 }
 
-// viewOf is that of another host. Of one that never had a bridge nothing is known, so that nothing is allowed there.
+// viewOf returns the file system of another host. Nothing is known about a host that never had a bridge, so
+// nothing is allowed there.
 func (l *Loop) viewOf(host string) view {
 	if files, ok := l.views.Load(host); ok {
 		p, look := files.(FileSystem).Files()

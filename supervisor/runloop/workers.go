@@ -17,8 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Deadlines of the requests to the bridge. They are far above what the bridge's
-// own deadlines allow, and only guard against one that has stopped answering.
+// Deadlines of the requests to the bridge. They are far above the bridge's own deadlines, and only guard
+// against a bridge that has stopped answering.
 const (
 	sendDeadline     = 60 * time.Second
 	spawnDeadline    = 2 * time.Minute
@@ -76,7 +76,7 @@ func (l *Loop) interrupt(ctx context.Context, port Port, a bridge.AgentRef) {
 	}
 }
 
-// start has a process of an agent started, and forgets the starts that were answered.
+// start lets a worker start a process of an agent, and forgets the starts that were answered.
 func (l *Loop) start(ctx context.Context, id string, deadline time.Duration, f func(context.Context)) {
 	for id, answered := range l.starts {
 		select {
@@ -93,8 +93,8 @@ func (l *Loop) start(ctx context.Context, id string, deadline time.Duration, f f
 	}))
 }
 
-// end has a process of an agent ended. Requests overtake each other: one that comes before
-// the start it is to undo finds no agent, and is repeated when that start was answered.
+// end lets a worker end a process of an agent. Requests can overtake each other: an end that comes before its
+// start finds no agent, and is repeated when that start was answered.
 func (l *Loop) end(ctx context.Context, a bridge.AgentRef, request func(context.Context) error) {
 	answered := l.starts[a.ID]
 	l.work(func() {
@@ -102,7 +102,7 @@ func (l *Loop) end(ctx context.Context, a bridge.AgentRef, request func(context.
 		once := timed(ctx, killDeadline, func(ctx context.Context) { err = request(ctx) })
 		once()
 		if err != nil && answered != nil && !errors.Is(err, bridge.ErrClosed) {
-			<-answered // which has a deadline
+			<-answered // the start has a deadline
 			once()
 		}
 		if err != nil {
@@ -121,8 +121,8 @@ func (l *Loop) askAgent(ctx context.Context, port Port, q effect.AskAgent) {
 	l.tools.answer(q.Call, bridge.ToolCallResult{Text: l.maskedText(text)})
 }
 
-// shutdown ends all agents, on all hosts at the same time. A host that is out of reach ends them when its lease is
-// over.
+// shutdown ends all agents, on all hosts at the same time. A host that cannot be reached ends them when its
+// lease expires.
 func (l *Loop) shutdown(ctx context.Context, ports ports, fast bool) {
 	p := bridge.ShutdownParams{}
 	if fast {
@@ -152,12 +152,11 @@ func (l *Loop) shutdown(ctx context.Context, ports ports, fast bool) {
 	l.Put(input.Stopped{Unstopped: unstopped})
 }
 
-// checkSlack is the time that a check may take beyond its own time limit: to end, and to
-// wait for another.
+// checkSlack is the time that a check may take beyond its own time limit: to end, and to wait for another
+// check.
 const checkSlack = 3 * time.Minute
 
-// check asks whether a command may run, as any of the author's would be asked, and has
-// the bridge run it.
+// check checks by the rules whether a command may run, as if its author called it, and lets the bridge run it.
 func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 	f := input.Checked{Serial: e.Serial, Number: e.Number, Request: e.Request}
 	defer func(dropped context.Context) {
@@ -200,7 +199,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 	crashpoint.Here("loop.checked")
 	switch {
 	case errors.Is(err, bridge.ErrClosed):
-		f.Serial = 0 // with the next bridge it is run again
+		f.Serial = 0 // it runs again with the next bridge
 	case err != nil:
 		f.Failed = err.Error()
 	}
@@ -223,7 +222,7 @@ func (l *Loop) inspect(ctx context.Context, port Port, e effect.Survey) {
 	crashpoint.Here("loop.survey")
 	r, err := port.Survey(ctx, e.Params)
 	if errors.Is(err, bridge.ErrClosed) {
-		return // the same
+		return // the agent has the same
 	}
 	f := input.Inspected{Serial: e.Serial, Result: r}
 	if err != nil {
@@ -232,8 +231,7 @@ func (l *Loop) inspect(ctx context.Context, port Port, e effect.Survey) {
 	l.Put(f)
 }
 
-// configure tells an agent's driver what to remind it of. One that is ending needs
-// no reminder.
+// configure sends an agent's driver the reminders it has to give. An agent that is ending needs none.
 func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParams) {
 	if err := port.Configure(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
 		l.log.Info("configure", "agent", p.ID, "error", err)
@@ -247,13 +245,13 @@ const modelDeadline = 70 * time.Second
 func (l *Loop) setModel(ctx context.Context, port Port, e effect.SetModel) {
 	f := input.Configured{Agent: e.Agent, Model: e.Model, All: e.All}
 	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: e.Agent, Model: e.Model})
-	if err != nil && !errors.Is(err, bridge.ErrClosed) { // its next process is started with it
+	if err != nil && !errors.Is(err, bridge.ErrClosed) { // its next process is started with the new model
 		f.Failed = err.Error()
 	}
 	l.Put(f)
 }
 
-// probeDeadline is above the time a probe gives the agent to answer.
+// probeDeadline is longer than the time in which a probe expects the agent's answer.
 const probeDeadline = 3 * bridge.ProbeTimeout
 
 func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
@@ -287,9 +285,8 @@ func (l *Loop) openBridge(ctx context.Context, host string) {
 	l.Put(input.BridgeBack{Host: host, Claude: o.Claude, Dir: o.Dir, Swept: o.Swept})
 }
 
-// lane runs the short requests to one agent in order: a message and the
-// interrupt that follows it must not overtake each other. Its goroutine starts
-// when work comes and ends when there is none.
+// lane runs the short requests to one agent in order: a message and the interrupt that follows it must not
+// overtake each other. Its goroutine starts when work comes and ends when there is none.
 type lane struct {
 	mu      sync.Mutex
 	queue   []func()
@@ -298,7 +295,7 @@ type lane struct {
 
 func (l *Loop) lane(id string) *lane {
 	if l.lanes[id] == nil {
-		for id, n := range l.lanes { // of those that are gone, too
+		for id, n := range l.lanes { // agents that have ended, too
 			if n.idle() {
 				delete(l.lanes, id)
 			}
