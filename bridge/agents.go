@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// defaultGrace is what `shutdown` leaves for orderly stops: a little more than
-	// the ladder of an agent takes (interrupt, end of input, TERM).
+	// defaultGrace is the time that `shutdown` gives agents to stop in order: a little more than the stop
+	// ladder of an agent takes (interrupt, end of input, TERM).
 	defaultGrace = 10 * time.Second
 	shutdownHard = 2 * time.Second
-	// killTimeout bounds one kill; the ladder is shorter by far.
+	// killTimeout bounds one kill; the stop ladder takes far less.
 	killTimeout = 30 * time.Second
 	// sweepTimeout bounds a launcher's sweep, which signals processes and reaps
 	// them, and so takes milliseconds.
 	sweepTimeout = 150 * time.Millisecond
 )
 
-// registry knows all incarnations of a conversation's agents. It has no
-// goroutine: an incarnation is over when its `done` was emitted.
+// registry holds all incarnations of a conversation's agents. It has no goroutine: an incarnation is over
+// when its `done` was emitted.
 type registry struct {
 	launcher Launcher
 	p        *peer
@@ -31,7 +31,7 @@ type registry struct {
 	others   *inquiries // end with the agents
 
 	mu      sync.Mutex
-	latest  map[string]*incarnation // by id; its generation is kept for good
+	latest  map[string]*incarnation // by id; an entry is never removed, so that its generation stays known
 	owner   Owner                   // empty before initialize
 	closing bool
 }
@@ -40,16 +40,16 @@ func newRegistry(l Launcher, p *peer, log *slog.Logger, others *inquiries) *regi
 	return &registry{launcher: l, p: p, log: log, others: others, latest: map[string]*incarnation{}}
 }
 
-// begin says whose processes sweep may kill.
+// begin sets the owner whose processes sweep may kill.
 func (r *registry) begin(of Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.owner = of
 }
 
-// claim makes a new incarnation, to be started by the caller. Of two claims of
-// one id at a time one wins. Two processes on one session would write one
-// transcript, so a session in use cannot be claimed either.
+// claim registers a new incarnation, which the caller then starts. If two callers claim one id at the same
+// time, one succeeds. Two processes on one session would write to one transcript, so a session in use
+// cannot be claimed either.
 func (r *registry) claim(ref AgentRef, session string) (*incarnation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *registry) find(ref AgentRef) (*incarnation, error) {
 	return inc, nil
 }
 
-// live closes the registry for claims and returns who has not ended.
+// live closes the registry for claims and returns the incarnations that have not ended.
 func (r *registry) live() (incs []*incarnation, of Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,24 +110,24 @@ func (r *registry) live() (incs []*incarnation, of Owner) {
 	return incs, r.owner
 }
 
-// stopAll ends all agents: in order within grace, at once within hard after it.
-// Checks end at once meanwhile. Then it sweeps what had escaped them. It may run twice at a time, when the
-// connection ends during a shutdown; the shorter grace wins.
+// stopAll ends all agents: in order within grace, then forcibly within hard. Checks are ended at once. Then
+// it sweeps the processes that escaped. Two calls may run at the same time, when the connection ends during
+// a shutdown; the shorter grace then applies.
 func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
 	all, of := r.live()
 	begun := time.Now()
 	r.others.end()
 	left := r.stopEach(all, grace, false)
-	checks := r.others.wait(max(endFlush, grace-time.Since(begun))) // what is swept after this has escaped
+	checks := r.others.wait(max(endFlush, grace-time.Since(begun))) // what is swept later has escaped
 	swept := 0
 	if len(left) > 0 {
 		killed := make(chan []*incarnation)
 		go func() { killed <- r.stopEach(left, hard, true) }()
-		swept = r.sweep(of) // what escaped may be what keeps an agent from ending
+		swept = r.sweep(of) // an escaped process may keep an agent from ending
 		left = <-killed
 	}
 	swept += r.sweep(of)
-	if len(checks) > 0 { // the sweep has ended what they waited for
+	if len(checks) > 0 { // the sweep has ended the processes they waited for
 		checks = r.others.wait(max(endFlush, grace+hard-time.Since(begun)))
 	}
 	result := ShutdownResult{Stopped: len(all) - len(left), Swept: swept}
@@ -138,8 +138,8 @@ func (r *registry) stopAll(grace, hard time.Duration) ShutdownResult {
 	return result
 }
 
-// stopEach stops agents all at a time and returns those that live on after d. A
-// goroutine whose agent ignores its context outlives the call; it is named then.
+// stopEach stops the agents concurrently and returns those that have not ended after d. If an agent ignores
+// its context, its goroutine outlives the call, and left names the agent.
 func (r *registry) stopEach(incs []*incarnation, d time.Duration, now bool) (left []*incarnation) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()

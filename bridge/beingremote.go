@@ -26,7 +26,7 @@ func (l *leasing) current() *lease {
 
 func (l *leasing) check() error { return l.current().check() }
 
-// begin starts a lease. over is called when it has ended, and not after end.
+// begin starts a lease. It calls over when the lease has expired, but not after end was called.
 func (l *leasing) begin(lease *lease, over func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	l.mu.Lock()
@@ -40,7 +40,7 @@ func (l *leasing) begin(lease *lease, over func()) {
 	})
 }
 
-// end stops the ticks. What the lease says does not change.
+// end stops the ticks. It does not change what the lease reports.
 func (l *leasing) end() {
 	l.mu.Lock()
 	stop := l.stop
@@ -54,7 +54,8 @@ func (c *conversation) endLease() { c.leasing.end() }
 
 func (c *conversation) isRemote() bool { return c.leasing.current() != nil }
 
-// InstallCommand is how the program of a version is installed; empty if it cannot be determined.
+// InstallCommand returns the command that installs the program of a version; empty if it cannot be
+// determined.
 func InstallCommand(version string) string {
 	const program = "go install github.com/arbiter-cli/arbiter/cmd/arbiter@"
 	switch commit, devel := strings.CutPrefix(version, "devel-"); {
@@ -66,10 +67,10 @@ func InstallCommand(version string) string {
 	return program + "v" + strings.TrimPrefix(version, "v")
 }
 
-// installClaude is how the CLI is installed.
+// installClaude is the command that installs the CLI.
 const installClaude = "npm install -g @anthropic-ai/claude-code"
 
-// versionError says what to do about a bridge of another version.
+// versionError describes what to do if the bridge has another version.
 func (p InitializeParams) versionError(have, what string) error {
 	e := rpcErrorf(CodeVersion, what)
 	if p.Remote == nil {
@@ -85,7 +86,8 @@ func (p InitializeParams) versionError(have, what string) error {
 	return e
 }
 
-// mayBeRemote refuses to be what was not asked for: the program of another version, a bridge without a host.
+// mayBeRemote returns an error if the bridge does not match the request: a program of another version, or a
+// bridge that does not know its host.
 func (c *conversation) mayBeRemote(p InitializeParams) error {
 	switch {
 	case p.Remote == nil && c.machine != nil:
@@ -102,7 +104,7 @@ func (c *conversation) mayBeRemote(p InitializeParams) error {
 	return nil
 }
 
-// explain adds how the CLI is installed on the host.
+// explain adds to an error how to install the CLI on the host.
 func (p *RemoteParams) explain(err error) error {
 	var e *RPCError
 	if p == nil || !errors.As(err, &e) || e.Category != CatClaudeMissing && e.Category != CatUnsupported {
@@ -135,7 +137,8 @@ func (c *conversation) beginRemote(ctx context.Context, p InitializeParams) (*Re
 	return &info, nil
 }
 
-// passed adds what the client passes to an agent's environment. What is set for the agent itself stands.
+// passed adds the variables that the client passes to an agent's environment. Variables set for the agent
+// itself take precedence.
 func (c *conversation) passed(env map[string]string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

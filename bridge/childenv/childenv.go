@@ -1,6 +1,6 @@
-// Package childenv decides which variables of our environment a child process gets, and
-// where a Claude CLI with such an environment keeps its sessions. One list holds for every
-// process that the bridge starts. The package has no state.
+// Package childenv decides which variables of our environment a child process inherits, and where a Claude
+// CLI with such an environment keeps its sessions. All processes that the bridge starts use the same list.
+// The package has no state.
 package childenv
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Names and prefixes a child may inherit. Everything else stays behind: our own
-// variables, other tools' secrets, and what an enclosing session left.
+// Names and prefixes of the variables that a child may inherit. All others are withheld: our own variables,
+// other tools' secrets, and those that an enclosing session left.
 var (
 	names = []string{
 		"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "TMPDIR", "TZ",
@@ -22,8 +22,8 @@ var (
 	}
 	prefixes = []string{"LC_", "ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "CLAUDE_CODE_", "OTEL_"}
 
-	// Markers of a session around us, and switches that would undo what the
-	// driver relies on: a turn must not start unasked after a resume.
+	// Markers of an enclosing session, and switches that would break what the driver relies on: a turn must
+	// not start unrequested after a resume.
 	never = []string{"CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN",
 		// Agents must not share one list of tasks.
 		"CLAUDE_CODE_TASK_LIST_ID"}
@@ -41,8 +41,8 @@ func Allowed(name string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// From is what of an environment (NAME=value entries) a child may inherit, and
-// what is added to it. The caller owns the map.
+// From returns the variables that a child may inherit from an environment (NAME=value entries), plus extra.
+// The caller owns the map.
 func From(inherited []string, extra map[string]string) map[string]string {
 	env := map[string]string{}
 	for _, entry := range inherited {
@@ -66,7 +66,7 @@ func List(env map[string]string) []string {
 	return list
 }
 
-// ConfigDir is where a CLI with this environment and working directory keeps its
+// ConfigDir returns the directory in which a CLI with this environment and working directory keeps its
 // sessions; empty if that cannot be determined.
 func ConfigDir(env []string, cwd string) string {
 	if dir := Lookup(env, "CLAUDE_CONFIG_DIR"); dir != "" {

@@ -50,8 +50,8 @@ type agent struct {
 	ctx    context.Context // ends with the process
 	cancel context.CancelFunc
 	silent chan struct{} // closed when stdout has ended
-	// settled is closed when it is known whether the launch succeeded: only then
-	// may the agent's end be told, or be kept quiet.
+	// settled is closed when it is known whether the launch succeeded: only then may the agent's end be
+	// reported, or suppressed.
 	settled chan struct{}
 
 	foreignOnce sync.Once
@@ -99,7 +99,7 @@ func (a *agent) emit(body bridge.EventBody) {
 // maxNotices bounds how many kinds of oddities are reported and remembered.
 const maxNotices = 200
 
-// notice reports an oddity once per kind.
+// notice reports an oddity, once per kind.
 func (a *agent) notice(kind, text string) {
 	a.noticeMu.Lock()
 	fresh := !a.noticed[kind] && len(a.noticed) < maxNotices
@@ -112,8 +112,8 @@ func (a *agent) notice(kind, text string) {
 	}
 }
 
-// answer serves a control request of the CLI. It only starts things, but for hooks:
-// what they receive is decided in the order of the frames.
+// answer serves a control request of the CLI. It only starts the work, except for hooks: their answers are
+// decided in the order of the frames.
 func (r *reader) answer(f controlRequest) {
 	a := r.a
 	switch {
@@ -135,7 +135,7 @@ type userLine struct {
 	Type    string      `json:"type"`
 	UUID    string      `json:"uuid"`
 	Message userMessage `json:"message"`
-	// Parent must be there, as null.
+	// Parent must be present, as null.
 	Parent *string `json:"parent_tool_use_id"`
 	// ClientComposed keeps a leading / or an @ from being executed.
 	ClientComposed bool `json:"client_composed"`
@@ -172,8 +172,8 @@ func contentOf(p bridge.MessageParams) any {
 	return blocks
 }
 
-// Message implements bridge.Agent. A message that is on its way already is
-// written again under its id: the CLI drops the repeat.
+// Message implements bridge.Agent. If the message was already sent and has not been answered, it is written
+// again under its id: the CLI drops the repetition.
 func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	repeat, err := a.turns.begin(p.MessageID, p.Steer)
 	if err != nil {
@@ -190,9 +190,9 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	return fmt.Errorf("send message %s: %w", p.MessageID, err)
 }
 
-// Interrupt implements bridge.Agent. It is sent behind the message that was written before
-// it: the CLI drops a message that is interrupted while its UserPromptSubmit hooks still
-// run (observed with CLI 2.1.329).
+// Interrupt implements bridge.Agent. The interrupt is sent only after the message written before it has
+// entered the conversation: the CLI drops a message that is interrupted while its UserPromptSubmit hooks
+// still run (observed with CLI 2.1.329).
 func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
 	patience := time.NewTimer(a.enterPatience)
 	defer patience.Stop()
@@ -207,7 +207,7 @@ func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
 		return bridge.InterruptResult{}, err
 	}
 	var res bridge.InterruptResult
-	if !jsonl.IsNull(raw) { // one without a payload stopped all the same
+	if !jsonl.IsNull(raw) { // an interrupt whose answer has no payload succeeded too
 		if err := json.Unmarshal(raw, &res); err != nil {
 			return res, fmt.Errorf("read interrupt answer: %w", err)
 		}
@@ -239,7 +239,7 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 		if _, err := a.calls.do(ctx, modelTimeout, "set_model", map[string]any{"model": p.Model}); err != nil {
 			return err
 		}
-		// Another model, another window; without an answer the next result tells.
+		// Another model may have another window. If the CLI does not answer, the next result reports it.
 		if _, err := a.askContext(ctx); err == nil {
 			a.gauge.revise()
 			a.gauge.report(a.emit)

@@ -9,23 +9,23 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// maxCached is how many builds the file of a cache holds.
+// maxCached is how many builds a cache file holds.
 const maxCached = 8
 
-// buildCache remembers what was found out about builds of the CLI, in the process and,
-// best effort, on disk, so that a warm start finds out nothing anew. A file that is
-// missing, corrupt or of other builds is a miss.
+// buildCache remembers facts about builds of the CLI, in the process and, best effort, on disk, so that a
+// warm start need not determine them again. A file that is missing, corrupt or about other builds is a
+// miss.
 type buildCache[E any] struct {
 	file  string         // "" = none
-	build func(E) string // which build an entry is about
-	place func(E) string // it takes the place of the one in the file with the same
-	whole func(E) bool   // says something
+	build func(E) string // the build that an entry describes
+	place func(E) string // an entry replaces the one in the file with the same place
+	whole func(E) bool   // whether an entry is usable
 
 	mu    sync.Mutex
 	known map[string]E // by build
 }
 
-// get finds the entry about the build that about is about.
+// get finds the entry for the same build as about.
 func (c *buildCache[E]) get(about E) (found E, ok bool) {
 	c.mu.Lock()
 	found, ok = c.known[c.build(about)]
@@ -68,7 +68,7 @@ func (c *buildCache[E]) put(e E) {
 	}
 	dir, err := statedir.Open(filepath.Dir(c.file))
 	if err != nil {
-		return // a cache that cannot be written is no cache
+		return // a cache that cannot be written is ignored
 	}
 	defer dir.Close()
 	_ = dir.ReplaceUnsynced(filepath.Base(c.file), data)

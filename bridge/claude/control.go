@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// controlTimeout bounds a control request unless it has a better bound. They are
-// answered in milliseconds, also in mid-turn; CLI 2.0 never answered unknown ones.
+// controlTimeout bounds a control request that has no bound of its own. The CLI answers in milliseconds,
+// even in the middle of a turn; CLI 2.0 never answered unknown requests.
 const controlTimeout = 15 * time.Second
 
 // calls are the driver's control requests that wait for an answer.
@@ -26,7 +26,7 @@ type calls struct {
 	posts   sync.WaitGroup // of the goroutines of post
 }
 
-// waiter is who gets an answer.
+// waiter receives an answer.
 type waiter struct {
 	answer chan controlResponse  // capacity 1: the one answer never blocks the reader
 	then   func(controlResponse) // or this, called by the reader
@@ -50,24 +50,23 @@ func newControlLine(id, subtype string, fields map[string]any) controlLine {
 	return controlLine{Type: "control_request", RequestID: id, Request: request}
 }
 
-// post sends a control request and returns at once. The reader hands the answer to
-// then, which must not wait; a request that cannot be sent gets none. ctx ends
-// with the process.
+// post sends a control request and returns at once. The reader passes the answer to then, which must not
+// block; if the request cannot be sent, then is not called. ctx ends with the process.
 func (c *calls) post(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
 	_, _ = c.open(waiter{then: then}, func(id string) { // an agent that has ended answers nothing
 		c.request(ctx, id, subtype, fields)
 	})
 }
 
-// ask is post for one that has to come before what is sent next: it returns when the
-// request is on its way.
+// ask is like post, but returns only when the request was sent. It is for requests that must precede
+// whatever is sent next.
 func (c *calls) ask(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
 	if id, err := c.open(waiter{then: then}, nil); err == nil {
 		c.request(ctx, id, subtype, fields)
 	}
 }
 
-// request sends what open booked; what cannot be sent has no answer.
+// request sends the request that open registered, and forgets it if it cannot be sent.
 func (c *calls) request(ctx context.Context, id, subtype string, fields map[string]any) {
 	if err := c.in.send(ctx, newControlLine(id, subtype, fields)); err != nil {
 		c.forget(id)
@@ -111,7 +110,7 @@ func refusal(subtype string, res controlResponse) error {
 	return &bridge.RPCError{Code: code, Message: fmt.Sprintf("the CLI refused %s: %s", subtype, res.Error)}
 }
 
-// open books a waiter under a new id, and has post send the request, if it is given.
+// open registers a waiter under a new id, and has post send the request if post is not nil.
 func (c *calls) open(w waiter, post func(id string)) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +132,7 @@ func (c *calls) forget(id string) {
 	delete(c.pending, id)
 }
 
-// answered hands an answer to its waiter and reports whether there was one. Called by
-// the reader.
+// answered passes an answer to its waiter and reports whether there was one. The reader calls it.
 func (c *calls) answered(res controlResponse) bool {
 	c.mu.Lock()
 	w, ok := c.pending[res.ID]
@@ -150,7 +148,7 @@ func (c *calls) answered(res controlResponse) bool {
 	return ok
 }
 
-// end fails what still waits, and all that comes.
+// end fails all pending and all later requests.
 func (c *calls) end() {
 	c.mu.Lock()
 	c.ended = true
@@ -168,8 +166,8 @@ func errEnded() error {
 	return &bridge.RPCError{Code: bridge.CodeEnded, Message: "the agent has ended"}
 }
 
-// asks are control requests of the CLI that are being answered, each by a
-// goroutine: a client that thinks for long must not stop the reader.
+// asks holds the control requests of the CLI that are being answered, each by its own goroutine: a client
+// that takes long to answer must not stop the reader.
 type asks struct {
 	in *stdin
 
@@ -195,7 +193,7 @@ type answerBody struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// say writes an answer that is there already.
+// say writes an answer that is already known.
 func (a *asks) say(ctx context.Context, id string, payload any) {
 	a.serve(ctx, id, func(context.Context) (any, error) { return payload, nil })
 }
@@ -218,18 +216,18 @@ func (a *asks) serve(ctx context.Context, id string, answer func(context.Context
 		defer a.cancel(id)
 		payload, err := answer(ctx)
 		if ctx.Err() != nil {
-			return // nothing reads it: the CLI ignores late answers
+			return // the CLI ignores late answers
 		}
 		body := answerBody{Subtype: "success", RequestID: id, Response: payload}
 		if err != nil {
 			body = answerBody{Subtype: "error", RequestID: id, Error: err.Error()}
 		}
-		// A failure here means a dead or deaf child, which its own watchers report.
+		// A failure here means that the child has ended or does not read, which its own watchers report.
 		_ = a.in.send(ctx, answerLine{Type: "control_response", Response: body})
 	}()
 }
 
-// cancel withdraws a request; an unknown one is no matter.
+// cancel withdraws a request; an unknown id is ignored.
 func (a *asks) cancel(id string) {
 	a.mu.Lock()
 	cancel := a.cancels[id]

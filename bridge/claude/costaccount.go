@@ -7,10 +7,9 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// The CLI reports what a session has cost, by model, but not what a subagent has.
-// While a blocking one runs the main thread makes no call: what is spent meanwhile
-// is the subagents'. Several at once share it by what they used of each model, at
-// the usual proportions of prices.
+// The CLI reports the cost of a session by model, but not that of a subagent. While a blocking subagent
+// runs, the main thread makes no call: the cost of that time belongs to the subagents. If several run at
+// once, the cost is divided by what each used of each model, weighted by the usual proportions of prices.
 const (
 	writeWeight  = 1.25
 	readWeight   = 0.1
@@ -28,9 +27,9 @@ const accountEvery = 5 * time.Second
 
 // costAccount holds the session's cost at the last request. The reader owns it.
 type costAccount struct {
-	open   bool // a question is under way
-	again  bool // asked for meanwhile
-	off    bool // the CLI does not tell
+	open   bool // a request has no answer yet
+	again  bool // requested again meanwhile
+	off    bool // the CLI does not report costs
 	at     time.Time
 	known  bool
 	models map[string]modelUsage
@@ -39,7 +38,7 @@ type costAccount struct {
 	last   assistantFrame     // of the main thread: only its model and usage
 }
 
-// called notes a message of the main thread.
+// called records a message of the main thread.
 func (b *costAccount) called(f assistantFrame) {
 	if b.floor == nil {
 		b.floor = map[string]int{}
@@ -48,7 +47,7 @@ func (b *costAccount) called(f assistantFrame) {
 	b.last = f
 }
 
-// closed takes the figures of a result: all is booked.
+// closed takes the figures of a result: everything is booked then.
 func (b *costAccount) closed(usage map[string]modelUsage) {
 	b.floor = map[string]int{}
 	for model, u := range usage {
@@ -57,7 +56,7 @@ func (b *costAccount) closed(usage map[string]modelUsage) {
 	b.begin()
 }
 
-// begin forgets what was read: the main thread has spent since then.
+// begin discards the last reading: the main thread has spent since then.
 func (b *costAccount) begin() { b.known, b.main = false, nil }
 
 type modelUsage struct {
@@ -73,8 +72,8 @@ func (u modelUsage) input() int {
 	return u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
 }
 
-// read takes an answer and returns what was spent since the one before, by model,
-// and the weight that the main thread has in it. The first is where counting begins.
+// read takes an answer. It returns what was spent since the previous answer, by model, and the weight of
+// the main thread in it. Counting starts with the first answer.
 func (b *costAccount) read(models map[string]modelUsage) (spent, main map[string]float64) {
 	spent, main = map[string]float64{}, b.main
 	b.main = nil
@@ -92,7 +91,7 @@ func (b *costAccount) read(models map[string]modelUsage) (spent, main map[string
 	return spent, main
 }
 
-// share gives what was spent to those who used it.
+// share divides what was spent among those who used it.
 func (s *subagents) share(spent, main map[string]float64) {
 	for model, usd := range spent {
 		total := main[model]
@@ -103,7 +102,7 @@ func (s *subagents) share(spent, main map[string]float64) {
 			switch {
 			case total > 0:
 				sub.now.CostUSD += usd * sub.weight[model] / total
-			default: // of calls that were not seen
+			default: // spent by calls that were not seen
 				sub.now.CostUSD += usd / float64(len(s.running))
 			}
 		}
@@ -113,8 +112,7 @@ func (s *subagents) share(spent, main map[string]float64) {
 	}
 }
 
-// charge asks what the session has cost, without waiting. It says false when there
-// will be no answer.
+// charge requests the session's cost, without waiting. It returns false if there will be no answer.
 func (r *reader) charge() bool {
 	b := &r.costAccount
 	if b.off {
@@ -167,7 +165,7 @@ func (r *reader) startSubagent(f taskStarted) {
 	r.charge()
 }
 
-// progressed reports what is new of a subagent and has its costs looked up.
+// progressed reports the progress of a subagent and requests its costs.
 func (r *reader) progressed(id string) {
 	r.reportProgress(id)
 	if _, running := r.subs.running[id]; running && time.Since(r.costAccount.at) >= accountEvery {
@@ -181,8 +179,8 @@ func (r *reader) reportProgress(id string) {
 	}
 }
 
-// stopSubagent ends a subagent as soon as it is known what it has cost: the CLI
-// answers in milliseconds, long before the main thread continues.
+// stopSubagent ends a subagent as soon as its cost is known: the CLI answers in milliseconds, long before
+// the main thread continues.
 func (r *reader) stopSubagent(id, status string, tokens int) {
 	if !r.subs.finish(id, status, tokens) {
 		return
@@ -192,7 +190,7 @@ func (r *reader) stopSubagent(id, status string, tokens int) {
 	}
 }
 
-// endSubagents tells the end of those that wait for it.
+// endSubagents reports the end of the subagents that waited for their cost.
 func (r *reader) endSubagents() {
 	for _, end := range r.subs.finished() {
 		r.reportProgress(end.ToolUse)
@@ -202,7 +200,7 @@ func (r *reader) endSubagents() {
 	}
 }
 
-// endAll ends what the turn, or the process, left open.
+// endAll ends the subagents that the turn, or the process, left running.
 func (r *reader) endAll(status string) {
 	for _, id := range r.subs.order {
 		r.reportProgress(id)

@@ -8,16 +8,16 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// Proofs of delivery, in the order they usually come: command_lifecycle started
-// at once, the replayed user message with the model's first output, the result
-// at the end. The wire is no contract: with one of them gone the next still proves it.
+// Proofs of delivery, in the order in which they usually come: command_lifecycle started at once, the
+// replayed user message with the model's first output, the result at the end. The CLI does not guarantee
+// them: if one of them is missing, the next still proves the delivery.
 const (
 	proofLifecycle = "lifecycle"
 	proofReplay    = "replay"
 	proofResult    = "result"
 )
 
-// delivered says once per message that the CLI took it up.
+// delivered reports, once per message, that the CLI accepted it.
 func (r *reader) delivered(id, proof string) {
 	if r.a.turns.deliver(id) {
 		r.a.emit(bridge.Delivered{MessageID: id, Proof: proof})
@@ -28,9 +28,9 @@ func (r *reader) delivered(id, proof string) {
 	}
 }
 
-// replayed takes a message that the CLI repeats. In a resumed session it also
-// repeats one that it drops because the history has its id (observed with CLI
-// 2.1.329): there the replay proves nothing, and `started` alone does.
+// replayed handles a message that the CLI repeats. In a resumed session the CLI also repeats a message that
+// it drops because the history has its id (observed with CLI 2.1.329): there the replay proves nothing, and
+// only `started` does.
 func (r *reader) replayed(id string) {
 	if r.a.turns.isOpen(id) {
 		r.echoed[id] = true
@@ -41,8 +41,8 @@ func (r *reader) replayed(id string) {
 	}
 }
 
-// lifecycle follows the delivery of a message. `completed` and `cancelled` normally
-// accompany a result, which counts; without a start they are all that comes.
+// lifecycle follows the delivery of a message. `completed` and `cancelled` normally accompany a result,
+// which takes precedence; for a message that was never started no other frame comes.
 func (r *reader) lifecycle(f lifecycleFrame) {
 	switch f.State {
 	case "started":
@@ -60,8 +60,8 @@ func (r *reader) lifecycle(f lifecycleFrame) {
 	}
 }
 
-// idle ends turns whose result has not come: the CLI is through with their
-// messages, and says that it does nothing. A result comes before either.
+// idle ends turns whose result has not come: the CLI has finished their messages and reports that it is
+// idle. A result would have come before either.
 func (r *reader) idle() {
 	if ids := r.a.turns.resultless(); len(ids) > 0 {
 		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
@@ -73,17 +73,17 @@ func (r *reader) idle() {
 }
 
 const (
-	// enterPatience bounds how long an interrupt waits for the message before it. A
-	// UserPromptSubmit hook of the user's may take longer; unread finds out then.
+	// enterPatience bounds how long an interrupt waits for the message before it. A UserPromptSubmit hook
+	// of the user may take longer; unread determines then whether the message was read.
 	enterPatience = 2 * time.Second
-	// unreadDeadline bounds the look at the transcript, during which no frame is read.
+	// unreadDeadline bounds reading the transcript, during which no frame is read.
 	unreadDeadline = 5 * time.Second
 )
 
-// unread returns those messages of an interrupted turn that did not enter the conversation,
-// so that the model will never see them. The CLI repeats those that did, at the latest when
-// it is interrupted; of the others the transcript tells, as before a resume. What cannot be
-// found out counts as unread: a message read twice does less harm than one that is lost.
+// unread returns the messages of an interrupted turn that did not enter the conversation, so that the model
+// will never see them. The CLI repeats those that did, at the latest when it is interrupted; for the others
+// unread reads the transcript, as before a resume. If that fails, a message counts as unread: reading a
+// message twice does less harm than losing it.
 func (r *reader) unread(ids []string) []string {
 	var doubtful, unread []string
 	for _, id := range ids {

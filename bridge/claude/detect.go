@@ -16,10 +16,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// versionTimeout bounds `claude --version`; old CLIs on node need a second.
+// versionTimeout bounds `claude --version`; old CLIs that run on Node.js need a second.
 const versionTimeout = 15 * time.Second
 
-// program names one build of a CLI; another build under the same path is another.
+// program identifies one build of a CLI; a new build under the same path differs in time or size.
 type program struct {
 	Path  string   `json:"path"`
 	Args  []string `json:"args,omitempty"`
@@ -98,8 +98,8 @@ func askVersion(ctx context.Context, p program) (string, error) {
 	return cut(strings.TrimSpace(string(out)), 200), err
 }
 
-// ask runs the CLI with arguments that make it answer and end, and returns its stdout,
-// even if it ends with an error.
+// ask runs the CLI with arguments that make it answer and exit. It returns its stdout, even if it exits
+// with an error.
 func ask(ctx context.Context, p program, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()

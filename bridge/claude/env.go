@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// envForced is how the driver needs the CLI: subagents block, it does not
-	// replace itself in mid-run, and it tells its state.
+	// envForced sets what the driver needs of the CLI: subagents block, the CLI does not update itself
+	// during a run, and it reports its state.
 	envForced = []string{
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
 		"DISABLE_AUTOUPDATER=1",
@@ -19,9 +19,9 @@ var (
 	envDefaults = []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 )
 
-// toolShell is the shell of the Bash tool. Left to itself the CLI takes the user's zsh, where
-// there is one (observed with CLI 2.1.329), but the permission rules read lines as bash does.
-// bash is required for that reason: the CLI would ignore a shell that is not there.
+// toolShell returns the path of the shell for the Bash tool. By default the CLI uses the user's zsh where
+// there is one (observed with CLI 2.1.329), but the permission rules read command lines as bash does. A
+// missing bash is therefore an error: the CLI would ignore a shell that does not exist.
 func toolShell() (string, error) {
 	path, err := exec.LookPath("bash")
 	if err != nil {
@@ -31,8 +31,8 @@ func toolShell() (string, error) {
 	return path, nil
 }
 
-// environ builds a child's environment: what may be inherited, what the
-// configuration adds, and what the driver forces. The subreaper adds its mark.
+// environ builds a child's environment: the inherited variables, those of the configuration, and those that
+// the driver forces. The subreaper adds its mark.
 func environ(inherited []string, extra map[string]string) []string {
 	env := childenv.From(inherited, extra)
 	for _, entry := range envDefaults {

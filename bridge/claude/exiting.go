@@ -9,9 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// exiting is a request to end a process, in order or at once. Any number of callers may make it, as
-// often as they like. The owner of the process ends it, and reports when it is
-// done.
+// exiting is a request to end a process, in order or at once. Any number of callers may make it, any number
+// of times. The owner of the process ends it, and reports when it has ended.
 type exiting struct {
 	stopOnce, hurryOnce sync.Once
 	stopping            chan struct{} // closed at the first request
@@ -26,8 +25,8 @@ func newExiting() exiting {
 // Done implements bridge.Agent and bridge.Terminal.
 func (l *exiting) Done() <-chan struct{} { return l.done }
 
-// ask asks for the end and waits for it. When ctx ends first, its error is returned and
-// KILL was sent; where its deadline leaves no time for the orderly part, that is cut short.
+// ask requests the end and waits for it. If ctx ends first, ask sends KILL and returns the error of ctx. If
+// the deadline of ctx leaves no time for the orderly part, that part is cut short.
 func (l *exiting) ask(ctx context.Context, child *proctree.Child, now bool) error {
 	if now {
 		l.hurryUp()
@@ -40,12 +39,12 @@ func (l *exiting) ask(ctx context.Context, child *proctree.Child, now bool) erro
 	case <-l.done:
 		return nil
 	case <-ctx.Done():
-		_ = child.Signal(syscall.SIGKILL) // who owns it sweeps the rest
+		_ = child.Signal(syscall.SIGKILL) // the owner sweeps the rest
 		return ctx.Err()
 	}
 }
 
-// hurryUp makes the ladder, running or to come, a short one.
+// hurryUp shortens the stop ladder, whether it is running or starts later.
 func (l *exiting) hurryUp() { l.hurryOnce.Do(func() { close(l.hurry) }) }
 
 func (l *exiting) hurried() bool { return isClosed(l.hurry) }
@@ -56,8 +55,7 @@ func terminate(child *proctree.Child, sig syscall.Signal) {
 	_ = child.Signal(syscall.SIGCONT) // a stopped process does not see it
 }
 
-// ended waits for the end of a process, for at most d or until cut is closed, and says
-// whether it came.
+// ended waits until a process has ended, for at most d or until cut is closed, and reports whether it has.
 func ended(child *proctree.Child, d time.Duration, cut <-chan struct{}) bool {
 	late := time.NewTimer(d)
 	defer late.Stop()

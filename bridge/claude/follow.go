@@ -10,20 +10,19 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// follower follows the session's transcript. It says what the stream says, some
-// 100 ms later (observed with CLI 2.1.329): it is there to check the stream, and
-// for when that falls behind.
+// follower follows the session's transcript. The transcript repeats what the stream says, some 100 ms later
+// (observed with CLI 2.1.329): it serves to check the stream, and to replace it when it falls behind.
 type follower struct {
 	a      *agent
 	config string // where the CLI keeps its sessions
 	path   string // of the transcript, "" if it has to be found
-	atEnd  bool   // what is in it is known: the session is resumed
+	atEnd  bool   // the session is resumed: the existing content is known
 
-	named chan string     // where the CLI says that it is
-	look  transcript.Bell // it may be there now
+	named chan string     // receives the path that the CLI names
+	look  transcript.Bell // rings when the transcript may exist
 
-	past  bool          // what is read was there before
-	fresh []development // of the look under way
+	past  bool          // the content being read was there before
+	fresh []development // found in the current look
 }
 
 // development is one thing that a transcript reports about the context: a message, or,
@@ -37,8 +36,7 @@ func newFollower(a *agent) *follower {
 	return &follower{a: a, named: make(chan string, 1), look: transcript.NewBell()}
 }
 
-// found says where the transcript is. A path that cannot be this session's is not
-// believed.
+// found records the path of the transcript. A path that cannot belong to this session is ignored.
 func (f *follower) found(path string) {
 	name, ok := strings.CutSuffix(filepath.Base(path), ".jsonl")
 	if !ok || !filepath.IsAbs(path) || !strings.EqualFold(name, f.a.cfg.SessionID) {
@@ -46,7 +44,7 @@ func (f *follower) found(path string) {
 	}
 	select {
 	case f.named <- path:
-	default: // it was told already
+	default: // it was reported already
 	}
 }
 
@@ -62,14 +60,13 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 	defer waker.Close()
 	follow := transcript.Follower{Path: path, Waker: waker, AtEnd: f.atEnd,
 		OnLine: f.line, OnIdle: f.idle, OnTrouble: f.trouble,
-		// What stands in a file that was cut or replaced is history; what is written to
-		// it from then on is not.
+		// After a file was cut or replaced, its existing content is history; what is appended later is not.
 		OnTurn: func(t transcript.Turn) { f.past = t.Cause != transcript.Opened }}
 	_ = follow.Run(ctx) // it ends with ctx alone
 }
 
-// await waits for the transcript, which appears with the first message. It is
-// looked for when there is reason to believe that it is there.
+// await waits for the transcript, which appears with the first message. It looks for the file whenever
+// there is reason to expect it.
 func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
 	projects := w.Dir(filepath.Join(f.config, "projects"))
 	defer projects.Close()
@@ -88,8 +85,8 @@ func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
 	}
 }
 
-// line takes what a line tells. Only the last of a look's messages is the state;
-// those before it were read from the stream, or are of no interest any more.
+// line records what a line reports. Only the last message of a look is the current state; the stream has
+// reported the earlier ones, or they no longer matter.
 func (f *follower) line(l transcript.Followed) {
 	if f.past || l.Oversize {
 		return
@@ -118,8 +115,8 @@ func (f *follower) line(l transcript.Followed) {
 	}
 }
 
-// idle ends a look: what it found goes into the account, with the next look's where the
-// window that it is measured by is still asked for.
+// idle ends a look: its findings go into the gauge. While the window is still being requested, they wait
+// for the next look.
 func (f *follower) idle() {
 	f.past = false
 	g := f.a.gauge
@@ -148,7 +145,7 @@ func (f *follower) trouble(err error) {
 	}
 }
 
-// watching is the one watcher of all agents. It is there while any of them runs.
+// watching is the one file watcher of all agents. It exists while any of them runs.
 type watching struct {
 	mu    sync.Mutex
 	w     *transcript.Watcher
@@ -165,7 +162,7 @@ func (s *watching) acquire() *transcript.Watcher {
 	return s.w
 }
 
-// release gives back what acquire gave. The last one ends it.
+// release returns what acquire gave. The last release closes the watcher.
 func (s *watching) release() {
 	s.mu.Lock()
 	var last *transcript.Watcher

@@ -50,7 +50,7 @@ type (
 		DurationMS                          int64
 		SessionID                           string
 	}
-	// lifecycleFrame tells the delivery status of a message: queued, started, completed, cancelled.
+	// lifecycleFrame reports the delivery status of a message: queued, started, completed, cancelled.
 	lifecycleFrame struct{ UUID, State, SessionID string }
 	// stateFrame reports what the session does: running, requires_action, idle.
 	stateFrame struct{ State string }
@@ -76,7 +76,7 @@ type (
 		Reason               string
 	}
 	taskStarted struct{ TaskType, ToolUse, Description, AgentType string }
-	// taskProgress reports what a task has used so far, Tokens those of its own context.
+	// taskProgress reports what a task has used so far. Tokens are those of its own context.
 	taskProgress struct {
 		ToolUse, LastTool string
 		Tokens, ToolUses  int
@@ -102,9 +102,9 @@ type (
 		Why  string // ENOSPC, EDQUOT
 		Lost []string
 	}
-	// quiet frames are known and need nothing done.
+	// quiet frames are known and need no handling.
 	quiet struct{}
-	// Unknown is what this version does not know, or cannot read (Err).
+	// Unknown is a frame that this version does not know, or cannot read (Err).
 	Unknown struct {
 		Type, Subtype, RequestID string
 		Raw                      json.RawMessage
@@ -140,8 +140,8 @@ func (writesLost) isFrame()      {}
 func (quiet) isFrame()           {}
 func (Unknown) isFrame()         {}
 
-// decode reads one line. It fails only on what is not a JSON object; an object
-// it cannot read is Unknown. The frame does not refer to line.
+// decode reads one line. It fails only if the line is not a JSON object; an object it cannot read is
+// Unknown. The frame does not refer to line.
 func decode(line []byte) (frame, error) {
 	obj, err := split(line)
 	if err != nil {
@@ -273,7 +273,7 @@ func decodeUser(r *fieldReader) frame {
 // file that was written may not be.
 const maxToolResult = 256 << 10
 
-// outcomes reads what the frame says about results beside the words for the model.
+// outcomes reads what the frame says about results in addition to the text for the model.
 func (r *fieldReader) outcomes(f *userFrame) {
 	var metas []struct {
 		ID       string `json:"id"`

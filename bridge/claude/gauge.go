@@ -22,22 +22,22 @@ const (
 // at, in percent of the effective window.
 const defaultCritical = 85
 
-// gauge knows how full the main thread's context is and how large it may get. Its
-// sources are the stream, the transcript and the CLI's own word; whichever tells
-// of a message first makes the reading. Safe for concurrent use.
+// gauge records how full the main thread's context is and how large it may get. Its sources are the stream,
+// the transcript and the CLI's own report; the source that reports a message first makes the reading. Safe
+// for concurrent use.
 type gauge struct {
 	defaultCap int            // ours, 0 = none
-	caps       map[string]int // by what a model's name begins with
+	caps       map[string]int // by prefix of a model's name
 	critical   float64        // percent the forecast aims at
 
 	mu        sync.Mutex
 	meter     transcript.Meter
 	window    transcript.Window // Cap follows from the model
 	model     string            // "" = not known
-	awaited   time.Time         // until then the CLI's first word on its window is waited for
-	compacted bool              // nothing was read since a compaction
+	awaited   time.Time         // until then the transcript waits for the CLI's first report of its window
+	compacted bool              // there was no reading since a compaction
 	unheard   bool              // messages were added that no call has carried
-	estimate  int               // the CLI's, when no reading says it all
+	estimate  int               // by the CLI, for tokens that no reading includes
 	source    string            // of the last reading
 	version   int               // grows with every reading and compaction
 	reported  bridge.Context    // the last reading handed out
@@ -57,7 +57,7 @@ func newGauge(cfg bridge.AgentConfig) *gauge {
 	return g
 }
 
-// runs notes the model. Call with the lock held, or before anybody else has g.
+// runs sets the model. Call it with the lock held, or before g is shared.
 func (g *gauge) runs(model string) {
 	g.model, g.window.Cap = model, g.defaultCap
 	longest := -1
@@ -68,19 +68,18 @@ func (g *gauge) runs(model string) {
 	}
 }
 
-// large ends the name of a model that is run with its large window. The API leaves it out.
+// large is the suffix of the name of a model that is run with its large window. The API omits it.
 const large = "[1m]"
 
-// named takes what a source calls the model. Call with the lock held.
+// named records the model name that a source reports. Call with the lock held.
 func (g *gauge) named(model string) {
 	if model != "" && model != g.model && model != strings.TrimSuffix(g.model, large) {
 		g.runs(model)
 	}
 }
 
-// sample takes what a source says of one message and returns the reading, if it is
-// one that no source has told yet. What two sources say of a message must agree;
-// differs says that it does not.
+// sample records what a source reports of one message. It returns the reading; fresh is true if no source
+// has reported the message before. Two sources must agree on a message; differs reports that they do not.
 func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fresh, differs bool) {
 	if !s.Counts() {
 		return bridge.Context{}, false, false
@@ -96,7 +95,7 @@ func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fr
 	return g.read(source), true, false
 }
 
-// awaitWindow has the transcript wait for the CLI's word on its window, until then at most.
+// awaitWindow makes the transcript wait until the CLI has reported its window, or until the given time.
 func (g *gauge) awaitWindow(until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,14 +108,14 @@ func (g *gauge) awaitsWindow() bool {
 	return time.Now().Before(g.awaited)
 }
 
-// reading takes a main-thread assistant frame. result.usage is no reading: it is
-// the sum over a turn's calls.
+// reading records a main-thread assistant frame. result.usage is not a reading: it is the sum over a turn's
+// calls.
 func (g *gauge) reading(f assistantFrame) (bridge.Context, bool) {
 	c, fresh, _ := g.sample(f.sample(), fromStream)
 	return c, fresh
 }
 
-// read makes a reading of the state and queues it. Call with the lock held.
+// read makes a reading of the current state and queues it. Call with the lock held.
 func (g *gauge) read(source string) bridge.Context {
 	g.version++
 	g.source = source
@@ -129,7 +128,7 @@ func (g *gauge) queued() bridge.Context {
 	return g.reported
 }
 
-// context is the state as a client sees it. Call with the lock held.
+// context returns the state in the form that a client sees. Call with the lock held.
 func (g *gauge) context() bridge.Context {
 	tokens, window := g.tokens(), g.window.Effective()
 	return bridge.Context{Tokens: tokens, Window: window, Pct: transcript.Percent(tokens, window), Source: g.source,
@@ -138,8 +137,8 @@ func (g *gauge) context() bridge.Context {
 
 func (g *gauge) tokens() int { return cmp.Or(g.estimate, g.meter.Tokens()) }
 
-// compact notes a compaction: what was read before counts no more. It says false
-// of one that is known. The id is the one that frame and transcript share.
+// compact records a compaction: earlier readings no longer count. It returns false if the compaction is
+// already known. The id is the one that the frame and the transcript share.
 func (g *gauge) compact(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,8 +150,8 @@ func (g *gauge) compact(id string) bool {
 	return true
 }
 
-// turnEnded marks a turn for the forecast, and learns the model's window, which
-// only results state.
+// turnEnded marks the end of a turn for the forecast, and learns the model's window, which only results
+// state.
 func (g *gauge) turnEnded(usage map[string]modelUsage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,8 +165,7 @@ func (g *gauge) turnEnded(usage map[string]modelUsage) {
 	}
 }
 
-// failed says that the turn that ended did so without an answer: what it was about
-// stays in the history.
+// failed records that the last turn ended without an answer: its messages stay in the history.
 func (g *gauge) failed() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -180,14 +178,14 @@ func (g *gauge) pct() float64 {
 	return transcript.Percent(g.tokens(), g.window.Effective())
 }
 
-// reach is the effective window.
+// reach returns the effective window.
 func (g *gauge) reach() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.window.Effective()
 }
 
-// now is the reading that hooks judge by.
+// now returns the reading that hooks use.
 func (g *gauge) now() hooks.Reading {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -195,8 +193,7 @@ func (g *gauge) now() hooks.Reading {
 	return hooks.Reading{Tokens: tokens, Window: window, Pct: transcript.Percent(tokens, window)}
 }
 
-// revise queues the last reading again if what was learned of the window since
-// then changes it.
+// revise queues the last reading again if the window has changed since.
 func (g *gauge) revise() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -205,8 +202,8 @@ func (g *gauge) revise() {
 	}
 }
 
-// report emits what is queued, in order. When it returns, all is reported that was queued
-// before: of several callers one emits, and the others wait. emit must not call it.
+// report emits the queued readings, in order. When it returns, all readings that were queued before have
+// been emitted: of several callers one emits, and the others wait. emit must not call report.
 func (g *gauge) report(emit func(bridge.EventBody)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,18 +8,16 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// callback is the id under which all our hooks are registered: the event says what
-// it is about.
+// callback is the id under which all our hooks are registered. Hooks are told apart by their event.
 const callback = "arbiter"
 
-// callbackSeconds is how long the CLI may wait for a callback. We answer at once or
-// have ended; a machine that was suspended or busy meanwhile must not cost a
-// message: a UserPromptSubmit that is answered too late drops its prompt, after 30 s
-// unless told otherwise (observed with CLI 2.1.329).
+// callbackSeconds is how long the CLI may wait for a callback. We answer at once unless we have ended; but
+// a machine that was suspended or busy must not cost a message: if a UserPromptSubmit hook is answered too
+// late, the CLI drops its prompt, by default after 30 s (observed with CLI 2.1.329).
 const callbackSeconds = 600
 
-// adviser is an agent's hook policy and what of it was spent. The reader decides
-// with it, at once; a client may change the reminder meanwhile.
+// adviser is an agent's hook policy and the part of it that was used. The reader decides with it, at once;
+// a client may change the reminder concurrently.
 type adviser struct {
 	mu     sync.Mutex
 	policy hooks.Policy
@@ -43,8 +41,8 @@ func HookPolicy(c bridge.HookConfig) hooks.Policy {
 		KeepContext: c.KeepContext}
 }
 
-// HookEvent returns the client's event for an effect; nil if it has none. The
-// reading is the one that the decision used.
+// HookEvent returns the client's event for an effect, or nil if it has none. r must be the reading that the
+// decision used.
 func HookEvent(e hooks.Effect, r hooks.Reading) bridge.EventBody {
 	switch e := e.(type) {
 	case hooks.Told:
@@ -52,7 +50,7 @@ func HookEvent(e hooks.Effect, r hooks.Reading) bridge.EventBody {
 			return bridge.ContextWarning{Pct: e.Pct, Level: string(e.Level)}
 		}
 	case hooks.CompactionBlocked:
-		if e.Count == 1 { // before every call of the model it is tried anew
+		if e.Count == 1 { // it is tried again before every call of the model
 			return bridge.Compact{Trigger: e.Trigger, Blocked: true, PreTokens: r.Tokens}
 		}
 	case hooks.Compacted:
@@ -79,8 +77,8 @@ func (d *adviser) remind(text string) {
 	d.policy.Reminder = text
 }
 
-// hooked dispatches a hook_callback, by the callback that it names, or otherwise by its
-// event. It returns false if there is no handler.
+// hooked dispatches a hook_callback by the callback that it names, or otherwise by its event. It returns
+// false if there is no handler.
 func (r *reader) hooked(f controlRequest) bool {
 	a := r.a
 	in, _ := split(f.Request["input"]) // one that is no object has no members
@@ -98,8 +96,8 @@ func (r *reader) hooked(f controlRequest) bool {
 	return true
 }
 
-// hook serves the adviser's callbacks. After any error the answer is {}: after an error response the
-// CLI writes kilobytes of its source on stderr (observed with CLI 2.1.329).
+// hook serves the adviser's callbacks. After any error the answer is {}: after an error response the CLI
+// would write kilobytes of its source to stderr (observed with CLI 2.1.329).
 func (r *reader) hook(f controlRequest) {
 	a := r.a
 	in, err := hooks.Parse(f.Request["input"])
@@ -115,7 +113,7 @@ func (r *reader) hook(f controlRequest) {
 	for _, e := range effects {
 		switch e.(type) {
 		case hooks.Compacted, hooks.SubagentStarted, hooks.SubagentEnded:
-			continue // frames of the CLI tell more of it
+			continue // later frames of the CLI report more about it
 		case hooks.CompactionBlocked:
 			r.blocked = true
 		}
@@ -125,8 +123,7 @@ func (r *reader) hook(f controlRequest) {
 	}
 }
 
-// compactFailed reports a compaction that was tried in vain, unless it was us who
-// kept it from happening.
+// compactFailed reports a failed compaction, unless our own hook prevented it.
 func (r *reader) compactFailed(f compactFailed) {
 	if r.blocked {
 		r.blocked = false

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// identityOf tells one file from another, and from itself when it was written to.
+// identityOf returns a string that differs between files, and changes when a file is written to.
 func identityOf(info fs.FileInfo) string {
 	return fmt.Sprintf("0:0:%d:%d", info.Size(), info.ModTime().UnixNano())
 }

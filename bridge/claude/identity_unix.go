@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// identityOf tells one file from another, and from itself when it was written to.
+// identityOf returns a string that differs between files, and changes when a file is written to.
 func identityOf(info fs.FileInfo) string {
 	var dev, inode uint64
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -15,11 +15,11 @@ import (
 // judgeCallback is the id of the hook that every tool call of a judged agent passes.
 const judgeCallback = "arbiter-judge"
 
-// judgeSeconds is how long the CLI waits for it: longer than we do, so that our own
-// denial comes first. After it the tool does not run (observed with CLI 2.1.329).
+// judgeSeconds is how long the CLI waits for the hook: longer than we do, so that our own denial comes
+// first. If it expires, the tool does not run (observed with CLI 2.1.329).
 const judgeSeconds = int(bridge.JudgeTimeout/time.Second) + 10
 
-// judgeRegistration registers that hook for all tools. A failure of it blocks.
+// judgeRegistration registers that hook for all tools. If the hook fails, the call is blocked.
 func judgeRegistration() map[string]any {
 	return map[string]any{"hookCallbackIds": []string{judgeCallback}, "timeout": judgeSeconds, "onFailure": "block"}
 }
@@ -61,7 +61,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	}
 	if message, ok := interactive[p.Tool]; ok {
 		if p.Tool == askUser {
-			return hookAnswer{} // the CLI requests it in every mode, and can_use_tool denies it
+			return hookAnswer{} // the CLI asks for it in every mode, and can_use_tool denies it
 		}
 		return hookDecision(bridge.Deny, message)
 	}
@@ -73,7 +73,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	return a.sentence(ctx, p)
 }
 
-// sentence asks the client for its judgement of a tool call.
+// sentence asks the client for its decision on a tool call.
 func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	ctx, cancel := context.WithTimeout(ctx, a.judgePatience)
 	defer cancel()
@@ -82,7 +82,7 @@ func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	case ctx.Err() != nil:
 		return hookDecision(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
 			a.judgePatience))
-	case err != nil && res.Message != "": // the host's own words
+	case err != nil && res.Message != "": // the host gave a message of its own
 		return hookDecision(bridge.Deny, res.Message)
 	case err != nil:
 		return hookDecision(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: %v.", err))
@@ -97,7 +97,7 @@ func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	}
 }
 
-// registrations are the hooks that initialize names: the adviser's, and the judge's.
+// registrations are the hooks that initialize names: the adviser's and the judge's.
 func registrations(cfg bridge.AgentConfig) map[string]any {
 	all := map[string]any{}
 	if cfg.Hooks != nil {

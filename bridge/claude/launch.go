@@ -14,22 +14,21 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// argLimit keeps one argument below the kernel's 128 KiB; what is longer goes
-// into `initialize`, which has the same effect (observed with CLI 2.1.329).
+// argLimit keeps one argument below the kernel's limit of 128 KiB; a longer value goes into `initialize`,
+// which has the same effect (observed with CLI 2.1.329).
 const argLimit = 96 << 10
 
-// offForAll are tools that start turns on their own, talk to other sessions or
-// need a terminal. AskUserQuestion is not among them: it is denied when it is
-// called, with words that say where to ask instead. Names a CLI does not know
-// are ignored by it.
+// offForAll are tools that start turns on their own, talk to other sessions or need a terminal.
+// AskUserQuestion is not among them: it is denied when it is called, with a message that says where to ask
+// instead. The CLI ignores names that it does not know.
 var offForAll = []string{
 	"EnterPlanMode", "ExitPlanMode",
 	"CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "RemoteTrigger",
 	"Workflow", "SendMessage", "ListAgents", "Monitor",
 }
 
-// settings is the value of `--settings`: in every session, messages of other sessions are
-// refused; and rules that make the CLI ask.
+// settings returns the value of `--settings`: in every session, messages of other sessions are refused, and
+// rules make the CLI ask.
 func settings(cfg bridge.AgentConfig) string {
 	type permissions struct {
 		Ask []string `json:"ask"`
@@ -43,23 +42,23 @@ func settings(cfg bridge.AgentConfig) string {
 	}
 	raw, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // strings alone
+		panic(err) // it has only strings
 	}
 	return string(raw)
 }
 
-// plan is how an agent is started: arguments, and what initialize carries.
+// plan is how an agent is started: its arguments, and the fields of initialize.
 type plan struct {
 	args []string
 	init map[string]any
 }
 
-// launchPlan renders a configuration that was checked.
+// launchPlan renders a configuration that check has accepted.
 func launchPlan(cfg bridge.AgentConfig) plan {
 	p := plan{init: map[string]any{}, args: []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages",
-		// On resume the prompt and the tools of now count, not those recorded.
+		// On resume the current prompt and tools count, not the recorded ones.
 		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
 		"--settings", settings(cfg),
@@ -134,8 +133,8 @@ func (p *plan) schema(schema json.RawMessage) {
 	}
 }
 
-// check refuses what the CLI would misread. A rule that looks like a flag would
-// end the list it stands in.
+// check refuses values that the CLI would misread. A rule that looks like a flag would end the list that
+// contains it.
 func check(cfg bridge.AgentConfig) error {
 	if _, err := uuid.Parse(cfg.SessionID); err != nil {
 		return badConfig("session id %q is no UUID", cfg.SessionID)

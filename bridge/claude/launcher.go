@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// Launcher starts Claude CLIs. Its host process should have called
-// proctree.BecomeSubreaper, else orphans are found by their mark alone.
+// Launcher starts Claude CLIs. Its host process should have called proctree.BecomeSubreaper; otherwise
+// orphans are found only by their mark.
 type Launcher struct {
 	versions *buildCache[cachedVersion]
 	pins     *pins
@@ -33,7 +33,7 @@ type Launcher struct {
 
 var _ bridge.Launcher = (*Launcher)(nil)
 
-// NewLauncher returns a launcher that remembers CLI versions in cacheDir; "" is
+// NewLauncher returns a launcher that remembers CLI versions in cacheDir; "" stands for
 // os.UserCacheDir()/arbiter.
 func NewLauncher(cacheDir string) *Launcher {
 	if cacheDir == "" {
@@ -89,7 +89,7 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.Clau
 	return a, nil
 }
 
-// command runs a CLI.
+// command returns the command that runs a CLI.
 func command(info bridge.ClaudeInfo, spec bridge.ClaudeSpec, args []string, dir string, env []string) *exec.Cmd {
 	cmd := exec.Command(info.Path, slices.Concat(spec.Args, args)...)
 	cmd.Dir, cmd.Env = dir, env
@@ -162,7 +162,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	var hello struct {
 		Version string `json:"claude_code_version"`
 	}
-	_ = json.Unmarshal(raw, &hello) // told by --version too
+	_ = json.Unmarshal(raw, &hello) // --version has reported it too
 	if hello.Version == "" {
 		hello.Version = a.version
 	}
@@ -171,9 +171,9 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	info.Resumed, info.Deliveries = a.past.resumed, a.past.deliveries
 	info.ClaudeSHA256 = a.program.pins.known(a.program.now)
 	if !a.cfg.Resume {
-		// Asked before the first message goes out, the CLI names its window before the
-		// first reading is made: warnings go by it. That costs its first turn some 40 ms
-		// (observed with CLI 2.1.329).
+		// The CLI is asked before the first message is sent. It names its window before the first reading
+		// is made, because warnings depend on it. That delays its first turn by some 40 ms (observed with
+		// CLI 2.1.329).
 		a.reader.introduce(ctx)
 	} else {
 		// A resumed session has a context in use from the start.
@@ -185,7 +185,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 		info.Window, info.Tokens = now.Window, now.Tokens
 	}
 	a.info = info
-	a.gauge.report(a.emit) // before the agent's end may be told
+	a.gauge.report(a.emit) // before the agent's end may be reported
 	close(a.settled)
 	return nil
 }
@@ -197,12 +197,12 @@ func errCode(err error) int {
 	return 0
 }
 
-// abort ends an agent that did not get ready and explains why. No event of it
-// is emitted from here on.
+// abort ends an agent that did not become ready and returns the reason. No event of the agent is emitted
+// after this.
 func (a *agent) abort(cause error) error {
 	a.muted.Store(true)
 	close(a.settled)
-	_ = a.Stop(context.Background(), true) // the ladder has its own end
+	_ = a.Stop(context.Background(), true) // the ladder is bounded by itself
 	message := fmt.Sprintf("the Claude CLI did not get ready: %v", cause)
 	if errCode(cause) == bridge.CodeEnded {
 		message = fmt.Sprintf("the Claude CLI ended before it was ready (%s)", a.child.State())
@@ -218,8 +218,8 @@ func (a *agent) abort(cause error) error {
 	return e
 }
 
-// pipes are the three pipes of a child. Ours are polled, so that reads and
-// writes have deadlines; theirs are closed once the child has them.
+// pipes are the three pipes of a child. Our ends are polled, so that reads and writes have deadlines; the
+// child's ends are closed in this process once the child has them.
 type pipes struct {
 	stdin          *os.File
 	stdout, stderr *tail

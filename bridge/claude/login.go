@@ -9,15 +9,15 @@ import (
 
 // Login is the CLI's report about its login.
 type Login struct {
-	Known    bool   // it answered
-	LoggedIn bool   // it has a login, or a key, of its own or from the environment
-	Method   string // none, api_key, claude.ai …: the CLI's word
-	Email    string // where the CLI tells
+	Known    bool   // the CLI answered
+	LoggedIn bool   // it has a login, or a key of its own or from the environment
+	Method   string // none, api_key, claude.ai …: as the CLI names it
+	Email    string // if the CLI reports it
 }
 
-// Login asks the CLI whether it is logged in, with the environment that agents get.
-// Nothing is sent anywhere: `auth status` only looks (observed with CLI 2.1.329; it
-// ends with 1 where it is not). A CLI that does not know the question leaves it open.
+// Login asks the CLI whether it is logged in, with the environment that agents get. No request leaves the
+// machine: `auth status` only looks at files (observed with CLI 2.1.329; it exits with 1 if it is not
+// logged in). For a CLI without that command, Known is false.
 func (l *Launcher) Login(ctx context.Context, spec bridge.ClaudeSpec) Login {
 	p, err := resolve(spec)
 	if err != nil {

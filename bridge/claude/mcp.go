@@ -22,7 +22,7 @@ import (
 const (
 	mcpName   = "arbiter"
 	mcpPrefix = "mcp__" + mcpName + "__" // how the model sees our tools
-	// mcpGrace is left beyond a tool's own deadline to carry the answer.
+	// mcpGrace is added to a tool's own deadline for passing on the answer.
 	mcpGrace = 5 * time.Second
 )
 
@@ -33,7 +33,7 @@ type toolServer struct {
 	host    bridge.Host
 	conn    *mcpConn
 	session *mcp.ServerSession
-	longest time.Duration // deadline of the most patient tool
+	longest time.Duration // the longest deadline of a tool
 	calls   atomic.Int64
 	within  callers
 }
@@ -50,7 +50,7 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 			return nil, &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 		}
 		server.AddTool(&mcp.Tool{
-			// alwaysLoad: sent with the first request, never behind tool search.
+			// alwaysLoad: the tool is sent with the first request, never deferred to the tool search.
 			Meta:        mcp.Meta{"anthropic/alwaysLoad": true},
 			Name:        spec.Name,
 			Description: spec.Description,
@@ -66,7 +66,7 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 	return s, nil
 }
 
-// inputSchema resolves a tool's schema; the SDK panics if it is not an object.
+// inputSchema resolves a tool's schema; the SDK panics if a schema is not an object.
 func inputSchema(spec bridge.ToolSpec) (*jsonschema.Resolved, error) {
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(spec.InputSchema, &schema); err != nil {
@@ -89,8 +89,8 @@ func toolTimeout(spec bridge.ToolSpec) time.Duration {
 	return bridge.DefaultToolTimeout
 }
 
-// handler passes a call on to the client. Every failure is a result the model
-// can read: a never-answered call would hang the turn for good.
+// handler passes a call on to the client. Every failure becomes a result that the model can read: a call
+// that is never answered would block the turn forever.
 func (s *toolServer) handler(agent context.Context, spec bridge.ToolSpec, schema *jsonschema.Resolved) mcp.ToolHandler {
 	timeout := toolTimeout(spec)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -113,7 +113,7 @@ func (s *toolServer) handler(agent context.Context, spec bridge.ToolSpec, schema
 			AgentRef: s.ref, Call: call, Tool: spec.Name, Input: input, Subagent: s.within.of(call),
 		})
 		switch {
-		case err != nil && res.Text != "": // the host's own words
+		case err != nil && res.Text != "": // the host gave a text of its own
 			return toolText(res.Text, true), nil
 		case errors.Is(err, context.DeadlineExceeded):
 			return toolText(fmt.Sprintf("No answer within %s. It may still take effect.", timeout), true), nil
@@ -135,8 +135,8 @@ func toolText(text string, isError bool) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: isError}
 }
 
-// accept feeds one mcp_message to the server, in the order of the wire, and
-// returns how to wait for its answer.
+// accept passes one mcp_message to the server, in the order of the wire, and returns a function that waits
+// for its answer.
 func (s *toolServer) accept(request object) func(context.Context) (any, error) {
 	r := &fieldReader{obj: request}
 	if name := r.str("server_name"); name != mcpName || r.err != nil {
@@ -148,7 +148,7 @@ func (s *toolServer) accept(request object) func(context.Context) (any, error) {
 	}
 	answer := s.conn.push(msg)
 	return func(ctx context.Context) (any, error) {
-		if answer == nil { // a notification wants an answer too; any success will do
+		if answer == nil { // a notification needs an answer too; any success will do
 			return mcpEnvelope(json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)), nil
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.longest+mcpGrace)
@@ -175,9 +175,8 @@ func refuse(err error) func(context.Context) (any, error) {
 	return func(context.Context) (any, error) { return nil, err }
 }
 
-// mcpConn is the SDK's view of the wire: what it reads are the CLI's messages,
-// what it writes are answers, handed to who waits for that id. It is its own
-// transport.
+// mcpConn is the SDK's view of the wire: it reads the CLI's messages and writes answers, each of which goes
+// to the waiter for its id. It is its own transport.
 type mcpConn struct {
 	mu      sync.Mutex
 	queue   []jsonrpc.Message // bounded by the CLI's open requests
@@ -195,7 +194,7 @@ func (c *mcpConn) Connect(context.Context) (mcp.Connection, error) { return c, n
 // SessionID is for transports with more than one session.
 func (c *mcpConn) SessionID() string { return "" }
 
-// push queues a message and returns where its answer comes, nil if none will.
+// push queues a message and returns the channel for its answer, or nil if it needs none.
 func (c *mcpConn) push(msg jsonrpc.Message) <-chan json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,8 +231,8 @@ func (c *mcpConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write takes the server's answers. Requests and notifications of the server
-// are dropped: our tools never change, and we ask nothing of the CLI over MCP.
+// Write takes the server's answers. It drops requests and notifications of the server: our tools never
+// change, and we request nothing from the CLI over MCP.
 func (c *mcpConn) Write(_ context.Context, msg jsonrpc.Message) error {
 	res, ok := msg.(*jsonrpc.Response)
 	if !ok {
@@ -265,7 +264,7 @@ func (c *mcpConn) end() {
 	c.wake()
 }
 
-// wake is called with the lock held.
+// wake signals that queue or ended has changed. Call with the lock held.
 func (c *mcpConn) wake() {
 	select {
 	case c.ready <- struct{}{}:

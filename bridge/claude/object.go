@@ -10,10 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// object is a JSON object split into its members, values unread. Keys count as
-// they are written: encoding/json folds case when it fills structs, so that a
-// later "Is_Error" would overwrite "is_error", and what decides something must
-// not hang on that. Of a repeated key the last value counts.
+// object is a JSON object split into its members, with undecoded values. Keys are case-sensitive:
+// encoding/json ignores case when it fills structs, so that a later "Is_Error" would overwrite "is_error",
+// and decisions must not depend on that. If a key is repeated, the last value counts.
 type object map[string]json.RawMessage
 
 var errNoObject = errors.New("not a JSON object")
@@ -30,8 +29,8 @@ func split(data []byte) (object, error) {
 	return obj, nil
 }
 
-// fieldReader reads known fields of an object and keeps the first error: a
-// known field of a wrong type degrades the whole frame, an absent one does not.
+// fieldReader reads known fields of an object and keeps the first error: if a known field has a wrong type,
+// the whole frame counts as unreadable; an absent field is no error.
 type fieldReader struct {
 	obj object
 	err error
@@ -108,7 +107,7 @@ func (r *fieldReader) blocks(name string) (list []block) {
 	return list
 }
 
-// usage reads an account of tokens, nil if it is absent or null.
+// usage reads token counts; nil if they are absent or null.
 func (r *fieldReader) usage(name string) *bridge.Usage {
 	if r.raw(name) == nil {
 		return nil
@@ -119,8 +118,8 @@ func (r *fieldReader) usage(name string) *bridge.Usage {
 		CacheRead: u.integer("cache_read_input_tokens"), CacheCreation: u.integer("cache_creation_input_tokens")}
 }
 
-// object descends into a nested object; absent gives an empty one. The nested
-// reader's error has to be taken over with join.
+// object descends into a nested object; an absent one gives an empty reader. The caller must pass on the
+// nested reader's error with join.
 func (r *fieldReader) object(name string) *fieldReader {
 	sub := &fieldReader{}
 	if raw := r.raw(name); raw != nil {

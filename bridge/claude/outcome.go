@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// trouble holds notes of a reader since the last result that explain the next one.
+// trouble holds what a reader has noted since the last result that explains the next one.
 type trouble struct {
 	kind     string // `error` of the last synthetic assistant frame
 	status   int
@@ -27,14 +27,14 @@ type outcome struct {
 	resetsAt int64
 }
 
-// judge sorts a result. subtype alone says little: an API failure is
-// subtype "success" with is_error, and an interrupt may come with or without it.
+// judge classifies a result. subtype alone says little: an API failure is subtype "success" with is_error,
+// and an interrupt may come with or without is_error.
 func judge(f resultFrame, tr trouble) outcome {
 	if strings.HasPrefix(f.TerminalReason, "aborted_") {
 		return outcome{outcome: bridge.TurnInterrupted}
 	}
 	category := byReason(f)
-	if f.APIStatus == 413 { // too large, for which the CLI names several reasons
+	if f.APIStatus == 413 { // too large; the CLI names several reasons for this status
 		category = bridge.CatPromptTooLong
 	}
 	if category == "" && !f.IsError {
@@ -102,8 +102,8 @@ func byText(text string) bridge.Category {
 		return bridge.CatPromptTooLong
 	case strings.Contains(low, "tool use concurrency issues"), strings.Contains(low, "orphaned tool_result"),
 		strings.Contains(low, "tool_use") && strings.Contains(low, "tool_result") && strings.Contains(low, "400"):
-		// The history itself is refused, and will be each time it is sent: the texts of
-		// CLI 2.1.329 for the API's complaint that calls and results do not match.
+		// The API refuses the history itself, and will refuse it each time: these are the texts of CLI
+		// 2.1.329 for the API's error that calls and results do not match.
 		return bridge.CatResume
 	}
 	return ""
@@ -136,7 +136,7 @@ func byKind(kind string) bridge.Category {
 	case "invalid_request", "model_not_found":
 		return bridge.CatInvalidRequest
 	}
-	return bridge.CatServer // connection trouble has no kind of its own
+	return bridge.CatServer // connection trouble has no category of its own
 }
 
 func failureText(f resultFrame) string {
@@ -161,7 +161,7 @@ var (
 	months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 
-// unixSeconds takes a time that may be told in milliseconds.
+// unixSeconds accepts a time in seconds or milliseconds.
 func unixSeconds(n int64) int64 {
 	if n > 1e11 {
 		return n / 1000
@@ -169,12 +169,11 @@ func unixSeconds(n int64) int64 {
 	return n
 }
 
-// resetTime reads when a usage limit ends from the CLI's text: "…limit
-// reached|<unix time>", "… resets 3pm (Europe/Berlin)" or "… resets Nov 24, 3pm".
-// 0 if it does not say.
+// resetTime reads from the CLI's text when a usage limit ends: "…limit reached|<unix time>", "… resets 3pm
+// (Europe/Berlin)" or "… resets Nov 24, 3pm". It returns 0 if the text does not say.
 func resetTime(text string, now time.Time) int64 {
 	if m := resetEpoch().FindStringSubmatch(text); m != nil {
-		n, _ := strconv.ParseInt(m[1], 10, 64) // digits by the pattern
+		n, _ := strconv.ParseInt(m[1], 10, 64) // the pattern allows only digits
 		return unixSeconds(n)
 	}
 	m := resetClock().FindStringSubmatch(text)
@@ -211,7 +210,7 @@ func resetTime(text string, now time.Time) int64 {
 	return at.Unix()
 }
 
-// clock reads a time of day: with am or pm, or with minutes by 24 hours.
+// clock reads a time of day: with am or pm, or in 24-hour form with minutes.
 func clock(h, m, half string) (hour, minute int, ok bool) {
 	hour, _ = strconv.Atoi(h)
 	minute, _ = strconv.Atoi(m)

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// files are the places where a CLI with its environment writes.
+// files are the directories where a CLI with its environment writes.
 type files struct {
-	config string   // of its configuration and sessions
+	config string   // for its configuration and sessions
 	temps  []string // where the outputs of running tools may be
 }
 
-// filesOf: running tools write into <temp>/claude-<uid>/<project>/<session>/tasks,
-// foreground ones too; CLAUDE_CODE_TMPDIR comes before TMPDIR (observed with CLI
-// 2.1.329). All are looked at, as what counts has changed before.
+// filesOf returns the directories. Running tools write into <temp>/claude-<uid>/<project>/<session>/tasks,
+// also in the foreground; CLAUDE_CODE_TMPDIR takes precedence over TMPDIR (observed with CLI 2.1.329). All
+// candidates are searched, because the precedence has changed before.
 func filesOf(env []string, cwd string) files {
 	f := files{config: configDir(env, cwd)}
 	for _, dir := range []string{lookup(env, "CLAUDE_CODE_TMPDIR"), lookup(env, "TMPDIR"), "/tmp"} {
@@ -26,9 +26,9 @@ func filesOf(env []string, cwd string) files {
 	return f
 }
 
-// outputs adds up what a session's tools wrote, and names the largest file.
-// Beside is the directory next to the transcript, "" if there is none: there the
-// CLI puts results that are too large for it.
+// outputs adds up the sizes of what a session's tools wrote, and names the largest file. beside is the
+// directory next to the transcript, where the CLI puts results that are too large for it; "" if there is
+// none.
 func (f files) outputs(session, beside string) (total int64, largest string) {
 	var most int64
 	add := func(dir string, counts func(name string) bool) {
@@ -37,7 +37,7 @@ func (f files) outputs(session, beside string) (total int64, largest string) {
 			return
 		}
 		for _, e := range entries {
-			// A link is no output of its own: a subagent's leads to its transcript.
+			// A symbolic link is not an output: a subagent's leads to its transcript.
 			info, err := e.Info()
 			if err != nil || !info.Mode().IsRegular() || !counts(e.Name()) {
 				continue

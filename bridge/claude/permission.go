@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// permissionBackstop ends a question that the client neither answers nor gives
-// up. Its own deadline is the one that counts: people may be away for hours.
+// permissionBackstop ends a question that the client neither answers nor withdraws. Normally the client's
+// own deadline applies: people may be away for hours.
 const permissionBackstop = 24 * time.Hour
 
 const askUser = "AskUserQuestion"
@@ -30,11 +30,11 @@ var interactive = map[string]string{
 
 const needsPerson = "This tool needs a person at the terminal, and there is none. Choose another way."
 
-// bypass is the CLI's mode that asks no permission. No agent is ever started in it, nor set to it.
+// bypass is the CLI's mode that asks for no permission. No agent is ever started in it, or switched to it.
 const bypass = "bypassPermissions"
 
-// permissionAnswer answers can_use_tool. An allow contains the input that it is for:
-// that input runs.
+// permissionAnswer answers can_use_tool. An allow contains the input that it is for: the CLI runs that
+// input.
 type permissionAnswer struct {
 	Behavior     string          `json:"behavior"`
 	Message      string          `json:"message,omitempty"`
@@ -83,7 +83,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	defer cancel()
 	res, err := a.host.Permission(ctx, p)
 	switch {
-	case err != nil && res.Message != "": // the host's own words
+	case err != nil && res.Message != "": // the host gave a message of its own
 		return deny(res.Message), nil
 	case err != nil:
 		return deny(fmt.Sprintf("No permission was given: %v.", err)), nil

@@ -13,14 +13,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// pins remember which build of the CLI a run began with, and the hashes of builds: one of
+// pins remember the build of the CLI with which a run began, and the hashes of builds: hashing a file of
 // 380 MB takes a quarter of a second.
 type pins struct {
 	sums *buildCache[cachedSum]
-	busy chan struct{} // holds a value while a file is summed up: one at a time
+	busy chan struct{} // holds a value while a file is being hashed: one at a time
 
 	mu    sync.Mutex
-	first map[string]bridge.ClaudeInfo // by the path it was named by
+	first map[string]bridge.ClaudeInfo // by the name that was asked for
 }
 
 // cachedSum is the hash of a build.
@@ -39,7 +39,8 @@ func newPins(file string) *pins {
 	}}
 }
 
-// identify completes what is known of a program, and remembers the first under a name.
+// identify adds the identity and the known hash of a program to info, and remembers the first program under
+// a name.
 func (p *pins) identify(name string, info *bridge.ClaudeInfo) {
 	if stat, err := os.Stat(info.Path); err == nil {
 		info.Identity = identityOf(stat)
@@ -52,7 +53,7 @@ func (p *pins) identify(name string, info *bridge.ClaudeInfo) {
 	}
 }
 
-// changed returns what the program was that the run began with, if it is another now.
+// changed returns the program with which the run began, and reports whether it differs from now.
 func (p *pins) changed(name string, now bridge.ClaudeInfo) (was bridge.ClaudeInfo, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,8 +61,8 @@ func (p *pins) changed(name string, now bridge.ClaudeInfo) (was bridge.ClaudeInf
 	return was, was.Identity != now.Identity || was.Path != now.Path
 }
 
-// move makes another build the one to compare with. It is true for one of those who tell
-// of the change.
+// move makes another build the one to compare with. If several agents detect a change, it returns true to
+// only one of them, which reports it.
 func (p *pins) move(name string, was, now bridge.ClaudeInfo) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +73,7 @@ func (p *pins) move(name string, was, now bridge.ClaudeInfo) bool {
 	return true
 }
 
-// known is the hash of a build, "" if it was never summed up.
+// known returns the hash of a build; "" if it was never computed.
 func (p *pins) known(info bridge.ClaudeInfo) string {
 	if info.Identity == "" {
 		return ""
@@ -81,8 +82,8 @@ func (p *pins) known(info bridge.ClaudeInfo) string {
 	return sum.SHA256
 }
 
-// sum is the hash of a build, worked out if need be. "" if ctx ends first, or the file is
-// another by then.
+// sum returns the hash of a build, and computes it if necessary; "" if ctx ends first, or the file has been
+// replaced.
 func (p *pins) sum(ctx context.Context, info bridge.ClaudeInfo) string {
 	select {
 	case p.busy <- struct{}{}:
@@ -129,7 +130,7 @@ func sumFile(ctx context.Context, info bridge.ClaudeInfo) (string, error) {
 // pinned is the file that an agent's process was started from.
 type pinned struct {
 	pins     *pins
-	name     string // that the CLI was asked for by
+	name     string // under which the CLI was requested
 	now, was bridge.ClaudeInfo
 	changed  bool
 }
@@ -139,8 +140,8 @@ func (p *pins) of(name string, now bridge.ClaudeInfo) pinned {
 	return pinned{pins: p, name: name, now: now, was: was, changed: changed}
 }
 
-// report sums the program up, and says so if it is not the one that the run began with. It
-// runs as long as the agent at most.
+// report hashes the program, and reports if it is not the one with which the run began. It runs no longer
+// than the agent.
 func (p pinned) report(a *agent) {
 	sum := p.pins.sum(a.ctx, p.now)
 	<-a.settled // nothing is reported about an agent that did not become ready

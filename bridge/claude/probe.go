@@ -9,9 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// prober looks for an agent's signs of life. Looks that are asked for at the
-// same time are one look, and a ping that has no answer yet is not repeated: a
-// child that is stopped must not find its input full of them.
+// prober looks for an agent's signs of life. Concurrent requests share one look, and a ping without an
+// answer is not repeated: the input of a stopped child must not fill up with pings.
 type prober struct {
 	a        *agent
 	files    files
@@ -34,7 +33,7 @@ type ping struct {
 	answered bool // read after done
 }
 
-// noteOutput notes a sign of work on stdout.
+// noteOutput records output on stdout, which is a sign of work.
 func (a *agent) noteOutput() { a.last.Store(int64(time.Since(a.started))) }
 
 // Probe implements bridge.Agent.
@@ -51,7 +50,7 @@ func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
 	}
 }
 
-// join returns the look under way, or begins one; nil after the end.
+// join returns the current look, or begins one; nil after the end.
 func (p *prober) join() *look {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +68,7 @@ func (p *prober) join() *look {
 	return p.look
 }
 
-// see is one look. The ping goes out first: its time is not added to the rest's.
+// see performs one look. The ping is sent first, so that its time is not added to that of the rest.
 func (p *prober) see() bridge.ProbeResult {
 	a := p.a
 	late := time.NewTimer(p.patience)
@@ -93,11 +92,11 @@ func (p *prober) see() bridge.ProbeResult {
 	return r
 }
 
-// pingPatience is how long a ping may stand unanswered before another is sent.
+// pingPatience is how long a ping may remain unanswered before another is sent.
 const pingPatience = time.Hour
 
-// send asks for mcp_status, which the CLI answers in milliseconds, also in
-// mid-turn (observed with CLI 2.1.329), or returns the ping that still waits.
+// send sends mcp_status, which the CLI answers in milliseconds, also in the middle of a turn (observed with
+// CLI 2.1.329), or returns the ping that is still unanswered.
 func (p *prober) send() *ping {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,8 +116,8 @@ func (p *prober) send() *ping {
 	return p.ping
 }
 
-// end waits for what is under way. The agent's calls have ended by then, and no
-// ping outlives them.
+// end waits for the running look and ping. The agent's calls have ended by then, so that no ping can last
+// longer.
 func (p *prober) end() {
 	p.mu.Lock()
 	p.ended = true

@@ -15,17 +15,17 @@ import (
 
 var _ bridge.Querier = (*Launcher)(nil)
 
-// querySettings: nothing of other sessions may reach a query, and the user's hooks
-// have no part in it (they would run with each one, observed with CLI 2.1.329).
+// querySettings: messages of other sessions must not reach a query, and the user's hooks must not run for
+// it (they would run with each query, observed with CLI 2.1.329).
 const querySettings = `{"crossSessionInbound":"refuse","disableAllHooks":true}`
 
-// queryEnv keeps what else the user's settings bring out of the prompt: CLAUDE.md,
-// which is read also beside Arbiter's system prompt; and, with no tool to search for, the
-// placeholder of the tool search (observed with CLI 2.1.329).
+// queryEnv keeps other parts of the user's settings out of the prompt: CLAUDE.md, which is read even if
+// Arbiter gives a system prompt; and, when there is no tool to search for, the placeholder of the tool
+// search (observed with CLI 2.1.329).
 var queryEnv = []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
 	"ENABLE_TOOL_SEARCH=false"}
 
-// errQueryTimeout says that a query took longer than it may.
+// errQueryTimeout reports that a query took longer than its limit.
 var errQueryTimeout = errors.New("no answer in time")
 
 // Query implements bridge.Querier.
@@ -63,9 +63,9 @@ func (l *Launcher) Query(ctx context.Context, of bridge.Owner, spec bridge.Claud
 	return q.answer(cause, limit)
 }
 
-// queryPlan renders parameters that the bridge has checked. The message goes over
-// stream-json and not as text: of a text the CLI runs what begins with a slash and
-// reads the files that an @ names, also without a tool (observed with CLI 2.1.329).
+// queryPlan renders parameters that the bridge has checked. The message goes over stream-json and not as
+// text: in a text the CLI runs a leading slash command and reads the files that an @ names, even without a
+// tool (observed with CLI 2.1.329).
 func queryPlan(p bridge.QueryParams) (plan, error) {
 	if err := check(bridge.AgentConfig{SessionID: uuid.Nil.String(), Model: p.Model, Effort: p.Effort,
 		SystemPrompt: p.SystemPrompt, JSONSchema: p.JSONSchema, SettingSources: p.SettingSources}); err != nil {
@@ -88,8 +88,8 @@ func queryPlan(p bridge.QueryParams) (plan, error) {
 	return q, nil
 }
 
-// queryInput is all that the CLI reads: what is too long for an argument, and the
-// message. It need not wait for the answer to the former.
+// queryInput returns all that the CLI reads: values that are too long for an argument, and the message. The
+// message need not wait for the answer to the former.
 func queryInput(p plan, prompt string) ([]byte, error) {
 	var input []byte
 	if len(p.init) > 0 {
@@ -108,7 +108,7 @@ func queryInput(p plan, prompt string) ([]byte, error) {
 	return append(input, line...), nil
 }
 
-// answer makes a result, or the reason why there is none, of what the CLI said.
+// answer makes a result from the CLI's output, or an error that says why there is none.
 func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult, error) {
 	heard := q.heard
 	switch {
@@ -117,7 +117,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		e := &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
 			Message: fmt.Sprintf("the model gave no answer within %v", limit), Stderr: q.stderr.tail()}
 		if retry := heard.retry; retry != nil {
-			// An error that makes the CLI retry is one that the caller can wait for.
+			// If an error makes the CLI retry, the caller can wait for its end too.
 			if e.Category = byStatus(retry.Status); e.Category == "" {
 				e.Category = bridge.CatServer
 			}
@@ -135,7 +135,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 	if o := judge(f, heard.trouble); o.outcome != bridge.TurnDone {
 		e := claudeError(o.category, "%s", o.message)
 		if e.Category == "" || f.Subtype == "error_during_execution" {
-			e.Category, e.Message = bridge.CatStart, failureText(f) // it never came to ask
+			e.Category, e.Message = bridge.CatStart, failureText(f) // it never got as far as a request
 		}
 		e.Stderr, e.CostUSD, e.ResetsAt = q.stderr.tail(), f.TotalCost, o.resetsAt
 		return bridge.QueryResult{}, e

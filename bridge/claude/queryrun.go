@@ -12,14 +12,14 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// How a query's process ends. One that is cancelled is gone within a second.
+// Time limits for ending a query's process. A cancelled query has ended within a second.
 const (
 	queryExit = 500 * time.Millisecond // the CLI exits after its result; this takes 0.1 s
 	queryTerm = 300 * time.Millisecond // after TERM
 )
 
-// queryRun is one process that answers one prompt. Three goroutines serve it, who
-// writes its input and who drain its outputs; end waits for them.
+// queryRun is one process that answers one prompt. It has three goroutines: one writes its input, two drain
+// its outputs; end waits for them.
 type queryRun struct {
 	child  *proctree.Child
 	pipes  *pipes
@@ -29,15 +29,15 @@ type queryRun struct {
 
 	drains sync.WaitGroup
 	done   chan struct{} // closed when the result was heard, or stdout has ended
-	heard  hearing       // of the reader until end
+	heard  hearing       // owned by the reader until end
 }
 
-// hearing holds the part of the CLI's output that matters so far.
+// hearing holds the relevant part of the CLI's output so far.
 type hearing struct {
 	result  *resultFrame
 	trouble trouble
 	retry   *apiRetry // the last one
-	model   string    // that spoke last
+	model   string    // of the last answer
 }
 
 func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfig, input []byte) (*queryRun, error) {
@@ -53,7 +53,7 @@ func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfi
 		return nil, err
 	}
 	q.drains.Go(func() {
-		_, _ = pipes.stdin.Write(input) // one that is not read shows in what is not answered
+		_, _ = pipes.stdin.Write(input) // if the input is not read, there is no answer either
 		_ = pipes.stdin.Close()
 	})
 	q.drains.Go(q.read)
@@ -61,7 +61,7 @@ func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfi
 	return q, nil
 }
 
-// read listens to stdout to its end.
+// read reads stdout to its end.
 func (q *queryRun) read() {
 	said := sync.OnceFunc(func() { close(q.done) })
 	defer said()
@@ -77,7 +77,7 @@ func (q *queryRun) read() {
 	}
 }
 
-// take notes a frame and reports whether it is the last one.
+// take records a frame and reports whether it is the last one.
 func (h *hearing) take(f frame) bool {
 	if h.result != nil {
 		return false
@@ -100,7 +100,7 @@ func (h *hearing) take(f frame) bool {
 	return false
 }
 
-// await waits for the answer, or for the reason why there will be none.
+// await waits for the answer, or for an error that rules one out.
 func (q *queryRun) await(ctx context.Context) error {
 	select {
 	case <-q.done:
@@ -112,7 +112,7 @@ func (q *queryRun) await(ctx context.Context) error {
 	}
 }
 
-// end ends the process, if it has not ended, and all that it has started.
+// end ends the process, if it is still running, and all processes that it has started.
 func (q *queryRun) end() error {
 	q.child.Remember()
 	if !isClosed(q.child.Done()) {
@@ -122,7 +122,7 @@ func (q *queryRun) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	_, err := q.child.Kill(ctx)
-	_ = q.pipes.stdin.SetWriteDeadline(time.Now()) // fails when it is closed, which is as good
+	_ = q.pipes.stdin.SetWriteDeadline(time.Now()) // fails if it is closed, which is as good
 	q.pipes.stdout.expire(drainGrace)
 	q.pipes.stderr.expire(drainGrace)
 	q.drains.Wait()

@@ -8,8 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// quotas reads how much of the plan's usage windows is used, by name. The CLI tells it with a login, not with an API
-// key: each window under its name, and one that is nearly used up beside them (observed with CLI 2.1.329).
+// quotas reads, by name, how much of the plan's usage windows is used. The CLI reports it with a login, not
+// with an API key: each window under its name, and separately a window that is nearly used up (observed
+// with CLI 2.1.329).
 func quotas(info *fieldReader) (list []bridge.Quota) {
 	windows := info.object("unifiedWindows")
 	defer info.join(windows)
@@ -31,7 +32,7 @@ func quotaOf(name string, r *fieldReader) bridge.Quota {
 		ResetsAt: unixSeconds(int64(r.number("resetsAt")))}
 }
 
-// tellQuotas reports what is new of the usage windows.
+// tellQuotas reports the usage windows that have changed.
 func (r *reader) tellQuotas(list []bridge.Quota) {
 	for _, q := range list {
 		if r.quotas[q.Window] != q {

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// verdictTool is the tool the CLI makes of a JSON schema. Its calls are the
-// verdict of the turn, not work, so they are no tool_use events.
+// verdictTool is the tool that the CLI creates for a JSON schema. Its calls are the verdict of the turn,
+// not work, so they produce no tool_use events.
 const verdictTool = "StructuredOutput"
 
 // maxLine bounds a line of the CLI's stdout. The longest seen was 3 MB (CLI
@@ -27,19 +27,19 @@ type reader struct {
 	subs        *subagents
 	costs       costs
 	trouble     trouble
-	verdict     map[string]bool // tool use ids of verdicts whose result is to come
+	verdict     map[string]bool // tool use ids of verdicts whose results have not come yet
 	stream      map[int]bool    // partial stream: content block index → is the verdict
 	asked       map[string]bool // requests of the CLI whose answers it may echo
-	echoed      map[string]bool // open messages that the CLI has repeated: the conversation has them
+	echoed      map[string]bool // open messages that the CLI has repeated: they are in the conversation
 	foreign     bool            // the process speaks for another session
-	taken       bool            // the first message was taken up
+	taken       bool            // the first message was accepted
 	asking      consulting
 	costAccount costAccount
 	spending    spending
-	quotas      map[string]bridge.Quota // as they were reported last
+	quotas      map[string]bridge.Quota // as last reported
 	calls       *toolCalls
 	tasks       taskList
-	blocked     bool // a compaction is being kept from happening: the CLI will say that it failed
+	blocked     bool // a hook is preventing a compaction: the CLI will report that it failed
 }
 
 func newReader(a *agent) *reader {
@@ -78,7 +78,7 @@ func (r *reader) line(line []byte) {
 		r.a.notice("garbage", fmt.Sprintf("skipped a line that is no frame: %.120q", line))
 		return
 	}
-	if _, answer := f.(controlResponse); !answer { // a ping's answer is no sign of work
+	if _, answer := f.(controlResponse); !answer { // a ping's answer is not a sign of work
 		r.a.noteOutput()
 	}
 	if r.ours(f) {
@@ -86,8 +86,8 @@ func (r *reader) line(line []byte) {
 	}
 }
 
-// maxAsked bounds the memory of requests whose answers may still be echoed; a
-// CLI that does not echo would fill it.
+// maxAsked bounds the set of requests whose answers may still be echoed; a CLI that does not echo would let
+// it grow.
 const maxAsked = 1024
 
 // echo reports whether a control response is our own answer coming back: with
@@ -102,7 +102,7 @@ func (r *reader) echo(id string) bool {
 	return known
 }
 
-// handle is the dispatch of all frames.
+// handle dispatches a frame.
 func (r *reader) handle(f frame) {
 	a := r.a
 	switch f := f.(type) {
@@ -175,13 +175,13 @@ func (r *reader) unknown(f Unknown) {
 		text = fmt.Sprintf("unreadable frame %.80q: %v", kind, f.Err)
 	}
 	r.a.notice("frame "+kind, text)
-	if f.Type == "control_request" && f.RequestID != "" { // the CLI waits for an answer to any request
+	if f.Type == "control_request" && f.RequestID != "" { // the CLI waits for an answer to every request
 		r.a.asks.serve(r.a.ctx, f.RequestID, refuse(errors.New("unreadable control request")))
 	}
 }
 
-// ours reports whether a frame may be routed. Those that tell what happens to a
-// message say in which session; from the first of another session on nothing is.
+// ours reports whether a frame may be routed. Frames about a message name their session. From the first
+// frame of another session on, no frame is routed.
 func (r *reader) ours(f frame) bool {
 	session := ""
 	switch f := f.(type) {
@@ -200,7 +200,7 @@ func (r *reader) ours(f frame) bool {
 }
 
 func (r *reader) assistant(f assistantFrame) {
-	if f.Model == synthetic { // the CLI's own words: no usage, no text of the model
+	if f.Model == synthetic { // text of the CLI itself: no usage, no text of the model
 		if f.ErrorKind != "" {
 			r.trouble.kind, r.trouble.status = f.ErrorKind, f.APIStatus
 		}
@@ -269,7 +269,7 @@ func (r *reader) user(f userFrame) {
 	}
 }
 
-// flatten makes text of a tool result: a string, or blocks.
+// flatten turns the content of a tool result, a string or blocks, into text.
 func flatten(content json.RawMessage) string {
 	if jsonl.IsNull(content) {
 		return ""

@@ -55,8 +55,8 @@ func (r *reader) result(f resultFrame) {
 	}
 }
 
-// unasked notes a result that ends no message of Arbiter. Before the agent is
-// ready it is the reason why it will never be.
+// unasked records a result that does not end a message of Arbiter. Before the agent is ready, it is the
+// reason why the agent will not become ready.
 func (a *agent) unasked(f resultFrame) {
 	if text := failureText(f); f.IsError {
 		a.startTrouble.CompareAndSwap(nil, &text)
@@ -68,17 +68,17 @@ func (a *agent) unasked(f resultFrame) {
 	a.notice("result of "+origin, "a turn that no message from Arbiter started ("+origin+")")
 }
 
-// costs makes cost per turn of the CLI's running total, which also spans a
-// resume (2.1.300 and later) and includes subagents, compaction and turns that
-// Arbiter did not ask for; the latter are counted with the next turn.
+// costs computes the cost per turn from the CLI's running total, which also spans a resume (2.1.300 and
+// later) and includes subagents, compaction and turns that Arbiter did not ask for; the cost of the latter
+// is added to the next turn.
 type costs struct {
 	known bool    // whether base is
 	base  float64 // total at the last result
 	carry float64
-	model map[string]bridge.ModelCost // the same by model; incomplete where the CLI does not tell
+	model map[string]bridge.ModelCost // the same by model; incomplete if the CLI does not report it
 }
 
-// newCosts: the total of a resumed session continues where it was.
+// newCosts returns the costs of a session. The total of a resumed session continues at an unknown value.
 func newCosts(resume bool) costs { return costs{known: !resume} }
 
 func (c *costs) add(f resultFrame) {
@@ -90,7 +90,7 @@ func (c *costs) add(f resultFrame) {
 			u.ContextWindow = max(u.ContextWindow, f.ModelUsage[name].ContextWindow)
 			c.addModel(name, u)
 		}
-	} else if !c.known { // a resumed session's total: the share before is not told
+	} else if !c.known { // a resumed session's total: the share from before is unknown
 		delta = 0
 	}
 	c.base, c.known = f.TotalCost, true
@@ -113,7 +113,7 @@ func (c *costs) addModel(name string, u modelUsage) {
 // maxModels bounds how many models are reported for a turn.
 const maxModels = 20
 
-// takeModels returns what was spent since it was asked last, by model.
+// takeModels returns what was spent since its last call, by model.
 func (c *costs) takeModels() (list []bridge.ModelCost) {
 	for _, name := range slices.Sorted(maps.Keys(c.model)) {
 		if m := c.model[name]; m.CostUSD > 0 && len(list) < maxModels {

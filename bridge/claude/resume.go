@@ -11,17 +11,17 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// history is the part of a session's history that was found before its process was started.
+// history is what was found of a session's history before its process was started.
 type history struct {
 	resumed    bool
 	path       string // of its transcript, if it is resumed
 	deliveries []bridge.DeliveryStatus
 }
 
-// inspectHistory finds out how a session that is to be resumed can continue. One without a
-// transcript never got as far as a message (the file appears with the first,
-// observed with CLI 2.1.329), and is begun anew under its id. It must run before the
-// process does: the CLI writes to the file as soon as it resumes.
+// inspectHistory determines how a session that is to be resumed can continue. A session without a
+// transcript has no message yet (the file appears with the first, observed with CLI 2.1.329), and is
+// started anew under its id. inspectHistory must run before the process: the CLI writes to the file as soon
+// as it resumes.
 func inspectHistory(ctx context.Context, env []string, p bridge.SpawnParams) (history, error) {
 	none := history{deliveries: make([]bridge.DeliveryStatus, len(p.Pending))}
 	for i, id := range p.Pending {
@@ -48,8 +48,8 @@ func inspectHistory(ctx context.Context, env []string, p bridge.SpawnParams) (hi
 	return then, nil
 }
 
-// takeUp finds out how full a resumed session is. The CLI knows; if it does not
-// answer, the transcript does, and the window becomes known with the first result.
+// takeUp determines how full a resumed session is. The CLI reports it; if it does not answer, the
+// transcript is used, and the window becomes known with the first result.
 func (a *agent) takeUp(ctx context.Context) error {
 	usage, err := a.askContext(ctx)
 	if err == nil {
@@ -68,25 +68,25 @@ var deliveryNames = map[transcript.State]string{
 	transcript.Ended: bridge.DeliveryEnded,
 }
 
-// configDir is where a CLI with this environment keeps its sessions.
+// configDir returns the directory in which a CLI with this environment keeps its sessions.
 func configDir(env []string, cwd string) string { return childenv.ConfigDir(env, cwd) }
 
 // lookup finds a variable in an environment.
 func lookup(env []string, name string) string { return childenv.Lookup(env, name) }
 
-// refusedSession reports whether the CLI ended because it can neither resume nor
-// begin the session it was given: then only another id helps.
+// refusedSession reports whether the CLI ended because it can neither resume nor begin the session: then
+// only another id helps.
 func refusedSession(e *bridge.RPCError) bool {
 	said := e.Message + "\n" + e.Stderr
 	return strings.Contains(said, "No conversation found with session ID") ||
 		strings.Contains(said, "Session ID") && strings.Contains(said, "is already in use")
 }
 
-// errForeign is why an agent is ended whose process runs another session.
+// errForeign is the reason for ending an agent whose process runs another session.
 var errForeign = errors.New("the CLI runs another session")
 
-// quarantine ends the agent because its process speaks for another session.
-// Nothing that it says from here on is about this agent.
+// quarantine ends the agent because its process runs another session. Later frames of the process are not
+// about this agent.
 func (a *agent) quarantine(session string) {
 	a.foreignOnce.Do(func() {
 		a.emit(bridge.Error{Category: bridge.CatProtocol,

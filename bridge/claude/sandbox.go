@@ -16,17 +16,16 @@ import (
 
 var _ bridge.Sandboxer = (*Launcher)(nil)
 
-// ToolShell names the program that the CLI's tools, hooks and MCP servers are started
-// by, which keeps what the CLI logs in with out of their environment
-// ([sandbox.ToolShell]); and the program that becomes a probe with that argument.
-// Without it neither is available.
+// ToolShell sets the program through which the CLI starts tools, hooks and MCP servers, and which keeps the
+// CLI's login out of their environment ([sandbox.ToolShell]). The same program becomes a probe with that
+// argument. Without it, neither is available.
 func (l *Launcher) ToolShell(self string) { l.self = self }
 
-// environ is the environment of a CLI of this launcher's. What the user has set for the
-// prefix, empty too, stands.
+// environ returns the environment of a CLI of this launcher. If the user has set the prefix, even to an
+// empty value, it is kept.
 func (l *Launcher) environ(extra map[string]string) []string {
 	env := environ(os.Environ(), extra)
-	if l.self == "" || strings.Contains(l.self, " -") { // after which the CLI would see options
+	if l.self == "" || strings.Contains(l.self, " -") { // the CLI would read the rest as options
 		return env
 	}
 	for _, entry := range env {
@@ -37,13 +36,12 @@ func (l *Launcher) environ(extra map[string]string) []string {
 	return append(env, shellPrefix+"="+l.self, sandbox.EnvToolShell+"=1")
 }
 
-// shellPrefix has the CLI start its Bash commands, shell hooks and stdio MCP servers as
-// the one argument of a program (observed with CLI 2.1.329). Its own
-// CLAUDE_CODE_SUBPROCESS_ENV_SCRUB is not used: it needs bubblewrap, and leaves twenty
-// empty files in the workspace and as many in the home.
+// shellPrefix makes the CLI start its Bash commands, shell hooks and stdio MCP servers as the one argument
+// of a program (observed with CLI 2.1.329). The CLI's own CLAUDE_CODE_SUBPROCESS_ENV_SCRUB is not used: it
+// needs bubblewrap, and leaves twenty empty files in the workspace and as many in the home directory.
 const shellPrefix = "CLAUDE_CODE_SHELL_PREFIX"
 
-// startConfined starts cmd, in a sandbox where there is one.
+// startConfined starts cmd, in a sandbox if cfg is not nil.
 func startConfined(cmd *exec.Cmd, mark proctree.Mark, cfg *bridge.SandboxConfig) (*proctree.Child, error) {
 	if cfg == nil {
 		return proctree.Start(cmd, mark)
@@ -66,8 +64,8 @@ func (l *Launcher) Sandbox(ctx context.Context, of bridge.Owner, p bridge.Sandbo
 	})
 }
 
-// within shows temporary directories of a sandbox from outside, as long as its process
-// lives: they are private to it.
+// within returns the paths by which the temporary directories of a sandbox are seen from outside while its
+// process runs: they are private to it.
 func (f files) within(child *proctree.Child) files {
 	pid := child.Confined()
 	if pid == 0 {
@@ -81,5 +79,6 @@ func (f files) within(child *proctree.Child) files {
 	return inside
 }
 
-// monitorSignal is where a monitor's exit code for a process that a signal ended begins.
+// monitorSignal is added to the number of the signal in a monitor's exit code if a signal ended the
+// process.
 const monitorSignal = 128
