@@ -116,11 +116,11 @@ func answersOf(s *script) (by []string) {
 	return by
 }
 
-// TestParallel: two Orchestrators summoned in one turn live and work at once.
+// TestParallel: two Orchestrators summoned in one turn work at the same time.
 func TestParallel(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestIsolatedOrchestrators has four of them at once
+			p.long(t) // TestIsolatedOrchestrators runs four of them at once
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task",
 				"Two threads")...)
@@ -148,8 +148,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestAnotherTask: a built-in scenario that is played says so, instead of summoning
-// without end.
+// TestAnotherTask: a built-in scenario that was played and gets a second task says that its script has one
+// task. It does not summon Orchestrators without end.
 func TestAnotherTask(t *testing.T) {
 	for _, p := range players(t) {
 		for _, scenario := range []string{"small-job", "dialogue", "parallel", "generations", "demo"} {
@@ -171,8 +171,8 @@ func TestAnotherTask(t *testing.T) {
 	}
 }
 
-// TestNoThreadHolds: when every agent that tries a piece of work is denied, the run asks the human
-// before it reaches the limit of the run.
+// TestNoThreadHolds: when all agents that try the work are denied, the run asks the human before it reaches its
+// limit of iterations.
 func TestNoThreadHolds(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestNoThreadHolds(t *testing.T) {
 	}
 }
 
-// TestMessageOnStdin is the pipe of the contract: no --task, the first message is it.
+// TestMessageOnStdin: without --task, the first message on stdin is the task, as the contract says.
 func TestMessageOnStdin(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func (s *script) order(names ...string) {
 	}
 }
 
-// sessionLine checks the line on stderr by which the sessions are found again.
+// sessionLine checks the line on stderr that says how to find the sessions again.
 func (s *script) sessionLine(orchestrators int) {
 	s.t.Helper()
 	for line := range strings.Lines(s.stderr.String()) {

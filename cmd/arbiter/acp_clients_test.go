@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// acpClients finds the clients of the Agent Client Protocol that scripts/setup has installed: the directory of their
-// packages. CI requires them.
+// acpClients returns the directory with the packages of the Agent Client Protocol clients that scripts/setup
+// installed. CI requires them.
 func acpClients(t *testing.T) string {
 	t.Helper()
 	lock, err := os.ReadFile("../../scripts/acp/package-lock.json")
@@ -31,7 +31,7 @@ func acpClients(t *testing.T) string {
 		}
 		tools = filepath.Join(cache, "arbiter")
 	}
-	sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(lock)), lock...)) // as git names the file
+	sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(lock)), lock...)) // the hash that Git gives this file
 	dir := filepath.Join(tools, "acp", hex.EncodeToString(sum[:]), "node_modules")
 	if _, err := os.Stat(filepath.Join(dir, ".bin", "node")); err != nil {
 		if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" && os.Getenv("CI") != "" {
@@ -42,7 +42,8 @@ func acpClients(t *testing.T) string {
 	return dir
 }
 
-// TestACPWithTheSDK: the official TypeScript SDK asks, is asked, allows, loads after a kill, and cancels.
+// TestACPWithTheSDK: a client built with the official TypeScript SDK prompts, answers questions, allows, loads
+// the session after a kill, and cancels.
 func TestACPWithTheSDK(t *testing.T) {
 	clients := acpClients(t)
 	for _, who := range players(t) {
@@ -89,7 +90,7 @@ type acpStep struct {
 	Kinds                      []string
 }
 
-// talks runs a conversation. After each step between is called, and the conversation continues.
+// talks runs a conversation. It calls between after each step; then the conversation continues.
 func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 	t.Helper()
 	var errs shared
@@ -105,7 +106,7 @@ func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, perhaps
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended already
 	var steps []acpStep
 	for dec := json.NewDecoder(out); ; {
 		var s acpStep
@@ -122,7 +123,7 @@ func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 	return steps
 }
 
-// TestACPWithACPX: acpx asks, answers and allows, with a process of its own for each command.
+// TestACPWithACPX: acpx prompts, answers and allows, with a separate process for each command.
 func TestACPWithACPX(t *testing.T) {
 	clients := acpClients(t)
 	for _, who := range players(t) {

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/acpagent/acpschema"
 )
 
-// acpEditor is a client of the Agent Client Protocol with an agent of its own. It checks each message of both against
-// the published schema.
+// acpEditor is a client of the Agent Client Protocol with its own agent. It checks each message in both
+// directions against the published schema.
 type acpEditor struct {
 	t       *testing.T
 	cmd     *exec.Cmd
@@ -45,7 +45,7 @@ type acpMessage struct {
 	} `json:"error"`
 }
 
-// edits starts `arbiter acp` there, with flags for its runs, and agrees with it on what an editor can do.
+// edits starts `arbiter acp` in the abode, with flags for its runs, and negotiates the editor's capabilities.
 func (h *abode) edits(capabilities string, args ...string) *acpEditor {
 	h.t.Helper()
 	checker, err := acpschema.New(strings.Contains(capabilities, "subagents"))
@@ -148,7 +148,7 @@ func (e *acpEditor) refuses(method, params, why string) {
 	}
 }
 
-// sees waits for a message of the agent's, from the one with that number on.
+// sees waits for a message from the agent that fits. It skips the first from messages.
 func (e *acpEditor) sees(from int, what string, fits func(acpMessage) bool) acpMessage {
 	e.t.Helper()
 	late := time.After(e.late)
@@ -177,7 +177,7 @@ func (e *acpEditor) dump(got []acpMessage) string {
 	return b.String()
 }
 
-// count is how many messages came so far.
+// count returns the number of messages received so far.
 func (e *acpEditor) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -209,7 +209,7 @@ func (e *acpEditor) stops(id int, want string) {
 	}
 }
 
-// permission waits for a request for permission, from a message on.
+// permission waits for a permission request among the messages from number from on.
 func (e *acpEditor) permission(from int) acpMessage {
 	e.t.Helper()
 	return e.sees(from, "request for permission", func(m acpMessage) bool {
@@ -217,7 +217,7 @@ func (e *acpEditor) permission(from int) acpMessage {
 	})
 }
 
-// permits answers one.
+// permits answers a permission request; an empty option cancels it.
 func (e *acpEditor) permits(m acpMessage, option string) {
 	e.t.Helper()
 	outcome := `{"outcome":"selected","optionId":"` + option + `"}`
@@ -227,13 +227,13 @@ func (e *acpEditor) permits(m acpMessage, option string) {
 	e.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"outcome":%s}}`, *m.ID, outcome))
 }
 
-// cancels cancels what the session does.
+// cancels cancels the session's current prompt.
 func (e *acpEditor) cancels(session string) {
 	e.t.Helper()
 	e.write(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"` + session + `"}}`)
 }
 
-// transcript lists the updates from a message on. It leaves out the human's words, which a live
+// transcript lists the updates from message number from on. It leaves out the human's messages, which a live
 // editor shows without an update, and updates that are not part of the history.
 func (e *acpEditor) transcript(from int) []string {
 	e.mu.Lock()
@@ -255,7 +255,7 @@ func (e *acpEditor) transcript(from int) []string {
 	return list
 }
 
-// loads loads the session of another editor and returns what was shown by it.
+// loads loads the session of another editor and returns the updates that this showed.
 func (e *acpEditor) loads(h *abode, session string) []string {
 	e.t.Helper()
 	e.session = session
@@ -264,8 +264,8 @@ func (e *acpEditor) loads(h *abode, session string) []string {
 	return e.transcript(from)
 }
 
-// killed kills the process of a run that asks, once the event log has the question: what a run has told in its last
-// moment is in the log when the run was resumed.
+// killed kills the process of a run that waits for an answer, once the event log has the question: events from
+// the last moment before a kill reach the log only when the run is resumed.
 func (h *abode) killed(run string) {
 	h.t.Helper()
 	late := time.After(patience)

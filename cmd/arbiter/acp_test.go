@@ -16,8 +16,8 @@ var acpEditors = map[string]string{
 	"subagents": `{"subagents":{},"session":{"notices":{},"compaction":{}},"auth":{"terminal":true}}`,
 }
 
-// TestACP: an editor asks, is asked, allows, and sees the same after the run's process was killed and the session
-// loaded by another editor, which continues.
+// TestACP: an editor prompts, answers questions and allows. After the run's process was killed, another editor
+// loads the session, sees the same and continues.
 func TestACP(t *testing.T) {
 	for _, who := range players(t) {
 		for name, capabilities := range acpEditors {
@@ -68,8 +68,8 @@ func TestACP(t *testing.T) {
 	}
 }
 
-// TestACPCancel: a prompt that is cancelled ends as such, what it waited for is not denied for ever, and the next
-// prompt continues. A request that another terminal answers is withdrawn.
+// TestACPCancel: a cancelled prompt ends as cancelled, the requests it waited for are not denied for good, and
+// the next prompt continues. A request that another terminal answers is withdrawn.
 func TestACPCancel(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestACPCancel(t *testing.T) {
 	}
 }
 
-// TestACPKilled: when the run's process is killed, the prompt says so, and the next one resumes the run, which asks for
-// permission again. Loading is the same then as what was live.
+// TestACPKilled: when the run's process is killed, the prompt says so, and the next prompt resumes the run,
+// which asks for permission again. Loading the session then shows the same as was shown live.
 func TestACPKilled(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -122,7 +122,8 @@ func TestACPKilled(t *testing.T) {
 	}
 }
 
-// TestACPElsewhere: what another terminal answers is withdrawn, and other modes are shown.
+// TestACPElsewhere: a request that another terminal answers is withdrawn, and a changed permission mode is
+// shown.
 func TestACPElsewhere(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -164,8 +165,8 @@ func TestACPElsewhere(t *testing.T) {
 	e.refuses("session/list", `{"cursor":"x"}`, "is no cursor")
 }
 
-// TestACPForms: a client that has forms answers a question with one, while the prompt continues; if it turns the form
-// down, the prompt ends.
+// TestACPForms: a client that supports forms answers a question with a form while the prompt continues; if it
+// declines the form, the prompt ends.
 func TestACPForms(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])

@@ -15,9 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 )
 
-// agentFiles are the files of a workspace, by their path below .claude/agents. Those
-// that Claude Code takes and arbiter does not begin with ~ and are listed in the
-// documentation of the package agents.
+// agentFiles are the files of a workspace, by their path below .claude/agents. The names of files that Claude
+// Code accepts and arbiter rejects begin with ~; the documentation of the package agents lists these cases.
 var agentFiles = map[string]string{
 	"plain.md":      "---\nname: plain\ndescription: d\n---\nx\n",
 	"sub/deep/n.md": "---\nname: nested\ndescription: d\n---\nx\n",
@@ -113,7 +112,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 		}
 		delete(theirs, name)
 	}
-	for _, name := range []string{"claude", "Explore", "Plan", "general-purpose", "statusline-setup"} { // its own
+	for _, name := range []string{"claude", "Explore", "Plan", "general-purpose", "statusline-setup"} { // built in
 		delete(theirs, name)
 	}
 	if diff := cmp.Diff(theirs, ours); diff != "" {

@@ -27,8 +27,8 @@ func (s *script) decided(r contract.PermissionRequest) contract.Permission {
 	})
 }
 
-// TestAnswersFromASecondTerminal: a human grants and denies what agents ask for, steers, and answers the question,
-// all from another terminal; a watcher there sees the same as stdout.
+// TestAnswersFromASecondTerminal: from another terminal, a human grants and denies what agents ask for, steers,
+// and answers the question; a watcher there sees the same events as stdout.
 func TestAnswersFromASecondTerminal(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -108,7 +108,8 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 	}
 }
 
-// TestWrongAnswers: what cannot be meant is refused before anything is sent, and says what to type.
+// TestWrongAnswers: an answer that cannot be right is refused before anything is sent, and the error says what
+// to type.
 func TestWrongAnswers(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])
@@ -156,7 +157,7 @@ func TestWrongAnswers(t *testing.T) {
 	s.finish(contract.ExitFailed)
 }
 
-// TestStop: a run is ended in order from another terminal, which says how it ended and how to continue with it.
+// TestStop: stop, run in another terminal, ends a run in order, and says how it ended and how to continue it.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])
@@ -184,7 +185,7 @@ func TestStop(t *testing.T) {
 	b.finish(contract.ExitTerminated)
 }
 
-// TestChoose: a way out of a failure is chosen from another terminal, which is shown the ways there are.
+// TestChoose: choose, run in another terminal, lists the possible ways out of a failure and takes one.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	s := override(t, players(t)[0], "tester", spinning)
@@ -198,7 +199,8 @@ func TestChoose(t *testing.T) {
 	s.finish(contract.ExitFailed)
 }
 
-// TestCompletionKnowsWhatWaits: open requests complete the commands that answer them, and agents those that send.
+// TestCompletionKnowsWhatWaits: completion offers open requests to the commands that answer them, and agents to
+// the commands that send to them.
 func TestCompletionKnowsWhatWaits(t *testing.T) {
 	s, _ := waitingRun(t, players(t)[0])
 	run := command.ShortID(s.run())

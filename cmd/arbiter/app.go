@@ -33,8 +33,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// Main runs the program and returns its exit code. A panic becomes a line that
-// says so and ExitBug, never a bare stack.
+// Main runs the program and returns its exit code. On a panic it prints a line that says so and returns
+// ExitBug; it never prints a bare stack.
 func Main() (code int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -53,11 +53,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return toolShell(args[1], stderr)
 	}
 	if len(args) > 1 && args[1] == stage.StandInCommand {
-		// Its arguments are Claude's, not ours: no flag of it may be touched.
+		// The remaining arguments are Claude's, not arbiter's: do not parse or change its flags.
 		return standIn(args[2:], stdin, stdout, stderr)
 	}
 	if len(args) > 1 && args[1] == hooksocket.Command && hooksocket.Answers(args[2:]) {
-		// Before anything that takes time: a session waits for it at every call.
+		// Comes before anything that takes time: a session waits for this command at every tool call.
 		return hooksocket.Answer(args[2:], stdin, stdout, stderr)
 	}
 	stderr = command.Stderr{W: stderr}
@@ -87,7 +87,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		exit = command.Unclassified(err)
 	}
 	if exit.Text != "" {
-		text := strings.ReplaceAll(exit.Text, "\n", "; ") // of several errors, joined
+		text := strings.ReplaceAll(exit.Text, "\n", "; ") // joined errors have several lines
 		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(text), 2000))
 		if exit.Code == contract.ExitUsage {
 			fmt.Fprintln(stderr, "Try: "+manual.At(app, args[1:]).Name()+" --help")
@@ -118,7 +118,7 @@ still going on. Without a run it exits with 0, or with what prevented one (2, 5)
 		ArgsUsage:                 "[REQUIREMENTS.md]",
 		Version:                   command.Version(),
 		HideVersion:               true,
-		HideHelp:                  true, // helps sees to it
+		HideHelp:                  true, // helps handles it
 		Flags:                     settings.Flags(),
 		Action:                    e.main,
 		Commands:                  e.commands(),
@@ -192,11 +192,11 @@ func (e env) main(c *cli.Context) error {
 	return e.screenCommand(s)
 }
 
-// env is a set of commands with what they read and write.
+// env is the environment of a set of commands: what they read and write.
 type env struct{ command.Env }
 
-// liveCommands are those on a live run, from any terminal. What they print as JSON is safe for a terminal; attach
-// shows a terminal's output as it is.
+// liveCommands are the commands on a live run, which work from any terminal. Their JSON output is safe for a
+// terminal; attach shows a terminal's output unchanged.
 func (e env) liveCommands() []*cli.Command {
 	tells := env{e.WithSafeOutput()}
 	return []*cli.Command{

@@ -24,7 +24,7 @@ func scriptedModel(t *testing.T, name string) *rehearsal.Server {
 	return model
 }
 
-// rolesOf are those that a server was asked by, each once.
+// rolesOf returns the roles that made requests to a server, each once.
 func rolesOf(model *rehearsal.Server) []rehearsal.Role {
 	var roles []rehearsal.Role
 	for _, r := range model.Requests() {
@@ -35,8 +35,8 @@ func rolesOf(model *rehearsal.Server) []rehearsal.Role {
 	return roles
 }
 
-// TestEnvironmentOfTheArbiter: the Arbiter and the decider use a gateway of their own, the Orchestrators
-// another one. No file contains a secret of the environment.
+// TestEnvironmentOfTheArbiter: the Arbiter and the decider use one gateway, the Orchestrators another. No file
+// contains a secret of the environment.
 func TestEnvironmentOfTheArbiter(t *testing.T) {
 	t.Parallel()
 	for decider, asks := range map[string]rehearsal.Role{"session": rehearsal.RoleArbiter,
@@ -69,7 +69,7 @@ func TestEnvironmentOfTheArbiter(t *testing.T) {
 	}
 }
 
-// TestArbiterEnvIsChecked: what would part the Arbiter's session from the others is refused.
+// TestArbiterEnvIsChecked: variables that would separate the Arbiter's session from the others are refused.
 func TestArbiterEnvIsChecked(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, nil)

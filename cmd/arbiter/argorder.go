@@ -9,10 +9,10 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
-// flagsFirst puts a command's flags between its name and its arguments, wherever they were
-// written. The flag parser ends at the first argument; and of a flag that stands before a command
-// which has it, too, it would give the command the default. Flags that the command lacks, and the
-// arguments of arbiter without a command, stay where they are.
+// flagsFirst moves a command's flags between its name and its arguments, wherever they were written. The flag
+// parser stops at the first argument; and if a flag stands before a command that has the same flag, the parser
+// would give the command the default. Flags that the command does not have, and the arguments of arbiter
+// without a command, stay where they are.
 func flagsFirst(args []string, app *cli.App) []string {
 	done, words := slices.Clone(args[:min(1, len(args))]), args[min(1, len(args)):]
 	flags, commands := app.Flags, app.Commands
@@ -39,7 +39,7 @@ func flagsFirst(args []string, app *cli.App) []string {
 		if c.SkipFlagParsing {
 			return append(done, words...)
 		}
-		flags, commands = slices.Concat(c.Flags, flags), c.Subcommands // those that were moved are known, too
+		flags, commands = slices.Concat(c.Flags, flags), c.Subcommands // also known: the moved flags
 	}
 	if len(done) == 1 {
 		return args
@@ -47,7 +47,7 @@ func flagsFirst(args []string, app *cli.App) []string {
 	return append(done, sorted(words, flags)...)
 }
 
-// named is the command that the first word names which is no flag; nil if it names none.
+// named returns the command that the first word that is not a flag names, or nil.
 func named(list []*cli.Command, words []string) *cli.Command {
 	for _, word := range words {
 		if command.IsFlag(word) {
@@ -62,7 +62,8 @@ func named(list []*cli.Command, words []string) *cli.Command {
 	return nil
 }
 
-// parted takes the flags that a command, or the one below it, has, too, out of those that stand before it.
+// parted splits the flags that stand before a command: move has those that the command or its subcommand has
+// too, stay the others.
 func parted(words []string, flags, takers []cli.Flag) (stay, move []string) {
 	for len(words) > 0 {
 		n := taken(words, flags)
@@ -77,7 +78,7 @@ func parted(words []string, flags, takers []cli.Flag) (stay, move []string) {
 	return stay, move
 }
 
-// sorted are the same words, flags with their values first.
+// sorted returns the same words with the flags and their values first.
 func sorted(words []string, flags []cli.Flag) []string {
 	var first, rest []string
 	for len(words) > 0 {
@@ -90,7 +91,7 @@ func sorted(words []string, flags []cli.Flag) []string {
 			continue
 		}
 		n := taken(words, flags)
-		if n > len(words) { // a value is missing: what stood before it is none
+		if n > len(words) { // a value is missing; the words before it are no value
 			return append(first, words...)
 		}
 		first, words = append(first, words[:n]...), words[n:]
@@ -98,7 +99,7 @@ func sorted(words []string, flags []cli.Flag) []string {
 	return append(first, rest...)
 }
 
-// taken is how many words the flag at their beginning takes: itself, and its value.
+// taken returns how many words the flag at the beginning uses: itself, and its value if it has one.
 func taken(words []string, flags []cli.Flag) int {
 	name := strings.TrimLeft(words[0], "-")
 	if strings.Contains(name, "=") {
@@ -112,5 +113,5 @@ func taken(words []string, flags []cli.Flag) int {
 			return 2
 		}
 	}
-	return 1 // help, or one that is refused in a moment
+	return 1 // help, or an unknown flag, which the parser will refuse
 }

@@ -21,12 +21,12 @@ func TestFlagsGoFirst(t *testing.T) {
 		{"sessions show RUN --json", "sessions show --json RUN"},
 		{"sessions --json ls", "sessions ls --json"},
 		{"sessions --json --state-dir ls ls --state-dir x", "sessions ls --json --state-dir ls --state-dir x"},
-		{"memory --json edit FILE", "memory --json edit FILE"}, // edit has none
+		{"memory --json edit FILE", "memory --json edit FILE"}, // edit has no such flag
 		{"--state-dir replay replay RUN --decisions", "replay --state-dir replay --decisions RUN"},
 		{"--task x --cwd w grants --state-dir=s rm 1", "--task x grants rm --cwd w --state-dir=s 1"},
 		{"--debug replay RUN --unknown x", "replay --debug --unknown RUN x"},
 		{"replay RUN -- --decisions", "replay RUN -- --decisions"},
-		{"replay RUN --only", "replay --only"}, // a value is missing, and is said to be
+		{"replay RUN --only", "replay --only"}, // a value is missing, and the error says so
 		{"--json --task decide", "--json --task decide"},
 		{"REQUIREMENTS.md --json", "REQUIREMENTS.md --json"}, // no command: refused with a reason
 		{"", ""},
@@ -39,7 +39,7 @@ func TestFlagsGoFirst(t *testing.T) {
 	}
 }
 
-// TestFlagsBeforeACommand: a command gets the flags it has from wherever they stand before it.
+// TestFlagsBeforeACommand: a command gets its flags even if they stand before it.
 func TestFlagsBeforeACommand(t *testing.T) {
 	values := func(f cli.Flag) (given []string, want string) {
 		name := "--" + f.Names()[0]

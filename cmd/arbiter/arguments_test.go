@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestBadArguments: what a shell, or a script that went wrong, may hand over is refused at
-// once, by a line that names it and is fit for a terminal; nothing is begun.
+// TestBadArguments: bad arguments, as a shell or a broken script may pass them, are refused at once. The error
+// line names the argument and is safe for a terminal; no run is begun.
 func TestBadArguments(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)

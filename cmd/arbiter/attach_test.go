@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// hand is a play in which an Orchestrator asks a question and waits, so that a test can attach to its
-// session. In a terminal it is a session like any other.
+// hand is a play in which an Orchestrator asks a question and waits, so that a test can attach to its session.
+// The attached session is an ordinary one.
 const hand = `name: hand
 actors:
   - name: arbiter
@@ -39,7 +39,7 @@ actors:
       say: I-shall-remember-it.
 `
 
-// twoTerminals is a run in one, and a place from which others can attach.
+// twoTerminals is a run in one terminal, and a place from which other terminals can attach.
 type twoTerminals struct {
 	*abode
 	run   *script
@@ -67,7 +67,7 @@ func (w *twoTerminals) attach(args ...string) *pane {
 	return w.abode.open(append([]string{"attach"}, args...)...)
 }
 
-// settled waits until the session in the terminal takes what is typed.
+// settled waits until the session in the terminal accepts typed input.
 func (w *twoTerminals) settled(p *pane) {
 	w.t.Helper()
 	if w.player.real {
@@ -77,7 +77,7 @@ func (w *twoTerminals) settled(p *pane) {
 	}
 }
 
-// takeover waits for a state of one.
+// takeover waits for a takeover event with a state.
 func (w *twoTerminals) takeover(state string) contract.Takeover {
 	w.t.Helper()
 	return await[contract.Takeover](w.run, "a takeover that is "+state, func(id string, b contract.Takeover) bool {
@@ -102,7 +102,7 @@ func (w *twoTerminals) sent(incoming string) string {
 func TestAttachFromAnotherTerminal(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestTakeoverInATerminal takes the real CLI over
+			who.long(t) // the driver's TestTakeoverInATerminal covers the real CLI
 			t.Parallel()
 			w := atHand(t, who, hand)
 			w.takenAndGivenBack("Orchestrator I")
@@ -110,8 +110,8 @@ func TestAttachFromAnotherTerminal(t *testing.T) {
 	}
 }
 
-// takenAndGivenBack takes the session of an Orchestrator into a terminal, speaks with it, and gives it back;
-// a second terminal is refused meanwhile. Nothing of the run is left then.
+// takenAndGivenBack takes the session of an Orchestrator into a terminal, speaks with it, and gives it back; a
+// second terminal is refused meanwhile. It then finishes the run and checks that no process of it is left.
 func (w *twoTerminals) takenAndGivenBack(name string) {
 	w.t.Helper()
 	w.asks()
@@ -158,7 +158,7 @@ func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
 			list := players(t)
 			who := list[0]
 			if name == "closed" {
-				who = list[len(list)-1] // the real one, where there is one
+				who = list[len(list)-1] // the real CLI, if it is installed
 			}
 			w := atHand(t, who, hand)
 			w.asks()
@@ -178,7 +178,7 @@ func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
 	}
 }
 
-// TestAttachRefuses: what cannot be attached to is said, with the code that is documented.
+// TestAttachRefuses: if a target cannot be attached to, attach says why and exits with the documented code.
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
 	w := atHand(t, players(t)[0], hand)

@@ -18,11 +18,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestAttacks plays the attacks on the permission rules with the real CLI. None does its
-// harm, and each was denied or asked for. Of each row of someRows, one group is played in one
-// mode, every third by a subagent, and the groups of checks are as far as one run runs them; with
-// ARBITER_LONG=1 each group of each row is played in all modes that it is for. The policy's own
-// test judges each attack in each of its modes.
+// TestAttacks plays the attacks on the permission rules with the real CLI. No attack may do its harm, and each
+// must be denied or asked about. By default it plays one group of each row of someRows in one mode, every third
+// group by a subagent, and of a group of checks only as many as one run executes. With ARBITER_LONG=1 it plays
+// each group of each row in all its modes. The policy's own test judges each attack in each of its modes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	claude := realClaude(t)
@@ -58,21 +57,21 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// someRows come to arbiter in each of the ways in which attacks do: by a command line in each of
-// the modes, as a check, from another directory, by other tools than Bash, and by a subagent. The
-// attacks of the others differ from theirs in what the policy reads.
+// someRows cover each way by which attacks reach arbiter: a command line in each of the modes, a check, another
+// directory, tools other than Bash, and a subagent. The attacks of the other rows differ only in the input of
+// the policy.
 var someRows = []int{1, 3, 5, 7, 8, 10}
 
-// staysPut reports whether a subagent can try a group: its cd does not outlast a command, and
-// it hands nothing off.
+// staysPut reports whether a subagent can try a group: a subagent's cd does not last beyond one command, and a
+// subagent does not hand off.
 func staysPut(g corpus.AttackGroup) bool {
 	return !slices.ContainsFunc(g.Attacks, func(a corpus.Attack) bool { return a.CWD != "" || a.Check != "" })
 }
 
-// maxChecks is how many checks of a hand-off are run.
+// maxChecks is how many checks of one hand-off are run.
 const maxChecks = 10
 
-// shares cuts a group into what one run can try.
+// shares splits a group into parts that one run can try.
 func shares(g corpus.AttackGroup) []corpus.AttackGroup {
 	var list []corpus.AttackGroup
 	size := len(g.Attacks)
@@ -113,7 +112,7 @@ func (o *onslaught) start(claude string) {
 		"--state-dir", t.TempDir()}
 	if o.mode == "allow-all" {
 		args = append(args, "--i-accept-the-risk")
-		if os.Geteuid() == 0 { // who may do that only there
+		if os.Geteuid() == 0 { // root may use allow-all only in a sandbox
 			needSandbox(t)
 			args = append(args, "--sandbox", "on", "--sandbox-write", filepath.Dir(o.place.Work))
 		}
@@ -123,7 +122,7 @@ func (o *onslaught) start(claude string) {
 			args = append(args, flag, rule)
 		}
 	}
-	shell, _ := exec.LookPath("zsh") // where the user's shell is no bash, the tools' is one all the same
+	shell, _ := exec.LookPath("zsh") // even if the user's shell is not Bash, the tool uses Bash
 	o.s = start(t, []string{
 		"HOME=" + o.place.Home, "SHELL=" + shell, "GIT_CONFIG_NOSYSTEM=1",
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
@@ -184,7 +183,7 @@ func (o *onslaught) scenario() []byte {
 // enter is the command that goes where an attack is tried.
 func (o *onslaught) enter(a corpus.Attack) string { return "cd " + filepath.Join(o.place.Work, a.CWD) }
 
-// play has the human deny, waits for the end, and looks at what happened to each attack.
+// play has the human deny every request, waits for the end, and checks the outcome of each attack.
 func (o *onslaught) play() {
 	t := o.t
 	t.Helper()
@@ -224,11 +223,11 @@ func (o *onslaught) play() {
 		if a.Unasked && (o.mode == "ask" || o.mode == "accept-edits") {
 			continue
 		}
-		kept := a.Harmless || calls[o.enter(a)].stopped // from where it would have done harm
+		kept := a.Harmless || calls[o.enter(a)].stopped // stopped before the directory where it would have done harm
 		switch {
 		case !c.stopped && (harm != "" || !kept):
 			t.Errorf("%q ran (%s): %.300s", a.Text(), harm, c.said)
-		case harm != "" && !ran: // else it may be another's
+		case harm != "" && !ran: // otherwise another attack may have done it
 			t.Errorf("%q was stopped, and %s: %.300s", a.Text(), harm, c.said)
 		}
 	}
@@ -245,9 +244,8 @@ type call struct {
 	stopped bool   // it was denied, by a rule, by the mode or by the human
 }
 
-// calls are those of the Orchestrator and the checks of its hand-off, by what they are: a
-// command, or a tool with its input. Of each that arbiter or the human denied there must
-// be an event.
+// calls are the calls of the Orchestrator and the checks of its hand-off, keyed by the command, or by the tool
+// with its input. For each call that arbiter or the human denied there must be an event.
 func (o *onslaught) calls() map[string]call {
 	o.t.Helper()
 	calls, names, denied, told := map[string]call{}, map[string]string{}, 0, 0
@@ -281,12 +279,11 @@ func (o *onslaught) calls() map[string]call {
 	return calls
 }
 
-// byCLI matches the CLI's words when it denies a call by its own rules, or rejects an
-// input.
+// byCLI matches the texts with which the CLI denies a call by its own rules, or rejects an input.
 var byCLI = regexp.MustCompile(
 	"has been denied|was blocked by a deny rule|InputValidationError|denied by your permission settings")
 
-// canonical is JSON as it is written from a map.
+// canonical returns JSON as it is encoded from a map.
 func canonical(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var m map[string]any

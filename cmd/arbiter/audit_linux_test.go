@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// processesOf are those of a run, its arbiter first.
+// processesOf returns the processes of a run, its arbiter first.
 func processesOf(s *script) []int {
 	list := []int{s.cmd.Process.Pid}
 	for pid := range survivors(s.run()) {
@@ -18,7 +18,7 @@ func processesOf(s *script) []int {
 	return list
 }
 
-// noSecretArguments looks at the arguments of each process of a run.
+// noSecretArguments checks that no process of a run has a secret among its arguments.
 func noSecretArguments(t *testing.T, s *script) {
 	t.Helper()
 	pids := processesOf(s)
@@ -35,7 +35,7 @@ func noSecretArguments(t *testing.T, s *script) {
 	}
 }
 
-// noListeners: nothing of a run listens on TCP but the rehearsal's model, on loopback.
+// noListeners checks that no process of a run listens on TCP, except the rehearsal's model on loopback.
 func noListeners(t *testing.T, s *script) {
 	t.Helper()
 	listening := map[string]string{} // address by inode

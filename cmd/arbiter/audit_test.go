@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// auditOf is the audit of a run as it is exported.
+// auditOf exports the audit of a run.
 func (s *script) auditOf(more ...string) (raw string, lines []auditFile) {
 	s.t.Helper()
 	raw, _ = s.output(0, append([]string{"logs", s.run(), "--audit", "--json"}, more...)...)
@@ -75,7 +75,7 @@ func readLedger(t *testing.T, path string) (list []ledgerLine) {
 	return list
 }
 
-// secretsSeeded are in the environment that arbiter is started with.
+// secretsSeeded are secrets in the environment that arbiter is started with.
 var secretsSeeded = []string{
 	"ANTHROPIC_API_KEY=sk-ant-api03-seed-4711-aaaaaaaaaaaaaaaaaaaaaaaa",
 	"ANTHROPIC_AUTH_TOKEN=seeded-auth-token-0815-bbbbbbbb", "GITHUB_TOKEN=ghp_seededseededseededseededseeded0815",
@@ -125,7 +125,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 	}
 }
 
-// sameAsLedger compares starts, deliveries and permissions with what the stand-ins say.
+// sameAsLedger checks that starts, deliveries and permissions are those of the stand-ins' ledger.
 func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 	t.Helper()
 	var spawned, delivered, permitted, wantSpawned, wantDelivered, wantPermitted []string
@@ -179,7 +179,7 @@ func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 	}
 }
 
-// sameAsTold compares messages, commands and ends with what the frontend was told.
+// sameAsTold checks that messages, commands and ends are those that the frontend received.
 func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 	t.Helper()
 	count := map[string]int{}
@@ -218,7 +218,7 @@ func sameAsTold(t *testing.T, s *script, lines []auditFile) {
 	}
 }
 
-// TestVerify: the command tells an export that holds from one that does not, by its exit.
+// TestVerify: logs --verify exits with 0 for an intact export and with ExitFailed for a changed one.
 func TestVerify(t *testing.T) {
 	run := newJournal(t,
 		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",
@@ -236,8 +236,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// forgeRecord puts a record behind those of a journal, as anybody can who knows the format:
-// all its checksums fit.
+// forgeRecord appends a record with valid checksums to a journal, as anyone can who knows the format.
 func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -257,7 +256,8 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	f = append(f, payload...)
 	table := crc32.MakeTable(crc32.Castagnoli)
 	binary.LittleEndian.PutUint32(f, crc32.Update(crc32.Checksum([]byte(run), table), table, f[4:]))
-	// Only added to: made anew, the file is empty for a moment, which is another offence.
+	// Append only: if the file were written anew, it would be empty for a moment, and that would be detected as
+	// another change.
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -270,8 +270,8 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	}
 }
 
-// TestForgedDuringTheRun: an agent adds a word of the human's to the journal of its own
-// run. It is never taken for one, and it is shown.
+// TestForgedDuringTheRun: an agent appends a forged human message to the journal of its own run. The run never
+// acts on it, and reports it.
 func TestForgedDuringTheRun(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")

@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// still is a bridge whose agents come up and never say anything.
+// still is a bridge whose agents start and never report anything.
 type still struct{}
 
 var errStill = errors.New("nobody is there")
@@ -55,9 +55,9 @@ func (still) Shutdown(context.Context, bridge.ShutdownParams) (bridge.ShutdownRe
 	return bridge.ShutdownResult{}, nil
 }
 
-// BenchmarkAccepted is a command on its way through the loop to `accepted`, which
-// means on disk, with so many that do not wait for each other. The baseline, on the
-// same disk in the same run, is a plain append and fsync for each.
+// BenchmarkAccepted measures a command on its way through the loop to `accepted`, which means that it is on
+// disk, with a window of commands that do not wait for each other. The baseline, on the same disk in the same
+// run, is a plain append and fsync for each command.
 func BenchmarkAccepted(b *testing.B) {
 	for _, window := range []int{1, 64} {
 		b.Run(fmt.Sprintf("window-%d", window), func(b *testing.B) {
@@ -122,7 +122,7 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 	for i := range n {
 		slots <- struct{}{}
 		sent[i] = time.Now()
-		// A plan is kept whole, and nothing of it waits for an agent.
+		// The command is stored whole, and no part of it waits for an agent.
 		loop.Put(input.Command{Channel: input.ChannelStdin,
 			Command: contract.Command{Ref: text, Body: contract.Pause{}}})
 	}

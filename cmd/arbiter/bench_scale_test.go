@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// crowdPlayer is the CLI of a crowd: the first Orchestrator hops, all others are
-// stand-ins who work by a script.
+// crowdPlayer is the CLI in a crowd: the first Orchestrator hops, all others are stand-ins that follow a
+// script.
 func crowdPlayer() {
 	if agent, _, _ := strings.Cut(os.Getenv(proctree.EnvAgent), "."); agent == "orch-1" {
 		hopper()
@@ -25,7 +25,8 @@ func crowdPlayer() {
 	os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// crowdPlay has an Arbiter summon so many, each of whom reads a file every five seconds.
+// crowdPlay is a play whose Arbiter summons that many Orchestrators. Each of them reads a file every five
+// seconds.
 func crowdPlay(agents int) string {
 	var text strings.Builder
 	text.WriteString("name: crowd\ntitle: A crowd\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n " +
@@ -46,7 +47,7 @@ func crowdPlay(agents int) string {
 	return text.String()
 }
 
-// crowded is a run of so many agents at work.
+// crowded is a run with many agents at work.
 type crowded struct {
 	b      *testing.B
 	cmd    *exec.Cmd
@@ -55,7 +56,7 @@ type crowded struct {
 	stderr shared
 }
 
-// gather prepares it; face is --json or --plain, or nothing for the screen.
+// gather prepares a crowded run; face is --json, --plain, or empty for the screen.
 func gather(b *testing.B, agents, hops int, face ...string) *crowded {
 	b.Helper()
 	script, err := rehearsal.Parse("crowd.yaml", []byte(crowdPlay(agents)))
@@ -71,7 +72,7 @@ func gather(b *testing.B, agents, hops int, face ...string) *crowded {
 	if err != nil {
 		b.Fatal(err)
 	}
-	gauges, err := os.MkdirTemp("/tmp", "gauge") // a socket's name is short
+	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path, as a socket's path length is limited
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func gather(b *testing.B, agents, hops int, face ...string) *crowded {
 	return c
 }
 
-// assembled waits until each agent has its process: three pipes of it in the bridge.
+// assembled waits until each agent has its process: the bridge then has three pipes open for each.
 func (c *crowded) assembled(agents int) {
 	c.b.Helper()
 	deadline := time.Now().Add(2 * patience)
@@ -116,8 +117,8 @@ func (c *crowded) assembled(agents int) {
 	}
 }
 
-// BenchmarkScale is a run with one Orchestrator that hops, and with 98 more agents at
-// work beside it: the hop, and what arbiter and its bridge take of memory.
+// BenchmarkScale measures a run with one Orchestrator that hops and 98 more agents at work beside it: the time
+// of a hop, and the memory of arbiter and its bridge.
 func BenchmarkScale(b *testing.B) {
 	for _, agents := range []int{2, 100} {
 		b.Run(fmt.Sprintf("agents=%d", agents), func(b *testing.B) {
@@ -168,7 +169,7 @@ func scale(b *testing.B, agents int) {
 	b.ReportMetric(memory, "together-MB")
 }
 
-// keys measures the way of keys to the screen, each typed when the one before is seen.
+// keys measures the time from a key to the screen. It types each key when it has seen the one before.
 func (w *watcher) keys(b *testing.B) []time.Duration {
 	b.Helper()
 	var took []time.Duration

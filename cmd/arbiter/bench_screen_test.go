@@ -21,8 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
-// watcher is a terminal that looks at the bytes alone: an emulator would be slower
-// than what is measured.
+// watcher is a terminal that only searches the bytes it receives: an emulator would be slower than what is
+// measured.
 type watcher struct {
 	cmd    *exec.Cmd
 	master *os.File
@@ -31,16 +31,15 @@ type watcher struct {
 
 	mu     sync.Mutex
 	seen   []byte
-	at     int           // where the next mark is looked for
+	at     int           // where to look for the next mark
 	more   chan struct{} // capacity 1
 	closed bool
 	frames int
-	last   time.Time     // when the last one ended
-	gap    time.Duration // the longest between two of them
+	last   time.Time     // when the last frame ended
+	gap    time.Duration // the longest time between two frames
 }
 
-// watch starts a command in a terminal of 120×40. Its first words are timed from just
-// before.
+// watch starts a command in a terminal of 120×40. The clock starts just before the command.
 func watch(b *testing.B, cmd *exec.Cmd) *watcher {
 	b.Helper()
 	return watchSize(b, cmd, pty.Winsize{Cols: 120, Rows: 40})
@@ -82,8 +81,7 @@ func (w *watcher) read() {
 	}
 }
 
-// until waits for each of the marks, one after the other, and returns how long it is
-// since the start.
+// until waits for each of the marks in order, and returns the time since the start.
 func (w *watcher) until(b *testing.B, marks ...string) time.Duration {
 	b.Helper()
 	deadline := time.After(patience)
@@ -113,7 +111,7 @@ func (w *watcher) found(b *testing.B, mark string) bool {
 	return i >= 0
 }
 
-// received is how many bytes the program has sent.
+// received returns how many bytes the program has sent.
 func (w *watcher) received() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +124,7 @@ func (w *watcher) tail() []byte {
 	return w.seen[max(0, len(w.seen)-2000):]
 }
 
-// leave kills the program: a run continues without its screen.
+// leave kills the program; a run continues without its screen.
 func (w *watcher) leave() {
 	_ = w.cmd.Process.Kill()
 	_ = w.cmd.Wait()
@@ -134,7 +132,7 @@ func (w *watcher) leave() {
 	w.wg.Wait()
 }
 
-// end has the program end in order.
+// end ends the program in order.
 func (w *watcher) end() {
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
 	_ = w.cmd.Wait()
@@ -142,14 +140,13 @@ func (w *watcher) end() {
 	w.wg.Wait()
 }
 
-// Marks in what a screen sends: the end of a frame, and the oracle's first word.
+// Marks in the output of a screen: the end of a frame, and the oracle's first words.
 const (
 	frameEnd  = "\x1b[?2026l"
 	firstWord = "Speak, mortal."
 )
 
-// plainScreen is the baseline: a plain tview program, which says the oracle's first
-// word, too.
+// plainScreen is the baseline: a plain tview program that shows the oracle's first words too.
 func plainScreen() {
 	view := tview.NewTextView().SetText(firstWord)
 	if err := tview.NewApplication().SetRoot(view, true).Run(); err != nil {
@@ -157,7 +154,7 @@ func plainScreen() {
 	}
 }
 
-// screenCommand is a program with a home of its own.
+// screenCommand prepares a program with its own home directory.
 func screenCommand(b *testing.B, name string, args ...string) *exec.Cmd {
 	b.Helper()
 	cmd := exec.Command(name, args...)
@@ -169,10 +166,10 @@ func screenCommand(b *testing.B, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// BenchmarkFirstPaint is the time from exec to the end of the first frame of the
-// oracle, for a person who has used it for long: five hundred words to go back to.
-// What the machine is asked (claude, its login, runs to take up) comes later. The
-// baselines are a plain tview program and one that does nothing, both in the test binary.
+// BenchmarkFirstPaint measures the time from exec to the end of the oracle's first frame, for a user with a
+// history of five hundred inputs. What arbiter looks up on the machine (claude, its login, runs to resume)
+// comes later. The baselines are a plain tview program and a program that does nothing, both in the test
+// binary.
 func BenchmarkFirstPaint(b *testing.B) {
 	args := []string{"--rehearse"}
 	if claude, err := pinnedClaude(); err == nil && claude != "" {
@@ -209,8 +206,8 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 	return took
 }
 
-// BenchmarkOpenLive is the time from exec until the screen shows the end of a live run whose process has told
-// sixty thousand events. The baseline is a plain tview program.
+// BenchmarkOpenLive measures the time from exec until the screen shows the end of a live run whose process has
+// reported sixty thousand events. The baseline is a plain tview program.
 func BenchmarkOpenLive(b *testing.B) {
 	const hops = 12_000
 	hopper, err := exec.LookPath("hopper")
@@ -234,7 +231,7 @@ func BenchmarkOpenLive(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() { _ = arbiter("stop").Run() }() // with its agents
+	defer func() { _ = arbiter("stop").Run() }() // also ends the agents
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	var st control.Status
@@ -261,13 +258,12 @@ func BenchmarkOpenLive(b *testing.B) {
 	b.ReportMetric(ms(quantile(plain, 0.5)), "plain-tview-ms")
 }
 
-// idleFor is how long a screen is watched that should do nothing.
+// idleFor is how long an idle screen is measured.
 const idleFor = 20 * time.Second
 
-// BenchmarkIdle is the processor time, in percent of one, that a screen takes on which
-// nothing happens, or next to nothing, and what it sends to the terminal. In figures an
-// agent works without a word, and moves in the scene of a large window. The baseline is a
-// plain tview program, which does nothing at all.
+// BenchmarkIdle measures the processor time of a screen, in percent of one processor, while nothing or almost
+// nothing happens, and what it sends to the terminal. In the case figures, an agent works without output and is
+// animated in the scene of a large window. The baseline is a plain tview program, which does nothing at all.
 func BenchmarkIdle(b *testing.B) {
 	for _, tt := range []struct {
 		name  string
@@ -295,7 +291,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// playing is arbiter that plays one step of an Arbiter.
+// playing prepares an arbiter whose Arbiter plays one step.
 func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
 	return func(b *testing.B) *exec.Cmd {
 		b.Helper()
@@ -316,7 +312,7 @@ func idle(b *testing.B, cmd *exec.Cmd, marks []string, size pty.Winsize) (screen
 	w := watchSize(b, cmd, size)
 	defer w.end()
 	w.until(b, append(marks, frameEnd)...)
-	<-time.After(2 * time.Second) // what comes after a frame: words that fade, the collector
+	<-time.After(2 * time.Second) // work after a frame: fading text, the garbage collector
 	at := processorTime(b, cmd.Process.Pid)
 	peer, ok := childNamed(cmd.Process.Pid, "bridge")
 	var peerAt time.Duration
@@ -351,5 +347,5 @@ func processorTime(b *testing.B, pid int) time.Duration {
 		}
 		ticks += n
 	}
-	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 wherever Linux runs
+	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on all Linux platforms
 }

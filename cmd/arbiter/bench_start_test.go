@@ -29,8 +29,7 @@ func benchClaude(b *testing.B) string {
 	return path
 }
 
-// startModel serves a scenario whose every session is answered late: only the
-// start is measured.
+// startModel serves a scenario that delays the answer to every session: only the start is measured.
 func startModel(b *testing.B) *rehearsal.Server {
 	b.Helper()
 	sc, err := rehearsal.Parse("late.yaml", []byte("name: late\ntitle: Late\nactors:\n  - name: anybody\n    match: "+
@@ -70,8 +69,8 @@ func timeArbiter(b *testing.B, claude string, s *rehearsal.Server) time.Duration
 	return time.Since(began)
 }
 
-// timeBare drives the CLI as plainly as can be: initialize, one message, and
-// the frame that says it was taken up.
+// timeBare drives the CLI in the simplest way: initialize, one message, and the frame that confirms that the
+// message was read.
 func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 	b.Helper()
 	cmd := exec.Command(claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
@@ -95,7 +94,7 @@ func timeBare(b *testing.B, claude string, s *rehearsal.Server) time.Duration {
 	return time.Since(began)
 }
 
-// timeLines runs a command until a line of it is the one awaited.
+// timeLines runs a command until it prints the awaited line.
 func timeLines(b *testing.B, cmd *exec.Cmd, hello []byte, awaited func(line []byte, in io.Writer) bool) {
 	b.Helper()
 	in, err := cmd.StdinPipe()

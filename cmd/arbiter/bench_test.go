@@ -31,9 +31,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// BenchmarkHop is one routed hop: from the agent's `result` line to the next
-// message's line, through bridge, supervisor and back. The baseline, measured in the
-// same run, is a line of the same length echoed over the same kind of pipes.
+// BenchmarkHop measures one routed hop: from the agent's `result` line to the line of the next message, through
+// bridge, supervisor and back. The baseline, measured in the same run, is a line of the same length echoed over
+// the same kind of pipes.
 func BenchmarkHop(b *testing.B) {
 	hops := hopTimes(b, b.N, nil)
 	b.StopTimer()
@@ -45,8 +45,9 @@ func BenchmarkHop(b *testing.B) {
 	b.ReportMetric(float64(quantile(hops, 0.5))/float64(quantile(base, 0.5)), "×echo")
 }
 
-// BenchmarkHopWithClients is the same while ten clients are connected: four that follow the run, three that are
-// stopped, and three that connected and read nothing. The baseline is the hop after all of them have gone, in turns.
+// BenchmarkHopWithClients measures the same while ten clients are connected: four that follow the run, three
+// that are stopped, and three that connected and read nothing. The baseline is the hop after all clients have
+// left; the two are measured in turns.
 func BenchmarkHopWithClients(b *testing.B) {
 	const rounds = 4
 	var alone, crowded []time.Duration
@@ -61,8 +62,8 @@ func BenchmarkHopWithClients(b *testing.B) {
 	b.ReportMetric(float64(quantile(crowded, 0.99))/float64(quantile(alone, 0.99)), "×alone")
 }
 
-// hopTimes plays a run of so many hops. It calls beside when the run's socket is there, and measures the hops after
-// beside has returned.
+// hopTimes plays a run with that many hops. It calls beside when the run's socket exists, and measures the hops
+// after beside has returned.
 func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run string) (end func())) []time.Duration {
 	b.Helper()
 	hopper, err := exec.LookPath("hopper")
@@ -160,7 +161,7 @@ func tenClients(b *testing.B, state, run string) (end func()) {
 			_ = conn.Close()
 		}
 		for _, cmd := range list {
-			_ = cmd.Process.Kill() // it has ended, perhaps
+			_ = cmd.Process.Kill() // it may have ended already
 		}
 		printed.Wait()
 		for _, cmd := range list {
@@ -239,8 +240,8 @@ func quantile(times []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// BenchmarkStart is the start of `arbiter --json` to the proof that the Arbiter took the task
-// up. The baseline is the bare CLI, driven by nothing, to the same proof.
+// BenchmarkStart measures the time from the start of `arbiter --json` to the frame that confirms that the
+// Arbiter read the task. The baseline is the bare CLI, without arbiter, up to the same frame.
 func BenchmarkStart(b *testing.B) {
 	claude := benchClaude(b)
 	model := startModel(b)
@@ -256,9 +257,9 @@ func BenchmarkStart(b *testing.B) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// BenchmarkMemory is the proportional set size of arbiter and its bridge
-// together (they share one binary) with 1 and with 20 agents of the stand-in.
-// The baseline is the binary of these tests when all it does is to echo lines.
+// BenchmarkMemory measures the proportional set size of arbiter and its bridge together (they share one binary)
+// with 1 and with 20 agents of the stand-in. The baseline is the binary of these tests when it only echoes
+// lines.
 func BenchmarkMemory(b *testing.B) {
 	echo := echoMemory(b)
 	for _, n := range []int{1, 20} {
@@ -282,7 +283,7 @@ func echoMemory(b *testing.B) float64 {
 	return pss(b, cmd.Process.Pid)
 }
 
-// memoryWith reads the two figures with n agents at work.
+// memoryWith measures the two memory sizes with n agents at work.
 func memoryWith(b *testing.B, n int) (arbiter, bridge float64) {
 	b.Helper()
 	cmd, bridgePID := crowd(b, n)
@@ -361,8 +362,8 @@ func pss(b *testing.B, pid int) float64 {
 	return 0
 }
 
-// BenchmarkDeciderOverHTTP is one question to the scripted model by each API. The baseline, measured in the same run
-// in turns, is the same question by a one-shot of the real CLI.
+// BenchmarkDeciderOverHTTP measures one question to the scripted model by each API. The baseline, measured in
+// turns in the same run, is the same question by a one-shot of the real CLI.
 func BenchmarkDeciderOverHTTP(b *testing.B) {
 	claude, err := pinnedClaude()
 	if err != nil || claude == "" {

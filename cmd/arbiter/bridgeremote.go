@@ -20,13 +20,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// nearOnly are the variables that lead to the machine that a person sits at: agents of another host do not get what
-// opens keys, screens and further connections there.
+// nearOnly are the variables that lead to the user's own machine. Agents on another host do not get them, since
+// they give access to its keys, screens and connections.
 var nearOnly = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_ASKPASS",
 	"GPG_AGENT_INFO", "GPG_TTY", "KRB5CCNAME", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS",
 	"TRACEPARENT", "TRACESTATE", proctree.EnvRun, proctree.EnvBridge, proctree.EnvAgent, proctree.EnvLock}
 
-// keepBridge is `arbiter bridge --remote` as it is started on a host: the process above the bridge.
+// keepBridge is `arbiter bridge --remote` as it is started on a host: the process that starts and keeps the
+// bridge.
 func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 	state, err := command.StateDir("")
 	if err != nil {
@@ -62,13 +63,13 @@ type keptBridge struct {
 	renewed *keeper.Bridge
 }
 
-// pipe is the pipe to the client, whose first line the keeper has read.
+// pipe returns the pipe to the client; the keeper has already read its first line.
 func (k *keptBridge) pipe(rest io.ReadWriteCloser) io.ReadWriteCloser { return k.renewed.Pipe(rest) }
 
-// errKeeperGone is why a bridge ends whose keeper was killed.
+// errKeeperGone is why a bridge ends when its keeper was killed.
 var errKeeperGone = errors.New("the process above the bridge is gone")
 
-// underKeeper ends with the keeper.
+// underKeeper returns a context that is cancelled when the keeper ends.
 func (k *keptBridge) underKeeper(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() { // ends with the context

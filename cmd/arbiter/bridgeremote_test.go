@@ -34,8 +34,9 @@ func (h turnsOf) Event(ev bridge.Event) {
 	}
 }
 
-// TestRemoteBridge drives `arbiter bridge --remote` with real CLIs: the agent gets what is passed to it and not what
-// leads back to the user's machine, checks get neither, and no secret is an argument of a process.
+// TestRemoteBridge drives `arbiter bridge --remote` with real CLIs: the agent gets the variables that are
+// passed to it and none that lead back to the user's machine, checks get neither, and no secret is an argument
+// of a process.
 func TestRemoteBridge(t *testing.T) {
 	script, err := rehearsal.Parse("remote.yaml", []byte(`name: remote
 title: Remote
@@ -135,7 +136,7 @@ func commandLines(t *testing.T) (lines []string) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if raw, err := os.ReadFile(file); err == nil { // else it has ended
+		if raw, err := os.ReadFile(file); err == nil { // otherwise the process has ended
 			lines = append(lines, fmt.Sprintf("%q", raw))
 		}
 	}

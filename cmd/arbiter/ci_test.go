@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// mapping is one of a YAML file.
+// mapping is a YAML mapping.
 type mapping = map[string]any
 
 // yamlFile reads a YAML file of the repository.
@@ -40,7 +40,7 @@ func yamlFile(t *testing.T, name string) mapping {
 	return root
 }
 
-// plainValue is a YAML value as Go has it. Scalars are texts, as a CI system passes them on.
+// plainValue converts a YAML value to a Go value. Scalars are strings, as a CI system passes them on.
 func plainValue(v yamldoc.Value) any {
 	switch v.Kind() {
 	case yamldoc.Mapping:
@@ -60,13 +60,13 @@ func plainValue(v yamldoc.Value) any {
 	return text
 }
 
-// ciJob is a machine of a CI system: its home, its workspace and its directory of temporary files are its own.
+// ciJob is a machine of a CI system, with its own home, workspace and directory of temporary files.
 type ciJob struct {
 	t    *testing.T
 	home string
 	work string
 	temp string
-	env  []string // of the job, besides
+	env  []string // additional variables of the job
 }
 
 func newJob(t *testing.T, model *rehearsal.Server, work string) ciJob {
@@ -93,7 +93,7 @@ func (j ciJob) shell(env []string, shell string, args ...string) (log string, co
 
 var expression = regexp.MustCompile(`\$\{\{ ([\w.-]+) \}\}`)
 
-// action runs the steps of action.yml, as far as one fails, and returns the outputs of the action.
+// action runs the steps of action.yml until one fails, and returns the outputs of the action.
 func (j ciJob) action(inputs map[string]string) (outputs map[string]string, log string, code int) {
 	j.t.Helper()
 	action := yamlFile(j.t, "action.yml")
@@ -126,7 +126,7 @@ func (j ciJob) action(inputs map[string]string) (outputs map[string]string, log 
 		script := write(j.t, step["run"].(string), j.temp, fmt.Sprintf("step-%d.sh", i))
 		said, exit := j.shell(env, "bash", "--noprofile", "--norc", "-eo", "pipefail", script)
 		log += said
-		text, _ := os.ReadFile(file) // a step without outputs has none
+		text, _ := os.ReadFile(file) // the file is missing if the step sets no outputs
 		for line := range strings.Lines(string(text)) {
 			name, out, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 			known[fmt.Sprintf("steps.%s.outputs.%s", step["id"], name)] = out
@@ -142,8 +142,8 @@ func (j ciJob) action(inputs map[string]string) (outputs map[string]string, log 
 	return outputs, log, code
 }
 
-// TestActionIsSafe: what an input says is never part of a script, no step fetches a script, and the version that is
-// installed is the one that is tested.
+// TestActionIsSafe: the text of an input is never part of a script, no step downloads a script, and the
+// installed version is the tested one.
 func TestActionIsSafe(t *testing.T) {
 	action := yamlFile(t, "action.yml")
 	pinned, err := os.ReadFile("../../scripts/claude.version")
@@ -180,7 +180,7 @@ func namesPlay(t *testing.T) *rehearsal.Server {
 	return model
 }
 
-// hostileTask means something to shells, to YAML and to CI systems.
+// hostileTask contains characters that are special to shells, to YAML and to CI systems.
 const hostileTask = "Keep names\n::error::x\n$(touch pwned) `touch pwned` '\"; touch pwned; ${{ github.token }}\n--help"
 
 // TestActionOverTwoJobs runs the action: the run ends with a question, and another job on another machine continues
@@ -249,7 +249,7 @@ func TestActionOverTwoJobs(t *testing.T) {
 	}
 }
 
-// TestActionRefuses: a job fails if no run began, and says so.
+// TestActionRefuses: if no run began, the job fails and says why.
 func TestActionRefuses(t *testing.T) {
 	t.Parallel()
 	model := namesPlay(t)
@@ -282,7 +282,7 @@ func TestActionRefuses(t *testing.T) {
 
 var gitLabOutputs = regexp.MustCompile(`^ARBITER_RUN=[0-9a-f-]{36}\nARBITER_EXIT_CODE=3\n$`)
 
-// TestGitLabOverTwoJobs is the same with the template for GitLab, in both shells that its runners use.
+// TestGitLabOverTwoJobs does the same with the template for GitLab, in both shells that its runners use.
 func TestGitLabOverTwoJobs(t *testing.T) {
 	t.Parallel()
 	job := yamlFile(t, "docs/gitlab-ci.yml")[".arbiter"].(mapping)

@@ -10,11 +10,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// early makes the CLI compact at 167,000 tokens of a model that takes a million. (A
-// model of 200,000 says the same figure, and was not seen to compact.)
+// early makes the CLI compact at 167,000 tokens of a model with a window of a million. (A model with a window
+// of 200,000 reports the same threshold, but was not seen to compact.)
 var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
 
-// TestCornered: the compaction of one who did not heed is prevented, and it hands off.
+// TestCornered: if an agent ignores the context warning, its compaction is blocked, and it hands off.
 func TestCornered(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -64,8 +64,8 @@ actors:
       - {usage: {context: 175000}, repeat: forever, use: [{tool: Bash, input: {command: echo bail, description: Bail}}]}
 `
 
-// TestCompactionLoop: one whose context refills as fast as it is compacted is parked, and a
-// record of its work goes to its successor.
+// TestCompactionLoop: an agent whose context fills up again as fast as it is compacted is parked, and its
+// successor gets a record of its work.
 func TestCompactionLoop(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -44,7 +44,8 @@ func newTypist(t *testing.T) *typist {
 	return p
 }
 
-// shell is the path of one. Where CI could have installed it, it has to be there.
+// shell returns the path of a shell. If it is missing, the test is skipped, or fails where CI could have
+// installed it.
 func shell(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -57,7 +58,7 @@ func shell(t *testing.T, name string) string {
 	return path
 }
 
-// sit opens a shell in a terminal and has it load its completion. Ctrl+X P reports the line.
+// sit opens a shell in a terminal and loads the completion into it. Ctrl+X P reports the line.
 func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 	p.t.Helper()
 	fifo := filepath.Join(p.dir, ".fifo")
@@ -65,7 +66,7 @@ func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // of both ends, so that no end is seen
+	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // both ends, so that reading never ends
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -97,8 +98,8 @@ func (p *typist) told(term *pty.Terminal) string {
 	return strings.TrimSpace(line)
 }
 
-// halfLines are what is typed, and the line with all that may stand there, as each shell
-// makes it. RUN is the run.
+// halfLines are what is typed, and the line as each shell completes it, with all the possible words. RUN is the
+// run.
 var halfLines = []struct{ typed, want string }{
 	{"arbiter sess", "arbiter sessions"},
 	{"arbiter sessions ", "arbiter sessions ls show rm export import"},
@@ -114,7 +115,7 @@ var halfLines = []struct{ typed, want string }{
 	{"arbiter nonsense ", "arbiter nonsense"},
 }
 
-// moreLines are further ones, as the program answers: what follows the last space.
+// moreLines are completed by the program itself; want is its answer for what follows the last space.
 var moreLines = []struct{ typed, want string }{
 	{"arbiter sessions sh", "show"},
 	{"arbiter help gra", "grants"},
@@ -169,7 +170,7 @@ func TestCompletionOfEachKind(t *testing.T) {
 	}
 }
 
-// move has this process live where the typist does.
+// move gives this process the typist's home and directory.
 func (p *typist) move() {
 	for _, v := range p.env {
 		if name, value, _ := strings.Cut(v, "="); name == "HOME" {
@@ -185,7 +186,8 @@ func (p *typist) filled(text string) string {
 	return strings.NewReplacer("RUN", p.run, "RU", p.run[:2]).Replace(text)
 }
 
-// compare types each line and looks at what the keys make of it. The words come in any order.
+// compare types each line, presses keys, and compares the completed line. The order of the words does not
+// matter.
 func (p *typist) compare(term *pty.Terminal, keys string) {
 	p.t.Helper()
 	for _, c := range halfLines {
@@ -196,7 +198,7 @@ func (p *typist) compare(term *pty.Terminal, keys string) {
 		}
 		term.Send("\x15")
 	}
-	// In the middle of a line, what follows stays.
+	// Completion in the middle of a line keeps what follows.
 	term.Send("arbiter --the dark" + strings.Repeat("\x02", 5) + "\t\x18p")
 	if got := strings.Join(strings.Fields(p.told(term)), " "); got != "arbiter --theme dark" {
 		p.t.Errorf("in the middle: %q", got)
@@ -206,13 +208,13 @@ func (p *typist) compare(term *pty.Terminal, keys string) {
 func sortedWords(line string) string {
 	words := strings.Fields(line)
 	for i := range words {
-		words[i] = strings.TrimSuffix(words[i], "/") // each shell has its time for it
+		words[i] = strings.TrimSuffix(words[i], "/") // some shells add the slash later than others
 	}
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
 
-// TestCompletionInShells: they make of each line what they are to make of it.
+// TestCompletionInShells: each shell completes the lines as expected.
 func TestCompletionInShells(t *testing.T) {
 	p := newTypist(t)
 	for name, try := range map[string]func(*typist, string){"bash": (*typist).bash, "zsh": (*typist).zsh,
@@ -226,13 +228,13 @@ func TestCompletionInShells(t *testing.T) {
 	}
 }
 
-// bash has readline put all that may stand there into the line.
+// bash lets readline insert all completions into the line.
 func (p *typist) bash(path string) {
 	p.compare(p.sit(`bind 'set enable-bracketed-paste off'; bind -x '"\C-xp": printf "%s\n" "$READLINE_LINE" > "$FIFO"'; source <(arbiter completion bash); echo ready > "$FIFO"`,
 		path, "--norc", "--noprofile", "-i"), "\x1b*")
 }
 
-// zsh has a widget do the same.
+// zsh does the same with a widget.
 func (p *typist) zsh(path string) {
 	p.compare(p.sit(`autoload -Uz compinit; compinit -u -D; source <(arbiter completion zsh); told() { print -r -- "$BUFFER" > $FIFO }; zle -N told; bindkey -e; bindkey '^Xp' told; `+
 		`zle -C all complete-word _generic; bindkey '^Xa' all; zstyle ':completion:all::::' completer _all_matches _complete; zstyle ':completion:all:*' insert true; unset zle_bracketed_paste; echo ready > $FIFO`,
@@ -263,7 +265,7 @@ func (p *typist) fish(path string) {
 	}
 }
 
-// offers asks as bash does.
+// offers asks the program for completions as Bash does.
 func offers(t *testing.T, line string) string {
 	t.Helper()
 	var out, errs strings.Builder
@@ -296,7 +298,8 @@ func TestCompletionIsSilent(t *testing.T) {
 	}
 }
 
-// TestCompletionKnowsTheLiving: runs that live can be stopped, and their agents entered.
+// TestCompletionKnowsTheLiving: completion offers live runs to commands that stop them, and their agents to
+// attach.
 func TestCompletionKnowsTheLiving(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	(&typist{t: t, dir: t.TempDir(), env: b.cmd.Env}).move()
@@ -305,7 +308,7 @@ func TestCompletionKnowsTheLiving(t *testing.T) {
 		"arbiter halt " + b.run[:12]:              b.run,
 		"arbiter attach --session ":               command.ShortID(b.run),
 		"arbiter attach --session " + b.run + " ": command.ShortID(b.run) + " arbiter orch-1",
-		"arbiter attach ":                         command.ShortID(b.run), // it plays elsewhere
+		"arbiter attach ":                         command.ShortID(b.run), // the run plays in another directory
 	} {
 		if got := offers(t, line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)

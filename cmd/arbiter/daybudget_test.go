@@ -10,15 +10,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestLimitOfADayOverRuns: a day's limit counts all runs of the state directory. The second run is warned of it, and
-// the third, whose day is spent, asks no model.
+// TestLimitOfADayOverRuns: a day's limit counts all runs of the state directory. The second run gets a warning
+// about it. The third run starts after the limit is used up, and makes no model request.
 func TestLimitOfADayOverRuns(t *testing.T) {
 	if now := time.Now(); now.Add(2*time.Minute).Day() != now.Day() {
 		t.Skip("the day is about to end")
 	}
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the supervisor's TestLimitOfADay, and TestUsage, hold its parts
+			who.long(t) // the supervisor's TestLimitOfADay and TestUsage test its parts
 			t.Parallel()
 			first, model := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
 				"Bash(*)", "--task", "Spin")

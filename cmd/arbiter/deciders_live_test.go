@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// aloneDecided is a task that ends without a word of the Arbiter's: a model that knows
-// only the inputs has the developer summoned, then the tester, and ends it.
+// aloneDecided is a task that is completed without a decision by the Arbiter: a model that sees only the inputs
+// has the developer summoned, then the tester, and ends the task.
 const aloneDecided = `
 name: alone
 title: A decider of its own
@@ -40,12 +40,12 @@ actors:
           handoff: {accomplished: [woven], remaining: [], key_context: It hangs on the loom.}
 `
 
-// TestAnotherThanTheArbiterDecides plays a run by a stateless decider, again with what it
-// has decided remembered, and has its decisions made again.
+// TestAnotherThanTheArbiterDecides plays a run with a stateless decider, plays the same task again with the
+// decision cache, and then replays the run with its decisions made again.
 func TestAnotherThanTheArbiterDecides(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestDecisionsAreMadeAgainByAModel asks the real CLI
+			p.long(t) // TestDecisionsAreMadeAgainByAModel uses the real CLI
 			t.Parallel()
 			scenario := write(t, aloneDecided, t.TempDir(), "alone.yaml")
 			flags := append([]string{"--json", "--scenario", scenario, "--decider", "stateless", "--decision-cache",
@@ -67,14 +67,14 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 			if r.CostUSD < collect[contract.Decision](s)[0].CostUSD {
 				t.Errorf("the decider's cost is missing in %g", r.CostUSD)
 			}
-			// The same task in another run: what was remembered is not asked for, the end is.
+			// The same task in another run: cached decisions are not asked for again, only the end is.
 			again := s.again(flags...)
 			again.finish(contract.ExitComplete)
 			if got, want := told(again),
 				"SELECT_MODE developer by cache, SELECT_MODE tester by cache, COMPLETE by model"; got != want {
 				t.Errorf("with what was remembered: %s\nwant %s\n%s", got, want, again.dump())
 			}
-			// A replay asks each time.
+			// A replay asks for every decision.
 			out, _ := s.output(int(contract.ExitComplete),
 				append([]string{"replay", s.run(), "--decisions", "--scenario", scenario}, p.args...)...)
 			if !strings.Contains(out, "stateless: 3 asked, 3 the same") {
@@ -88,8 +88,8 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 	}
 }
 
-// TestALostBridgeIsAskedAgain kills the bridge while a decider's model thinks: the question
-// goes to the bridge that takes its place.
+// TestALostBridgeIsAskedAgain kills the bridge while a decider's model thinks: the question goes to the bridge
+// that replaces it.
 func TestALostBridgeIsAskedAgain(t *testing.T) {
 	stalls := strings.Replace(aloneDecided, "  - name: chooser\n", `  - name: thinker
     match: {role: main, contains: "which agent works next|# What you decide", nth: 1}
@@ -120,7 +120,7 @@ func TestALostBridgeIsAskedAgain(t *testing.T) {
 	}
 }
 
-// told are the decisions of a run in a few words.
+// told returns the decisions of a run in short form.
 func told(s *script) string {
 	var list []string
 	for _, d := range collect[contract.Decision](s) {
@@ -129,7 +129,7 @@ func told(s *script) string {
 	return strings.Join(list, ", ")
 }
 
-// TestBrokenAgentFilesAreReported leaves a broken file out, and says so in the run.
+// TestBrokenAgentFilesAreReported: a broken agent file is left out, and the run reports it.
 func TestBrokenAgentFilesAreReported(t *testing.T) {
 	s := prepare(t, nil, "--json", "--stand-in", "--trust", "--task", "Weave")
 	write(t, "---\nname: seer\n---\nSees.\n", s.cmd.Dir, ".claude", "agents", "seer.md")

@@ -23,13 +23,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// aRun is a run whose journal holds these facts, in a home of its own.
+// aRun is a run whose journal holds given facts, in its own home.
 type aRun struct {
 	t  *testing.T
 	id string
 }
 
-// newJournal writes one.
+// newJournal writes the journal of such a run.
 func newJournal(t *testing.T, facts ...input.Body) aRun {
 	t.Helper()
 	home := t.TempDir()
@@ -83,7 +83,7 @@ func newJournal(t *testing.T, facts ...input.Body) aRun {
 	return aRun{t, id}
 }
 
-// arbiter runs a command in this process, which starts no other.
+// arbiter runs a command in this process; it starts no other process.
 func (r aRun) arbiter(want contract.Exit, args ...string) (stdout, stderr string) {
 	return r.reading(want, "", args...)
 }
@@ -99,8 +99,7 @@ func (r aRun) reading(want contract.Exit, stdin string, args ...string) (stdout,
 	return out.String(), errs.String()
 }
 
-// aSelection is an input with a task; without a plan or a history the rules choose the
-// planner.
+// aSelection is an input with a task; without a plan or a history the rules choose the planner.
 func aSelection(task string) decision.SelectAgentInput {
 	return decision.SelectAgentInput{
 		Task: task, History: []decision.ExecutionSummary{},
@@ -121,7 +120,7 @@ func encoded(t *testing.T, v any) json.RawMessage {
 	return raw
 }
 
-// threeDecisions are one of a model's, one of the Arbiter's session and a turn of talk.
+// threeDecisions are one by a model, one by the Arbiter's session and one during a turn of talk.
 func threeDecisions(t *testing.T) []input.Body {
 	return []input.Body{
 		input.Decided{
@@ -146,7 +145,7 @@ func threeDecisions(t *testing.T) []input.Body {
 	}
 }
 
-// byRules is a decision of the rules'.
+// byRules is a decision made by rules.
 func byRules(t *testing.T, task string) input.Decided {
 	return input.Decided{Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection(task)),
 		Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByRules}}
@@ -176,7 +175,7 @@ func TestExplainListsDecisions(t *testing.T) {
 	if strings.ContainsAny(out, "\x1b\x07") {
 		t.Errorf("what a model wrote reaches the terminal: %q", out)
 	}
-	// Of this directory, the latest is meant.
+	// Without an id, the latest run of this directory is used.
 	if latest, _ := r.arbiter(contract.ExitComplete, "decide", "--explain"); latest != out {
 		t.Errorf("the latest run:\n%s", latest)
 	}
@@ -212,7 +211,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	if err != nil || onScreen+"\n" != out {
 		t.Errorf("the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen, out)
 	}
-	// A session's was made from the messages that the Arbiter read, and from no prompt.
+	// A decision of the Arbiter's session was made from the messages that the Arbiter read; it has no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
 	for _, want := range []string{"about      orch-2", "messages, as the Arbiter read them", "orch-2 is done",
 		"Weave on"} {
@@ -238,7 +237,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 		"no decision 9") {
 		t.Error(errs)
 	}
-	// Rules read no prompt: what the templates would make is said to be just that.
+	// Rules read no prompt: the explanation says that the templates' prompt was not read for the decision.
 	r = newJournal(t, byRules(t, "Weave"))
 	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out,
 		"prompt, by the templates found now (it was not read for this decision)") {
@@ -317,7 +316,7 @@ func TestDecideOnAnInput(t *testing.T) {
 			1): "constraints.maxIterations: want a whole number, not a text",
 		`7`:                       "one JSON object: want an object, not a number",
 		`{"availableAgents":"x"}`: "availableAgents: want a list, not a text",
-		// Half an input.
+		// An incomplete input.
 		`{"availableAgents":[]}`:                                                                    "the member task is missing or empty",
 		`{"task":"x","availableAgents":[{"displayName":"x"}]}`:                                      "availableAgents[0].name is missing",
 		`{"task":"x","availableAgents":[{"name":"a"},{"name":"a"}]}`:                                `there are two "a"`,

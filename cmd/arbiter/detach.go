@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// detach begins a run, or resumes one, and leaves it running. The only line on stdout is its id.
+// detach begins a run, or resumes one, and leaves it running. It prints one line on stdout: the run's id.
 func (e env) detach(ctx context.Context, c settings.Choices) error {
 	if c.Resume {
 		info, err := e.toResume(c)
@@ -48,7 +48,7 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 	return nil
 }
 
-// toResume finds the run that --resume or --session means.
+// toResume finds the run that --resume or --session selects.
 func (e env) toResume(c settings.Choices) (journal.Info, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestDetach: a run without a frontend continues when the command has ended, and is answered, resumed after a kill, and
-// completed from other commands.
+// TestDetach: a run without a frontend continues when the command has ended. Other commands answer it, resume
+// it after a kill, and complete it.
 func TestDetach(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // TestOneRunManyClients has the real CLI behind a host process
+			who.long(t) // TestOneRunManyClients covers the real CLI behind a host process
 			t.Parallel()
 			h := settle(t, who)
 			scenario := absolute(t, "testdata/scenarios/screen.yaml")
@@ -49,7 +49,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// TestRunPort: what clients choose is not overridden by flags, and a refusal says why.
+// TestRunPort: a client cannot pass flags that override what it chooses by other means, such as the directory,
+// and a refusal says why.
 func TestRunPort(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	port := runPort{env{}, state}

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// limitFiles lets a living arbiter write no file beyond a size: the kernel then
-// answers its writes as a full disk would, and stops doing so when the limit goes.
+// limitFiles limits the size of files that a running arbiter can write: the kernel then fails its writes as on
+// a full disk, until the limit is lifted.
 func (s *script) limitFiles(size uint64) {
 	s.t.Helper()
 	if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY},
@@ -26,7 +26,7 @@ func (s *script) limitFiles(size uint64) {
 	}
 }
 
-// logged waits until the run's event log holds a text: what was reported before it is on disk then.
+// logged waits until the run's event log holds a text: everything reported before it is then on disk.
 func (s *script) logged(text string) {
 	s.t.Helper()
 	log := filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), eventlog.Name)
@@ -47,9 +47,9 @@ func (s *script) logged(text string) {
 	}
 }
 
-// journalFails makes the journal fail for a while, and sets a plan at that moment. It returns the reference of the
-// plan, and whether the plan waited: it is refused if the write of another input failed before. notices is how many
-// notices came before.
+// journalFails makes the journal fail for a while, and sets a plan at that moment. It returns the reference of
+// the plan, and whether the plan waited: the plan is refused if the write of another input failed before.
+// notices is the number of notices before the call.
 func (s *script) journalFails(notices int) (plan string, waited bool) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -81,11 +81,11 @@ func (s *script) journalFails(notices int) (plan string, waited bool) {
 	})
 }
 
-// TestJournalCannotBeWritten: nothing is accepted that could be lost; what is said
-// meanwhile is refused, visibly; when there is room again the run continues on its own.
+// TestJournalCannotBeWritten: while the journal cannot be written, no input that could be lost is accepted, and
+// messages are visibly rejected. When there is room again, the run continues on its own.
 func TestJournalCannotBeWritten(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	s.logged(await[contract.Question](s, "a question", nil).Text) // else writing that fails, and the plan comes late
+	s.logged(await[contract.Question](s, "a question", nil).Text) // or the plan comes late
 	plan := ""
 	for waited := false; !waited; {
 		plan, waited = s.journalFails(len(collect[contract.Notice](s)))
@@ -105,8 +105,8 @@ func TestJournalCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestStopAfterJournalFailure: a run without a journal can still be ended, and
-// the next process finds the state before.
+// TestStopAfterJournalFailure: a run that cannot write its journal can still be ended, and the next process
+// resumes from the state before the failure.
 func TestStopAfterJournalFailure(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
@@ -123,8 +123,8 @@ func TestStopAfterJournalFailure(t *testing.T) {
 	n.finish(contract.ExitComplete)
 }
 
-// TestStateDirectoryVanishes: what is written into a deleted directory is lost, so
-// nothing is accepted any more. A link put in its place is not followed.
+// TestStateDirectoryVanishes: writes into a deleted directory are lost, so nothing is accepted any more. A link
+// put in its place is not followed.
 func TestStateDirectoryVanishes(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
@@ -156,7 +156,7 @@ func TestStateDirectoryVanishes(t *testing.T) {
 	s.finish(contract.ExitInterrupted)
 }
 
-// awaitAnswer waits until there are more answers than before, or an error.
+// awaitAnswer waits until more inputs were answered than before, or an error is reported.
 func (s *script) awaitAnswer(before int) {
 	s.t.Helper()
 	n := 0

@@ -18,14 +18,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// examination is a doctor's report, with all that was looked at.
+// examination is a doctor's report with everything that was examined.
 type examination struct {
 	doctor.Report
 	code int
 	temp string
 }
 
-// examine runs the doctor with nothing of our environment, and time for a busy machine.
+// examine runs the doctor without our environment, and with time limits for a busy machine.
 func examine(t *testing.T, env []string, args ...string) examination {
 	t.Helper()
 	s := prepare(t, env, append([]string{"doctor", "--json", "--trial-timeout", "3m"}, args...)...)
@@ -48,8 +48,7 @@ func (e examination) find(t *testing.T, area, name string) doctor.Finding {
 	return e.Findings[i]
 }
 
-// TestDoctorLive: the real CLI can do all that arbiter relies on, and nothing stays of
-// the trial.
+// TestDoctorLive: the real CLI has all the abilities that arbiter needs, and the trial leaves nothing behind.
 func TestDoctorLive(t *testing.T) {
 	path := realClaude(t)
 	if path == "" {
@@ -86,13 +85,13 @@ func (e examination) healthy(t *testing.T) {
 	}
 }
 
-// TestDoctorOfOthers: a CLI that can do less is found out, by what it does and not by
-// what it says of itself.
+// TestDoctorOfOthers: the doctor finds missing abilities of a CLI by trying them, not by the CLI's own
+// statements.
 func TestDoctorOfOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		drop  string                  // flags, with a value each
 		adds  string                  // arguments of a session
-		fault string                  // of the stand-in's
+		fault string                  // of the stand-in
 		worse map[string]doctor.State // abilities that are not ok
 		found string
 	}{
@@ -147,7 +146,7 @@ func TestDoctorOfOthers(t *testing.T) {
 	}
 }
 
-// TestDoctorIsStopped: a signal in the middle of the trial ends it, and nothing stays.
+// TestDoctorIsStopped: a signal in the middle of the trial ends it, and nothing is left behind.
 func TestDoctorIsStopped(t *testing.T) {
 	t.Parallel()
 	dir, temp := t.TempDir(), t.TempDir()
@@ -164,7 +163,7 @@ func TestDoctorIsStopped(t *testing.T) {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.ReadFile(started); err != nil { // waits for it
+	if _, err := os.ReadFile(started); err != nil { // waits until the trial has started
 		t.Error(err)
 	}
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -179,7 +178,7 @@ func TestDoctorIsStopped(t *testing.T) {
 	}
 }
 
-// TestDoctorFindsLeftovers: of a rehearsal that was killed, and of one long ago.
+// TestDoctorFindsLeftovers: the doctor finds leftovers of a killed rehearsal, and of an old one.
 func TestDoctorFindsLeftovers(t *testing.T) {
 	t.Parallel()
 	state, temp := t.TempDir(), t.TempDir()
@@ -201,7 +200,7 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs, _ := filepath.Glob(filepath.Join(temp, "arbiter-rehearsal-*"))
-	for _, dir := range dirs { // that of the run, too, which can be resumed
+	for _, dir := range dirs { // also that of the run, which can be resumed
 		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +217,7 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 		return e
 	}
 	var e examination
-	for deadline := time.Now().Add(patience); ; { // its bridge ends its agents first
+	for deadline := time.Now().Add(patience); ; { // the bridge ends its agents first
 		e = look(env)
 		if slices.ContainsFunc(e.Findings, func(f doctor.Finding) bool { return f.Name == "interrupted" }) ||
 			time.Now().After(deadline) {
@@ -228,12 +227,12 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	if f := e.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run) {
 		t.Errorf("%+v", f)
 	}
-	// Where nothing but a flag leads there, what to type has it, too.
+	// If only a flag leads to the state directory, the suggested command has that flag too.
 	if f := look(nil, "--state-dir", state).find(t, doctor.AreaLeftovers,
 		"interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run)+" --state-dir "+state {
 		t.Errorf("%+v", f)
 	}
-	// Beside them may be those of others, in /tmp. Who does not know the run leaves it what is its, too.
+	// /tmp may also hold leftovers of others. A doctor that does not know the run leaves the run's files alone.
 	for _, e := range []examination{e, look([]string{"TMPDIR=" + temp})} {
 		if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 ||
 			!strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
@@ -245,7 +244,7 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	}
 }
 
-// TestPinnedVersion: the doctor sends people to the version that is tested.
+// TestPinnedVersion: the version that the doctor recommends is the tested one.
 func TestPinnedVersion(t *testing.T) {
 	text, err := os.ReadFile("../../scripts/claude.version")
 	if err != nil {

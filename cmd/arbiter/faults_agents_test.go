@@ -42,14 +42,14 @@ func TestAgentDies(t *testing.T) {
 	}
 }
 
-// TestStubbornAgents: an agent that heeds no TERM and burns its CPU, one that leaves
-// a daemon behind, and one that forks by the hundred. Arbiter answers meanwhile, the
-// run ends by one Ctrl-C within the ladder, and nothing is left.
+// TestStubbornAgents: an agent that ignores SIGTERM and uses all of a CPU, one that leaves a daemon behind, and
+// one that forks hundreds of processes. Arbiter still answers, one Ctrl-C ends the run within the time of the
+// kill ladder, and no process is left.
 func TestStubbornAgents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		fault string
-		least int // processes of the run before the end
+		least int // minimum number of the run's processes before the end
 	}{
 		{"ignore-term,spin", 3}, {"orphan,hang", 4}, {"fork-storm:300,quiet", 300},
 	} {
@@ -64,7 +64,7 @@ func TestStubbornAgents(t *testing.T) {
 			s.send(contract.SetPlan{Steps: []contract.Step{}})
 			await[contract.Accepted](s, "an answer in the midst of it", nil)
 			s.mustSignal(syscall.SIGINT)
-			s.finish(contract.ExitInterrupted) // and nothing is left
+			s.finish(contract.ExitInterrupted) // also checks that no process is left
 			if e := collect[contract.Error](s); len(e) != 0 {
 				t.Errorf("errors %+v", e)
 			}
@@ -72,7 +72,7 @@ func TestStubbornAgents(t *testing.T) {
 	}
 }
 
-// awaitCrowd waits until so many processes of the run live, or more.
+// awaitCrowd waits until at least that many processes of the run are alive.
 func awaitCrowd(t *testing.T, run string, least int) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -87,14 +87,14 @@ func awaitCrowd(t *testing.T, run string, least int) {
 	}
 }
 
-// TestStoppedAgent: a stopped process is said to be stopped, and is not called dead;
-// the run ends all the same, or continues once the process does.
+// TestStoppedAgent: a stopped process is reported as stopped, not as dead. The run can still be ended, and it
+// continues when the process is continued.
 func TestStoppedAgent(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		for _, then := range []string{"end", "go on"} {
 			t.Run(p.name+"/"+then, func(t *testing.T) {
-				p.long(t) // the kernel stops any process in the same way
+				p.long(t) // the kernel stops the real CLI and the stand-in alike
 				onlyLinux(t)
 				t.Parallel()
 				s := start(t, nil, append(p.args, "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task",
@@ -123,9 +123,9 @@ func TestStoppedAgent(t *testing.T) {
 	}
 }
 
-// TestProgramGone: the program is removed, replaced by no program, or not executable
-// any more when a process is to be started in place of a dead one. That is said
-// once, nothing loops, and the others continue.
+// TestProgramGone: when a dead process is to be replaced, its program has been removed, replaced by a file that
+// is not a program, or made not executable. Arbiter reports that once and does not retry forever, and the other
+// agents continue.
 func TestProgramGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -189,7 +189,7 @@ echo tried`
 			t.Parallel()
 			s := perform(t, spin(command("b", "bridge")), nil, "--pid-namespace", mode)
 			r := s.finish(contract.ExitComplete)
-			// In a namespace only, which root alone has for free, the bridge is out of reach.
+			// Only inside a PID namespace, which root gets without further setup, the bridge cannot be reached.
 			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != want {
 				t.Errorf("%d crashes, want %d, restarts %q\n%s", r.Crashes, want, s.reasons(), s.dump())
 			}
@@ -227,11 +227,11 @@ func b2n(b bool) int {
 	return 0
 }
 
-// TestGreedyAgents: an agent that comes near its limit of memory or output files is
-// warned of; one beyond it is started again on its session, and the work completes.
+// TestGreedyAgents: an agent near its limit of memory or output files gets a warning; one above it is restarted
+// on its session, and the work completes.
 func TestGreedyAgents(t *testing.T) {
 	t.Parallel()
-	// A tool's memory counts as well. What has no line end, tail keeps as a whole.
+	// A tool's memory counts as well. tail keeps input without a line end in memory as a whole.
 	const hoard = `(head -c 315000000 /dev/zero; exec tail -f /dev/null) | tail`
 	for _, c := range []struct {
 		name, limit   string
@@ -258,8 +258,8 @@ func TestGreedyAgents(t *testing.T) {
 		t.Run(c.name+"/over", func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			// The files stay after the process has ended: the test has to delete them, or the next process
-			// is over the limit, too.
+			// The files remain after the process has ended: the test deletes them, or the next process would be
+			// over the limit too.
 			const tidy = `sh:rm -rf "${TMPDIR:?}"/claude-*/*/*/tasks`
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms",
 				c.limit)
@@ -279,8 +279,8 @@ func TestGreedyAgents(t *testing.T) {
 	}
 }
 
-// TestCrashLoopIsParked: an Arbiter that dies at once each time is started five times,
-// and not again; the rules rule in its place until the human brings it back.
+// TestCrashLoopIsParked: an Arbiter that dies at once each time is started five times, then no more. Rules
+// decide in its place until the human brings it back.
 func TestCrashLoopIsParked(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})

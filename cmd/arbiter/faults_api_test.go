@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestSilentAgent: one that gives no sign of life at all is flagged, and the Arbiter
-// decides; one that is silent and answers a ping is left alone.
+// TestSilentAgent: an agent that gives no sign of life is flagged, and the Arbiter decides; an agent that is
+// silent but answers a ping is left alone.
 func TestSilentAgent(t *testing.T) {
 	t.Parallel()
 	t.Run("hangs", func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSilentAgent(t *testing.T) {
 		await[contract.Quiet](s, "word of its silence", func(id string, b contract.Quiet) bool {
 			return id == "orch-1" && b.Seconds >= 1 && b.Doing != ""
 		})
-		s.awaitLooks(20) // of both agents: far more than flag a silent one
+		s.awaitLooks(20) // of both agents: many more than it takes to flag a silent one
 		for _, n := range collect[contract.Notice](s) {
 			t.Errorf("notice %q", n.Text)
 		}
@@ -60,7 +60,7 @@ func TestSilentAgent(t *testing.T) {
 	})
 }
 
-// awaitLooks waits until the watchdog has looked so often from now on, by the log.
+// awaitLooks waits until the log shows that the watchdog has looked more times from now on.
 func (s *script) awaitLooks(more int) {
 	s.t.Helper()
 	path := collect[contract.Session](s)[0].Log
@@ -88,8 +88,7 @@ func TestOtherSessionIsNotRouted(t *testing.T) {
 	if r := s.finish(contract.ExitComplete); r.Summary != "spun" {
 		t.Errorf("result %+v\n%s", r, s.dump())
 	}
-	// It may have been ended before its session had a history: then that is not found,
-	// and another one is begun.
+	// If it was ended before its session had a history, the session is not found, and a new one is begun.
 	sp := s.spawns("orch-1")
 	if len(sp) < 2 || len(sp) > 3 || len(s.reasons()) != len(sp)-1 || len(sp) == 3 && sp[2].Resumed {
 		t.Errorf("spawned %+v, restarts %q\n%s", sp, s.reasons(), s.dump())
@@ -120,7 +119,7 @@ func TestSwallowed(t *testing.T) {
 		spawns            int
 	}{
 		{"once", "swallow", 1, 0, 1},
-		// What is no user message comes through, so that the process looks sound.
+		// Everything but user messages passes, so that the process looks healthy.
 		{"twice", `sh:grep --line-buffered -v '"type":"user"' | $standin "$@"; exit`, 1, 1, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,11 +148,11 @@ func TestSwallowed(t *testing.T) {
 	}
 }
 
-// TestNeverReady: an Orchestrator that does not get ready – it may show a person
-// something – is given up with its cause, and never counts as at work.
+// TestNeverReady: an Orchestrator that does not get ready (it may show something to a person) is given up with
+// its cause, and never counts as working.
 func TestNeverReady(t *testing.T) {
 	t.Parallel()
-	// which the well have, however busy the machine is
+	// 15 s: time for healthy processes, however busy the machine is.
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s")
 	r := s.finish(contract.ExitComplete)
 	if r.Summary != "without it" || len(s.spawns("orch-1")) != 1 {
@@ -166,8 +165,8 @@ func TestNeverReady(t *testing.T) {
 	}
 }
 
-// TestUsageLimit: a limit with a reset time is waited for, once, and no crash; with
-// no wait allowed the run ends, says so, and is taken up again later.
+// TestUsageLimit: a limit with a reset time is waited for once and is not a crash. If no wait is allowed, the
+// run ends, says so, and can be resumed later.
 func TestUsageLimit(t *testing.T) {
 	t.Parallel()
 	t.Run("waited for", func(t *testing.T) {
@@ -205,8 +204,8 @@ func TestUsageLimit(t *testing.T) {
 	})
 }
 
-// TestKeyRefusedInParallel: several agents are refused at once. It is said once, and
-// nothing is started any more.
+// TestKeyRefusedInParallel: the API refuses the key of several agents at once. Arbiter reports it once and
+// starts no other process.
 func TestKeyRefusedInParallel(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"orch-*": "auth"}), "--json", "--scenario",
@@ -219,9 +218,9 @@ func TestKeyRefusedInParallel(t *testing.T) {
 	}
 }
 
-// TestCutStream: an answer that breaks off for good in mid-stream looks like a finished turn (observed
-// with CLI 2.1.329: a result that says success). Arbiter asks again for the missing verdict, and does
-// not treat the turn as the end of the work: the rules drive the task up to their limit.
+// TestCutStream: an answer that breaks off in mid-stream looks like a finished turn (observed with CLI 2.1.329:
+// its result says success). Arbiter asks again for the missing verdict, and does not treat the turn as the end
+// of the work: the rules continue the task up to its limit.
 func TestCutStream(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {

@@ -14,15 +14,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// These tests wait for processes most of their time: more of them run at once than
-// there are CPUs, unless -parallel says otherwise.
+// These tests mostly wait for processes: unless -parallel is given, more of them run at once than there are
+// CPUs.
 func init() {
 	testing.Init()
 	_ = flag.Set("test.parallel", "8")
 }
 
-// thread is a play of one Orchestrator, whose first step runs a command. Whatever
-// befalls it, the Arbiter has a ruling.
+// thread is a play of one Orchestrator, whose first step runs a command. The Arbiter has a decision for each
+// fault that the tests cause.
 const thread = `name: thread
 title: A thread that is cut
 allow: ["Bash(*)"]
@@ -53,7 +53,7 @@ actors:
         handoff: {accomplished: [spun], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
 `
 
-// talk is a play of the Arbiter alone, that asks after every word.
+// talk is a play of the Arbiter alone. It asks a question after every message.
 const talk = `name: talk
 title: Talk
 actors:
@@ -79,12 +79,11 @@ func scenarioFile(t testing.TB, text string) string {
 	return path
 }
 
-// sick are faults of the stand-in by incarnation, as a shell pattern: "orch-1.1",
-// "arbiter.*". A text that begins with "sh:" is a command to become instead; $standin
-// is the stand-in in it.
+// sick maps incarnations of the stand-in to faults. The keys are shell patterns: "orch-1.1", "arbiter.*". A
+// value that begins with "sh:" is a shell command to run instead; in it, $standin is the stand-in's command.
 type sick map[string]string
 
-// sickClaude writes a claude of which some incarnations are not well.
+// sickClaude writes a claude of which some incarnations have faults.
 func sickClaude(t *testing.T, ills sick) string {
 	t.Helper()
 	self := lender(t)
@@ -110,7 +109,7 @@ func sickClaude(t *testing.T, ills sick) string {
 	return path
 }
 
-// perform starts a rehearsal with such a claude.
+// perform starts a rehearsal with a sick claude.
 func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
 	t.Helper()
 	return start(t, nil,
@@ -118,7 +117,7 @@ func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
 			scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
 }
 
-// told waits for a notice that holds a text.
+// told waits for a notice that contains a text.
 func (s *script) told(text string) contract.Notice {
 	s.t.Helper()
 	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool {
@@ -138,7 +137,7 @@ func aliveAs(run string) map[string][]int {
 	return alive
 }
 
-// awaitProcess waits until a process is in a state as /proc names it.
+// awaitProcess waits until /proc shows a process in a state.
 func awaitProcess(t *testing.T, pid int, state string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -31,7 +31,7 @@ func TestImpatientSignals(t *testing.T) {
 	}{
 		{"once", 1, []input.Signal{{Signal: "INT"}}},
 		{"twice", 2, []input.Signal{{Signal: "INT"}, {Signal: "INT", Fast: true}}},
-		{"ten times", 10, nil}, // the third ends the run without a question
+		{"ten times", 10, nil}, // the third ends the process without asking the run
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onlyLinux(t)
@@ -69,8 +69,8 @@ func TestImpatientSignals(t *testing.T) {
 	}
 }
 
-// TestQuit: SIGQUIT asks for the stacks and an end at once. The bridge ends the
-// agents, and the run can be taken up.
+// TestQuit: SIGQUIT asks for the stacks and an immediate end. The bridge ends the agents, and the run can be
+// resumed.
 func TestQuit(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
@@ -84,8 +84,8 @@ func TestQuit(t *testing.T) {
 	s.namedAfter("Call it nameless.")
 }
 
-// TestToldToIgnore: under nohup, and behind a script, the signals that a terminal sends to
-// all of its processes end nothing. The one that is meant for us does.
+// TestToldToIgnore: under nohup, or when a script ignores them, the signals that a terminal sends to all of its
+// processes end nothing. A signal that is sent to arbiter itself does.
 func TestToldToIgnore(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
@@ -104,7 +104,7 @@ func TestToldToIgnore(t *testing.T) {
 	s.finish(contract.ExitTerminated)
 }
 
-// namedAfter takes the dialogue up again, and answers its question.
+// namedAfter resumes the dialogue, and answers its question.
 func (s *script) namedAfter(word string, args ...string) *script {
 	s.t.Helper()
 	n := s.again(append([]string{"--json", "--resume"}, args...)...)
@@ -120,7 +120,7 @@ func TestSuspended(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()
 	s := prepare(t, nil, "--stand-in", "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task", "Name it")
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an orphaned group would not heed the signal
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a process of an orphaned group would ignore the signal
 	s.launch()
 	await[contract.Question](s, "a question", nil)
 	s.mustSignal(syscall.SIGTSTP)
@@ -133,8 +133,8 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestTerminalGone: the terminal is closed, and with it all three streams and the
-// session. The run ends in order and can be taken up.
+// TestTerminalGone: the terminal is closed, and with it all three streams and the session. The run ends in
+// order and can be resumed.
 func TestTerminalGone(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()
@@ -150,7 +150,7 @@ func TestTerminalGone(t *testing.T) {
 	await[contract.Question](s, "a question", nil)
 	_ = stderr.Close()
 	s.closeOutput()
-	s.mustSignal(syscall.SIGHUP) // before the end of the input, which would be an answer to the question
+	s.mustSignal(syscall.SIGHUP) // before stdin is closed, which would answer the question
 	s.gone()
 	if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitTerminated) && got != int(contract.ExitFailed) {
 		t.Errorf("ended with %v", s.cmd.ProcessState)
@@ -160,8 +160,8 @@ func TestTerminalGone(t *testing.T) {
 	s.namedAfter("Call it nameless.")
 }
 
-// TestMessagesToUnavailableAgents: a message to an agent that is starting waits for it; one to an
-// agent that is on its way out, gone, parked, or was never there is refused at once.
+// TestMessagesToUnavailableAgents: a message to an agent that is starting waits for it. A message to an agent
+// that is ending, ended, parked or unknown is refused at once.
 func TestMessagesToUnavailableAgents(t *testing.T) {
 	t.Parallel()
 	refused := func(s *script, to, why string) {
@@ -222,8 +222,8 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 	})
 }
 
-// TestCommandsAreNotTalk: pause, continue and interrupt act at once, also in
-// mid-turn, and no agent ever reads them. What is said under a pause waits.
+// TestCommandsAreNotTalk: pause, continue and interrupt act at once, even in mid-turn, and no agent reads them.
+// Messages sent during a pause wait.
 func TestCommandsAreNotTalk(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("test -e up.txt || { touch up.txt; exec tail -f /dev/null; }"), nil)
@@ -262,8 +262,8 @@ func TestCommandsAreNotTalk(t *testing.T) {
 	}
 }
 
-// TestNoHumanAtStdin: stdin may be closed, empty, or no file at all. The run has a
-// defined end, and no CPU is burned over it.
+// TestNoHumanAtStdin: stdin may be closed, empty, or not a file at all. The run still ends as documented, and
+// uses no CPU in a busy loop.
 func TestNoHumanAtStdin(t *testing.T) {
 	t.Parallel()
 	open := func(name string) func(*testing.T) *os.File {
@@ -317,8 +317,8 @@ func TestNoHumanAtStdin(t *testing.T) {
 	}
 }
 
-// TestFlood: a thousand messages in one go are all accepted, in order, and delivered
-// in order, one turn each; those that were not are there in the next process.
+// TestFlood: a thousand messages sent at once are all accepted and delivered in order, one turn each; the next
+// process has those that were not delivered.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	const words, before, after = 1000, 40, 20

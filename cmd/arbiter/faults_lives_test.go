@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// crashingArbiter builds arbiter with its crash points.
+// crashingArbiter builds arbiter with its crash points enabled.
 func crashingArbiter(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arbiter")
@@ -32,7 +32,7 @@ func crashingArbiter(t *testing.T) string {
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	bin := crashingArbiter(t)
-	// The point of a key, and made up.
+	// A made-up secret with the form of an API key.
 	const secret = "sk-ant-api03-QkW7xPz4TnL9vRb2MdYc8HgJf5sKa1Ue6Wo3Ip0Zx7Nq4Bt9Vl2Cm5Dy8Eg"
 	for _, at := range []string{"loop.apply:30", "loop.append:30", "loop.send:2", "loop.spawned:2", "loop.emit:30",
 		"shutdown.step"} {
@@ -81,8 +81,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestResumeWhileTheOldBridgeLives: the new process waits until the last one's bridge
-// has let go of the run, and ends it where it cannot.
+// TestResumeWhileTheOldBridgeLives: the new process waits until the bridge of the last one has let go of the
+// run, and ends that bridge if it cannot do so.
 func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"is ending", "is stopped"} {
@@ -102,7 +102,7 @@ func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 			if _, err := s.cmd.Process.Wait(); err != nil { // s.gone would wait for the bridge to let go of stderr
 				t.Fatal(err)
 			}
-			if state == "is stopped" { // before that the kernel would wake it: its group is orphaned now
+			if state == "is stopped" { // only now: on orphaning its group the kernel would have continued it
 				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 					t.Fatal(err)
 				}
@@ -127,12 +127,11 @@ func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 	}
 }
 
-// TestInterruptedAtAnyMoment: Ctrl-C at every early moment of a process, of the first
-// and of one that takes up. Nothing is left; the run can be taken up, or says that
-// there is nothing to take up.
+// TestInterruptedAtAnyMoment: Ctrl-C at every early moment of a run's first process, and of one that resumes
+// the run. Nothing is left; the run can be resumed, or resuming says that there is nothing to resume.
 func TestInterruptedAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	const first, second = 8, 5 // lines that come on their own
+	const first, second = 8, 5 // lines that are printed without further input
 	for lines := range first {
 		t.Run(fmt.Sprintf("first life, %d lines", lines), func(t *testing.T) {
 			t.Parallel()
@@ -171,14 +170,14 @@ func (s *script) interruptAfter(lines int) {
 	s.mustSignal(syscall.SIGINT)
 	s.gone()
 	state := s.cmd.ProcessState
-	// Before arbiter minds the signal, it ends as any program does.
+	// Before arbiter has installed its handler, the signal kills it as it does any program.
 	if ws := state.Sys().(syscall.WaitStatus); !(ws.Signaled() && lines == 0) &&
 		state.ExitCode() != int(contract.ExitInterrupted) {
 		s.t.Errorf("ended with %v\n%s", state, s.dump())
 	}
 }
 
-// nothingOrResumable takes the latest run up, if one reached an agent.
+// nothingOrResumable resumes the latest run if it reached an agent.
 func (s *script) nothingOrResumable() {
 	s.t.Helper()
 	n := s.again("--json", "--resume")
@@ -196,15 +195,15 @@ func (s *script) nothingOrResumable() {
 	}
 }
 
-// TestTimeZones: lives in different zones are one run, told alike; what was active
-// last is so by the clock of the world, not by that on the wall.
+// TestTimeZones: processes in different time zones belong to one run, and replay shows it the same way. Runs
+// are listed by absolute time, not by local time.
 func TestTimeZones(t *testing.T) {
 	t.Parallel()
 	s := start(t, []string{"TZ=Pacific/Kiritimati"}, "--stand-in", "--json", "--scenario", "dialogue", "--task",
 		"Name it")
 	await[contract.Question](s, "a question", nil)
 	s.mustSignal(syscall.SIGINT)
-	<-s.ended // the end of the input would be news, too
+	<-s.ended // before stdin is closed, which would be another event
 	s.finish(contract.ExitInterrupted)
 	zone := func(name string) {
 		s.cmd.Env = append(s.cmd.Env, "TZ="+name) // the last one counts
@@ -219,7 +218,7 @@ func TestTimeZones(t *testing.T) {
 	zone("America/New_York")
 	n.cmd.Env = s.cmd.Env
 	n.sameInReplay(s)
-	// A later run, where it is a day earlier.
+	// A later run, in a zone where it is still the day before.
 	zone("Pacific/Niue")
 	second := s.again("--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
 	second.finish(contract.ExitComplete)
@@ -234,7 +233,7 @@ func TestTimeZones(t *testing.T) {
 	}
 }
 
-// TestHostileRunNames: what is said to be a run's name reaches no file of its own.
+// TestHostileRunNames: a hostile name of a run leads to no file outside the state directory.
 func TestHostileRunNames(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")

@@ -17,9 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestAPIFaults: each trouble of the API is one `error` event with its category, no hang,
-// and the right exit code. What is no trouble of the environment leaves the task to the
-// rules, here as far as their limit.
+// TestAPIFaults: each API fault gives one `error` event with its category, no hang, and the right exit code. A
+// fault that is not one of the environment leaves the task to the rules, here up to their limit.
 func TestAPIFaults(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -70,8 +69,8 @@ func faultScenario(t *testing.T, fault string) string {
 	return path
 }
 
-// TestAPIStallIsWaitedOut: silence of the API is not death. The answer comes late
-// and the run completes.
+// TestAPIStallIsWaitedOut: an API that is silent for long is not dead. The answer comes late and the run
+// completes.
 func TestAPIStallIsWaitedOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stall.yaml")
 	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
@@ -89,8 +88,8 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestTroubleThatPasses: an overload that ends is waited out by us once the CLI
-// has given up, and the run completes.
+// TestTroubleThatPasses: when the CLI has given up, arbiter waits until an overload has passed, and the run
+// completes.
 func TestTroubleThatPasses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "passes.yaml")
 	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      " +
@@ -116,11 +115,11 @@ func TestTroubleThatPasses(t *testing.T) {
 	}
 }
 
-// TestCLIFaults: a CLI that breaks its own wire, dies or falls silent.
+// TestCLIFaults: a CLI that violates its own protocol, dies or becomes silent.
 func TestCLIFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault    string
-		category bridge.Category // empty: it is survived
+		category bridge.Category // empty: the run survives it
 		exit     contract.Exit
 	}{
 		{"exit-at-start:3", bridge.CatStart, contract.ExitEnvironment},
@@ -135,7 +134,7 @@ func TestCLIFaults(t *testing.T) {
 		{"control-errors", bridge.CatStart, contract.ExitEnvironment},
 		{"silent-init", bridge.CatStart, contract.ExitEnvironment},
 		{"no-result", "", contract.ExitComplete}, // the transcript has the verdicts
-		// What never comes is ended by the time limit of the run.
+		// The run's time limit ends the wait for an answer that never comes.
 		{"deaf", "", contract.ExitLimit},
 		{"double-result", "", contract.ExitComplete},
 		{"ignore-term", "", contract.ExitComplete},
@@ -155,11 +154,11 @@ func TestCLIFaults(t *testing.T) {
 			}
 			args := []string{"--stand-in", "--env", "ARBITER_STANDIN_FAULT=" + c.fault, "--timeout", limit, "--json",
 				"--no-input", "--scenario", "parallel", "--task", "Two threads"}
-			if c.category == bridge.CatStart { // a machine at work starts the others late
+			if c.category == bridge.CatStart { // only these, because processes start slowly on a busy machine
 				args = append(args, "--start-timeout", "3s")
 			}
 			if c.category == bridge.CatCrash {
-				// The rules go on in the Arbiter's place, with agents whose script is another's.
+				// The rules continue in the Arbiter's place, and their agents do not follow this script.
 				s := start(t, nil, append(args, "--max-failures", "1")...)
 				s.offScript = true
 				s.finish(c.exit)
@@ -181,8 +180,8 @@ func TestCLIFaults(t *testing.T) {
 	}
 }
 
-// TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool
-// runs: another one takes the session up, is notified, and brings the work to its end.
+// TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool runs: another process resumes
+// the session, is notified, and completes the work.
 func TestCLIKilledInMidTurn(t *testing.T) {
 	path := scenarioFile(t, `name: killed
 title: Cut
@@ -225,7 +224,7 @@ actors:
 	}
 }
 
-// awaitFile waits until a file is there whose path fits the pattern.
+// awaitFile waits until a file exists whose path matches the pattern.
 func awaitFile(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -243,8 +242,8 @@ func awaitFile(t *testing.T, path string) {
 	}
 }
 
-// restartedOnce checks that an agent's process was started again, once, on its own
-// session, and that it was reported.
+// restartedOnce checks that an agent's process was restarted exactly once, on its own session, and that this
+// was reported.
 func (s *script) restartedOnce(agent string) {
 	s.t.Helper()
 	var spawns []contract.Spawn
@@ -273,7 +272,7 @@ func (s *script) restartedOnce(agent string) {
 	}
 }
 
-// agentPID finds the CLI's own process: the one of the agent's that leads its group.
+// agentPID finds the CLI's process among those of an agent: the leader of the process group.
 func agentPID(t *testing.T, run, agent string) int {
 	t.Helper()
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -295,7 +294,7 @@ func agentPID(t *testing.T, run, agent string) int {
 	return 0
 }
 
-// TestSignals: one Ctrl-C ends the run in order, with the last line and 130.
+// TestSignals: one Ctrl-C ends the run in order, with the final event and exit code 130.
 func TestSignals(t *testing.T) {
 	for sig, want := range map[syscall.Signal]contract.Exit{
 		syscall.SIGINT: contract.ExitInterrupted, syscall.SIGTERM: contract.ExitTerminated,
@@ -316,7 +315,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestKilledArbiterLeavesNothing: the bridge is the subreaper.
+// TestKilledArbiterLeavesNothing: after arbiter is killed, the bridge, a subreaper, ends all processes of the
+// run.
 func TestKilledArbiterLeavesNothing(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -336,8 +336,8 @@ func TestKilledArbiterLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestKilledBridge: another bridge takes its place, what the lost one left is swept,
-// and the agents come back on their sessions.
+// TestKilledBridge: another bridge replaces a killed one, ends the processes that it left, and restarts the
+// agents on their sessions.
 func TestKilledBridge(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -359,7 +359,7 @@ func TestKilledBridge(t *testing.T) {
 	}
 }
 
-// TestReaderGoesAway: a reader that goes away ends the run, and says so.
+// TestReaderGoesAway: when the reader of stdout goes away, the run ends and says so.
 func TestReaderGoesAway(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
