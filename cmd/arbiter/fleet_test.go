@@ -15,7 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestKubernetesJob: the manifest is YAML, does not retry what a retry does not change, and resumes everything else.
+// TestKubernetesJob: the manifest is valid YAML. Its Job does not retry exit codes that a retry cannot change,
+// and resumes after all others.
 func TestKubernetesJob(t *testing.T) {
 	job := yamlFile(t, "docs/kubernetes-job.yaml")["spec"].(mapping)
 	final := []any{}
@@ -50,8 +51,8 @@ func TestKubernetesJob(t *testing.T) {
 	}
 }
 
-// TestSlurmArray: each task of the array has a run of its own; one that a signal ended is queued again with the same
-// command, and one whose exit code a retry does not change is not.
+// TestSlurmArray: each task of the array has its own run. A task that a signal ended is queued again with the
+// same command; a task with an exit code that a retry cannot change is not.
 func TestSlurmArray(t *testing.T) {
 	hosttest.NewSlurm(t)
 	repository := gittest.New(t, map[string]string{"a": "1", "tasks/1.md": "Weave.", "tasks/2.md": "Two.",
@@ -98,7 +99,7 @@ esac
 		}
 	})
 	hosttest.Await(t, "the end of the array", func() bool {
-		// A job that is queued again waits for two minutes, unless scontrol moves its start.
+		// A requeued job waits for two minutes, unless scontrol sets an earlier start.
 		_ = exec.Command("scontrol", "update", "JobId="+job+"_2", "StartTime=now").Run()
 		queued, err := exec.Command("squeue", "-h", "-j", job).CombinedOutput()
 		return err != nil || strings.TrimSpace(string(queued)) == ""

@@ -26,7 +26,7 @@ type requestBody struct {
 
 type block = map[string]any
 
-// message is one of a history. The CLI writes a single text with or without a block around it.
+// message is one message of a history. The CLI writes a single text with or without a block around it.
 type message struct {
 	Role    string
 	Content []block
@@ -50,10 +50,10 @@ func (m *message) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// TestFrozenRequests plays the frozen run with the real CLI. Over turns, a takeover, SIGKILL and a
-// resume, each request of a session begins with the bytes of the request before it, so that prompt
-// caches stay valid. Agents of one role have the same tools and, but for their name, the same prompt.
-// The requests are those of the golden file.
+// TestFrozenRequests plays the frozen run with the real CLI. Over turns, a takeover, SIGKILL and a resume, each
+// request of a session begins with the bytes of the request before it, so that prompt caches stay valid. Agents
+// of one role have the same tools and, except for their name, the same prompt. The requests are equal to the
+// golden file.
 func TestFrozenRequests(t *testing.T) {
 	list := players(t)
 	who := list[len(list)-1]
@@ -74,7 +74,7 @@ func TestFrozenRequests(t *testing.T) {
 	f.name(lines)
 	for _, r := range h.model.Requests() {
 		if r.Agent != "" || r.Role != rehearsal.RoleArbiter && r.Role != rehearsal.RoleOrchestrator {
-			continue // a person's in a terminal, or beside the history
+			continue // a person's request in a terminal, or one outside the history
 		}
 		var b requestBody
 		if err := json.Unmarshal(r.Body, &b); err != nil {
@@ -108,7 +108,7 @@ func TestFrozenRequests(t *testing.T) {
 		t.Skipf("what a CLI adds of its own differs: this is %s", version)
 	}
 	for _, actor := range order {
-		if actor != "second" { // who has what the first has
+		if actor != "second" { // its prompt and tools are those of first
 			fmt.Fprintf(&out, "# %s: prompt\n\n%s\n\n# %s: tools\n\n%s\n", actor, f.prompt(last[actor]), actor,
 				f.tools(t, last[actor]))
 		}
@@ -141,7 +141,7 @@ var (
 	ofTheCLI = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>\n?`)
 )
 
-// ours is a text without what the CLI adds.
+// ours returns a text without what the CLI adds, and with run-specific names replaced.
 func (f *freezer) ours(text string) string {
 	if m := delimiterInText.FindStringSubmatch(text); m != nil {
 		f.named[m[1]] = "DELIMITER"
@@ -149,12 +149,12 @@ func (f *freezer) ours(text string) string {
 	return strings.TrimSpace(f.text(ofTheCLI.ReplaceAllString(text, "")))
 }
 
-// prompt is the part of the system prompt that is ours.
+// prompt returns arbiter's part of the system prompt.
 func (f *freezer) prompt(b requestBody) string {
 	for _, m := range b.Messages {
 		for _, c := range m.Content {
 			text, _ := c["text"].(string)
-			f.ours(text) // finds the delimiter
+			f.ours(text) // registers the delimiter
 		}
 	}
 	text, _ := b.System[len(b.System)-1]["text"].(string)
@@ -164,7 +164,8 @@ func (f *freezer) prompt(b requestBody) string {
 	return f.ours(text)
 }
 
-// tools are ours, whole.
+// tools returns the definitions of arbiter's tools and of StructuredOutput; it leaves out the CLI's other
+// tools.
 func (f *freezer) tools(t *testing.T, b requestBody) string {
 	t.Helper()
 	var out strings.Builder
@@ -173,7 +174,7 @@ func (f *freezer) tools(t *testing.T, b requestBody) string {
 		name := tool["name"].(string)
 		switch {
 		case name == "StructuredOutput":
-			delete(tool, "description") // the CLI's
+			delete(tool, "description") // written by the CLI
 		case !strings.HasPrefix(name, "mcp__arbiter__"):
 			continue
 		}
@@ -183,7 +184,7 @@ func (f *freezer) tools(t *testing.T, b requestBody) string {
 	return out.String()
 }
 
-// history lists the messages to an agent and its calls and answers.
+// history lists the messages to an agent, its calls and their results.
 func (f *freezer) history(t *testing.T, b requestBody) string {
 	t.Helper()
 	var out strings.Builder

@@ -17,9 +17,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// frozenPlay has a question, a permission that is given and one that is refused, a plan, a
-// hand-off with checks, a takeover, words that are held back, a death and a resume. One agent
-// at a time has something to do, so that it is the same in each run.
+// frozenPlay has a question, a granted and a denied permission, a plan, a hand-off with checks, a takeover,
+// messages that are held back, a kill and a resume. Only one agent at a time has something to do, so that each
+// run is the same.
 const frozenPlay = `name: frozen
 actors:
   - name: arbiter
@@ -93,8 +93,8 @@ actors:
     otherwise: {say: I shall remember it.}
 `
 
-// frozenRun plays it over two processes, with a takeover in the first, and words that were
-// accepted right before its death.
+// frozenRun plays frozenPlay in two processes, with a takeover in the first, and commands that are accepted
+// right before the first is killed.
 func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	t.Helper()
 	h := build(t, who, frozenPlay)
@@ -140,7 +140,8 @@ func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	s.gone()
 	awaitGone(t, s.run())
 	n := s.again("--json", "--resume")
-	// It is paused: it is continued when all are back, so that what the Arbiter says then is sent at once.
+	// The run is paused. It is continued when all agents are back, so that the Arbiter's next message is sent
+	// at once.
 	back := map[string]bool{}
 	n.see("all agents are back", func(l contract.Line) bool {
 		if _, measured := l.Body.(contract.Context); measured {
@@ -165,12 +166,12 @@ func (s *script) say(ref, line string) {
 	await(s, "an answer to "+ref, func(_ string, b contract.Accepted) bool { return b.Ref == ref })
 }
 
-// TestFrozenRun: what a run tells a script, and what is found in its state afterwards, by every
-// command that reads it.
+// TestFrozenRun: what a run reports to a script, and what each command that reads its state prints afterwards,
+// is equal to the golden files.
 func TestFrozenRun(t *testing.T) {
 	t.Parallel()
 	h, lives := frozenRun(t, players(t)[0])
-	h.sound(lives...) // replay prints what was printed, to the byte
+	h.sound(lives...) // replay prints the same bytes as the run did
 	s := lives[len(lives)-1]
 	run := s.run()
 	f := freezer{home: h.home, named: map[string]string{run: "RUN", h.claude: "CLAUDE"}}
@@ -213,13 +214,13 @@ func TestFrozenRun(t *testing.T) {
 	}
 }
 
-// freezer puts names in the place of what differs between two runs of one play.
+// freezer replaces values that differ between two runs of one play by fixed names.
 type freezer struct {
 	home  string
 	named map[string]string
 }
 
-// name gives sessions, messages and requests the names of whose they are.
+// name gives sessions, messages, requests and tool calls names after the agents that they belong to.
 func (f *freezer) name(lines []contract.Line) {
 	count := map[string]int{}
 	for _, l := range lines {
@@ -254,7 +255,7 @@ var (
 		{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "HASH"},
 		{regexp.MustCompile(`\$\d+\.\d+`), "COST"},
 		{regexp.MustCompile(`\b(\d+h)?(\d+m)?[0-9.]+(ms|s)\b|\b\d+ (hour|minute|second)s?\b`), "SPAN"},
-		{regexp.MustCompile(`(?m)over for SPAN, .*…$`), "over for SPAN, …"}, // cut where the span ends
+		{regexp.MustCompile(`(?m)over for SPAN, .*…$`), "over for SPAN, …"}, // cut off at a place that depends on the span
 		{regexp.MustCompile(`"(duration_ms|timeElapsedMs|costUsd|total|input|output|estimatedTokensUsed|estimatedTimeRemaining)": [0-9.]+`), `"$1": FIGURE`},
 		{regexp.MustCompile(`about \d+ tokens, [0-9.]+ USD`), "about N tokens, N USD"},
 		{regexp.MustCompile(`(?m)^(\d+ +)\d+ +(TIME)`), "${1}RECORD $2"},
@@ -287,7 +288,7 @@ func (f *freezer) text(text string) string {
 	return text
 }
 
-// measured are fields whose values are measured, or depend on the machine.
+// measured matches fields whose values are measured, or depend on the machine.
 var measured = regexp.MustCompile(
 	`^(time|seq|cost_usd|run_cost_usd|usage|tokens|pct|context_pct|duration_ms|record|timeElapsedMs|` +
 		`began|last_active|.*bytes|.*sha256|hash|prev|claude_identity|argv|version|arbiter_version|action|pid|message_time|at)$`)
@@ -337,8 +338,8 @@ func (f *freezer) json(t *testing.T, raw string) string {
 	return f.encoded(t, f.decoded(t, raw), "  ")
 }
 
-// events are a process's lines by agent and event, in their order: what different agents do at
-// once has none. What comes as often as the machine likes is left out.
+// events returns a process's lines by agent and event. Lines of one kind keep their order; what different
+// agents do at the same time has no fixed order. Events whose number depends on the machine are left out.
 func (f *freezer) events(t *testing.T, life []contract.Line) string {
 	t.Helper()
 	of := map[string][]string{}
@@ -364,25 +365,25 @@ func (f *freezer) events(t *testing.T, life []contract.Line) string {
 	return out.String()
 }
 
-// sentLater is the second Orchestrator's first message if the Arbiter's turn was still running when it came: then the
-// end of that turn has it sent, and the audit names the Arbiter.
+// sentLater matches the second Orchestrator's first message if it came while the Arbiter's turn was running:
+// then the end of that turn sends it, and the audit names the Arbiter.
 var sentLater = regexp.MustCompile(
 	`("by":)"arbiter"(.*"message_id":"MESSAGE-orch-2-arbiter-1".*"session":)"SESSION-arbiter-1"(,"what":"sent")`)
 
-// audit are the lines of an audit, sorted, without the chain that joins them.
+// audit returns the lines of an audit, sorted, without the hash chain that joins them.
 func (f *freezer) audit(t *testing.T, raw string) string {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(raw) {
 		v := f.decoded(t, line).(map[string]any)
 		if v["what"] == "end" {
-			continue // figures of the journal
+			continue // it has numbers of the journal
 		}
 		for _, name := range []string{"hash", "prev", "seq", "time"} {
 			delete(v, name)
 		}
 		if detail, ok := v["detail"].(map[string]any); ok {
-			delete(detail, "claude_sha256") // it is reported where it was computed in time
+			delete(detail, "claude_sha256") // reported only if it was computed in time
 		}
 		lines = append(lines, sentLater.ReplaceAllString(f.encoded(t, v, ""), `$1"orch-2"$2"SESSION-orch-2-1"$3`))
 	}
@@ -390,7 +391,7 @@ func (f *freezer) audit(t *testing.T, raw string) string {
 	return strings.Join(lines, "")
 }
 
-// sameAudit checks that the audit for people holds the same entries as the one for programs.
+// sameAudit checks that the audit for people has the same entries as the one for programs.
 func (f *freezer) sameAudit(t *testing.T, text, raw string) {
 	t.Helper()
 	people := strings.Split(strings.TrimSuffix(text, "\n"), "\n")

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The frozen tests hold what users and their scripts can observe against files in
-// testdata/frozen. They run the built program and know nothing of its packages: code can be
-// moved at will, these files change only where a promise to users does.
+// The frozen tests compare what users and their scripts can observe with files in testdata/frozen. They run the
+// built program and use none of its packages: code can be moved freely, and these files change only when a
+// promise to users does.
 var freeze = flag.Bool("freeze", false, "write the files in testdata/frozen anew")
 
 // frozen compares a text with its golden file.
@@ -38,7 +38,8 @@ func frozen(t *testing.T, name, got string) {
 	}
 }
 
-// builtProgram runs the built program where it finds nothing of arbiter, and returns its stdout.
+// builtProgram runs the built program in an environment without any configuration or state of arbiter, and
+// returns its stdout.
 func builtProgram(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	var stderr strings.Builder
@@ -54,8 +55,8 @@ func builtProgram(t *testing.T, home string, args ...string) string {
 
 var subcommandLine = regexp.MustCompile(`(?m)^  ([a-z]+)  `)
 
-// TestFrozenHelp: every command with its arguments, every flag with its kind of value, its
-// default and its variable, and the exit codes.
+// TestFrozenHelp: every command with its arguments, every flag with the kind of its value, its default and its
+// environment variable, and the exit codes.
 func TestFrozenHelp(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -77,18 +78,18 @@ func TestFrozenHelp(t *testing.T) {
 	frozen(t, "help.txt", all.String())
 }
 
-// prose is the description of a part of a schema, with what sets it apart.
+// prose matches the description of a part of a schema, with the comma and line break before it.
 var prose = regexp.MustCompile(`(?m),?\n *"description": ".*"`)
 
-// TestFrozenSchemas: every event and command with its fields, every setting, and the task
-// machine, as scripts read them.
+// TestFrozenSchemas: every event and command with its fields, every setting, and the task's state machine, as
+// scripts read them.
 func TestFrozenSchemas(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	for _, name := range []string{"events", "commands", "config", "bridge", "machine"} {
 		schema := builtProgram(t, home, "schema", name)
 		if name == "bridge" {
-			schema = prose.ReplaceAllString(schema, "") // it speaks of Go's names, which are none of its readers'
+			schema = prose.ReplaceAllString(schema, "") // it contains Go names, which do not concern readers
 		}
 		frozen(t, "schema-"+name+".json", schema)
 	}

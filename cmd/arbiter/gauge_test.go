@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// gaugeVariable names a directory in which the test's arbiter and its bridge each
-// listen on a socket and tell what they take: see [reading]. The profiles of
-// net/http/pprof are there, too:
+// gaugeVariable names a directory in which the test's arbiter and its bridge each listen on a socket and report
+// the resources they use: see [reading]. The sockets also serve the profiles of net/http/pprof:
 //
 //	curl --unix-socket DIR/bridge -o cpu http://gauge/debug/pprof/profile?seconds=10
 const gaugeVariable = "ARBITER_TEST_GAUGE"
 
-// gauge is called in the test's arbiter before it begins.
+// gauge is called in the test's arbiter before it starts.
 func gauge() {
 	dir := os.Getenv(gaugeVariable)
 	if dir == "" || len(os.Args) < 2 {
@@ -36,7 +35,7 @@ func gauge() {
 		return
 	}
 	place := filepath.Join(dir, name)
-	_ = os.Remove(place) // of the process that entered the namespace before this one
+	_ = os.Remove(place) // left by the process that entered the namespace before this one
 	l, err := net.Listen("unix", place)
 	if err != nil {
 		panic(err)
@@ -47,15 +46,15 @@ func gauge() {
 
 // reading is one measurement of a process.
 type reading struct {
-	Heap       float64 // MB that are alive
+	Heap       float64 // MB of live objects
 	Goroutines int
-	Files      int // descriptors
-	Watches    int // of directories and files, by inotify
+	Files      int // open file descriptors
+	Watches    int // inotify watches of directories and files
 }
 
 func read() reading {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools let go of
+	runtime.GC() // frees what finalizers and pools release
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r := reading{Heap: float64(m.HeapAlloc) / (1 << 20), Goroutines: runtime.NumGoroutine()}
@@ -69,7 +68,7 @@ func read() reading {
 	return r
 }
 
-// readings asks a process for its own.
+// readings gets the measurements that a process reports.
 func readings(t testing.TB, dir, name string) reading {
 	t.Helper()
 	client := http.Client{Timeout: patience, Transport: &http.Transport{
@@ -83,7 +82,7 @@ func readings(t testing.TB, dir, name string) reading {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		<-time.After(20 * time.Millisecond) // it is not up yet
+		<-time.After(20 * time.Millisecond) // it has not started yet
 	}
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// generations is the play of three Orchestrators and three Arbiters, its figures set
-// for an effective window, and changed by pairs of old and new words.
+// generations is the play of three Orchestrators and three Arbiters, with its token counts set for an effective
+// window, and changed by pairs of old and new text.
 func generations(t *testing.T, window int, change ...string) string {
 	t.Helper()
 	raw, err := rehearsal.BuiltinSource("generations")
@@ -35,8 +35,8 @@ func generations(t *testing.T, window int, change ...string) string {
 	return scenarioFile(t, changed)
 }
 
-// windows are the effective windows a run can have: a model's own, an absolute ceiling
-// below it, and none.
+// windows are the effective windows a run can have: the model's own window, the default ceiling, no ceiling,
+// and a ceiling for one model.
 var windows = []struct {
 	name   string
 	window int
@@ -49,16 +49,16 @@ var windows = []struct {
 		[]string{"--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
 }
 
-// TestGenerations: each Orchestrator is warned and hands off, each successor receives a
-// checked document, the Arbiter is renewed twice, and the work is finished.
+// TestGenerations: each Orchestrator is warned and hands off, each successor receives a checked document, the
+// Arbiter is renewed twice, and the work is completed.
 func TestGenerations(t *testing.T) {
 	for i, w := range windows {
 		for _, p := range players(t) {
 			if underRace && !p.real && i > 0 {
-				continue // the windows are the CLI's business
+				continue // the window concerns the CLI, not data races
 			}
 			t.Run(w.name+"/"+p.name, func(t *testing.T) {
-				p.long(t) // the driver's TestLiveWarnings fills the real CLI's window, TestSmallJob and TestSeams hand off
+				p.long(t) // TestLiveWarnings (driver), TestSmallJob and TestSeams cover the real CLI
 				t.Parallel()
 				args := slices.Concat(p.args, w.args,
 					[]string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})
@@ -73,7 +73,7 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// ruledBy counts the Arbiter's sessions that ruled on something.
+// ruledBy counts the Arbiter's sessions that made a decision.
 func ruledBy(lines []contract.Line) int {
 	session, ruled := "", map[string]bool{}
 	for _, l := range lines {
@@ -143,13 +143,13 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	}
 }
 
-// TestGenerationsOverKills kills arbiter during a hand-off and during a renewal, and resumes the run:
-// every agent keeps its place.
+// TestGenerationsOverKills kills arbiter at moments of a hand-off and of a renewal, and resumes the run: every
+// agent keeps its role.
 func TestGenerationsOverKills(t *testing.T) {
 	at := []struct {
 		name string
 		wait func(s *script)
-		real bool // with the real CLI, too; the stand-in dies at all of them
+		real bool // played with the real CLI too; the stand-in plays all of them
 	}{
 		{name: "a check has run", real: true, wait: func(s *script) { await[contract.Check](s, "a check", nil) }},
 		{name: "the document was passed on", wait: func(s *script) { await[contract.Handoff](s, "a hand-off", nil) }},
@@ -180,13 +180,13 @@ func TestGenerationsOverKills(t *testing.T) {
 	for _, p := range players(t) {
 		for _, moment := range at {
 			if (p.real || underRace) && !moment.real {
-				continue // scripts/chaos kills at all of them, and between
+				continue // scripts/chaos kills at all of them, and at other moments
 			}
 			t.Run(p.name+"/"+moment.name, func(t *testing.T) {
 				p.long(t)
 				t.Parallel()
-				// However late the kill, the second Orchestrator has not been warned by then. It may have been asking its
-				// predecessor, and then hears of that call that the connection was closed.
+				// Even if the kill comes late, the second Orchestrator has not been warned by then. The kill
+				// may interrupt its question to its predecessor; then its call fails with "connection closed".
 				play := generations(t, 167_000, "command: echo two > two.txt,",
 					`command: "echo two > two.txt; until [ -e gate ]; do sleep 0.1; done",`,
 					"expect: orch-1 answers", "expect: orch-1 answers|bridge. connection closed")

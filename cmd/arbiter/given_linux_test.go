@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// hostileEnvironment lists variables that a shell, another tool or an enclosing session may have left
-// and that would change the agents, load code into them, or be read by them.
+// hostileEnvironment lists variables that a shell, another tool or an enclosing session may have set, and that
+// would change the agents, load code into them, or be read by them.
 var hostileEnvironment = []string{
 	"NODE_OPTIONS=--require /tmp/x.js", "NODE_PATH=/tmp", "BUN_OPTIONS=--preload /tmp/x.js", "ELECTRON_RUN_AS_NODE=1",
 	"LD_PRELOAD=", "LD_AUDIT=", "LD_LIBRARY_PATH=/nowhere", "DYLD_INSERT_LIBRARIES=/tmp/x.dylib", "BASH_ENV=/tmp/x.sh",
@@ -30,8 +30,8 @@ var hostileEnvironment = []string{
 	"ARBITER_LOCK_FD=9", "ARBITER_HOOK_TOKEN=t", "ARBITER_HOOK_SOCKET=/tmp/s",
 }
 
-// TestWhatAnAgentIsGiven starts arbiter with all of that, and with files left open, and has
-// a program in claude's place write down the result.
+// TestWhatAnAgentIsGiven starts arbiter with this environment and with files left open. A program in place of
+// claude writes down what it was given.
 func TestWhatAnAgentIsGiven(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 	}
 	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json",
 		"--claude", claude, "--task", "Weave")
-	for range 3 { // as a shell with that option leaves them
+	for range 3 { // as a shell may leave them open
 		f, err := os.Open(secret)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, f)
 	}
 	s.launch()
-	s.finish(contract.ExitEnvironment) // it is no claude
+	s.finish(contract.ExitEnvironment) // the program is no claude
 
 	read := func(name string) []string {
 		raw, err := os.ReadFile(filepath.Join(dir, "first", name))
@@ -99,10 +99,10 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 		t.Errorf("MCP servers of others are not kept out: %q", arguments)
 	}
 	for _, line := range read("files")[1:] {
-		_, line, _ = strings.Cut(line, ":") // of the time
+		_, line, _ = strings.Cut(line, ":") // the colon in the time
 		_, line, _ = strings.Cut(line, " ")
 		fd, target, _ := strings.Cut(line, " -> ")
-		if !slices.Contains([]string{"0", "1", "2"}, fd) && !strings.HasPrefix(target, "/proc/") { // what lists them
+		if !slices.Contains([]string{"0", "1", "2"}, fd) && !strings.HasPrefix(target, "/proc/") { // /proc: opened by ls
 			t.Errorf("it has %s open, as %s", target, fd)
 		}
 	}

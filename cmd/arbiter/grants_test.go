@@ -14,8 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestGrantsAreListedAndTakenBack: what was always allowed in a workspace is seen there, and only there; it goes by
-// number or rule, all or nothing; what cannot be believed is reported with a code of its own.
+// TestGrantsAreListedAndTakenBack: grants of a workspace are listed in that workspace and nowhere else. rm
+// removes them by number or rule, all that it was given or none. Grants that cannot be trusted are reported
+// with an exit code.
 func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
 	store, err := grants.Open(state, work)
@@ -102,7 +103,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	}
 }
 
-// TestRulesForUnknownTools: a rule for an unknown tool is reported, and what is given empty is not taken for the
+// TestRulesForUnknownTools: a rule for an unknown tool is reported, and an empty value is not taken for the
 // default.
 func TestRulesForUnknownTools(t *testing.T) {
 	try := func(want contract.Exit, says string, args ...string) {

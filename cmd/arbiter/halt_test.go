@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// stuckVariable names a file: when it is there, the run's goroutine stands still for good.
+// stuckVariable names a file: once it exists, the run's goroutine blocks forever.
 const stuckVariable = "ARBITER_TEST_STUCK"
 
 func stick() {
@@ -31,12 +31,12 @@ func stick() {
 	}
 }
 
-// deafPlay is a play whose Orchestrator is at a command that does not end, and that heeds
-// neither TERM nor the end of its terminal.
+// deafPlay is a play whose Orchestrator runs a command that does not end, and that ignores SIGTERM and the end
+// of its terminal.
 var deafPlay = spin(
 	"trap '' TERM HUP INT; echo begun > begun; while [ ! -e go ]; do sleep 0.05; done; echo spun > went")
 
-// busy is a run whose Orchestrator is at work, and can be made to stand still.
+// busy is a run whose Orchestrator is at work, and whose goroutine can be made to block.
 type busy struct {
 	*script
 	home, work, run string
@@ -56,16 +56,16 @@ func atWork(t *testing.T, who player, args ...string) *busy {
 	return b
 }
 
-// stuck has the run's goroutine stand still with the next event, for which it cares.
+// stuck makes the run's goroutine block at the next event, and causes that event.
 func (b *busy) stuck() {
 	b.t.Helper()
 	if err := os.WriteFile(b.mark, nil, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	b.send(contract.Interrupt{ID: "orch-9"}) // is answered, or would be
+	b.send(contract.Interrupt{ID: "orch-9"}) // any command that the run would answer
 }
 
-// halt runs `arbiter halt` beside it.
+// halt runs `arbiter halt` in another process.
 func (b *busy) halt(args ...string) (out string, code int) {
 	b.t.Helper()
 	cmd := exec.Command("arbiter", append([]string{"halt"}, args...)...)
@@ -77,7 +77,7 @@ func (b *busy) halt(args ...string) (out string, code int) {
 	return string(raw), cmd.ProcessState.ExitCode()
 }
 
-// agents are the run's processes but for the bridge.
+// agents returns the run's processes except the bridge.
 func (b *busy) agents() map[int]string {
 	left := survivors(b.run)
 	for pid, cmd := range left {
@@ -107,8 +107,8 @@ func (b *busy) awaitStill(within time.Duration) {
 	}
 }
 
-// TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run says so, and continue continues
-// to the end.
+// TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run reports it, and after
+// continue the run completes.
 func TestHaltAndContinue(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -157,7 +157,8 @@ func TestHaltWhereTheRunStandsStill(t *testing.T) {
 	}
 }
 
-// TestHaltOfAStoppedArbiter: one that does not answer at all is gone around, and starts nothing when it continues.
+// TestHaltOfAStoppedArbiter: if arbiter does not answer at all, halt kills the processes itself, and arbiter
+// starts nothing when it is continued.
 func TestHaltOfAStoppedArbiter(t *testing.T) {
 	t.Parallel()
 	b := atWork(t, players(t)[0])
@@ -183,7 +184,7 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	b.finish(contract.ExitFailed)
 }
 
-// TestHaltKey: Ctrl+\ stops everything, also while a dialog is open and the run stands still.
+// TestHaltKey: Ctrl+\ stops everything, even while a dialog is open or the run's goroutine is blocked.
 func TestHaltKey(t *testing.T) {
 	for name, before := range map[string]func(t *testing.T, p *pane, mark string){
 		"at once":          func(*testing.T, *pane, string) {},
@@ -207,7 +208,7 @@ func TestHaltKey(t *testing.T) {
 			awaitFile(t, filepath.Join(h.scratch(), "begun"))
 			before(t, p, mark)
 			p.Type("\x1c")
-			p.until(func(s pty.Screen) bool { // what is flashed passes, and what is so stays
+			p.until(func(s pty.Screen) bool { // one text is shown briefly, the other stays
 				return s.Shows("All is still.") || name != "of a stuck run" && s.Shows("Everything is halted.")
 			})
 			b := &busy{script: &script{t: t}, run: h.runs()[0]}
@@ -216,8 +217,8 @@ func TestHaltKey(t *testing.T) {
 	}
 }
 
-// TestAgentsHaveNoSay: what an Orchestrator's shell tries, with or without its environment, is refused, and the
-// human is notified of it once.
+// TestAgentsHaveNoSay: commands to arbiter from an Orchestrator's shell, with or without its environment, are
+// refused, and the human is notified of this once.
 func TestAgentsHaveNoSay(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)

@@ -22,19 +22,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// patience is how long a test waits for something that must happen. It is a
-// failure's deadline, never a measure.
+// patience is how long a test waits for something that must happen. It is only a deadline for failures, never
+// part of a measurement.
 const patience = 2 * time.Minute
 
-// player is who speaks the CLI's wire in a rehearsal.
+// player is the program that plays the CLI's side of the protocol in a rehearsal.
 type player struct {
 	name string
 	args []string
 	real bool
 }
 
-// players are the real CLI, where there is one, and the stand-in: every
-// acceptance test runs with both, so that the stand-in cannot drift.
+// players returns the stand-in and, if it is installed, the real CLI: every acceptance test runs with both, so
+// that the stand-in cannot drift.
 func players(t *testing.T) []player {
 	t.Helper()
 	list := []player{{name: "stand-in", args: []string{"--stand-in"}}}
@@ -44,7 +44,7 @@ func players(t *testing.T) []player {
 	return list
 }
 
-// long leaves a case out with the real CLI, unless long ones are asked for.
+// long skips a case with the real CLI, unless long tests are requested.
 func (p player) long(t *testing.T) {
 	t.Helper()
 	if p.real {
@@ -52,8 +52,8 @@ func (p player) long(t *testing.T) {
 	}
 }
 
-// inside leaves a case out with the stand-in: it is about how the CLI works inside, which the
-// stand-in does not imitate.
+// inside skips a case with the stand-in: the case is about the CLI's internals, which the stand-in does not
+// imitate.
 func (p player) inside(t *testing.T) {
 	t.Helper()
 	if !p.real {
@@ -61,7 +61,7 @@ func (p player) inside(t *testing.T) {
 	}
 }
 
-// realClaude finds the CLI the tests may use. CI requires one.
+// realClaude finds the CLI that the tests may use. CI requires one.
 func realClaude(t *testing.T) string {
 	t.Helper()
 	path, err := pinnedClaude()
@@ -95,7 +95,7 @@ func pinnedClaude() (string, error) {
 	return path, nil
 }
 
-// script is a person or a program at arbiter's stdin and stdout.
+// script is a test in the place of a person or a program at arbiter's stdin and stdout.
 type script struct {
 	t         *testing.T
 	cmd       *exec.Cmd
@@ -106,7 +106,7 @@ type script struct {
 
 	mu     sync.Mutex
 	lines  []contract.Line
-	raw    bytes.Buffer // stdout as it is
+	raw    bytes.Buffer // unmodified stdout
 	bad    error
 	change chan struct{} // capacity 1: something was read, or the output ended
 	ended  chan struct{}
@@ -131,8 +131,7 @@ func (b *shared) String() string {
 	return b.buf.String()
 }
 
-// prepare makes an arbiter to be run with a private home and nothing of our
-// environment but PATH.
+// prepare prepares an arbiter to be run with a private home and, of our environment, only PATH.
 func prepare(t *testing.T, env []string, args ...string) *script {
 	t.Helper()
 	s := &script{t: t, change: make(chan struct{}, 1), ended: make(chan struct{})}
@@ -148,7 +147,7 @@ func prepare(t *testing.T, env []string, args ...string) *script {
 	return s
 }
 
-// start runs it, with this test at its stdin and stdout.
+// start runs arbiter, with this test at its stdin and stdout.
 func start(t *testing.T, env []string, args ...string) *script {
 	t.Helper()
 	s := prepare(t, env, args...)
@@ -183,7 +182,7 @@ func (s *script) launch() {
 	})
 }
 
-// closeOutput goes away as a reader.
+// closeOutput closes the reading end of stdout.
 func (s *script) closeOutput() { _ = s.stdout.Close() }
 
 func (s *script) read(r io.Reader) {
@@ -216,7 +215,7 @@ func (s *script) notify() {
 	}
 }
 
-// contractLine decodes a line and holds it to the contract.
+// contractLine decodes a line and checks it against the contract.
 func contractLine(line []byte, seq uint64) (contract.Line, error) {
 	if err := contract.NewValidator().ValidateEventLine(bytes.TrimSuffix(line, []byte("\n"))); err != nil {
 		return contract.Line{}, fmt.Errorf("line %d: %w: %.300s", seq, err, line)
@@ -228,7 +227,7 @@ func contractLine(line []byte, seq uint64) (contract.Line, error) {
 	return l, err
 }
 
-// contractLines holds a whole output to the contract.
+// contractLines checks a whole output against the contract.
 func contractLines(out string) ([]contract.Line, error) {
 	var lines []contract.Line
 	for line := range strings.Lines(out) {
@@ -250,8 +249,8 @@ func contractLines(out string) ([]contract.Line, error) {
 	return lines, nil
 }
 
-// await waits for the first event, from the beginning, that is a B and fits. It
-// fails at once when the output ends without one.
+// await waits for the first event, from the beginning, that is a B and fits. It fails at once when the output
+// ends without one.
 func await[B contract.Body](s *script, what string, fits func(id string, b B) bool) B {
 	s.t.Helper()
 	return s.see(what, func(l contract.Line) bool {
@@ -260,7 +259,7 @@ func await[B contract.Body](s *script, what string, fits func(id string, b B) bo
 	}).Body.(B)
 }
 
-// see is await for a line as a whole.
+// see is like await, for whole lines.
 func (s *script) see(what string, fits func(contract.Line) bool) contract.Line {
 	s.t.Helper()
 	late := s.stalled()
@@ -294,19 +293,19 @@ func (s *script) see(what string, fits func(contract.Line) bool) contract.Line {
 	}
 }
 
-// stall fires when nothing was told for a whole patience, or enough of them have passed: a
-// run of many CLI processes on a busy machine is slow and no failure.
+// stall fires when no event came for one patience, or after six of them in any case: a run with many CLI
+// processes on a busy machine is slow, which is no failure.
 type stall struct {
 	C    <-chan struct{}
 	Stop context.CancelFunc
-	why  string // to be read after C
+	why  string // valid after C is closed
 }
 
 func (s *script) stalled() *stall {
 	ctx, cancel := context.WithCancel(context.Background())
 	fired := make(chan struct{})
 	late := &stall{C: fired, Stop: cancel, why: fmt.Sprintf("nothing was told for %s", patience)}
-	go func() { // ends by Stop
+	go func() { // ended by Stop
 		defer close(fired)
 		for told, round := -1, 0; ; round++ {
 			s.mu.Lock()
@@ -360,8 +359,8 @@ func (s *script) sendAs(ref string, b contract.CommandBody) {
 	}
 }
 
-// finish waits for the end and holds the whole run to the contract: the lines,
-// the exit code, and that no process of the run is left.
+// finish waits for the end and checks the whole run against the contract: the lines, the exit code, and that no
+// process of the run is left.
 func (s *script) finish(want contract.Exit) contract.Result {
 	s.t.Helper()
 	_ = s.stdin.Close()
@@ -399,7 +398,7 @@ func (s *script) finish(want contract.Exit) contract.Result {
 	return last
 }
 
-// childNamed finds the child of a process that was started with that argument.
+// childNamed finds the child of a process that was started with an argument.
 func childNamed(parent int, arg string) (pid int, ok bool) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, list := range lists {
@@ -429,7 +428,7 @@ func (s *script) dump() string {
 	return b.String()
 }
 
-// shortDir is a private directory whose name leaves room for a socket's.
+// shortDir creates a private directory with a path short enough for a socket in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "hook")

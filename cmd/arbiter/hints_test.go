@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// after is the rest of the line that has a mark in it.
+// after returns the rest of the line that contains a mark.
 func after(t *testing.T, text, mark string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, mark)
@@ -23,8 +23,8 @@ func after(t *testing.T, text, mark string) string {
 	return line
 }
 
-// TestResumesAsPrinted: the printed resume command resumes the run when a shell executes it as it is,
-// even if only a flag led to the run. So do the other printed commands that name the run.
+// TestResumesAsPrinted: the printed resume command resumes the run when a shell executes it unchanged, even if
+// only a flag selected the state directory. The same holds for the other printed commands that name the run.
 func TestResumesAsPrinted(t *testing.T) {
 	t.Parallel()
 	const mark = "To resume: "
@@ -64,8 +64,9 @@ func TestResumesAsPrinted(t *testing.T) {
 	}
 }
 
-// TestStateIsNamedWhereNeeded: a line names the state directory where anyone who types it would
-// be led to another, or to none. The configuration leads arbiter itself, and no command.
+// TestStateIsNamedWhereNeeded: a printed command names the state directory if the command would otherwise use
+// another one or none. The configuration counts for the command arbiter that begins or resumes a run, not for
+// other commands.
 func TestStateIsNamedWhereNeeded(t *testing.T) {
 	home := t.TempDir()
 	at := func(names ...string) string { return filepath.Join(append([]string{home}, names...)...) }

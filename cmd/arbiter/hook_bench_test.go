@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// releaseProgram builds the program that users have. The test binary, which plays it in tests, holds the tests and what
-// they need, too, and takes longer to start.
+// releaseProgram builds the program as it is released. The test binary, which acts as arbiter in tests, also
+// contains the tests and their imports, and takes longer to start.
 func releaseProgram(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "arbiter")
@@ -37,10 +37,10 @@ func BenchmarkHook(b *testing.B) {
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	const session, token = "33e2ace1-d4bc-47dd-9200-fa457d13e61f", "a token"
-	b.Setenv(hooksocket.TokenEnv, token) // those who ask descend from us, as an agent's do
+	b.Setenv(hooksocket.TokenEnv, token) // hook processes are our descendants, like an agent's
 	var generation atomic.Int64
 	server, err := hooksocket.Serve(dir, hooksocket.Service{
-		Agent: func(string) (hooksocket.Agent, bool) { // a new one each time, so that it is reported
+		Agent: func(string) (hooksocket.Agent, bool) { // a new generation each time, so that it is reported
 			return hooksocket.Agent{
 				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session,
 				Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,

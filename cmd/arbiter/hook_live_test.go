@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// terminal is a session of the real CLI, as a person opens one with the settings that
-// `arbiter hook --settings` prints, and the run that its hooks ask.
+// terminal is a session of the real CLI, as a person opens one with the settings that `arbiter hook --settings`
+// prints, with a server that answers its hooks as a run does.
 type terminal struct {
 	told  chan hooks.Effect
 	model *rehearsal.Server
@@ -48,8 +48,8 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	agent := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(),
 		Window: 200_000, Policy: policy}
 	told := make(chan hooks.Effect, 100)
-	// The session is a descendant of arbiter, as one in a terminal of the run: its hooks show
-	// the token that they have from the CLI's environment.
+	// The session is a descendant of arbiter, like one in a terminal of the run: its hooks send the token that
+	// they have from the CLI's environment.
 	token := rand.Text()
 	server, err := hooksocket.Serve(shortDir(t), hooksocket.Service{
 		Agent: func(session string) (hooksocket.Agent, bool) { return agent, session == agent.Session },
@@ -105,8 +105,8 @@ func (m terminal) effects() (list []hooks.Effect) {
 	}
 }
 
-// first is the index of the first request of the main thread that holds a text, and
-// how often the last one does.
+// first returns the index of the main thread's first request that contains a text, and how many times the last
+// request contains it.
 func (m terminal) first(text string) (at, times int) {
 	at = -1
 	main := slices.DeleteFunc(m.model.Requests(), func(r rehearsal.Request) bool {
@@ -121,7 +121,7 @@ func (m terminal) first(text string) (at, times int) {
 	return at, times
 }
 
-// TestTerminalIsWarned: the levels reach the model with its next request, each once.
+// TestTerminalIsWarned: each warning level reaches the model once, with its next request.
 func TestTerminalIsWarned(t *testing.T) {
 	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}, `
       - use: [{tool: Bash, input: {command: echo one}}]
@@ -167,7 +167,7 @@ func TestTerminalIsWarned(t *testing.T) {
 	}
 }
 
-// compacting uses more than the CLI leaves alone, in mid-turn.
+// compacting uses, in mid-turn, more tokens than the CLI's threshold for compaction.
 const compacting = `
       - use: [{tool: Bash, input: {command: echo one}}]
         usage: {context: 100000}
@@ -180,8 +180,7 @@ const compacting = `
       - {say: It is done., usage: {context: 21000}}
 `
 
-// TestTerminalIsNotCompacted: the compaction is held back, and the model is notified
-// with its next call.
+// TestTerminalIsNotCompacted: the compaction is blocked, and the model is notified with its next call.
 func TestTerminalIsNotCompacted(t *testing.T) {
 	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 99, Critical: 99.5, KeepContext: true},
 		compacting, "--autocompact", "200000")
@@ -200,8 +199,7 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 	}
 }
 
-// TestTerminalIsReminded: a compaction that happens is reported once, and the reminder
-// comes with the very next request.
+// TestTerminalIsReminded: a compaction is reported once, and the reminder comes with the next request.
 func TestTerminalIsReminded(t *testing.T) {
 	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,
 		Reminder: "Edit no files yourself."}, compacting, "--autocompact", "200000")

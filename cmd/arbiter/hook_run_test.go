@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestHookAsksTheRun: `arbiter hook --settings` finds the run that is alive, and an
-// event of one of its sessions is answered and told as an event of the run.
+// TestHookAsksTheRun: `arbiter hook --settings` finds the live run. The run answers a hook event of one of its
+// sessions, and reports an event for it.
 func TestHookAsksTheRun(t *testing.T) {
 	scenario := filepath.Join(t.TempDir(), "waits.yaml")
 	text := "name: waits\ntitle: Waits\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n" +
@@ -81,7 +81,7 @@ func TestHookAsksTheRun(t *testing.T) {
 	}
 }
 
-// writeTranscript writes one as the CLI keeps it: one answer, with that context.
+// writeTranscript writes a transcript in the CLI's format: one answer, with a context of so many tokens.
 func writeTranscript(t *testing.T, session string, tokens int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "projects", "-w")

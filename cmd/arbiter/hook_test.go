@@ -17,10 +17,10 @@ import (
 
 const hookEventText = `{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash","tool_response":{"stdout":"x"}}`
 
-// answering is a socket whose every client is served by f.
+// answering returns the path of a socket on which f serves each connection.
 func answering(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hook") // t.TempDir is too long a name where TMPDIR is
+	dir, err := os.MkdirTemp("", "hook") // the path of t.TempDir may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestHookFailsSafe(t *testing.T) {
 	cases := map[string]struct {
 		args   []string
 		stdin  io.Reader
-		reason string // on stderr with --debug; "" = none
+		reason string // on stderr with --debug; empty: no message
 	}{
 		"no socket":          {nil, event(), "no socket"},
 		"nothing there":      {[]string{"--socket", "/nowhere/s"}, event(), "no such file"},

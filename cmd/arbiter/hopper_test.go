@@ -12,13 +12,12 @@ import (
 	"time"
 )
 
-// hopper is the shortest agent there is: it answers every message at once with a
-// verdict, and measures how long the next message takes to come. It stands where
-// the CLI does, so the figure is what arbiter and its bridge cost.
+// hopper is a minimal agent: it answers every message at once with a verdict, and measures how long the next
+// message takes to come. It runs in place of the CLI, so the result is the cost of arbiter and its bridge.
 //
-// It reads how many hops to make from the file `hops` in its working directory,
-// and writes what it measured to `hop-times` there, in nanoseconds. Hops that it makes while there is a
-// file `wait` do not count. Where there is a file `stay`, the Arbiter then asks the human, and the run stays live.
+// It reads the number of hops to make from the file `hops` in its working directory, and writes the measured
+// times to `hop-times` there, in nanoseconds. While there is a file `wait`, hops do not count. If there is a
+// file `stay`, the Arbiter asks the human after the hops, and the run stays live.
 func hopper() {
 	if slices.Contains(os.Args, "--version") {
 		fmt.Println("2.1.329 (Claude Code)")
@@ -53,7 +52,7 @@ type hopping struct {
 	waits        bool // hops do not count yet
 	out          io.Writer
 	wrote        time.Time
-	asked        bool // the last verdict was a question: its way leads through the Arbiter
+	asked        bool // the last verdict was a question, which goes through the Arbiter
 	times        []time.Duration
 	session      string
 }
@@ -90,7 +89,7 @@ func (h *hopping) line(line []byte) {
 	}
 }
 
-// lastQuestion ends a run that stays live.
+// lastQuestion is the Arbiter's question after the hops of a run that stays live.
 const lastQuestion = "Proceed?"
 
 const hopDocument = `{"accomplished":["hops"],"remaining":[],"key_context":"none","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}`
@@ -102,7 +101,7 @@ func (h *hopping) answer(uuid, text string) {
 	h.asked = false
 	switch {
 	case h.orchestrator && h.left > 0 && h.left%50 == 0:
-		// Now and then it asks, as an Orchestrator does: the work log travels then.
+		// Every 50th verdict is a question, as an Orchestrator asks: the work log is sent along with it.
 		h.left--
 		h.asked = true
 		verdict = `{"expects_response":true,"kind":"question","message":"on?"}`
@@ -141,7 +140,7 @@ func (h *hopping) save() {
 	}
 }
 
-// echo sends every line straight back: the floor of what a pipe costs.
+// echo sends every line straight back: the minimal cost of a pipe.
 func echo() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {

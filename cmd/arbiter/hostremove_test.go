@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestNothingIsLeftOnAHost: when a run is complete, the directories and branches on the host whose work is merged are
-// gone, and the work is here.
+// TestNothingIsLeftOnAHost: when a run is complete, directories and branches on the host whose work was merged
+// are removed, and the work is here.
 func TestNothingIsLeftOnAHost(t *testing.T) {
 	t.Parallel()
 	repo, s, home := leavesAHost(t, oneHand)
@@ -30,7 +30,7 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 	}
 }
 
-// leavesAHost starts a run with a host, and returns the home there, too.
+// leavesAHost starts a run with a host, and also returns the home directory there.
 func leavesAHost(t *testing.T, play string) (repo gittest.Dir, s *script, home string) {
 	t.Helper()
 	kind := hostKinds()[0]
@@ -68,8 +68,8 @@ actors:
       - verdict: {kind: question, expects_response: true, message: Which thread?}
 `
 
-// TestUnmergedWorkStaysOnAHost: the directory of an agent whose work was not merged stays, and is named; what it held
-// is on its branch here.
+// TestUnmergedWorkStaysOnAHost: the directory of an agent whose work was not merged stays and is named; its
+// contents are on the agent's branch here.
 func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 	t.Parallel()
 	repo, s, home := leavesAHost(t, leftHand)
