@@ -8,13 +8,12 @@ import (
 )
 
 const (
-	maxAside      = 16 << 20 // bytes copied of one damage
+	maxAside      = 16 << 20 // bytes copied of one damaged part
 	maxAsideFiles = 32
 )
 
-// setAside copies damage to files of its own, for people to look at, and notes
-// their names. What is torn is no loss and is left out. It is a courtesy: to fail here is no
-// reason not to continue.
+// setAside copies damaged parts to files of their own, for people to look at, and records the names. Torn parts
+// are no loss and are left out. The copies are optional: if copying fails, opening the run continues.
 func setAside(dir directory, damage []Damage) {
 	for i := range damage {
 		if d := &damage[i]; !d.Torn && !d.Mended && d.Bytes > 0 {
@@ -48,7 +47,7 @@ func copyAside(dir directory, d *Damage) (string, error) {
 	return name, dir.Sync()
 }
 
-// freshAside makes a file under the first free name; it never replaces one.
+// freshAside creates a file under the first free name; it never replaces one.
 func freshAside(dir directory) (file, string, error) {
 	for n := 1; n <= maxAsideFiles; n++ {
 		name := fmt.Sprintf("damaged-%d", n)

@@ -1,7 +1,7 @@
 package journal
 
-// CrashPoint, if set, is called with the name of each place where a crash leaves
-// the disk in another state. Set it before the first use of the package.
+// CrashPoint, if set, is called with the name of each place where a crash leaves the disk in a different state.
+// Set it before the first use of the package.
 var CrashPoint func(name string)
 
 // CrashPoints lists the names CrashPoint is called with.

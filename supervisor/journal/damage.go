@@ -10,15 +10,14 @@ import (
 // Recovery is the result of reading a run.
 type Recovery struct {
 	Records  uint64 // the last good input, those in the snapshot included
-	Snapshot uint64 // the last input in the snapshot that was begun with; 0: there was none
+	Snapshot uint64 // the last input in the snapshot that reading began with; 0: there was none
 	Damage   []Damage
-	// MetaLost says why the description of the run was not there; it was made up
-	// from what else is known.
+	// MetaLost says why the description of the run could not be read; it was reconstructed from other files.
 	MetaLost string
 }
 
-// Harmed reports whether something is wrong that a crash does not explain, so that
-// inputs once accepted may be missing.
+// Harmed reports whether something is wrong that a crash does not explain, so that inputs that were once
+// accepted may be missing.
 func (r Recovery) Harmed() bool {
 	return slices.ContainsFunc(r.Damage, func(d Damage) bool { return !d.Torn && !d.Mended })
 }
@@ -29,15 +28,14 @@ type Damage struct {
 	Offset  int64
 	Bytes   int64
 	Reason  string
-	// Torn: the end of what was being written at a crash or power cut. Nothing
-	// of it was ever accepted.
+	// Torn: the end of what was being written at a crash or power cut. None of it was ever accepted.
 	Torn bool
-	// Mended: nothing is missing by it, since what it hit is there twice.
+	// Mended: nothing is lost, since another copy of the damaged part exists.
 	Mended bool
-	// Readable counts whole records seen in it. They are not used, since those before
-	// them are missing.
+	// Readable counts whole records found in the damaged part. They are not used, since the records before them
+	// are missing.
 	Readable int
-	// SetAside is the file in the run's directory that has a copy, if any.
+	// SetAside is the file in the run's directory that contains a copy, if any.
 	SetAside string
 }
 
@@ -45,7 +43,7 @@ func (d Damage) String() string {
 	return fmt.Sprintf("%s at %d: %s (%d bytes)", d.Segment, d.Offset, d.Reason, d.Bytes)
 }
 
-// isDamage reports what is wrong with a file from what says nothing about it.
+// isDamage reports whether an error is about the content of a file; other errors say nothing about it.
 func isDamage(err error) bool {
 	return slices.ContainsFunc([]error{errCutOff, errChecksum, errLength, errKind, errRepeat, errGap, errChain,
 		errRead}, func(e error) bool {
@@ -53,7 +51,7 @@ func isDamage(err error) bool {
 	})
 }
 
-// noteHeader reports what is wrong with a header.
+// noteHeader records what is wrong with a header.
 func (s *scanner) noteHeader(w *window, seg *found) {
 	if seg.bad == nil {
 		return
@@ -66,8 +64,8 @@ func (s *scanner) noteHeader(w *window, seg *found) {
 	s.rec.Damage = append(s.rec.Damage, d)
 }
 
-// noteSnapshot reports a snapshot that could not be read, in whose place an older one and
-// the inputs behind that were.
+// noteSnapshot records a snapshot that could not be read; an older one and the inputs after it were read
+// instead.
 func (s *scanner) noteSnapshot(seg *found) {
 	if seg.broken == nil {
 		return
@@ -78,15 +76,15 @@ func (s *scanner) noteSnapshot(seg *found) {
 	})
 }
 
-// unreachable reports a segment that does not continue what is there.
+// unreachable records a segment that does not continue the records before it.
 func (s *scanner) unreachable(w *window, i int, why error) {
 	d := Damage{Segment: s.segs[i].name(), Bytes: w.size, Reason: why.Error()}
 	d.Readable, _ = s.resync(w, headerSize)
 	s.rec.Damage = append(s.rec.Damage, d)
 }
 
-// damaged reports a segment that is not good from s.end on. It fails for what says
-// nothing about the file.
+// damaged records a segment that is bad from s.end on. It returns errors that say nothing about the file's
+// content.
 func (s *scanner) damaged(w *window, i int, why error) error {
 	if !isDamage(why) {
 		return why
@@ -94,22 +92,21 @@ func (s *scanner) damaged(w *window, i int, why error) error {
 	d := Damage{Segment: s.segs[i].name(), Offset: s.end.off, Bytes: w.size - s.end.off, Reason: why.Error()}
 	readable, proof := s.resync(w, s.end.off)
 	d.Readable = readable
-	// A crash cuts off or mixes up what was not durable: the last batch, at the end
-	// of the last segment. A whole record that is out of place is none of its doing,
-	// nor is one that was settled.
+	// A crash cuts off or mixes up what was not durable: the last batch, at the end of the last segment. It
+	// does not cause a whole record in the wrong place, nor the loss of a record that was settled.
 	d.Torn = !proof && !s.followed(i) && s.end.seq >= s.segs[i].header.settled &&
 		!errors.Is(why, errRepeat) && !errors.Is(why, errGap) && !errors.Is(why, errRead)
 	s.rec.Damage = append(s.rec.Damage, d)
 	return nil
 }
 
-// followed reports whether a younger segment was begun, which happens only when all
-// before it is durable.
+// followed reports whether a younger segment exists, which is created only when everything before it is
+// durable.
 func (s *scanner) followed(i int) bool {
 	return slices.ContainsFunc(s.segs[i+1:], func(seg found) bool { return seg.header.base != 0 })
 }
 
-// checkClosed compares with what was there when the run was closed in order.
+// checkClosed compares the end with the last record at the time when the run was closed normally.
 func (s *scanner) checkClosed() {
 	if s.closed <= s.end.seq || s.end.seq >= s.upTo {
 		return
@@ -128,12 +125,12 @@ func (s *scanner) checkClosed() {
 }
 
 const (
-	resyncSpan = 64 << 20  // how far behind damage records are looked for
-	resyncWork = 256 << 20 // how many bytes are summed up on the way
+	resyncSpan = 64 << 20  // how far after damage records are searched for
+	resyncWork = 256 << 20 // how many bytes are checksummed during the search
 )
 
-// resync counts the whole records behind damage. The second result is true if one
-// of them proves that records now missing were durable.
+// resync counts the whole records after damage. The second result is true if one of them proves that records
+// that are now missing were durable.
 func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 	seed, seq := seedOf(s.run), s.end.seq
 	work := int64(resyncWork)
@@ -148,7 +145,7 @@ func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 			continue
 		}
 		work -= frameHead + int64(binary.LittleEndian.Uint32(b[skip+4:]))
-		f, err := frameAt(w, off, seed) // b is not valid any more
+		f, err := frameAt(w, off, seed) // b is no longer valid
 		if err != nil {
 			off++
 			continue
@@ -160,8 +157,8 @@ func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 	return readable, proof
 }
 
-// candidate returns how far into b the next thing lies that looks like the head of
-// a frame, or the first place not looked at.
+// candidate returns the offset in b of the next bytes that look like the head of a frame, or of the first byte
+// that it has not examined.
 func candidate(b []byte, left int64, seq uint64) int {
 	i := 0
 	for ; i+frameHead <= len(b); i++ {

@@ -11,30 +11,28 @@ import (
 var (
 	// ErrClosed is returned by a run that was closed.
 	ErrClosed = errors.New("journal is closed")
-	// ErrFull is returned for a Fact that would exceed [Options.MaxBytes], or
-	// twice [Options.MaxPending] while the disk does not take what is pending.
+	// ErrFull is returned for a Fact that would exceed [Options.MaxBytes], or twice [Options.MaxPending] while
+	// the disk does not accept the pending data.
 	ErrFull = errors.New("journal is full")
-	// ErrDropped is returned for a Narration that was not taken, because of
-	// [Options.NarrationBytes] or [Options.MaxPending]. It has no sequence number.
+	// ErrDropped is returned for a Narration that was dropped because of [Options.NarrationBytes] or
+	// [Options.MaxPending]. It has no sequence number.
 	ErrDropped = errors.New("narration dropped")
 	// ErrTooLarge is returned for a payload over [MaxPayload].
 	ErrTooLarge = errors.New("record is too large")
-	// ErrNotFound is returned where no run matches.
+	// ErrNotFound is returned when no run matches.
 	ErrNotFound = errors.New("no such run")
-	// ErrExists is returned by Create for a run that is there already.
+	// ErrExists is returned by Create for a run that exists already.
 	ErrExists = errors.New("run exists already")
-	// ErrVanished is the trouble of a run whose files are not where they were,
-	// or cannot be added to: directory deleted, moved, replaced or made read-only.
+	// ErrVanished is reported by a run whose files are no longer in their place, or cannot be added to: the
+	// directory was deleted, moved, replaced or made read-only.
 	ErrVanished = errors.New("journal is no longer in its place")
-	// ErrForeignWrite is the trouble of a run whose file somebody else wrote to. What
-	// was added is not used: the run continues in another file. Where records were cut
-	// off, nothing is called durable from then on.
+	// ErrForeignWrite is reported by a run when another process wrote to one of its files. The added bytes are
+	// not used: the run continues in another file. If records were cut off, nothing is confirmed as durable
+	// from then on.
 	ErrForeignWrite = errors.New("somebody else wrote to the journal")
-	// ErrNoSnapshot refuses a run of which no snapshot can be read. Its event log tells
-	// what happened in it.
+	// ErrNoSnapshot refuses a run none of whose snapshots can be read. Its event log says what happened in it.
 	ErrNoSnapshot = errors.New("no snapshot of its state can be read; what happened is still in " + eventlog.Name)
-	// ErrStuck is returned by Close when the disk did not answer in time. The
-	// lock is then kept until it does.
+	// ErrStuck is returned by Close when the disk did not answer in time. The lock is then held until it does.
 	ErrStuck = errors.New("journal waits for the disk")
 )
 
@@ -44,8 +42,8 @@ type HeldError struct {
 	PID  int    // of the process that holds the lock; 0: unknown
 	Run  string
 	CWD  string
-	// Gone is true if that process has ended and one that inherited the lock
-	// from it, a bridge, still holds it.
+	// Gone is true if that process has ended, and a process that inherited the lock from it, a bridge, still
+	// holds it.
 	Gone bool
 }
 
@@ -74,7 +72,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q fits %d runs: %s", e.Prefix, len(e.Matches), strings.Join(e.Matches, ", "))
 }
 
-// VersionError refuses a file of another format. The file was not touched.
+// VersionError refuses a file of another format. The file was not changed.
 type VersionError struct {
 	File  string
 	Found int
@@ -91,11 +89,10 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s has format %d of an older release; this one reads only format %d", e.File, e.Found, e.Known)
 }
 
-// ForeignError refuses a file that is not a journal of this run. The file was
-// not touched.
+// ForeignError refuses a file that is not a journal of this run. The file was not changed.
 type ForeignError struct {
 	File   string
-	Run    string // whose it is, if that is known
+	Run    string // the run it belongs to, if that is known
 	Reason string
 }
 

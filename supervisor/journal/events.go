@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// eventSync is how long the disk may take its time with lines of the event log, and
-	// eventBuffer how many bytes of them are kept until they are durable.
+	// eventSync is how long lines of the event log may wait for their fsync, and eventBuffer how many bytes of
+	// them are kept until they are durable.
 	eventSync   = time.Second
 	eventBuffer = 4 << 20
 )
 
-// eventFile is the event log of a run, open for adding to. All that is not durable yet stays
-// in memory: the pages that a failed fsync did not write look clean from then on, so that
-// all of it is written anew.
+// eventFile is the event log of a run, open for appending. Everything that is not durable yet stays in memory:
+// the pages that a failed fsync did not write look clean afterwards, so everything since the last good fsync is
+// written again.
 type eventFile struct {
 	dir     directory
 	f       file
-	durable eventlog.Position // where the file ends for certain
-	chain   eventlog.Chain    // of the last line in lines
-	lines   []byte            // behind durable
-	written int               // of lines, bytes that were written
+	durable eventlog.Position // up to here the file is certainly on disk
+	chain   eventlog.Chain    // at the last line in lines
+	lines   []byte            // after durable
+	written int               // how many bytes of lines were written
 	failed  bool              // the last fsync
-	torn    int64             // bytes behind written that do not count, until again
+	torn    int64             // bytes after written that do not count, until again is called
 }
 
-// add takes lines in that are to be written by again.
+// add adds lines that again will write.
 func (e *eventFile) add(lines []byte, chain eventlog.Chain) {
 	e.lines, e.chain = append(e.lines, lines...), chain
 }
 
 func (e *eventFile) end() int64 { return e.durable.Offset + int64(e.written) }
 
-// write adds lines to the file; without any, those that an earlier call could not.
+// write appends lines to the file; without any, it writes those that an earlier call could not write.
 func (e *eventFile) write(lines []byte, chain eventlog.Chain) error {
 	if len(lines) > 0 {
 		e.lines, e.chain = append(e.lines, lines...), chain
@@ -54,7 +54,7 @@ func (e *eventFile) write(lines []byte, chain eventlog.Chain) error {
 	crash("journal.events.write.before")
 	n, err := e.f.WriteAt(e.lines[e.written:], e.end())
 	if err != nil {
-		// What got through is overwritten by the next try; to cut it off gives room back.
+		// The next try overwrites what was written; cutting it off frees the space.
 		_ = e.f.Truncate(e.end())
 		return err
 	}
@@ -85,9 +85,9 @@ func (e *eventFile) sync() error {
 	return nil
 }
 
-// alone fails once if the file has another length than this process wrote. It cuts off text of other processes
-// behind the end. If another process has cut off durable lines, they are gone, and
-// the log continues behind the rest.
+// alone fails once if the file has another length than this process wrote. It cuts off bytes that other
+// processes added at the end. If another process has cut off durable lines, they are lost, and the log
+// continues after the rest.
 func (e *eventFile) alone() error {
 	info, err := e.f.Stat()
 	if err != nil {
@@ -105,14 +105,13 @@ func (e *eventFile) alone() error {
 	return nil
 }
 
-// unknownEnd is in the place of where the log was durable once.
+// unknownEnd means that it is not known up to where the log was durable.
 var unknownEnd = eventlog.Position{Offset: -1}
 
-// openEvents opens the event log of a run, or makes it where it is missing. From is a place up
-// to which it was durable once, and upTo the last input that is left. Good lines behind that
-// place are handed to each, and written anew with the next ones. What follows them is cut off:
-// a crash left it, and it can be made again from the inputs; or the input that it follows
-// from is lost.
+// openEvents opens the event log of a run, or creates it if it is missing. from is a place up to which the log
+// was durable, and upTo the last input that exists. Good lines after from are passed to each, and written again
+// with the next lines. What follows them is cut off: either a crash left it, and it can be made again from the
+// inputs, or its input is lost.
 func openEvents(dir directory, from eventlog.Position, upTo uint64,
 	each func(eventlog.Entry)) (*eventFile, []Damage, error) {
 	f, err := dir.Open(eventlog.Name, openLock)
@@ -143,8 +142,8 @@ func (e *eventFile) recover(from eventlog.Position, upTo uint64,
 		})
 		from = unknownEnd
 	}
-	// Behind from only good lines in one piece count. Where from is not known damage is passed
-	// over, which may be an old one, and all lines are taken as durable.
+	// After from, only an unbroken sequence of good lines counts. If from is not known, damage is skipped,
+	// since it may be old, and all lines are taken as durable.
 	known := from != unknownEnd
 	from.Offset = max(from.Offset, 0)
 	e.durable, e.chain = from, from.Prev
@@ -174,9 +173,9 @@ func (e *eventFile) recover(from eventlog.Position, upTo uint64,
 	return damage, nil
 }
 
-// again cuts off what does not count, writes what was found behind the place that was durable
-// anew, with what was added since, and makes all durable: the last fsync may have failed before
-// the process could tell.
+// again cuts off what does not count, writes the lines that were found after the durable place again, together
+// with those added since, and makes everything durable: the last fsync may have failed before the process could
+// report it.
 func (e *eventFile) again() (damage []Damage, err error) {
 	if e.torn > 0 {
 		if damage, err = e.cut(); err != nil {
@@ -194,8 +193,7 @@ func (e *eventFile) again() (damage []Damage, err error) {
 	return damage, e.sync()
 }
 
-// cut takes off what is behind the last good line. Where it holds more than a torn line, a
-// copy is put aside.
+// cut cuts off what is after the last good line. If that is more than a torn line, it saves a copy.
 func (e *eventFile) cut() (damage []Damage, err error) {
 	d := Damage{Segment: eventlog.Name, Offset: e.end(), Bytes: e.torn, Reason: "the lines at its end are damaged",
 		Torn: true}
@@ -221,7 +219,7 @@ func (s sizedFile) Size() (int64, error) {
 	return info.Size, err
 }
 
-// makeEvents makes the event log of a new run.
+// makeEvents creates the event log of a new run.
 func makeEvents(dir directory) (*eventFile, error) {
 	f, err := dir.Open(eventlog.Name, openCreate)
 	if errors.Is(err, fs.ErrExist) {

@@ -16,7 +16,8 @@ type Kept struct {
 	meta Meta
 }
 
-// Keep locks a run, so that its files can be copied. *HeldError while it is live, ErrNotFound if there is none.
+// Keep locks a run, so that its files can be copied. It returns *HeldError while the run is live, and
+// ErrNotFound if it does not exist.
 func (s *Store) Keep(id string) (*Kept, error) {
 	if err := validID(id); err != nil {
 		return nil, fmt.Errorf("keep run: %w", err)
@@ -39,8 +40,8 @@ func (s *Store) Keep(id string) (*Kept, error) {
 // Meta is the description of the run.
 func (k *Kept) Meta() Meta { return k.meta }
 
-// Files lists the files that make up the run: its description, its segments and its event log. Locks, logs and
-// copies of damage are not among them.
+// Files lists the files that make up the run: its description, its segments and its event log, without locks,
+// logs and copies of damage.
 func (k *Kept) Files() ([]string, error) {
 	names, err := k.h.dir.Names()
 	if err != nil {
@@ -72,5 +73,5 @@ type sectionOf struct {
 	io.Closer
 }
 
-// Close lets the run go.
+// Close releases the run.
 func (k *Kept) Close() error { return k.h.close() }

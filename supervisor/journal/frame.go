@@ -12,10 +12,9 @@ type Kind uint8
 const (
 	// Fact is an input that is always kept.
 	Fact Kind = 1
-	// Narration is an input that may be left out where the disk does not keep up.
+	// Narration is an input that may be dropped if the disk is too slow.
 	Narration Kind = 2
-	// Snapshot is all that the inputs before it have come to. It has the sequence number
-	// of the last of them.
+	// Snapshot is the state after all inputs before it. It has the sequence number of the last of them.
 	Snapshot Kind = 3
 )
 
@@ -23,13 +22,13 @@ const (
 type Record struct {
 	Seq     uint64
 	Kind    Kind
-	Payload []byte // valid during the call it is handed to
+	Payload []byte // valid only during the call that receives it
 }
 
 const (
 	// MaxPayload bounds the payload of one input, in bytes.
 	MaxPayload = 16 << 20
-	// MaxSnapshot bounds that of a snapshot.
+	// MaxSnapshot bounds the payload of a snapshot.
 	MaxSnapshot = 512 << 20
 )
 
@@ -43,25 +42,23 @@ const (
 //	24  kind     uint8
 //	25  payload
 //
-// The crc alone proves that the frame is whole and of this run; prev chains it to all inputs
-// before it. A snapshot is no part of the chain: the input behind it continues the input
-// before it, so that both can be read without it. nth says what was durable when the frame
-// was written: a batch is written when the one before it has been synced, so all up to
-// seq-nth-1 was. That distinguishes what a power cut may leave from what it cannot.
+// The crc alone proves that the frame is whole and belongs to this run; prev chains it to all inputs before it.
+// A snapshot is not part of the chain: the input after it continues the input before it, so that both can be
+// read without it. nth says what was durable when the frame was written: a batch is written when the one before
+// it has been synced, so everything up to seq-nth-1 was durable. That distinguishes what a power cut may leave
+// from what it cannot.
 const (
 	frameHead = 25
 	maxFrame  = frameHead + MaxPayload
 )
 
-// castagnoli is not a variable: nothing is computed in a process that needs no checksum.
+// castagnoli is not a variable, so that a process that needs no checksum computes no table.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// seedOf is what chains the records of a run to its id, so that those of another
-// run do not fit.
+// seedOf is the seed that chains the records of a run to its id, so that records of another run do not fit.
 func seedOf(run string) uint32 { return crc32.Checksum([]byte(run), castagnoli()) }
 
-// appendFrame adds a frame that is not complete yet: what depends on the batch is
-// left out.
+// appendFrame adds a frame that is not complete yet: the fields that depend on the batch are empty.
 func appendFrame(b []byte, seq uint64, kind Kind, payload []byte) []byte {
 	var head [frameHead]byte
 	binary.LittleEndian.PutUint32(head[4:], uint32(len(payload)))
@@ -70,8 +67,8 @@ func appendFrame(b []byte, seq uint64, kind Kind, payload []byte) []byte {
 	return append(append(b, head[:]...), payload...)
 }
 
-// chainBatch completes the frames of a batch, which follow the frame of crc
-// prev, and returns the crc of the last.
+// chainBatch completes the frames of a batch, which follow the frame with checksum prev, and returns the crc of
+// the last.
 func chainBatch(batch []byte, seed, prev uint32) (crc uint32) {
 	for n := uint32(0); len(batch) > 0; n++ {
 		end := frameHead + int(binary.LittleEndian.Uint32(batch[4:]))
@@ -81,7 +78,7 @@ func chainBatch(batch []byte, seed, prev uint32) (crc uint32) {
 	return prev
 }
 
-// finishFrame fills in what depends on the place of a frame, and returns its crc.
+// finishFrame fills in the fields that depend on the place of a frame, and returns its crc.
 func finishFrame(b []byte, seed, prev, nth uint32) uint32 {
 	binary.LittleEndian.PutUint32(b[8:], prev)
 	binary.LittleEndian.PutUint32(b[20:], nth)
@@ -90,14 +87,14 @@ func finishFrame(b []byte, seed, prev, nth uint32) uint32 {
 	return crc
 }
 
-// snapshotFrame is a snapshot as it stands behind the header of a segment.
+// snapshotFrame is a snapshot as it follows the header of a segment.
 func snapshotFrame(payload []byte, h header) []byte {
 	b := appendFrame(make([]byte, 0, frameHead+len(payload)), h.base-1, Snapshot, payload)
 	finishFrame(b, seedOf(h.run), h.prev, 0)
 	return b
 }
 
-// frame is one read from disk.
+// frame is a frame read from disk.
 type frame struct {
 	Record
 	crc, prev, nth uint32
@@ -118,8 +115,8 @@ var (
 	errChain    = errors.New("the record does not continue the one before it")
 )
 
-// frameLength reads the whole length of the frame that begins with head, which
-// has at least frameHead bytes, of which left may still come in the file.
+// frameLength returns the whole length of the frame that begins with head. head has at least frameHead bytes;
+// left is how many bytes of the file remain.
 func frameLength(head []byte, left int64) (int64, error) {
 	n, most := int64(binary.LittleEndian.Uint32(head[4:])), int64(MaxPayload)
 	if Kind(head[24]) == Snapshot {
@@ -134,8 +131,7 @@ func frameLength(head []byte, left int64) (int64, error) {
 	return frameHead + n, nil
 }
 
-// parseFrame reads a frame that fills b, alone: its place in the chain is
-// not looked at.
+// parseFrame reads a frame that fills b, without checking its place in the chain.
 func parseFrame(b []byte, seed uint32) (frame, error) {
 	f := frame{
 		Record: Record{Seq: binary.LittleEndian.Uint64(b[12:]), Kind: Kind(b[24]), Payload: b[frameHead:]},
@@ -153,18 +149,18 @@ func parseFrame(b []byte, seed uint32) (frame, error) {
 	return f, nil
 }
 
-// link is where a chain of inputs has come to.
+// link is the present end of a chain of inputs.
 type link struct {
 	seq uint64 // of the last input
 	crc uint32 // of the last input
-	nth uint32 // the place in a batch that the next one may have, besides 0; 0: only that
+	nth uint32 // the place in a batch that the next one may have, besides 0; 0: only 0
 }
 
-// follow checks that f is next, and moves on.
+// follow checks that f is next, and advances to it.
 func (l *link) follow(f *frame) error {
 	switch {
 	case f.Kind == Snapshot:
-		return errKind // it stands only behind a header
+		return errKind // a snapshot may only follow a header
 	case f.Seq <= l.seq:
 		return errRepeat
 	case f.Seq != l.seq+1:

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// directory is one directory that was opened once and is worked in by name, so
-// that it cannot be replaced meanwhile. Names have one part. It is an
-// interface so that tests can play a disk that fails or loses power.
+// directory is a directory that is opened once; files in it are opened by name, so that it cannot be replaced
+// meanwhile. Names have one part. It is an interface so that tests can simulate a disk that fails or loses
+// power.
 type directory interface {
 	Path() string
-	// Dir opens a directory in it, which must be ours and no link; too open a
-	// mode is tightened.
+	// Dir opens a directory in it, which must be ours and no link. If its mode allows others access, the mode
+	// is tightened.
 	Dir(name string) (directory, error)
-	// Mkdir makes one, 0700 whatever the umask, or fails with fs.ErrExist.
+	// Mkdir creates a directory, with mode 0700 whatever the umask, or fails with fs.ErrExist.
 	Mkdir(name string) error
 	// Open opens a regular file that is ours, has one name and is no link.
 	Open(name string, how openMode) (file, error)
 	Names() ([]string, error)
 	Rename(from, to string) error
 	Unlink(name string) error
-	// RemoveAll removes a directory in it and all below, following no link.
+	// RemoveAll removes a directory in it and everything below, following no link.
 	RemoveAll(name string) error
 	Sync() error
-	// Present fails with ErrVanished unless the path still leads to this very
-	// directory, without a link in our part of it, and it can be written to.
+	// Present fails with ErrVanished unless the path still leads to this same directory, without a link in our
+	// part of it, and the directory can be written to.
 	Present() error
-	// Holds fails with ErrVanished unless name is this very file.
+	// Holds fails with ErrVanished unless name is this same file.
 	Holds(name string, f file) error
 	Close() error
 }
@@ -37,9 +37,9 @@ type openMode int
 
 const (
 	openRead   openMode = iota
-	openWrite           // read and write what is there
-	openCreate          // must not be there
-	openLock            // read and write, made if it is not there
+	openWrite           // read and write; must exist
+	openCreate          // must not exist
+	openLock            // read and write, created if it does not exist
 )
 
 type file interface {
@@ -51,14 +51,14 @@ type file interface {
 	Stat() (fileInfo, error)
 	// TryLock takes a flock at once or fails with errLocked.
 	TryLock(exclusive bool) error
-	// OS is the file to hand to a child, nil for a file in memory.
+	// OS returns the file to pass to a child, or nil for a file in memory.
 	OS() *os.File
 	Close() error
 }
 
 type fileInfo struct {
 	Size    int64
-	Used    int64 // what it takes on disk, not above Size
+	Used    int64 // space on disk, not above Size
 	ModTime time.Time
 }
 

@@ -14,13 +14,13 @@ import (
 
 var errLocked error = unix.EWOULDBLOCK
 
-// osDir is a directory of the system's.
+// osDir is a directory of the operating system.
 type osDir struct {
 	f      *os.File
 	parent *osDir // nil for the state directory itself
 	name   string // in the parent
 	path   string
-	dev    uint64 // of f, which the name has to stand for
+	dev    uint64 // of f; the name must still lead to it
 	ino    uint64
 }
 
@@ -32,7 +32,7 @@ func openRoot(path string) (directory, error) {
 	return newDir(fd, nil, path, path)
 }
 
-// newDir takes over a descriptor, or closes it.
+// newDir takes ownership of a descriptor. It closes it on an error.
 func newDir(fd int, parent *osDir, name, path string) (directory, error) {
 	d := &osDir{f: os.NewFile(uintptr(fd), path), parent: parent, name: name, path: path}
 	if err := d.secure(); err != nil {
@@ -86,7 +86,7 @@ func (d *osDir) Mkdir(name string) error {
 	if err != nil {
 		return fsError("mkdir", d.sub(name), err)
 	}
-	// An umask that takes our own bits away would lock us out.
+	// A umask that removes our own permissions would lock us out.
 	return fsError("chmod", d.sub(name), retry(func() error { return unix.Fchmodat(d.fd(), name, 0o700, 0) }))
 }
 
@@ -113,9 +113,8 @@ func (d *osDir) Open(name string, how openMode) (file, error) {
 	return &osFile{File: os.NewFile(uintptr(fd), d.sub(name))}, nil
 }
 
-// checkFile refuses what is not a plain file of this user with one name, and takes
-// the access of others away. What is written to gets the mode it should have,
-// whatever the umask was.
+// checkFile refuses anything but a plain file of this user with one name, and removes the access of others. A
+// file that is written to gets its intended mode, whatever the umask was.
 func checkFile(fd int, path string, write bool) error {
 	var st unix.Stat_t
 	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
@@ -137,7 +136,7 @@ func checkFile(fd int, path string, write bool) error {
 }
 
 func (d *osDir) Names() ([]string, error) {
-	// A descriptor of its own: reading moves the offset.
+	// A separate descriptor, since reading moves the offset.
 	fd, err := openFD(d.fd(), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, fsError("open", d.path, err)
@@ -253,13 +252,13 @@ func openFD(at int, name string, flags int, perm uint32) (fd int, err error) {
 	return fd, err
 }
 
-// openError tells a refusal from a failure.
+// openError distinguishes a refusal from a failure.
 func openError(path string, err error, dir bool) error {
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK):
 		return &UnsafeError{Path: path, Reason: "it is a symbolic link"}
 	case errors.Is(err, unix.ENOTDIR) && dir:
-		// Linux says so of a link as well, as it looks for a directory first.
+		// Linux returns this error for a link as well, as it looks for a directory first.
 		if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
 			return &UnsafeError{Path: path, Reason: "it is a symbolic link"}
 		}
@@ -279,13 +278,12 @@ func retry(call func() error) error {
 	}
 }
 
-// alive reports whether a process of that id exists.
+// alive reports whether a process with that id exists.
 func alive(pid int) bool {
 	err := unix.Kill(pid, 0)
 	return err == nil || errors.Is(err, unix.EPERM)
 }
 
-// segmentSpent reports whether an error of a write is about this file, so that
-// another one may do: it is as long as a file may be (RLIMIT_FSIZE), or it is
-// on a bad part of the disk.
+// segmentSpent reports whether an error of a write is about this file, so that another file may work: the file
+// has the maximal size (RLIMIT_FSIZE), or it is on a bad part of the disk.
 func segmentSpent(err error) bool { return errors.Is(err, unix.EFBIG) || errors.Is(err, unix.EIO) }

@@ -26,8 +26,8 @@ type DamagedError struct{ Damage Damage }
 
 func (e *DamagedError) Error() string { return "its journal is damaged: " + e.Damage.String() }
 
-// Staged is a run that is being imported. It is invisible before Commit. A process that dies before that
-// leaves nothing but trash. Close it.
+// Staged is a run that is being imported. It is invisible before Commit. A process that ends before that leaves
+// only files that are cleaned up later. Close it.
 type Staged struct {
 	s    *Store
 	lock *Lock
@@ -37,7 +37,8 @@ type Staged struct {
 	done bool
 }
 
-// Stage begins to import a run. ErrExists if there is one of that id, *HeldError if another process imports.
+// Stage begins to import a run. It returns ErrExists if a run has that id, and *HeldError if another process
+// imports.
 func (s *Store) Stage(run string) (*Staged, error) {
 	if err := validID(run); err != nil {
 		return nil, fmt.Errorf("import run: %w", err)
@@ -73,7 +74,7 @@ func (s *Store) stage(run string) (g *Staged, err error) {
 	return g, err
 }
 
-// vacant fails with ErrExists if there is a run of that id.
+// vacant fails with ErrExists if a run has that id.
 func (s *Store) vacant(run string) error {
 	dir, err := s.runs.Dir(run)
 	if err == nil {
@@ -85,7 +86,7 @@ func (s *Store) vacant(run string) error {
 	return err
 }
 
-// sweepStaged removes what killed imports have left. The caller holds the lock of imports.
+// sweepStaged removes what killed imports have left. The caller holds the import lock.
 func (s *Store) sweepStaged() error {
 	names, err := s.runs.Names()
 	if err != nil {
@@ -104,8 +105,9 @@ func (s *Store) sweepStaged() error {
 // Path is the directory that the run is in until Commit.
 func (g *Staged) Path() string { return g.dir.Path() }
 
-// Add writes a file of the run, or one below a directory of its own. The name has slashes; each part of it has the
-// letters that ids of runs have, and begins with no dot. The file is durable when Add returns.
+// Add writes a file of the run, or one in a subdirectory. The parts of the name are separated by slashes; each
+// consists of the letters that ids of runs may have, and does not begin with a dot. The file is durable when
+// Add returns.
 func (g *Staged) Add(name string, content io.Reader) error {
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
@@ -113,7 +115,7 @@ func (g *Staged) Add(name string, content io.Reader) error {
 			return fmt.Errorf("%q is not a name of a file in a run", name)
 		}
 	}
-	dirs := []directory{g.dir} // to be closed, and synced from the innermost on
+	dirs := []directory{g.dir} // closed at the end, and synced from the innermost on
 	defer func() {
 		for _, d := range dirs[1:] {
 			d.Close()
@@ -141,7 +143,7 @@ func (g *Staged) Add(name string, content io.Reader) error {
 	return in.Sync()
 }
 
-// validPart keeps names from leading elsewhere, and from being hidden.
+// validPart refuses names that lead elsewhere, and hidden names.
 func validPart(part string) bool {
 	if part == "" || len(part) > 255 || part[0] == '.' {
 		return false
@@ -154,9 +156,9 @@ func validPart(part string) bool {
 	return true
 }
 
-// Commit checks the description and the records of the run, has change say where the run continues, calls last, and
-// lets everybody see the run, all at once. It refuses what Open would refuse, and damage (*DamagedError), before last
-// is called; an error of last is returned.
+// Commit checks the description and the records of the run, calls change to set where the run continues, calls
+// last, and then makes the run visible, in one step. It refuses what Open would refuse, and damage
+// (*DamagedError), before it calls last; an error of last is returned.
 func (g *Staged) Commit(change func(*Meta), last func() error) error {
 	if err := g.commit(change, last); err != nil {
 		return fmt.Errorf("import run %s: %w", g.run, err)

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Info is what can be said of a run without reading its records.
+// Info is what is known about a run without reading its records.
 type Info struct {
 	Meta
 	LastActive time.Time
 	Bytes      int64 // of all files of the run's directory
-	Live       bool  // some process holds it
-	PID        int   // which one took it, if it is live
+	Live       bool  // some process holds its lock
+	PID        int   // of the process that took the lock, if the run is live
 	// Unfinished: it has records and was not finished, so it can be resumed.
 	// Such a run is never pruned.
 	Unfinished bool
-	// Empty: it has no records. It may be one that is just being created.
+	// Empty: it has no records. It may be a run that is just being created.
 	Empty bool
-	// Damaged: it cannot be opened, or its description is lost. Damage within the
-	// records shows when they are read.
+	// Damaged: it cannot be opened, or its description is lost. Damage within the records is found only when
+	// they are read.
 	Damaged bool
-	Problem string // what is wrong, if anything is
+	Problem string // what is wrong, if anything
 }
 
-// List reports all runs, the last active first. A run that cannot be read is in it
-// with what is known.
+// List returns all runs, the most recently active first. A run that cannot be read is listed with what is
+// known.
 func (s *Store) List() ([]Info, error) {
 	names, err := s.runs.Names()
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) info(id string) (Info, error) {
 	info.note(info.files(dir, id))
 	info.note(err)
 	if !info.Empty || !errors.Is(lost, fs.ErrNotExist) {
-		info.note(lost) // else its creation was cut short: there is nothing to lose
+		info.note(lost) // else its creation was interrupted: nothing is lost
 	}
 	holder, err := holderOf(dir)
 	info.note(err)
@@ -95,7 +95,7 @@ func (i *Info) note(err error) {
 	i.Problem += err.Error()
 }
 
-// files adds up the files of a run and looks at the segments' headers.
+// files adds up the sizes of the files of a run and reads the segments' headers.
 func (i *Info) files(dir directory, id string) error {
 	names, err := dir.Names()
 	if err != nil {
@@ -109,7 +109,7 @@ func (i *Info) files(dir directory, id string) error {
 			i.note(err)
 		}
 		if err != nil {
-			continue // another user's file, or one that has just gone
+			continue // another user's file, or one that was just removed
 		}
 		i.Bytes += info.Used
 		if name != lockName && info.ModTime.After(i.LastActive) {
@@ -124,8 +124,8 @@ func (i *Info) files(dir directory, id string) error {
 	return nil
 }
 
-// Find returns the run whose id is prefix or, if it is the only one, begins with
-// it. ErrNotFound or *AmbiguousError otherwise.
+// Find returns the run whose id is prefix or, if there is only one, the run whose id begins with prefix.
+// Otherwise it returns ErrNotFound or *AmbiguousError.
 func (s *Store) Find(prefix string) (Info, error) {
 	if prefix == "" {
 		return Info{}, fmt.Errorf("find run: %w", ErrNotFound)
@@ -156,8 +156,8 @@ func (s *Store) Find(prefix string) (Info, error) {
 	return Info{}, ambiguous
 }
 
-// Latest returns the run of a working directory that was active last and fits, or
-// ErrNotFound. Without fits every run does. Links in cwd are resolved.
+// Latest returns the most recently active run of a working directory for which fits returns true, or
+// ErrNotFound. A nil fits accepts every run. Links in cwd are resolved.
 func (s *Store) Latest(cwd string, fits func(Info) bool) (Info, error) {
 	cwd, place := placeOf(cwd)
 	all, err := s.List()

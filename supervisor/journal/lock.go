@@ -10,8 +10,8 @@ import (
 const (
 	lockName    = "lock"
 	lockVersion = 1
-	// A look at whether a run is live takes its lock for an instant, and so does a
-	// child between fork and exec: being refused once says nothing.
+	// A check whether a run is live takes its lock for an instant, and a child holds it between fork and exec:
+	// a single refusal proves nothing.
 	lockGrace = 100 * time.Millisecond
 	lockPoll  = 10 * time.Millisecond
 )
@@ -26,19 +26,17 @@ type holder struct {
 	Since time.Time `json:"since"`
 }
 
-// Lock is a lock that exists as long as this process, or a child that inherited its
-// file, does not close it.
+// Lock is a lock that is held until this process and every child that inherited its file have closed it.
 type Lock struct{ f file }
 
-// File is the locked file, to hand to a child: the lock then lives until both have
-// closed it.
+// File returns the locked file, to pass to a child: the lock is then held until both have closed it.
 func (l *Lock) File() *os.File { return l.f.OS() }
 
-// Close gives the lock up, as far as this process is concerned. The file stays: to
-// remove it would let two processes hold two files of one name.
+// Close releases the lock in this process. The file stays: removing it would let two processes hold two files
+// of one name.
 func (l *Lock) Close() error { return l.f.Close() }
 
-// takeLock takes the lock called name in dir, waiting for its holder to go.
+// takeLock takes the lock called name in dir, and waits for another holder to release it.
 func takeLock(dir directory, name string, wait time.Duration) (*Lock, error) {
 	deadline := time.Now().Add(max(wait, lockGrace))
 	for {
@@ -64,7 +62,7 @@ func tryLock(dir directory, name string) (file, error) {
 		err = heldBy(f, dir.Path()+"/"+name)
 	}
 	if err == nil {
-		// It may have been removed, with the run, between opening and locking.
+		// The file may have been removed, with the run, between opening and locking.
 		err = dir.Holds(name, f)
 	}
 	if err != nil {
@@ -74,7 +72,7 @@ func tryLock(dir directory, name string) (file, error) {
 	return f, nil
 }
 
-// heldBy describes the holder of a lock, as far as the file tells.
+// heldBy describes the holder of a lock, as far as the file says.
 func heldBy(f file, path string) *HeldError {
 	held := &HeldError{Path: path}
 	var h holder
@@ -85,7 +83,7 @@ func heldBy(f file, path string) *HeldError {
 	return held
 }
 
-// sign writes who holds the lock.
+// sign writes to the file who holds the lock.
 func (l *Lock) sign(h holder) error {
 	b, err := encodeSmall(lockVersion, h)
 	if err != nil {
@@ -99,7 +97,7 @@ func (l *Lock) sign(h holder) error {
 	return l.f.Truncate(int64(len(b)))
 }
 
-// holderOf reports who holds a run, without disturbing it; nil if no process does.
+// holderOf returns who holds a run, without disturbing it; nil if no process does.
 func holderOf(dir directory) (*HeldError, error) {
 	held, err := lookAtLock(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +119,7 @@ func lookAtLock(dir directory) (*HeldError, error) {
 	return nil, err
 }
 
-// Player returns the process that plays a run of this store; 0 if none does, or it is not known.
+// Player returns the process that runs a run of this store; 0 if there is none, or it is not known.
 func (s *Store) Player(run string) int {
 	if validID(run) != nil {
 		return 0
@@ -138,8 +136,8 @@ func (s *Store) Player(run string) int {
 	return held.PID
 }
 
-// Over reports whether a run is of this store and not held, as of now and for certain:
-// one that cannot be looked at, or whose lock is missing, may be at work.
+// Over reports whether a run belongs to this store and is certainly not held now. A run that cannot be
+// examined, or whose lock is missing, may be live.
 func (s *Store) Over(run string) bool {
 	if validID(run) != nil {
 		return false

@@ -12,31 +12,30 @@ const (
 	metaVersion = 1
 )
 
-// Meta describes a run. It is for finding and listing runs; what happened in one
-// is in its records.
+// Meta describes a run. It is used for finding and listing runs; the records contain what happened.
 type Meta struct {
 	Run       string    `json:"run"`           // its id
 	CWD       string    `json:"cwd,omitempty"` // the working directory, links resolved
 	Began     time.Time `json:"began,omitzero"`
 	Workspace string    `json:"workspace,omitempty"` // where agents work, if that is another directory
-	Version   string    `json:"version,omitempty"`   // of the program that began it
+	Version   string    `json:"version,omitempty"`   // of the program that created it
 	Title     string    `json:"title,omitempty"`
 	Rehearsal bool      `json:"rehearsal,omitempty"`
 	Finished  bool      `json:"finished,omitempty"`
 	Status    string    `json:"status,omitempty"` // how it finished
-	// Imported: it came from elsewhere. CWD is where it continues, even if its records name another directory.
+	// Imported: the run came from elsewhere. CWD is where it continues, even if its records name another
+	// directory.
 	Imported bool `json:"imported,omitempty"`
 
-	// Place identifies CWD where its name is no valid text. Create fills it in.
+	// Place identifies CWD if its name is not valid text. Create fills it in.
 	Place string `json:"place,omitempty"`
-	// Closed is the last record of when the run was last closed in order. The
-	// journal keeps it.
+	// Closed is the last record at the time when the run was last closed normally. The journal maintains it.
 	Closed uint64 `json:"closed,omitempty"`
-	// Reopened: it was opened since, and not closed in order yet. The journal keeps it.
+	// Reopened: the run was opened since, and not closed normally yet. The journal maintains it.
 	Reopened bool `json:"reopened,omitempty"`
 }
 
-// writeMeta replaces the description as a whole.
+// writeMeta replaces the whole description.
 func writeMeta(dir directory, m Meta) error {
 	b, err := encodeSmall(metaVersion, m)
 	if err != nil {
@@ -71,8 +70,8 @@ func writeMeta(dir directory, m Meta) error {
 	return nil
 }
 
-// readMeta reads the description of a run. If it is lost, it is made up and lost
-// says why. Only a whole one of another format is an error.
+// readMeta reads the description of a run. If it is lost, readMeta reconstructs it, and lost says why. Only an
+// undamaged description of another format is an error.
 func readMeta(dir directory, run string) (m Meta, lost error, err error) {
 	b, err := readSmall(dir, metaName)
 	var unsafe *UnsafeError
@@ -92,7 +91,7 @@ func readMeta(dir directory, run string) (m Meta, lost error, err error) {
 	case errors.As(err, &version):
 		return Meta{}, nil, err
 	}
-	// The lock file names run and directory too, and outlives its owner.
+	// The lock file also names the run and its directory, and outlives its owner.
 	m = Meta{Run: run}
 	if b, err := readSmall(dir, lockName); err == nil {
 		var h holder

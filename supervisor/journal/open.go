@@ -17,9 +17,8 @@ import (
 // Recovered is a run that is being opened, for the code that restores its state.
 type Recovered struct {
 	Recovery
-	// Told is the last line of the event log, and Lines how many lines there are that follow
-	// from the same input; Event is the last event in it. They are zero where none was added
-	// since the snapshot.
+	// Told is the last line of the event log, and Lines how many lines follow from the same input; Event is the
+	// last event in the log. They are zero if no line was added since the snapshot.
 	Told  eventlog.Content
 	Lines int
 	Event eventlog.Content
@@ -29,8 +28,8 @@ type Recovered struct {
 	chain  eventlog.Chain
 }
 
-// Records calls each with the snapshot, if there is one, and the inputs behind it. An error
-// of each ends it and is returned.
+// Records calls each with the snapshot, if there is one, and the inputs after it. An error of each stops it and
+// is returned.
 func (r *Recovered) Records(each func(Record) error) error { return r.read(each) }
 
 // Tell adds lines to the event log that a crash kept from being written.
@@ -43,7 +42,7 @@ func (r *Recovered) Tell(lines ...eventlog.Content) (err error) {
 	return nil
 }
 
-// note takes a line of the event log in.
+// note takes note of a line of the event log.
 func (r *Recovered) note(x eventlog.Entry) {
 	x.Line, x.Record = bytes.Clone(x.Line), bytes.Clone(x.Record)
 	if x.Line != nil {
@@ -59,18 +58,17 @@ func (r *Recovered) note(x eventlog.Entry) {
 	}
 }
 
-// Resume makes the state of a run from what is recovered of it, and returns a snapshot of it.
+// Resume restores the state of a run from what was recovered, and returns a snapshot of it.
 type Resume func(r *Recovered) (snapshot []byte, err error)
 
-// Open resumes a run: it waits as long as wait for a dying owner to go, or fails
-// with *HeldError, reads the journal, has resume make the state from it, and begins a segment
-// with the snapshot that it returns: all that was found is durable then, also where the last
-// fsync failed before the process could tell. Whatever a crash or bad disk left, it opens with
-// the longest good prefix; it refuses only what is not ours (*ForeignError, *UnsafeError), of
-// another format (*VersionError), what cannot be read at all (ErrNoSnapshot), and what resume
-// refuses, and leaves that untouched.
-// No input that was on disk is cut off: what is not used stays in its segment until two
-// younger snapshots have replaced it, and damage is copied to a file of its own, too.
+// Open resumes a run: it waits up to wait for an ending owner to release the run, or fails with *HeldError,
+// reads the journal, calls resume to restore the state, and begins a segment with the snapshot that resume
+// returns. Then everything that was found is durable, even if the last fsync failed before the process could
+// report it. Whatever a crash or bad disk left, it opens with the longest good prefix. It refuses only files
+// that are not ours (*ForeignError, *UnsafeError), files of another format (*VersionError), a run that cannot
+// be read at all (ErrNoSnapshot), and what resume refuses. It leaves these unchanged.
+// No input that was on disk is cut off: what is not used stays in its segment until two younger snapshots have
+// replaced it, and damage is also copied to a separate file.
 func (s *Store) Open(id string, wait time.Duration, o Options, resume Resume) (*Run, Recovery, error) {
 	if err := validID(id); err != nil {
 		return nil, Recovery{}, fmt.Errorf("open run: %w", err)
@@ -140,7 +138,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 			return nil, rec, err
 		}
 	}
-	// The run's own directory may be news to the disk, if its creator crashed.
+	// The entry of the run's own directory may not be on disk yet, if its creator crashed.
 	if err := s.runs.Sync(); err != nil {
 		return nil, rec, err
 	}
@@ -156,7 +154,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 		sc.end.seq, size), rec, nil
 }
 
-// takeOver begins a segment with a snapshot of all that was found.
+// takeOver begins a segment with a snapshot of everything that was found.
 func (s *scanner) takeOver(snapshot []byte, told eventlog.Position) (*segment, error) {
 	number, keep := 1, 1
 	if n := len(s.segs); n > 0 {
@@ -183,7 +181,7 @@ func (s *scanner) lost() bool {
 	return s.end.seq == 0 && slices.ContainsFunc(s.segs, func(f found) bool { return f.header.base > 1 })
 }
 
-// told is how far the event log was durable when the segment that was begun with got its name.
+// told is how far the event log was durable when the segment that reading began with got its name.
 func (s *scanner) told() eventlog.Position {
 	if len(s.segs) == 0 {
 		return eventlog.Position{}
@@ -191,7 +189,7 @@ func (s *scanner) told() eventlog.Position {
 	return s.segs[s.start].header.told
 }
 
-// readAgain hands out what was checked just before.
+// readAgain passes what was checked just before to each.
 func readAgain(dir directory, run string, upTo uint64, each func(Record) error) error {
 	s := rescanner(dir, run, upTo, each)
 	if err := s.scan(); err != nil {
@@ -203,7 +201,7 @@ func readAgain(dir directory, run string, upTo uint64, each func(Record) error) 
 	return nil
 }
 
-// tidy removes what was never finished.
+// tidy removes files that were never finished.
 func tidy(dir directory) error {
 	names, err := dir.Names()
 	if err != nil {
@@ -220,7 +218,7 @@ func tidy(dir directory) error {
 	return nil
 }
 
-// ownName tells the files that are made under a scratch name first.
+// ownName reports whether a file of that name is first written under a scratch name.
 func ownName(name string) bool {
 	_, segment := segmentNumber(name)
 	return segment || name == metaName
@@ -255,8 +253,7 @@ func statFile(dir directory, name string) (fileInfo, error) {
 	return f.Stat()
 }
 
-// EventLog opens the event log of a run for reading, also while the run is live. The caller
-// closes it.
+// EventLog opens the event log of a run for reading, even while the run is live. The caller closes it.
 func (s *Store) EventLog(id string) (*eventlog.Log, error) {
 	if err := validID(id); err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
@@ -273,16 +270,15 @@ func (s *Store) EventLog(id string) (*eventlog.Log, error) {
 	return eventlog.New(sizedFile{f}), nil
 }
 
-// Read calls each with the last snapshot of a run, if it has one, and with the inputs behind
-// it, in order, when all of them are checked. It takes no lock and changes nothing, so it works
-// while the run is live; then what is being written may show as torn. An error of each ends it
-// and is returned.
+// Read calls each with the last snapshot of a run, if it has one, and with the inputs after it, in order, once
+// all of them are checked. It takes no lock and changes nothing, so it works while the run is live; then an
+// input that is being written may look torn. An error of each stops it and is returned.
 func (s *Store) Read(id string, each func(Record) error) (Recovery, error) {
 	return s.ReadTo(id, math.MaxUint64, each)
 }
 
-// ReadTo is Read up to an input, from the last snapshot before it. Where that is not kept any
-// more there is nothing to read.
+// ReadTo is Read up to an input, from the last snapshot before it. If that snapshot is no longer kept, there is
+// nothing to read.
 func (s *Store) ReadTo(id string, upTo uint64, each func(Record) error) (Recovery, error) {
 	if err := validID(id); err != nil {
 		return Recovery{}, fmt.Errorf("read run: %w", err)

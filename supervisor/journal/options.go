@@ -2,29 +2,27 @@ package journal
 
 import "time"
 
-// Options tune a run. The zero value is good.
+// Options tune a run. The zero value gives the defaults.
 type Options struct {
-	// Committed is called when all records up to upTo are durable. It runs on
-	// the writer's goroutine, which writes nothing until it returns; it may
-	// call Append, but neither Sync, Update, Finish nor Close.
+	// Committed is called when all records up to upTo are durable. It runs on the writer's goroutine, which
+	// writes nothing until it returns; it may call Append, but not Sync, Update, Finish or Close.
 	Committed func(upTo uint64)
-	// Trouble is called, on the same goroutine and under the same rules, when
-	// what is pending cannot be made durable, again when the cause changes,
-	// and with nil when it is over. Nothing is lost meanwhile but with the
-	// process; refuse new input until then.
+	// Trouble is called, on the same goroutine and under the same rules, when pending records cannot be made
+	// durable, again when the cause changes, and with nil when it is over. Pending records are lost only if the
+	// process ends meanwhile. The caller must refuse new input until then.
 	Trouble func(err error)
 
-	// MaxPending bounds the bytes that wait for the disk: beyond it narration is
-	// dropped, beyond twice of it inputs are refused. 64 MiB.
+	// MaxPending bounds the bytes that wait for the disk: above it narration is dropped, above twice of it
+	// inputs are refused. Default: 64 MiB.
 	MaxPending int
-	// NarrationBytes is the size of the run's files, the event log among them, at which
-	// narration is not written any more. 192 MiB.
+	// NarrationBytes is the size of the run's files, including the event log, above which narration is no
+	// longer written. Default: 192 MiB.
 	NarrationBytes int64
-	// MaxBytes is the size at which inputs are refused. 256 MiB.
+	// MaxBytes is the size above which inputs are refused. Default: 256 MiB.
 	MaxBytes int64
-	// Retry is how long to wait before what failed is tried again. 500 ms.
+	// Retry is how long the writer waits before it repeats what failed. Default: 500 ms.
 	Retry time.Duration
-	// CloseWait bounds what Close waits for pending records. 5 s.
+	// CloseWait bounds how long Close waits for pending records. Default: 5 s.
 	CloseWait time.Duration
 }
 

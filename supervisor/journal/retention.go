@@ -8,25 +8,26 @@ import (
 	"strings"
 )
 
-// Retention says how much to keep of runs that are over. Zero is without limit.
+// Retention says how many finished runs to keep. Zero means no limit.
 type Retention struct {
 	Runs  int   // how many
-	Bytes int64 // in all
+	Bytes int64 // in total
 }
 
-// WorkName is the directory of a run that agents' own directories are in. There may be work in it that is nowhere else:
-// a run is not removed before it is empty.
+// WorkName is the subdirectory of a run that contains the agents' own directories. It may contain work that
+// exists nowhere else: a run is not removed before it is empty.
 const WorkName = "work"
 
-// WorkError is the error of a removal over directories of agents.
+// WorkError refuses to remove a run that has directories of agents.
 type WorkError struct{ Run string }
 
 func (e *WorkError) Error() string {
 	return "run " + e.Run + " still has directories of agents in " + WorkName
 }
 
-// Prune removes runs that are over, the least lately active first, until the rest is within keep. Live runs, unfinished
-// ones and those with directories of agents count and stay. It returns what was removed, also with an error.
+// Prune removes runs that are over, the least recently active first, until the rest is within keep. Live runs,
+// unfinished ones and those with directories of agents are counted, but never removed. It returns what was
+// removed, also with an error.
 func (s *Store) Prune(keep Retention) (removed []string, err error) {
 	if err := s.sweepTrash(); err != nil {
 		return nil, fmt.Errorf("prune runs: %w", err)
@@ -45,10 +46,10 @@ func (s *Store) Prune(keep Retention) (removed []string, err error) {
 			break
 		}
 		if info.Live || info.Unfinished || info.Damaged {
-			continue // whether a damaged one had ended is unknown
+			continue // it is unknown whether a damaged run had ended
 		}
 		if info.Empty && info.Bytes == 0 {
-			continue // it may be one that is being created and has no lock yet
+			continue // it may be a run that is being created and has no lock yet
 		}
 		var work *WorkError
 		err := s.Remove(info.Run)
@@ -87,8 +88,8 @@ func (s *Store) HasWork(id string) (bool, error) {
 	return len(names) > 0, err
 }
 
-// Remove deletes a run and all in its directory. *HeldError while it is live, *WorkError while it has directories of
-// agents.
+// Remove deletes a run and everything in its directory. It returns *HeldError while the run is live, and
+// *WorkError while it has directories of agents.
 func (s *Store) Remove(id string) error {
 	if err := validID(id); err != nil {
 		return fmt.Errorf("remove run: %w", err)
@@ -114,8 +115,7 @@ func (s *Store) Remove(id string) error {
 	return nil
 }
 
-// remove takes a run out of sight first, as a whole: a crash leaves either the run
-// or trash, never half a run.
+// remove first renames the whole run: a crash leaves either the run or trash, never half a run.
 func (s *Store) remove(id string) error {
 	trash := trashPrefix + id
 	if err := s.runs.RemoveAll(trash); err != nil {
@@ -133,7 +133,7 @@ func (s *Store) remove(id string) error {
 	return s.runs.RemoveAll(trash)
 }
 
-// sweepTrash finishes removals that a crash interrupted, and removes imports that never ended.
+// sweepTrash finishes removals that a crash interrupted, and removes imports that never finished.
 func (s *Store) sweepTrash() error {
 	names, err := s.runs.Names()
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Store) sweepTrash() error {
 	lock, err := tryLock(s.locks, importLock)
 	var held *HeldError
 	if errors.As(err, &held) {
-		return nil // that import is under way
+		return nil // that import is running
 	}
 	if err != nil {
 		return err

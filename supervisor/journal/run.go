@@ -12,14 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Run is the journal of one run, open for adding to. Its methods may be called by
-// several goroutines at once.
+// Run is the journal of one run, open for appending. Several goroutines may call its methods at once.
 type Run struct {
 	id   string
 	dir  directory
 	lock *Lock
 	opts Options
-	wake chan struct{} // holds one: there is something to take
+	wake chan struct{} // capacity 1: there is something to take
 	jobs chan job
 	stop chan struct{} // closed by Close
 	done chan struct{} // closed when the writer has ended
@@ -28,20 +27,20 @@ type Run struct {
 	st state
 }
 
-// state is what Append, the writer and those who wait share.
+// state is shared by Append, the writer and the callers that wait.
 type state struct {
 	meta     Meta
-	queue    []entry // oldest first; never empty, and only the last is added to
+	queue    []entry // oldest first; never empty, and only the last one grows
 	chain    eventlog.Chain
 	records  int // in queue
-	taken    int // inputs that the writer has in hand
+	taken    int // inputs that the writer is writing
 	takenLen int
 	next     uint64
 	durable  uint64
 	size     int64 // of the run's segments and its event log on disk
 	lost     Lost
 	closed   bool
-	// snapshots are 1 while one is under way
+	// snapshots is 1 while a snapshot is being written
 	snapshots int
 	advanced  chan struct{} // closed and replaced when durable moves
 	err       error         // of the writer's end
@@ -52,7 +51,7 @@ type entry struct {
 	frames  []byte // not complete yet
 	records int    // in frames
 	lines   []byte
-	chain   eventlog.Chain // of the last line
+	chain   eventlog.Chain // at the last line
 	encode  func() ([]byte, error)
 }
 
@@ -60,19 +59,18 @@ func (e *entry) empty() bool { return len(e.frames) == 0 && len(e.lines) == 0 &&
 
 // Lost counts narration that was dropped, by cause.
 type Lost struct {
-	Backlog uint64 // the disk did not keep up
-	Size    uint64 // the run's files are long enough
+	Backlog uint64 // the disk was too slow
+	Size    uint64 // the run's files had reached NarrationBytes
 }
 
-// Dir is the directory of the run. Files of others may be put there; Remove takes
-// them along.
+// Dir is the directory of the run. Other packages may put files there; Remove deletes them, too.
 func (r *Run) Dir() string { return r.dir.Path() }
 
 // ID is the run's id.
 func (r *Run) ID() string { return r.id }
 
-// LockFile is the locked file, to be handed to a child that the run depends on: the
-// run is then held until both are gone. It is closed by Close.
+// LockFile returns the locked file, to be passed to a child that the run depends on: the run is then held until
+// both have ended. Close closes it.
 func (r *Run) LockFile() *os.File { return r.lock.File() }
 
 // Meta returns the run's description.
@@ -103,7 +101,7 @@ func (r *Run) Lost() Lost {
 	return r.st.lost
 }
 
-// waiting counts the bytes that wait for the disk. The lock is held.
+// waiting counts the bytes that wait for the disk. The caller holds the lock.
 func (r *Run) waiting() int {
 	n := r.st.takenLen
 	for i := range r.st.queue {
@@ -128,7 +126,7 @@ func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
 	return r.add(k, payload)
 }
 
-// add takes an input in. The lock is held.
+// add adds an input. The caller holds the lock.
 func (r *Run) add(k Kind, payload []byte) (seq uint64, err error) {
 	if err := r.admit(k, frameHead+len(payload)); err != nil {
 		return 0, err
@@ -151,10 +149,10 @@ func (r *Run) hint() {
 	}
 }
 
-// Tell adds lines to the event log: all that follows from one input, so that what is missing
-// of an input can be told by how many lines it has. They are to follow from durable inputs,
-// in their order. It only buffers. Where the run's files are long enough narration is
-// refused with ErrDropped; after Close all is, with ErrClosed.
+// Tell adds lines to the event log: all lines that follow from one input, in one call, because recovery finds
+// missing lines by the number of lines of an input. The inputs must be durable, and in order. Tell only
+// buffers. If the run's files have reached NarrationBytes, narration is refused with ErrDropped; after Close
+// everything is refused with ErrClosed.
 func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,10 +180,10 @@ func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
 	return nil
 }
 
-// Snapshot has the writer begin another segment with a snapshot of what all inputs so far
-// have come to. Encode is called by the writer's goroutine, when these inputs and all lines
-// of the event log so far are durable. A snapshot that fails is left out: the segment before
-// continues. It reports false while one is under way already, and after Close.
+// Snapshot lets the writer begin another segment with a snapshot of the state after all inputs so far. The
+// writer's goroutine calls encode when these inputs and all lines of the event log so far are durable. A
+// snapshot that fails is left out: the previous segment continues. Snapshot reports false while one is being
+// written already, and after Close.
 func (r *Run) Snapshot(encode func() ([]byte, error)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +197,7 @@ func (r *Run) Snapshot(encode func() ([]byte, error)) bool {
 	return true
 }
 
-// admit decides whether a frame of n bytes is taken. The lock is held.
+// admit decides whether a frame of n bytes is accepted. The caller holds the lock.
 func (r *Run) admit(k Kind, n int) error {
 	waiting := r.waiting() + n
 	size := r.st.size + int64(waiting)
@@ -246,8 +244,8 @@ func (r *Run) Sync(ctx context.Context) error {
 	}
 }
 
-// Update changes the run's description and writes it. The writer's goroutine calls
-// change, which may keep the run's id and Closed only.
+// Update changes the run's description and writes it. The writer's goroutine calls change; its changes of Run,
+// Closed and Reopened are ignored.
 func (r *Run) Update(ctx context.Context, change func(*Meta)) error {
 	j := job{change: change, result: make(chan error, 1)}
 	select {
@@ -265,8 +263,7 @@ func (r *Run) Update(ctx context.Context, change func(*Meta)) error {
 	}
 }
 
-// Finish waits until all is durable and notes how the run ended, after which it may
-// be pruned.
+// Finish waits until everything is durable and records how the run ended. The run may then be pruned.
 func (r *Run) Finish(ctx context.Context, status string) error {
 	if err := r.Sync(ctx); err != nil {
 		return err
@@ -274,13 +271,12 @@ func (r *Run) Finish(ctx context.Context, status string) error {
 	return r.Update(ctx, func(m *Meta) { m.Finished, m.Status = true, status })
 }
 
-// closeSlack is the time, beyond Options.CloseWait, for a disk call that
-// is under way: such a call cannot be cancelled.
+// closeSlack is the time, beyond Options.CloseWait, for a running disk call: such a call cannot be cancelled.
 const closeSlack = 5 * time.Second
 
-// Close makes durable what is pending, within Options.CloseWait, gives up the lock
-// and waits for the writer's goroutine. The error says what is lost. With ErrStuck
-// the disk hangs: the goroutine ends, and the lock is given up, when it answers.
+// Close makes pending records durable, within Options.CloseWait, releases the lock and waits for the writer's
+// goroutine. The error says what is lost. With ErrStuck the disk hangs: when it answers, the goroutine ends and
+// the lock is released.
 func (r *Run) Close() error {
 	r.mu.Lock()
 	first := !r.st.closed
@@ -304,7 +300,7 @@ func (r *Run) Close() error {
 	return r.st.err
 }
 
-// take hands the oldest entry to the writer, and whether there is one.
+// take returns the oldest entry for the writer, and whether there is one.
 func (r *Run) take(spare []byte) (e entry, first, last uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -322,7 +318,7 @@ func (r *Run) take(spare []byte) (e entry, first, last uint64, ok bool) {
 	return e, first, last, true
 }
 
-// advance notes that all up to seq is durable.
+// advance records that everything up to seq is durable.
 func (r *Run) advance(seq uint64, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -333,7 +329,7 @@ func (r *Run) advance(seq uint64, n int) {
 	r.st.advanced = make(chan struct{})
 }
 
-// told notes that n bytes of the event log are written.
+// told records that n bytes of the event log are written.
 func (r *Run) told(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -341,7 +337,7 @@ func (r *Run) told(n int) {
 	r.st.size += int64(n)
 }
 
-// snapped notes that a snapshot is done with, and how much the files take where it worked.
+// snapped records that a snapshot is finished, and the size of all files if it succeeded.
 func (r *Run) snapped(size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -351,7 +347,7 @@ func (r *Run) snapped(size int64) {
 	}
 }
 
-// end notes how the writer ended.
+// end records how the writer ended.
 func (r *Run) end(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

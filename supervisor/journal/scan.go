@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// place is a point between two inputs: behind the one that link names.
+// place is a position between two inputs: after the one that link names.
 type place struct {
 	link
 	seg int // index among the segments found
 	off int64
 }
 
-// found is a segment as it lies there.
+// found is a segment as it is on disk.
 type found struct {
 	number int
 	size   int64
-	header header // base is 0 if nothing is known of it
+	header header // base is 0 if nothing is known about it
 	bad    error  // what is wrong with the header
 	broken error  // what is wrong with the snapshot
 }
@@ -31,31 +31,31 @@ func (f found) hasSnapshot() bool { return f.header.base != 0 && f.header.first 
 type scanner struct {
 	dir    directory
 	run    string
-	closed uint64 // the last input when the run was closed in order, 0 if not known
+	closed uint64 // the last input when the run was closed normally, 0 if not known
 	upTo   uint64 // the last input wanted
 	each   func(Record) error
 
 	segs   []found
-	start  int   // the segment that is begun with
-	end    place // behind the last good input
+	start  int   // the segment that reading begins with
+	end    place // after the last good input
 	rec    Recovery
 	window window
 }
 
-// newScanner makes one that checks all there is.
+// newScanner returns a scanner that checks all inputs.
 func newScanner(dir directory, m Meta) *scanner {
 	s := rescanner(dir, m.Run, math.MaxUint64, nil)
 	s.closed = m.Closed
 	return s
 }
 
-// rescanner makes one for inputs up to upTo that were checked just before.
+// rescanner returns a scanner for inputs up to upTo that were checked just before.
 func rescanner(dir directory, run string, upTo uint64, each func(Record) error) *scanner {
 	return &scanner{dir: dir, run: run, upTo: upTo, each: each, end: place{link: link{crc: seedOf(run)}}}
 }
 
-// scan reads the youngest snapshot that is whole, and all inputs behind it. A refusal
-// (*VersionError, *ForeignError, *UnsafeError) or an error of each ends it; damage does not.
+// scan reads the youngest undamaged snapshot, and all inputs after it. A refusal (*VersionError, *ForeignError,
+// *UnsafeError) or an error of each stops it; damage does not.
 func (s *scanner) scan() error {
 	defer func() { s.rec.Records = s.end.seq }()
 	if err := s.find(); err != nil {
@@ -93,8 +93,7 @@ func (s *scanner) find() error {
 	return nil
 }
 
-// begin hands out the youngest snapshot that is whole. Without one a run is read from its
-// first input on.
+// begin passes the youngest undamaged snapshot to each. Without one a run is read from its first input on.
 func (s *scanner) begin() error {
 	for i := len(s.segs) - 1; i >= 0; i-- {
 		seg := &s.segs[i]
@@ -130,7 +129,7 @@ func (s *scanner) begin() error {
 	return nil
 }
 
-// withSegment opens a segment for as long as do runs.
+// withSegment keeps a segment open while do runs.
 func (s *scanner) withSegment(seg *found, do func(*window) error) error {
 	f, err := s.dir.Open(seg.name(), openRead)
 	if err != nil {
@@ -166,12 +165,12 @@ func (s *scanner) readHeader(seg *found) error {
 	})
 }
 
-// adoptRecordRun takes the first record's word where no copy of the header is left: the
-// checksum of a record proves that it is of this run.
+// adoptRecordRun accepts a segment with no good copy of the header, because of its first record: the record's
+// checksum proves that it belongs to this run.
 func (s *scanner) adoptRecordRun(w *window, seg *found) {
 	var foreign *ForeignError
 	if !errors.Is(seg.bad, errHeader) && (!errors.As(seg.bad, &foreign) || foreign.Run != "") {
-		return // it has a header, one that refuses
+		return // it has a header, which refuses the file
 	}
 	f, err := frameAt(w, headerSize, seedOf(s.run))
 	if err != nil || f.nth != 0 || f.Seq == 0 {
@@ -185,7 +184,7 @@ func (s *scanner) adoptRecordRun(w *window, seg *found) {
 	seg.bad = errHeader
 }
 
-// frameAt reads the frame at an offset, without its neighbours.
+// frameAt reads the frame at an offset, without checking its neighbours.
 func frameAt(w *window, off int64, seed uint32) (frame, error) {
 	if w.size-off < frameHead {
 		return frame{}, errCutOff
@@ -205,8 +204,8 @@ func frameAt(w *window, off int64, seed uint32) (frame, error) {
 	return parseFrame(b, seed)
 }
 
-// limit is the last input that counts in a segment: a younger one that begins
-// earlier holds the rest anew.
+// limit is the last input of a segment that counts: a younger segment that begins earlier contains the rest
+// again.
 func (s *scanner) limit(i int) uint64 {
 	limit := s.upTo
 	for _, seg := range s.segs[i+1:] {
@@ -221,11 +220,11 @@ func (s *scanner) limit(i int) uint64 {
 func (s *scanner) segment(i int) error {
 	seg, limit := &s.segs[i], s.limit(i)
 	if seg.header.base != 0 && limit < seg.header.base-1 {
-		return nil // replaced as a whole
+		return nil // replaced completely
 	}
 	return s.withSegment(seg, func(w *window) error {
 		if seg.header.base == 0 && s.followed(i) {
-			return nil // what is missing by it shows in the next one
+			return nil // what it lacks shows in the next segment
 		}
 		s.noteHeader(w, seg)
 		switch {
@@ -244,7 +243,7 @@ func (s *scanner) segment(i int) error {
 	})
 }
 
-// walk reads up to the first input that is not good.
+// walk reads up to the first bad input.
 func (s *scanner) walk(w *window, i int, limit uint64) error {
 	for s.end.off < w.size && s.end.seq < limit {
 		f, err := frameAt(w, s.end.off, seedOf(s.run))

@@ -30,8 +30,8 @@ func segmentNumber(name string) (int, bool) {
 	return n, err == nil && n > 0 && segmentName(n) == name
 }
 
-// A segment begins with its header twice, so that a bad sector or a flipped bit
-// does not cost all that follows. A snapshot may follow, then inputs. A copy is, little endian:
+// A segment begins with two copies of its header, so that a bad sector or a flipped bit does not lose
+// everything that follows. A snapshot may follow, then inputs. A copy is, little endian:
 //
 //	  0  magic    "ARBJRNL\n"
 //	  8  version  uint16
@@ -48,7 +48,7 @@ func segmentNumber(name string) (int, bool) {
 //	121  reserved
 //	124  crc      uint32  CRC-32C of bytes 0 to 123
 //
-// Magic, version, size and crc keep their places in all versions to come.
+// Magic, version, size and crc must keep their places in all later versions.
 const (
 	magic         = "ARBJRNL\n"
 	formatVersion = 4
@@ -67,7 +67,7 @@ type header struct {
 	told    eventlog.Position // of the event log's end
 }
 
-// newHeader is that of a segment which begins with input base.
+// newHeader returns the header of a segment that begins with input base.
 func newHeader(run string, base, settled uint64, prev uint32, snapshot int) header {
 	h := header{version: formatVersion, base: base, settled: settled, prev: prev, run: run, first: headerSize}
 	if snapshot > 0 {
@@ -94,9 +94,9 @@ func (h header) encode() []byte {
 
 var errHeader = errors.New("the header is damaged")
 
-// decodeHeader reads the first headerSize bytes of a segment, or as many as there
-// are. With errHeader the header is either given, from its other copy, or zero:
-// then nothing of it is left. A *VersionError or *ForeignError refuses the file.
+// decodeHeader reads the first headerSize bytes of a segment, or as many as there are. With errHeader the
+// header comes from its other copy or, if both are lost, is zero. A *VersionError or *ForeignError refuses the
+// file.
 func decodeHeader(b []byte, file, run string) (header, error) {
 	var good []header
 	ours := false
@@ -146,8 +146,7 @@ func decodeCopy(b []byte) (header, bool) {
 	return h, true
 }
 
-// lostHeader reports what a file without a good header is: ours and damaged, or
-// somebody else's.
+// lostHeader says what a file without a good header is: our own damaged file, or somebody else's file.
 func lostHeader(b []byte, file string, ours bool) error {
 	if ours || len(bytes.Trim(b, "\x00")) == 0 || strings.HasPrefix(magic, string(b)) {
 		return errHeader
@@ -160,15 +159,14 @@ type segment struct {
 	number int
 	f      file
 	end    int64 // after the last durable record
-	spent  bool  // failed for good, nothing more is written to it
+	spent  bool  // failed permanently, nothing more is written to it
 }
 
 func (s *segment) name() string { return segmentName(s.number) }
 
-// createSegment makes a segment that holds frames already. It gets its name when
-// all of that is durable, so a segment never appears without them: a crash leaves
-// either what was before or all of it. The number must not have been used, also
-// not by an attempt that failed, for its name may yet come back after a crash.
+// createSegment creates a segment that already contains frames. It gets its name when they are durable, so a
+// segment never appears without them: a crash leaves either the previous state or all of it. The number must
+// not have been used before, not even by an attempt that failed, because its name may reappear after a crash.
 func createSegment(dir directory, number int, h header, frames []byte) (*segment, error) {
 	s := &segment{number: number, end: headerSize + int64(len(frames))}
 	scratch := s.name() + scratchSuffix
@@ -214,8 +212,8 @@ func (s *segment) build(dir directory, scratch string, h header, frames []byte) 
 	return nil
 }
 
-// removeSegments removes those with numbers below one. It is tidiness: what is left over
-// does not count, and is removed another time.
+// removeSegments removes the segments with smaller numbers. Errors do not matter: a segment that is left over
+// does not count, and is removed later.
 func removeSegments(dir directory, below int) {
 	names, err := dir.Names()
 	if err != nil {

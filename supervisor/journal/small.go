@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// Small files beside the journal are one JSON object a file: version, checksum of
-// version and body, body. They are for people to read too.
+// A small file beside the journal is one JSON object: version, checksum of version and body, body. People may
+// read it, too.
 type smallFile struct {
 	Version int             `json:"v"`
 	Sum     string          `json:"crc"`
@@ -35,8 +35,8 @@ func encodeSmall(version int, body any) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// decodeSmall reads what encodeSmall made. An error says what is wrong, a *VersionError that
-// it is whole and of another format.
+// decodeSmall reads what encodeSmall wrote. An error says what is wrong; a *VersionError says that the file is
+// undamaged and of another format.
 func decodeSmall(b []byte, file string, version int, body any) error {
 	var s smallFile
 	dec := json.NewDecoder(bytes.NewReader(b))

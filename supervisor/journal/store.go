@@ -19,15 +19,14 @@ const (
 	trashPrefix = ".removed-"
 )
 
-// Store is the state directory's collection of runs. Its methods may be called by
-// several goroutines and processes at once.
+// Store is the state directory's collection of runs. Several goroutines and processes may call its methods at
+// once.
 type Store struct {
 	root, runs, locks directory
 }
 
-// OpenStore opens the state directory, and makes it where it is missing. It refuses
-// one that is a link or another user's (*UnsafeError), and takes away the access of
-// others. Close the store when all runs are closed.
+// OpenStore opens the state directory, and creates it if it is missing. It refuses a link or another user's
+// directory (*UnsafeError), and removes the access of others. Close the store when all runs are closed.
 func OpenStore(dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -61,7 +60,7 @@ func openStore(root directory) (s *Store, err error) {
 	return s, nil
 }
 
-// subdirectory opens a directory, and makes it where it is missing.
+// subdirectory opens a directory, and creates it if it is missing.
 func subdirectory(in directory, name string) (directory, error) {
 	d, err := in.Dir(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +75,7 @@ func subdirectory(in directory, name string) (directory, error) {
 	return in.Dir(name)
 }
 
-// Close releases the store's directories. Open runs are not touched.
+// Close releases the store's directories. Open runs are not affected.
 func (s *Store) Close() error {
 	var errs []error
 	for _, d := range []directory{s.locks, s.runs, s.root} {
@@ -87,7 +86,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// validID keeps ids from being paths or hidden files.
+// validID refuses ids that would be paths or hidden files.
 func validID(id string) error {
 	bad := id == "" || len(id) > maxRunID || id[0] == '.' || id[0] == '-'
 	for _, c := range []byte(id) {
@@ -103,8 +102,8 @@ func isIDByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// Create begins a run. Its directory, lock and empty journal are durable when it
-// returns. ErrExists if there is one of that id.
+// Create begins a run. Its directory, lock and empty journal are durable when it returns. It returns ErrExists
+// if a run has that id.
 func (s *Store) Create(m Meta, o Options) (*Run, error) {
 	if err := validID(m.Run); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
@@ -180,7 +179,7 @@ func (s *Store) hold(id string, wait time.Duration) (held, error) {
 		dir.Close()
 		return held{}, err
 	}
-	// The process that removed it was killed before it removed the lock, too.
+	// The process that removed the run was killed before it removed the lock, too.
 	if err := dir.Present(); err != nil {
 		lock.Close()
 		dir.Close()
@@ -191,7 +190,7 @@ func (s *Store) hold(id string, wait time.Duration) (held, error) {
 
 func (h held) close() error { return errors.Join(h.lock.Close(), h.dir.Close()) }
 
-// closeUnless is deferred by what opens a run, which then owns it.
+// closeUnless is deferred by functions that open a run; the opened run then owns h.
 func (h held) closeUnless(r **Run) {
 	if *r == nil {
 		h.close()
@@ -210,7 +209,7 @@ func (e *eventFile) closeUnless(r **Run) {
 	}
 }
 
-// start begins the writer of a run that has so many inputs.
+// start starts the writer of a run that has the given number of inputs.
 func start(h held, m Meta, o Options, w *writer, inputs uint64, size int64) *Run {
 	w.r = &Run{
 		id: m.Run, dir: h.dir, lock: h.lock, opts: o.withDefaults(),
@@ -224,8 +223,8 @@ func start(h held, m Meta, o Options, w *writer, inputs uint64, size int64) *Run
 	return w.r
 }
 
-// placeOf resolves a working directory and identifies it, so that two names of one
-// place are the same, and a name that is no valid text is still itself.
+// placeOf resolves a working directory and computes its identity: two names of one place have the same one, and
+// it also identifies names that are not valid text.
 func placeOf(cwd string) (resolved, place string) {
 	if cwd == "" {
 		return "", ""
@@ -240,8 +239,8 @@ func placeOf(cwd string) (resolved, place string) {
 	return cwd, hex.EncodeToString(sum[:8])
 }
 
-// LockDir makes run the only one of a working directory, for as long as the lock
-// is held. *HeldError names who holds it. A lock whose holder has ended is free.
+// LockDir makes run the only one of a working directory, for as long as the lock is held. *HeldError names the
+// holder. A lock whose holder has ended is free.
 func (s *Store) LockDir(cwd, run string) (*Lock, error) {
 	cwd, place := placeOf(cwd)
 	l, err := takeLock(s.locks, place+".lock", 0)

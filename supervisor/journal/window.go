@@ -6,8 +6,7 @@ import (
 	"io"
 )
 
-// window reads a file forwards through one buffer that grows only as far as what
-// is asked for is really there.
+// window reads a file forwards through one buffer, which grows only as far as the requested bytes really exist.
 type window struct {
 	f    file
 	size int64
@@ -23,12 +22,10 @@ func (w *window) reset(f file, size int64) {
 	w.buf = w.buf[:0]
 }
 
-// errRead is a part of the disk that cannot be read. Anything else that goes
-// wrong while reading says nothing about the file.
+// errRead says that a part of the disk cannot be read. Other read errors say nothing about the file's content.
 var errRead = errors.New("the disk cannot be read")
 
-// at returns the n bytes at off, which are not behind the end. They are valid
-// until the next call.
+// at returns the n bytes at off, which must not reach beyond the end. They are valid until the next call.
 func (w *window) at(off, n int64) ([]byte, error) {
 	if off >= w.off && off+n <= w.off+int64(len(w.buf)) {
 		return w.buf[off-w.off:][:n], nil
@@ -53,13 +50,13 @@ func (w *window) at(off, n int64) ([]byte, error) {
 		return w.buf[:n], nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return nil, errCutOff // it shrank meanwhile
+		return nil, errCutOff // the file shrank meanwhile
 	}
 	return nil, err
 }
 
-// readAt tries a bad part of the disk three times: what cannot be read is given
-// up as damage, which must not happen for a passing fault.
+// readAt reads a bad part of the disk up to three times: what cannot be read counts as damage, which must not
+// happen for a transient error.
 func readAt(f file, b []byte, off int64) (n int, err error) {
 	for range 3 {
 		n, err = f.ReadAt(b, off)

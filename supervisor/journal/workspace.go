@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoDirLock says that a file system does not lock directories.
+// ErrNoDirLock says that a file system cannot lock directories.
 var ErrNoDirLock = errors.New("this file system does not lock directories")
 
-// WorkspaceLock is a lock on a directory itself. It leaves no trace in the directory and holds
-// against every process of this machine, whichever state directory and user it belongs to.
+// WorkspaceLock is a lock on a directory itself. It leaves no trace in the directory and excludes every process
+// of this machine, whatever state directory and user it has.
 type WorkspaceLock struct{ dir *os.File }
 
-// LockWorkspace locks a directory. *HeldError says that another process has, and which, as far
-// as the system tells; ErrNoDirLock that it cannot be locked.
+// LockWorkspace locks a directory. *HeldError says that another process has locked it, and which one, if the
+// system knows; ErrNoDirLock that it cannot be locked.
 func LockWorkspace(path string) (*WorkspaceLock, error) {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -52,10 +52,10 @@ func WorkspaceHeld(path string) bool {
 	return errors.As(err, &held)
 }
 
-// Close gives the lock up.
+// Close releases the lock.
 func (l *WorkspaceLock) Close() error { return l.dir.Close() }
 
-// locker returns the process that holds a file's lock, by Linux's list of them; 0: not known.
+// locker returns the process that holds a file's lock, according to Linux's list of locks; 0: not known.
 func locker(f *os.File) int {
 	var st unix.Stat_t
 	list, err := os.ReadFile("/proc/locks")

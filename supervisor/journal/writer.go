@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// writer makes durable what was appended. It belongs to one goroutine, the only one
-// that writes to the run's files.
+// writer makes appended records durable. It belongs to one goroutine, the only one that writes to the run's
+// files.
 type writer struct {
 	r       *Run
 	seg     *segment
 	highest int    // the highest segment number ever tried
-	keep    int    // the segment that the snapshot before was in: those below it are not needed
+	keep    int    // the segment with the previous snapshot: lower numbers are not needed
 	crc     uint32 // of the last durable input
 	events  *eventFile
-	trouble string // what Trouble was last told
+	trouble string // the last text that Trouble was called with
 
-	work    entry  // what is in hand, besides batch
-	batch   []byte // stays until it is durable
+	work    entry  // what is being written, besides batch
+	batch   []byte // kept until it is durable
 	first   uint64
 	last    uint64
 	lastCRC uint32
@@ -27,14 +27,14 @@ type writer struct {
 	syncDue <-chan time.Time
 }
 
-// job is a change of the run's description that a caller waits for.
+// job is a change of the run's description whose caller waits.
 type job struct {
 	change func(*Meta)
 	result chan error
 }
 
-// run commits in groups: what is appended during one fsync goes out with the next.
-// After Close it continues until nothing is pending or the time is up.
+// run commits in groups: what is appended during one fsync is written with the next. After Close it continues
+// until nothing is pending or the time is over.
 func (w *writer) run() {
 	defer close(w.r.done)
 	var (
@@ -80,12 +80,12 @@ func (w *writer) run() {
 	w.finish(err)
 }
 
-// busy reports whether there is something in hand.
+// busy reports whether something is being written.
 func (w *writer) busy() bool {
 	return w.batch != nil || !w.work.empty() || w.events.written < len(w.events.lines)
 }
 
-// wake is silent while there is something in hand: what comes has to wait for it.
+// wake returns nil while something is being written: what comes has to wait for it.
 func (w *writer) wake() <-chan struct{} {
 	if w.busy() {
 		return nil
@@ -93,8 +93,8 @@ func (w *writer) wake() <-chan struct{} {
 	return w.r.wake
 }
 
-// fill takes what is pending, unless there is something in hand, and reports whether there
-// is now.
+// fill takes what is pending, unless something is being written, and reports whether there is something to
+// write now.
 func (w *writer) fill() bool {
 	if w.busy() {
 		return true
@@ -112,7 +112,7 @@ func (w *writer) fill() bool {
 	return true
 }
 
-// step does what is in hand: inputs first, then what was reported, then the snapshot.
+// step writes what was taken: inputs first, then lines of the event log, then the snapshot.
 func (w *writer) step() error {
 	if w.batch != nil {
 		if err := w.commit(); err != nil {
@@ -142,11 +142,11 @@ func (w *writer) step() error {
 	return nil
 }
 
-// snapshot begins a segment with a snapshot, and returns what all files take then; 0: there
-// is none, and the segment before continues.
+// snapshot begins a segment with a snapshot, and returns the size of all files; 0: it failed, and the previous
+// segment continues.
 func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	if w.events.sync() != nil {
-		return 0 // it is tried again, and told, when the next lines are due
+		return 0 // it is tried again, and reported, when the next lines are due
 	}
 	payload, err := encode()
 	if err != nil || len(payload) > MaxSnapshot {
@@ -159,8 +159,8 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	crash("journal.snapshot.before")
 	seg, err := createSegment(w.r.dir, w.highest, h, snapshotFrame(payload, h))
 	if err != nil {
-		// It may have its name all the same, or get it back by a crash: what is behind the
-		// inputs before it has to be in a younger one.
+		// The new segment may have its name all the same, or get it back by a crash: so inputs from now on must
+		// be in a younger segment.
 		w.seg.spent = true
 		return 0
 	}
@@ -175,7 +175,7 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	return size
 }
 
-// tellLate reports what kept lines of the event log from being durable.
+// tellLate reports what keeps lines of the event log from being durable.
 func (w *writer) tellLate(err error) {
 	if err != nil {
 		w.tell(err)
@@ -189,9 +189,8 @@ func (w *writer) commit() error {
 	if !w.synced {
 		err := w.write()
 		if err != nil && w.seg.spent {
-			// The pages that a failed fsync did not write look clean from then on,
-			// and the next fsync succeeds without them. So the segment is never
-			// trusted again with anything but what was durable before.
+			// The pages that a failed fsync did not write look clean afterwards, and the next fsync succeeds
+			// without them. So of this segment, only what was durable before is ever trusted again.
 			if !errors.Is(err, errSpent) {
 				w.tell(err)
 			}
@@ -231,9 +230,9 @@ func (w *writer) write() error {
 
 var errSpent = errors.New("the segment has failed")
 
-// alone fails if the segment has another length than this process wrote. Text of another process
-// behind the end never counts: the writer leaves the segment to it. If it has cut the segment off,
-// durable records are gone, and there is nothing to continue from.
+// alone fails if the segment has another length than this process wrote. Bytes that another process added at
+// the end never count: the writer continues in another segment. If the other process has cut the segment off,
+// durable records are lost, and the writer cannot continue.
 func (w *writer) alone() error {
 	info, err := w.seg.f.Stat()
 	if err != nil {
@@ -249,8 +248,8 @@ func (w *writer) alone() error {
 	return nil
 }
 
-// cutBack removes what a failed write left. It is only for tidiness, and to give
-// room back: nothing behind the durable end counts.
+// cutBack removes what a failed write left. This only tidies up and frees space: nothing after the durable end
+// counts.
 func (w *writer) cutBack(cause error) error {
 	crash("journal.commit.truncate.before")
 	if err := w.seg.f.Truncate(w.seg.end); err != nil || segmentSpent(cause) {
@@ -290,7 +289,7 @@ func (w *writer) acknowledge() {
 	w.r.opts.Committed(w.last)
 }
 
-// tell reports trouble, once for each cause, and its end.
+// tell reports trouble, once for each cause, and when it is over.
 func (w *writer) tell(err error) {
 	text := ""
 	if err != nil {
@@ -324,7 +323,7 @@ func (w *writer) save(m Meta) error {
 	return nil
 }
 
-// leave notes how far the run has come, in a segment that nothing else wrote to.
+// leave records how far the run has come, in a segment that no other process wrote to.
 func (w *writer) leave() (err error) {
 	if !w.seg.spent {
 		if err = w.alone(); err != nil {
@@ -346,8 +345,8 @@ func (w *writer) leave() (err error) {
 	return errors.Join(err, w.save(m))
 }
 
-// finish notes that all is there, so that the next to open can tell damage from a
-// crash, and closes everything, the lock last.
+// finish records that everything is complete, so that the next process that opens the run can distinguish
+// damage from a crash, and closes everything, the lock last.
 func (w *writer) finish(err error) {
 	crash("journal.close.before")
 	if !w.busy() {

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// MaxLine bounds a line, in bytes: an input of the journal, every byte of it escaped, and
-// the members around it. What is longer is damage.
+// MaxLine bounds a line, in bytes: an input of the journal, with every byte escaped, and the members around it.
+// A longer line is damage.
 const MaxLine = 6*16<<20 + 1<<10
 
-// MaxHead bounds what a line has besides its event or record, in bytes.
+// MaxHead bounds the bytes of a line besides its event or record.
 const MaxHead = 128
 
-// castagnoli is not a variable: nothing is computed in a process that needs no checksum.
+// castagnoli is not a variable, so that a process that needs no checksum computes no table.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Chain is what a line is written behind: the number and sum of the line before it. The
-// zero Chain is that of an empty file.
+// Chain is what the next line is chained to: the number and sum of the line before it. The zero Chain is that
+// of an empty file.
 type Chain struct {
 	N   uint64
 	Sum uint32
@@ -33,7 +33,7 @@ type Chain struct {
 type Content struct {
 	Input  uint64 // the number of the journal's input it follows from; 0: none
 	At     time.Time
-	Line   json.RawMessage // an event, as contract.EncodeLine makes it; a line feed at its end is left out
+	Line   json.RawMessage // an event, as contract.EncodeLine returns it; a line feed at its end is left out
 	Record json.RawMessage
 }
 
@@ -53,11 +53,11 @@ func (e Entry) Next() Position {
 
 const (
 	sumPrefix = `{"sum":"`
-	sumEnd    = len(sumPrefix) + 8 + len(`"`) // what the sum is made of begins here
+	sumEnd    = len(sumPrefix) + 8 + len(`"`) // the checksummed bytes begin here
 )
 
-// Append adds a line to dst and moves the chain on. An error is a fault of the caller; dst
-// and the chain are then as they were.
+// Append adds a line to dst and advances the chain. An error is a fault of the caller; dst and the chain are
+// then unchanged.
 func (c *Chain) Append(dst []byte, x Content) ([]byte, error) {
 	name, object := "line", bytes.TrimSuffix(x.Line, []byte("\n"))
 	if x.Line == nil {
@@ -96,7 +96,7 @@ var (
 	errLong  = errors.New("it is too long")
 )
 
-// statedSum is the sum that a line has of itself, whether or not it is right.
+// statedSum is the sum that a line states, whether or not it is right.
 func statedSum(line []byte) (uint32, bool) {
 	if len(line) < sumEnd || string(line[:len(sumPrefix)]) != sumPrefix || line[sumEnd-1] != '"' {
 		return 0, false
@@ -109,8 +109,8 @@ func statedSum(line []byte) (uint32, bool) {
 	return binary.BigEndian.Uint32(sum[:]), true
 }
 
-// Parse reads a line, without its line feed, that stands behind one with the sum prev. The
-// entry's position is left out.
+// Parse reads a line, without its line feed, that follows one with the sum prev. It does not set the entry's
+// position.
 func Parse(line []byte, prev uint32) (Entry, error) {
 	sum, ok := statedSum(line)
 	if !ok {

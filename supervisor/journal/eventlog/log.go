@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// Name is the file's, in the directory of a run.
+// Name is the name of the file in the directory of a run.
 const Name = "events.ndjson"
 
-// Source is a log's file. *os.File is one through [Open]; it may grow while it is read.
+// Source is a log's file, for example an *os.File through [Open]; it may grow while it is read.
 type Source interface {
 	io.ReaderAt
 	io.Closer
 	Size() (int64, error)
 }
 
-// Log reads a log, also while it is being written. It takes no lock and starts no
-// goroutine; any number of goroutines may use one.
+// Log reads a log, even while it is being written. It takes no lock and starts no goroutine; any number of
+// goroutines may use one.
 type Log struct{ source Source }
 
 // New reads a source, which Close closes.
@@ -43,28 +43,27 @@ func (s sized) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// ReadAt reads bytes of the file as they are, for those who look for something in many lines;
-// [Parse] verifies what they find.
+// ReadAt reads raw bytes of the file, for callers that search many lines; [Parse] verifies what they find.
 func (l *Log) ReadAt(p []byte, off int64) (int, error) { return l.source.ReadAt(p, off) }
 
-// Size is how large the file is now.
+// Size is the present size of the file.
 func (l *Log) Size() (int64, error) { return l.source.Size() }
 
 // Close closes the file.
 func (l *Log) Close() error { return l.source.Close() }
 
-// Position is where a line begins, with what it is verified by. The zero Position is the
-// beginning of the log.
+// Position is where a line begins, with what is needed to verify it. The zero Position is the beginning of the
+// log.
 type Position struct {
 	Offset int64
 	Prev   Chain // of the line before it
 }
 
-// Health is what a walk through a log has found.
+// Health is what reading a log has found.
 type Health struct {
-	Next   Position // behind the last good line: where to continue, and where the next line is written
-	Damage []Damage // what cannot be read, and has good lines behind it
-	Torn   int64    // bytes behind Next: a torn end, or a line that is being written
+	Next   Position // after the last good line: where to continue, and where the next line is written
+	Damage []Damage // what cannot be read, and has good lines after it
+	Torn   int64    // bytes after Next: a torn end, or a line that is being written
 }
 
 // Damage is a place in a log where something is wrong.
@@ -78,7 +77,7 @@ func (d Damage) String() string { return fmt.Sprintf("%s at %d: %s", Name, d.Off
 // MaxDamage bounds the list of damage.
 const MaxDamage = 100
 
-// At reads the entry at a position. Its content is the caller's.
+// At reads the entry at a position. The caller owns its content.
 func (l *Log) At(p Position) (Entry, error) {
 	for n := 4 << 10; ; n *= 4 {
 		b := make([]byte, min(n, MaxLine+1))

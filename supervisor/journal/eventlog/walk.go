@@ -9,10 +9,9 @@ import (
 	"io"
 )
 
-// Each hands the entries from a position on to each, oldest first. What is damaged is passed
-// over and told in Health. It goes as far as the file reached when it began, and ends early
-// with the error of each, or of ctx; Health is then of what was read. An entry's content is
-// valid during the call that it is handed to.
+// Each passes the entries from a position on to each, oldest first. It skips damage and reports it in Health.
+// It reads as far as the file reached when it began, and stops early with the error of each, or of ctx; Health
+// is then about what was read. An entry's content is valid only during the call that receives it.
 func (l *Log) Each(ctx context.Context, from Position, each func(Entry) error) (Health, error) {
 	h := Health{Next: from}
 	size, err := l.source.Size()
@@ -22,12 +21,12 @@ func (l *Log) Each(ctx context.Context, from Position, each func(Entry) error) (
 	if err != nil {
 		return h, failed(from.Offset, err)
 	}
-	room := min(size-from.Offset, 256<<10) // little, where a log is followed as it grows
+	room := min(size-from.Offset, 256<<10) // small, for following a log as it grows
 	in := bufio.NewReaderSize(io.NewSectionReader(l.source, from.Offset, size-from.Offset), int(room))
 	var (
 		buf    []byte
 		at     = from
-		faulty []Damage // behind the last good line
+		faulty []Damage // after the last good line
 	)
 	for ctx.Err() == nil {
 		var line []byte
@@ -42,7 +41,7 @@ func (l *Log) Each(ctx context.Context, from Position, each func(Entry) error) (
 		}
 		next := at
 		next.Offset += length
-		next.Prev.Sum, _ = statedSum(line) // right or not: the line behind it was written behind this
+		next.Prev.Sum, _ = statedSum(line) // right or not: the next line was chained to this one
 		var e Entry
 		if err == nil {
 			e, err = Parse(line, at.Prev.Sum)
@@ -68,8 +67,8 @@ func (l *Log) Each(ctx context.Context, from Position, each func(Entry) error) (
 	return h, ctx.Err()
 }
 
-// nextLine reads a line, without its line feed, and reports how long it is with it. A part of
-// a line at the end is io.EOF. Of one that is too long the beginning is read.
+// nextLine reads a line, without its line feed, and returns its length with the line feed. A part of a line at
+// the end is io.EOF. Of a line that is too long only the beginning is read.
 func nextLine(in *bufio.Reader, buf []byte) (line []byte, length int64, grown []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -92,12 +91,12 @@ func nextLine(in *bufio.Reader, buf []byte) (line []byte, length int64, grown []
 	}
 }
 
-// backChunk is what is read at once on the way back.
+// backChunk is how much is read at once going backward.
 const backChunk = 64 << 10
 
-// Backward hands the entries before a position to each, newest first, until it returns
-// false; the zero Position is the end of the file. It passes over damage and a torn end. An
-// entry's content is valid during the call that it is handed to.
+// Backward passes the entries before a position to each, newest first, until it returns false; the zero
+// Position is the end of the file. It skips damage and a torn end. An entry's content is valid only during the
+// call that receives it.
 func (l *Log) Backward(ctx context.Context, before Position, each func(Entry) bool) error {
 	in := backReader{source: l.source, start: before.Offset}
 	if before.Offset == 0 {
@@ -132,10 +131,10 @@ func (l *Log) Backward(ctx context.Context, before Position, each func(Entry) bo
 type backReader struct {
 	source io.ReaderAt
 	start  int64  // where buf begins in the file
-	buf    []byte // read and not handed out; it ends with a line
+	buf    []byte // read and not returned yet; it ends with a line
 }
 
-// begin goes to the end of the last whole line.
+// begin moves to the end of the last whole line.
 func (b *backReader) begin(size func() (int64, error)) (err error) {
 	if b.start, err = size(); err != nil {
 		return failed(0, err)
@@ -151,7 +150,7 @@ func (b *backReader) begin(size func() (int64, error)) (err error) {
 	}
 }
 
-// line hands out the last line, without its line feed; its bytes stay as they are.
+// line returns the last line, without its line feed; its bytes stay valid.
 func (b *backReader) line() (line []byte, at int64, err error) {
 	for {
 		if n := len(b.buf); n > 0 {
@@ -169,7 +168,7 @@ func (b *backReader) line() (line []byte, at int64, err error) {
 	}
 }
 
-// more reads what is before buf: as much again, so that a long line is not copied often.
+// more reads what is before buf: as much as buf holds, so that a long line is not copied often.
 func (b *backReader) more() error {
 	if len(b.buf) > MaxLine {
 		return failed(b.start, errLong)
