@@ -13,41 +13,40 @@ import (
 
 // Handler is what a [Client] serves to the bridge.
 type Handler interface {
-	// Event is called for each event, in order, from one goroutine. While it runs
-	// no other event is handled and no answer that followed one is given out, so
-	// it should hand the event on and return. It may call the client's methods.
+	// Event is called for each event, in order, from one goroutine. While it runs, no other event is
+	// handled and no answer that followed an event is returned, so it should pass the event on and return.
+	// It may call the client's methods.
 	Event(Event)
-	// ToolCall runs one of our tools. An error is what the model reads as the
-	// tool's failure. It may call the client's methods, and must return when ctx
-	// ends: nothing waits for the answer then.
+	// ToolCall runs one of our tools. The model reads an error as the tool's failure. ToolCall may call the
+	// client's methods, and must return when ctx ends: its answer is not used after that.
 	ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, error)
 	// Permission decides; an error is a deny. It must return when ctx ends.
 	Permission(ctx context.Context, p PermissionParams) (PermissionResult, error)
-	// Judge says by rules alone what happens to a tool call; an error is a deny. It
-	// answers at once, and must return when ctx ends.
+	// Judge decides by rules alone what happens to a tool call; an error is a deny. It must answer at once,
+	// and return when ctx ends.
 	Judge(ctx context.Context, p JudgeParams) (JudgeResult, error)
 }
 
-// Client drives a bridge. Its methods are safe for concurrent use. They return
-// an *RPCError (errors.As) when the bridge refused, an error that wraps ErrClosed
-// when the connection has ended, and one that wraps ctx.Err() when the caller's
-// time was up; then it is not known whether the request was carried out.
+// Client drives a bridge. Its methods are safe for concurrent use. They return an *RPCError (errors.As) if
+// the bridge refused, an error that wraps ErrClosed if the connection has ended, and one that wraps
+// ctx.Err() if the caller's context ended; in the last case it is unknown whether the request was carried
+// out.
 //
-// No answer overtakes events that the bridge sent before it.
+// A method returns an answer only after the events that the bridge sent before it were handled.
 type Client struct {
 	p       *peer
 	q       *eventQueue
 	rwc     io.ReadWriteCloser
-	release func() bool // of what else can end the connection; may be nil
+	release func() bool // releases what else can end the connection; may be nil
 	done    chan struct{}
 	err     error // set before done is closed
 	contact *contact
 	placed  placed
-	watched sync.WaitGroup // those who watch for its end
+	watched sync.WaitGroup // the goroutines that watch for its end
 }
 
-// NewClient starts to talk to the bridge at the other end of rwc, which it owns
-// from now on. log may be nil.
+// NewClient starts a conversation with the bridge at the other end of rwc, which the client owns from now
+// on. log may be nil.
 func NewClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 	c := newClient(rwc, h, log)
 	c.start()
@@ -97,7 +96,7 @@ func (c *Client) start() {
 	go c.own()
 }
 
-// own waits for the connection's end and then for everything that belongs to it.
+// own waits for the connection's end and then for all goroutines that belong to it.
 func (c *Client) own() {
 	<-c.p.conn.DisconnectNotify()
 	c.contact.giveUp()
@@ -114,7 +113,7 @@ func (c *Client) own() {
 	close(c.done)
 }
 
-// why is the reason of the end: nil after Close.
+// why returns the reason of the end: nil after Close.
 func (c *Client) why() error {
 	err := c.p.cause()
 	if err == ErrClosed {
@@ -129,11 +128,11 @@ func (c *Client) why() error {
 	return err
 }
 
-// Done is closed when the connection has ended, all events that came before
-// have been handled and nothing of the client runs any more.
+// Done is closed when the connection has ended, all events that came before have been handled and no
+// goroutine of the client runs any more.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err says, once Done is closed, why the connection ended; nil after Close.
+// Err returns, once Done is closed, why the connection ended; nil after Close.
 func (c *Client) Err() error {
 	select {
 	case <-c.done:
@@ -143,9 +142,9 @@ func (c *Client) Err() error {
 	}
 }
 
-// Close ends the connection, and with it the bridge and its agents. Events that
-// were not handled yet are dropped. It returns when nothing of the client runs
-// any more, except when a Handler method calls it: then it only begins the end.
+// Close ends the connection, and thereby the bridge and its agents. Unhandled events are dropped. It
+// returns when no goroutine of the client runs any more, except when a Handler method calls it: then it
+// only begins the end.
 func (c *Client) Close() error {
 	c.q.drop()
 	c.p.refuseNew()
@@ -157,7 +156,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// call is peer.call behind the barrier of events.
+// call is peer.call that also waits until the events sent before the answer were handled.
 func call[R any](ctx context.Context, c *Client, method string, params any) (R, error) {
 	var result R
 	err := c.p.call(ctx, method, params, &result)
@@ -167,8 +166,7 @@ func call[R any](ctx context.Context, c *Client, method string, params any) (R, 
 	return result, err
 }
 
-// Initialize opens the conversation; it must be the first request.
-// ProtocolVersion may be left 0.
+// Initialize opens the conversation; it must be the first request. ProtocolVersion may be 0.
 func (c *Client) Initialize(ctx context.Context, p InitializeParams) (InitializeResult, error) {
 	if p.ProtocolVersion == 0 {
 		p.ProtocolVersion = ProtocolVersion
@@ -197,15 +195,15 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 	return r, nil
 }
 
-// Spawn starts an agent and returns when it is ready for a message. After an
-// error that is no *RPCError the agent may be alive: Kill it.
+// Spawn starts an agent and returns when it is ready for a message. After an error that is not an
+// *RPCError, the agent may be running: Kill it.
 func (c *Client) Spawn(ctx context.Context, p SpawnParams) (SpawnResult, error) {
 	c.placed.add(p.AgentRef)
 	return call[SpawnResult](ctx, c, MethodSpawn, p)
 }
 
-// Message returns when the message is written to the agent; the `delivered`
-// event says when it was taken up.
+// Message returns when the message is written to the agent; the `delivered` event reports when the agent
+// accepted it.
 func (c *Client) Message(ctx context.Context, p MessageParams) error {
 	_, err := call[Empty](ctx, c, MethodMessage, p)
 	return err
@@ -232,20 +230,19 @@ func (c *Client) Ask(ctx context.Context, p AskParams) (AskResult, error) {
 	return call[AskResult](ctx, c, MethodAsk, p)
 }
 
-// Configure changes a live agent.
+// Configure changes a running agent.
 func (c *Client) Configure(ctx context.Context, p ConfigureParams) error {
 	_, err := call[Empty](ctx, c, MethodConfigure, p)
 	return err
 }
 
-// Probe looks for an agent's signs of life. It takes up to ProbeTimeout where
-// the agent does not answer.
+// Probe looks for an agent's signs of life. It takes up to ProbeTimeout if the agent does not answer.
 func (c *Client) Probe(ctx context.Context, ref AgentRef) (ProbeResult, error) {
 	return call[ProbeResult](ctx, c, MethodProbe, ProbeParams{ref})
 }
 
-// Check runs a command that is to prove something. When ctx ends first the
-// command is ended with all its processes.
+// Check runs a command that is to prove something. If ctx ends first, the command is ended with all its
+// processes.
 func (c *Client) Check(ctx context.Context, p CheckParams) (CheckResult, error) {
 	return call[CheckResult](ctx, c, MethodCheck, p)
 }
@@ -255,8 +252,8 @@ func (c *Client) Inspect(ctx context.Context, p InspectParams) (InspectResult, e
 	return call[InspectResult](ctx, c, MethodInspect, p)
 }
 
-// Query puts one prompt to a model by a process of its own. When ctx ends first that
-// process is ended with all that it started.
+// Query sends one prompt to a model, with a process of its own. If ctx ends first, that process is ended
+// with all that it started.
 func (c *Client) Query(ctx context.Context, p QueryParams) (QueryResult, error) {
 	return call[QueryResult](ctx, c, MethodQuery, p)
 }

@@ -70,8 +70,8 @@ func decodeEvent(data []byte) (Event, uint64, error) {
 	return ev, head.N, nil
 }
 
-// readHead reads what every event has. MarshalJSON writes it first, so that only the beginning of
-// such an event is decoded here.
+// readHead reads the fields that every event has. MarshalJSON writes them first, so that of such an event
+// only the beginning is decoded here.
 func readHead(data []byte) (head eventHead, err error) {
 	if head, ok := readOwnHead(data); ok {
 		return head, nil
@@ -80,8 +80,8 @@ func readHead(data []byte) (head eventHead, err error) {
 	return head, err
 }
 
-// readOwnHead reads the head of a known event as MarshalJSON and [numbered] write it. That the rest is valid
-// JSON shows when the body is decoded.
+// readOwnHead reads the head of a known event as MarshalJSON and [numbered] write it. It does not check
+// that the rest is valid JSON: decoding the body does.
 func readOwnHead(data []byte) (head eventHead, ok bool) {
 	first, rest, ok := bytes.Cut(data, []byte(`,"event":"`))
 	name, _, _ := bytes.Cut(rest, []byte(`"`))
@@ -112,9 +112,8 @@ func unknownEvent(ev Event, name string, data []byte, why error) (Event, error) 
 	return ev, nil
 }
 
-// MarshalJSON encodes the flat object. An [Unknown] gives its Raw back, byte for
-// byte. (json.Marshal compacts and HTML-escapes what this returns; the bridge's
-// own writer does not.)
+// MarshalJSON encodes the flat object. An [Unknown] yields its Raw, byte for byte. (json.Marshal compacts
+// and HTML-escapes what this returns; the bridge's own writer does not.)
 func (e Event) MarshalJSON() ([]byte, error) { return appendEvent(nil, e) }
 
 func appendEvent(dst []byte, e Event) ([]byte, error) {
@@ -140,7 +139,7 @@ func appendEvent(dst []byte, e Event) ([]byte, error) {
 	if len(dst)-start == len("{}") {
 		return append(dst[:start], '}'), nil
 	}
-	dst[start] = ',' // in place of the brace: the body's fields stand beside the others
+	dst[start] = ',' // replaces the brace: the body's fields join the others
 	return dst, nil
 }
 
@@ -164,10 +163,10 @@ func present(body EventBody) EventBody {
 // eventHeader is the beginning of an event's line, before its number.
 const eventHeader = `{"jsonrpc":"2.0","method":"` + MethodEvent + `","params":{"n":`
 
-// eventParamsAt is where the parameters begin in such a line.
+// eventParamsAt is the offset of the parameters in such a line.
 const eventParamsAt = len(eventHeader) - len(`{"n":`)
 
-// numbered makes the line of an event that [eventLine] returned.
+// numbered completes a line of [eventLine] with the event's number.
 func numbered(number uint64, rest []byte) []byte {
 	line := make([]byte, 0, len(eventHeader)+21+len(rest))
 	line = strconv.AppendUint(append(line, eventHeader...), number, 10)
@@ -177,14 +176,14 @@ func numbered(number uint64, rest []byte) []byte {
 	return append(line, rest...)
 }
 
-// eventLine is the notification behind its number, with its line end.
+// eventLine returns the part of the notification that follows its number, with the line end.
 func eventLine(e Event) ([]byte, error) {
 	line := make([]byte, 0, 512)
 	line, err := appendEvent(line, e)
 	if err != nil {
 		return nil, err
 	}
-	if bytes.IndexByte(line, '\n') >= 0 { // only an Unknown's own layout can hold one
+	if bytes.IndexByte(line, '\n') >= 0 { // only the layout of an Unknown can contain one
 		var flat bytes.Buffer
 		if err := json.Compact(&flat, line); err != nil {
 			return nil, fmt.Errorf("encode event: %w", err)

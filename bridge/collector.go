@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// EvidenceCollector finds out about work without asking the agents that did it, for a
-// [Server]. Its methods are safe for concurrent use.
+// EvidenceCollector examines work without asking the agents that did it, for a [Server]. Its methods are
+// safe for concurrent use.
 type EvidenceCollector interface {
-	// Check runs a command for its owner, whose mark everything it starts bears. When
-	// ctx ends, or the command does, all of that is ended before Check returns; that
-	// takes a second at most.
+	// Check runs a command for its owner; everything that the command starts bears the owner's mark. When
+	// ctx or the command ends, all these processes are ended before Check returns; that takes at most a
+	// second.
 	Check(ctx context.Context, of Owner, p CheckParams) (CheckResult, error)
-	// Inspect looks at a session's transcript and repository, and changes neither.
-	// What it cannot see is no error but InspectResult.Trouble.
+	// Inspect looks at a session's transcript and repository, and changes neither. What it cannot see is
+	// not an error, but is described in InspectResult.Trouble.
 	Inspect(ctx context.Context, p InspectParams) (InspectResult, error)
 }
 

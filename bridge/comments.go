@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The sources of the protocol's types: their comments are the descriptions in
-// the schema, so that there is one text and it cannot fall behind.
+// The sources of the protocol's types. Their comments are the descriptions in the schema, so that both
+// always agree.
 //
 //go:embed protocol.go query.go judge.go pty.go sandbox.go remote.go events.go evidence.go errors.go
 var sources embed.FS
@@ -31,7 +31,7 @@ type namedValue struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Codes of JSON-RPC itself that the bridge answers with.
+// Codes of JSON-RPC itself that the bridge may answer with.
 var standardCodes = []namedValue{
 	{"InvalidRequest", -32600, "no request, or one that is not allowed now"},
 	{"MethodNotFound", -32601, "unknown method"},
@@ -118,7 +118,7 @@ func (c *comments) constant(spec *ast.ValueSpec) error {
 	return nil
 }
 
-// field finds the comment of a field, also of one that an embedded type lends.
+// field returns the comment of a field, also of a field of an embedded type.
 func (c *comments) field(t reflect.Type, f reflect.StructField) string {
 	for _, i := range f.Index[:len(f.Index)-1] {
 		t = t.Field(i).Type
@@ -126,8 +126,8 @@ func (c *comments) field(t reflect.Type, f reflect.StructField) string {
 	return c.fields[t.Name()+"."+f.Name]
 }
 
-// sentence drops the name with which a comment on a type begins: a reader of the
-// schema does not know our types. "KillParams ends an agent" → "Ends an agent".
+// sentence removes the type's name from the beginning of its comment: a reader of the schema does not know
+// our types. "KillParams ends an agent" → "Ends an agent".
 func sentence(name, text string) string {
 	rest, ok := strings.CutPrefix(text, name+" ")
 	if !ok || rest == "" {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// SilentError is why a client gave up a remote bridge: it answered nothing any more, or its ticks did not arrive.
+// SilentError is the reason why a client gave up a remote bridge: the bridge no longer answered, or its
+// ticks did not arrive.
 type SilentError struct{ For time.Duration }
 
 func (e *SilentError) Error() string {
@@ -16,7 +17,7 @@ func (e *SilentError) Error() string {
 
 // contact is the client's end of a lease. A local bridge has none: it ends with its pipe.
 type contact struct {
-	now func() time.Duration // counts suspend
+	now func() time.Duration // includes the time in suspend
 
 	begun chan struct{} // closed when there is a lease
 	once  sync.Once
@@ -24,15 +25,15 @@ type contact struct {
 	mu      sync.Mutex
 	length  time.Duration // 0: there is no lease
 	heard   time.Duration // when the last tick was answered
-	gone    bool          // no tick is answered any more
-	stopped bool          // the bridge reported that none of its processes is left
+	gone    bool          // ticks are no longer answered
+	stopped bool          // the bridge reported that all its processes have ended
 }
 
 func newContact(now func() time.Duration) *contact {
 	return &contact{now: now, begun: make(chan struct{})}
 }
 
-// begin starts the lease, which the bridge has begun before.
+// begin starts the client's side of the lease; the bridge has already begun its own.
 func (c *contact) begin(length time.Duration) {
 	c.mu.Lock()
 	c.length, c.heard = length, c.now()
@@ -40,8 +41,8 @@ func (c *contact) begin(length time.Duration) {
 	c.once.Do(func() { close(c.begun) })
 }
 
-// tick answers a tick, which renews the lease, unless the client has given the bridge up or is about to: ticks that lay
-// in the pipe while this process was stopped renew nothing.
+// tick answers a tick, which renews the lease, unless the client has given the bridge up or is about to:
+// ticks that waited in the pipe while this process was stopped renew nothing.
 func (c *contact) tick(context.Context, TickParams) (Empty, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,14 +53,15 @@ func (c *contact) tick(context.Context, TickParams) (Empty, error) {
 	return Empty{}, nil
 }
 
-// giveUp answers no tick from now on.
+// giveUp stops answering ticks.
 func (c *contact) giveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gone = true
 }
 
-// silent gives the bridge up if no tick has come for half of the lease: its ticks come four times in a lease.
+// silent gives the bridge up if no tick has come for half of the lease: the bridge sends four ticks per
+// lease.
 func (c *contact) silent() (since time.Duration, gaveUp bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +73,7 @@ func (c *contact) silent() (since time.Duration, gaveUp bool) {
 	return since, true
 }
 
-// watch calls lost when the bridge has become silent, and returns then or at the end of done.
+// watch calls lost when the bridge has become silent. It returns then, or when done is closed.
 func (c *contact) watch(done <-chan struct{}, lost func(error)) {
 	select {
 	case <-c.begun:
@@ -96,7 +98,7 @@ func (c *contact) watch(done <-chan struct{}, lost func(error)) {
 	}
 }
 
-// left is how long it can take from now on until nothing of the bridge runs.
+// left returns the longest time until no process of the bridge runs.
 func (c *contact) left() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,9 +120,10 @@ func (c *contact) allStopped() {
 	c.stopped = true
 }
 
-// Stopped tells from which time on nothing runs any more that this bridge has started, whatever the network does:
-// certain says that this is so already, and by is the present then. While the bridge runs, and its ticks are answered,
-// the time moves on. A local bridge ends with its connection, so that the answer is certain when Done is closed.
+// Stopped returns the time after which no process that this bridge has started can run, whatever the
+// network does. certain reports that this is already so; then by is the present. While the bridge runs and
+// its ticks are answered, the time moves on. A local bridge ends with its connection, so that the answer is
+// certain when Done is closed.
 func (c *Client) Stopped() (by time.Time, certain bool) {
 	now := time.Now()
 	left := c.contact.left()

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 )
 
-// conversation is one client's: what initialize agreed on, and its agents.
+// conversation is the state of one client: what initialize agreed on, and its agents.
 type conversation struct {
 	launcher  Launcher
 	version   string
@@ -27,8 +27,8 @@ type conversation struct {
 	terminals Terminals         // may be nil
 	machine   Machine           // may be nil
 	inquiries *inquiries
-	// onHost are requests to the machine. They outlast `shutdown`: when no agent works there any more, directories can
-	// be removed.
+	// onHost are requests to the machine. They are served even after `shutdown`: directories can be removed
+	// when no agent works there any more.
 	onHost  *inquiries
 	now     func() time.Duration
 	renewed func(time.Duration)
@@ -50,7 +50,7 @@ const (
 	initialized       // one succeeded
 )
 
-// capabilities are the methods that a client may call and that are served here.
+// capabilities are the methods that a client may call and that this bridge serves.
 func (c *conversation) capabilities() (names []string) {
 	for _, m := range methodKinds {
 		served := m.from != "bridge"
@@ -195,7 +195,7 @@ func (c *conversation) advance(from, to phase) bool {
 	return true
 }
 
-// detectError gives a launcher's plain error the code a client can act on.
+// detectError adds to a launcher's plain error a code on which the client can act.
 func detectError(err error) error {
 	var typed *RPCError
 	if errors.As(err, &typed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -235,7 +235,7 @@ func startTimeout(cfg AgentConfig) time.Duration {
 	return DefaultStartTimeout
 }
 
-// kill continues when its caller gives up: half a stop is no stop.
+// kill continues if its caller gives up: a stop must not be left half done.
 func (c *conversation) kill(ctx context.Context, p KillParams) (Empty, error) {
 	inc, err := c.agents.find(p.AgentRef)
 	if err != nil {
@@ -255,8 +255,8 @@ func (c *conversation) shutdown(_ context.Context, p ShutdownParams) (ShutdownRe
 	return c.agents.stopAll(grace, shutdownHard), nil
 }
 
-// onAgent makes a handler of a function on a live agent. A request for one that
-// is still starting waits until it has started.
+// onAgent makes a handler from a function on a running agent. A request for an agent that is still starting
+// waits until it has started.
 func onAgent[P interface{ ref() AgentRef }, R any](c *conversation,
 	serve func(context.Context, Agent, P) (R, error)) handlerFunc {
 	return method(func(ctx context.Context, p P) (R, error) {

@@ -6,13 +6,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// settingsCallback is the id of the hook that is asked before changed settings take effect.
+// settingsCallback is the id of the hook that is called before changed settings take effect.
 //
-// A session reads its settings files again when they change: hooks, permission rules and
-// helpers that an agent writes into .claude/settings.json would count within seconds, in
-// the middle of the session. A ConfigChange callback that blocks leaves those in force
-// that the process was started with (observed with CLI 2.1.329). The next process reads
-// them anew, after the supervisor has checked them.
+// A session reads its settings files again when they change: hooks, permission rules and helpers that an
+// agent writes into .claude/settings.json would take effect within seconds, in the middle of the session.
+// If a ConfigChange callback blocks the change, the settings with which the process was started stay in
+// force (observed with CLI 2.1.329). The next process reads the files again, after the supervisor has
+// checked them.
 const settingsCallback = "arbiter-settings"
 
 // settingsRegistration registers that hook for every source.
@@ -27,7 +27,7 @@ type settingsAnswer struct {
 	Reason   string `json:"reason"`
 }
 
-// holdSettings keeps changed settings out of the session, and says so.
+// holdSettings keeps changed settings out of the session, and reports it.
 func (a *agent) holdSettings(request, file string) {
 	a.asks.say(a.ctx, request,
 		settingsAnswer{Decision: "block", Reason: "settings count from the next start of this agent"})

@@ -9,23 +9,22 @@ import (
 )
 
 // spendingPause is the time between a sign of work and the request for the cost of the turn so far: the CLI
-// books a message when it has ended, a moment after its frames. It answers in milliseconds, and gets one
-// request in this time at most.
+// books a message only after it has ended, a moment after its frames. The CLI answers in milliseconds, and
+// gets at most one request in this time.
 const spendingPause = time.Second
 
-// usageOfSession has the answer to get_usage be about the session alone. Otherwise the CLI may
-// read all transcripts of its user.
+// usageOfSession restricts the answer to get_usage to the session. Otherwise the CLI may read all
+// transcripts of its user.
 var usageOfSession = map[string]any{"skip_behaviors": true}
 
-// spending follows what the running turn has cost so far. The CLI tells at any time what the
-// session has cost; the share of the turn is the difference to the last result. But for ring
-// the reader owns it.
+// spending records what the running turn has cost so far. The CLI reports at any time what the session has
+// cost; the share of the turn is the difference to the last result. The reader owns all fields except ring.
 type spending struct {
-	ring     chan struct{} // capacity 1: something was done that costs
+	ring     chan struct{} // capacity 1: there was work that costs
 	known    bool          // base is known: the driver asks for the cost of a resumed session
 	base     totals        // of the session when the running turn began
 	reported bridge.Spent  // of the running turn
-	off      bool          // the CLI does not tell
+	off      bool          // the CLI does not report costs
 }
 
 // totals is the usage of a session since it began.
@@ -49,7 +48,7 @@ func newSpending(resume bool) spending {
 	return spending{ring: make(chan struct{}, 1), known: !resume}
 }
 
-// worked notes that something was done that costs.
+// worked signals that there was work that costs.
 func (s *spending) worked() {
 	select {
 	case s.ring <- struct{}{}:
@@ -57,8 +56,8 @@ func (s *spending) worked() {
 	}
 }
 
-// since returns the spending since the turn began, from the session's totals now. All spending before
-// the first answer of a resumed session was before its turns.
+// since returns the spending since the turn began, given the session's current totals. All spending before
+// the first answer of a resumed session belongs to earlier turns.
 func (s *spending) since(now totals) bridge.Spent {
 	if !s.known {
 		s.known, s.base = true, now
@@ -71,12 +70,13 @@ func (s *spending) since(now totals) bridge.Spent {
 	}}
 }
 
-// closed takes the figures of a result, from which the next turn is counted.
+// closed records the figures of a result, from which the next turn is counted.
 func (s *spending) closed(f resultFrame) {
 	s.known, s.base, s.reported = true, totalsOf(f.TotalCost, f.ModelUsage), bridge.Spent{}
 }
 
-// followSpending has the reader ask what the turn has cost, until the process has ended.
+// followSpending makes the reader request the cost of the turn after each sign of work, until the process
+// has ended.
 func (a *agent) followSpending() {
 	for {
 		select {
@@ -95,12 +95,12 @@ func (a *agent) followSpending() {
 	}
 }
 
-// recallSpending asks what a resumed session had cost before its first turn.
+// recallSpending requests what a resumed session had cost before its first turn.
 func (a *agent) recallSpending(ctx context.Context) {
 	a.calls.ask(ctx, "get_usage", usageOfSession, a.reader.spent)
 }
 
-// spent takes the CLI's answer.
+// spent handles the CLI's answer.
 func (r *reader) spent(res controlResponse) {
 	s := &r.spending
 	var u struct {

@@ -13,21 +13,21 @@ import (
 
 const (
 	longArgument = 256 // bytes; a longer one is recorded by its hash
-	// shortSecret is the length under which a value is no secret: a setting such as
-	// "1" would hide half of what there is to read.
+	// shortSecret is the length below which a value does not count as a secret: hiding a value such as "1"
+	// would make half of the record unreadable.
 	shortSecret = 8
 )
 
 // secretNames are parts of the names of variables whose values are secrets.
 var secretNames = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE"}
 
-// recordStart notes how a process was started: cmd as it was run.
+// recordStart records how a process was started; cmd is the command as it was run.
 func recordStart(info *bridge.SpawnResult, cmd *exec.Cmd, cfg bridge.AgentConfig) {
 	info.Argv, info.CWD, info.Env = recordedArgs(cmd), cfg.CWD, variables(cmd.Env)
 	info.PermissionMode, info.Sandbox = cmp.Or(cfg.PermissionMode, "default"), cfg.Sandbox != nil
 }
 
-// recordedArgs are the arguments of cmd as they may be written down.
+// recordedArgs returns the arguments of cmd without the secrets, which must not be recorded.
 func recordedArgs(cmd *exec.Cmd) []string {
 	secrets := secretsOf(cmd.Env)
 	args := make([]string, len(cmd.Args))

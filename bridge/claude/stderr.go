@@ -18,15 +18,15 @@ const (
 	stderrEvery = 200 * time.Millisecond
 )
 
-// stderrLog drains a child's stderr for good: 64 KiB unread would stall it. It
-// keeps the last lines and hands on a limited number.
+// stderrLog reads a child's stderr to its end: 64 KiB unread would stall the child. It keeps the last lines
+// and passes on a limited number.
 type stderrLog struct {
 	emit func(string)
 
 	mu   sync.Mutex
 	last []string
 
-	credit  float64 // lines that may be handed on now
+	credit  float64 // lines that may be passed on now
 	refill  time.Time
 	dropped int
 }
@@ -81,7 +81,7 @@ func (l *stderrLog) flush() {
 	}
 }
 
-// tail is the child's last words.
+// tail returns the last lines of the child.
 func (l *stderrLog) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

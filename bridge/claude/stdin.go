@@ -12,16 +12,16 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// writeTimeout bounds one line. The CLI reads stdin at all times; one that does
-// not for this long is stuck or stopped.
+// writeTimeout bounds writing one line. The CLI reads stdin at all times; if it does not for this long, it
+// hangs or is stopped.
 const writeTimeout = 10 * time.Second
 
-// stdin is the one writer of a child's stdin: a line per write, as one malformed
-// line ends the CLI (exit 1, observed with 2.1.329).
+// stdin is the only writer of a child's stdin. It writes a line at a time, because one malformed line ends
+// the CLI (exit 1, observed with 2.1.329).
 type stdin struct {
 	pipe *os.File
-	// turn is a lock that can be waited for with a deadline: capacity 1, held
-	// while it is full. A child that reads nothing then never blocks others for good.
+	// turn is a lock that can be waited for with a deadline: capacity 1, held while it is full. A child
+	// that reads nothing then never blocks other callers forever.
 	turn   chan struct{}
 	closed bool
 	broken error         // a line was cut short: a further line would be garbage
@@ -75,7 +75,7 @@ func (s *stdin) send(ctx context.Context, v any) error {
 	return fmt.Errorf("write to the CLI: %w", err)
 }
 
-// close ends the CLI's input; a write that hangs is cut.
+// close ends the CLI's input and cuts a write that hangs.
 func (s *stdin) close() {
 	_ = s.pipe.SetWriteDeadline(time.Now()) // only fails when it is closed
 	s.turn <- struct{}{}

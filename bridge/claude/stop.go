@@ -11,18 +11,18 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// The steps of the stop ladder. End of input alone is no stop: the CLI may run
-// on for minutes, with every permission failing.
+// The steps of the stop ladder. The end of input alone does not stop the CLI: it may continue for minutes,
+// with every permission failing.
 const (
 	interruptGrace = 2 * time.Second        // for the running turn's result
 	inputGrace     = 3 * time.Second        // after the end of input; idle takes 0.1 s
 	termGrace      = 2 * time.Second        // after TERM; takes 0.2 s
-	hurryGrace     = 500 * time.Millisecond // after TERM, when it has to be quick
-	quickStopTime  = 900 * time.Millisecond // what a quick ladder takes at most, kill included
-	killTimeout    = 5 * time.Second        // until nothing is left
+	hurryGrace     = 500 * time.Millisecond // after TERM, when the end is urgent
+	quickStopTime  = 900 * time.Millisecond // upper bound of a quick ladder, kill included
+	killTimeout    = 5 * time.Second        // until no process is left
 	silentGrace    = 500 * time.Millisecond // for the exit after stdout has ended, or stdin was closed
-	tailGrace      = 300 * time.Millisecond // after the end, for each read of what is left in the pipes
-	drainGrace     = time.Minute            // for all of it, a slow client included
+	tailGrace      = 300 * time.Millisecond // after the end, for each read of the rest in the pipes
+	drainGrace     = time.Minute            // for all reads, a slow client included
 )
 
 // Stop implements bridge.Agent.
@@ -34,8 +34,8 @@ func (a *agent) Stop(ctx context.Context, now bool) error {
 	return nil
 }
 
-// superviseProcess waits for the end of the process, brings it about when asked, and closes
-// the books. It is the only one who emits done.
+// superviseProcess waits for the end of the process, ends it when requested, and then reports the end. It
+// alone emits done.
 func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 	expected := false
 	select {
@@ -80,8 +80,8 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 	close(a.done)
 }
 
-// goesOn gives a process that closed a pipe the time to exit, and tells if it
-// does not: one that cannot be talked with is no agent.
+// goesOn gives a process that closed a pipe time to exit, and reports an error if it does not: an agent
+// needs both pipes.
 func (a *agent) goesOn(pipe string) {
 	if !ended(a.child, silentGrace, nil) {
 		a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its " + pipe + " and went on"})
@@ -133,8 +133,7 @@ func (a *agent) interruptTurn() {
 	}
 }
 
-// kill ends all processes of the agent that are left and returns how many there were besides the
-// CLI itself.
+// kill ends all remaining processes of the agent and returns how many there were besides the CLI itself.
 func (a *agent) kill() (others int) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
@@ -142,7 +141,7 @@ func (a *agent) kill() (others int) {
 	if err != nil {
 		a.emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
 	}
-	<-a.child.Done() // KILL was sent; the kernel owes the rest
+	<-a.child.Done() // KILL was sent: the kernel ends it
 	return n
 }
 
@@ -152,7 +151,7 @@ func (a *agent) exit(expected bool, swept int) bridge.Exit {
 	return e
 }
 
-// exitOf reports how a child ended that has ended.
+// exitOf describes the exit of a child that has ended.
 func exitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
 	e := bridge.Exit{Expected: expected, Swept: swept}
 	state := child.State()
@@ -160,7 +159,7 @@ func exitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = ws.Signal().String()
 	}
-	// which the CLI exits with, too
+	// the CLI itself exits with the codes of these two signals, too
 	if sig := e.Code - monitorSignal; child.Confines() && sig > 0 && sig != int(syscall.SIGINT) &&
 		sig != int(syscall.SIGTERM) {
 		e.Code, e.Signal = -1, syscall.Signal(sig).String()

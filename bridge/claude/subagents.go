@@ -2,30 +2,28 @@ package claude
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// subagents follows blocking subagents by the tool use id of their Agent call.
-// The reader owns it. Starts come from task_started; ends from
-// task_notification, else from the call's tool result, else from the turn's
-// end, which no blocking subagent outlives.
+// subagents tracks blocking subagents by the tool use id of their Agent call. The reader owns it. A start
+// comes from task_started; an end from task_notification, else from the call's tool result, else from the
+// turn's end: no blocking subagent continues after it.
 type subagents struct {
 	called  map[string]string // Agent calls seen: description
 	running map[string]*subagent
-	order   []string // of running, for a stable end
+	order   []string // of running, so that they end in a fixed order
 }
 
-// subagent is the state of a running subagent. Its usage is reported twice, by
-// task_progress and then by the frame of the message: the second report
-// changes nothing.
+// subagent is the state of a running subagent. Its usage is reported twice, by task_progress and then by
+// the frame of the message: the second report changes nothing.
 type subagent struct {
 	now, reported bridge.SubagentProgress
 	context       int    // of its last message, by its frames
-	total         int    // the same by task events, with what was answered; 0: not told yet
-	ahead         bool   // total is of the message whose frame is to come
+	total         int    // the same by task events, including the answer; 0: not reported yet
+	ahead         bool   // total includes the message whose frame has not come yet
 	message       string // its last message
 	model         string
 	calls         int // of tools, by its frames
 	// weight is its usage since the costs were read last, by model.
 	weight map[string]float64
-	// ended: its last call is booked, but the costs were not read since.
+	// ended is set when its last call is booked, but the costs were not read since.
 	ended *bridge.SubagentStop
 }
 
@@ -44,7 +42,7 @@ func isAgentTool(name string) bool { return name == "Agent" || name == "Task" }
 func (s *subagents) call(id, description string) { s.called[id] = description }
 
 func (s *subagents) start(f taskStarted) (bridge.SubagentStart, bool) {
-	// A Bash that runs for some seconds becomes a task too, of another type.
+	// A Bash command that runs for some seconds becomes a task too, of another type.
 	if f.TaskType != "local_agent" || f.ToolUse == "" {
 		return bridge.SubagentStart{}, false
 	}
@@ -60,7 +58,7 @@ func (s *subagents) start(f taskStarted) (bridge.SubagentStart, bool) {
 	return bridge.SubagentStart{Description: f.Description, ToolUse: f.ToolUse, Type: f.AgentType}, true
 }
 
-// progress takes a task event's figures.
+// progress records a task event's figures.
 func (s *subagents) progress(f taskProgress) {
 	sub, ok := s.running[f.ToolUse]
 	if !ok || sub.ended != nil {
@@ -76,7 +74,7 @@ func (s *subagents) progress(f taskProgress) {
 	sub.now.Tokens = max(sub.context, sub.total)
 }
 
-// spoke takes a frame of a subagent's message.
+// spoke records a frame of a subagent's message.
 func (s *subagents) spoke(f assistantFrame) {
 	sub, ok := s.running[f.Parent]
 	if !ok || sub.ended != nil {
@@ -102,8 +100,7 @@ func (s *subagents) spoke(f assistantFrame) {
 	sub.now.Tokens = max(sub.context, sub.total)
 }
 
-// news returns the changes of a subagent since the last report; the passing of time alone is
-// no change.
+// news returns what has changed of a subagent since the last report; elapsed time alone is not a change.
 func (s *subagents) news(id string) (bridge.SubagentProgress, bool) {
 	sub, ok := s.running[id]
 	if !ok {
@@ -118,14 +115,14 @@ func (s *subagents) news(id string) (bridge.SubagentProgress, bool) {
 	return sub.now, true
 }
 
-// finish notes the end of a subagent whose costs are yet to be read.
+// finish records the end of a subagent whose costs were not read yet.
 func (s *subagents) finish(id, status string, tokens int) bool {
 	sub, ok := s.running[id]
 	if !ok || sub.ended != nil {
 		return false
 	}
 	if unseen := tokens - sub.context; unseen > 0 {
-		// Its report is no frame. It was written on top of the last message.
+		// A subagent's report has no frame. It was written in addition to the last message.
 		sub.weight[sub.model] += weight(tokensOf(bridge.Usage{CacheRead: sub.context, CacheCreation: unseen}))
 	}
 	if tokens > 0 {
@@ -135,7 +132,7 @@ func (s *subagents) finish(id, status string, tokens int) bool {
 	return true
 }
 
-// finished are those whose end was noted.
+// finished returns the subagents whose end was recorded.
 func (s *subagents) finished() []bridge.SubagentStop {
 	var ends []bridge.SubagentStop
 	for _, id := range s.order {
@@ -159,7 +156,7 @@ func (s *subagents) stop(id, status string, tokens int) (bridge.SubagentStop, bo
 	return bridge.SubagentStop{Description: sub.now.Description, ToolUse: id, Status: status, Tokens: tokens}, true
 }
 
-// stopAll ends what the turn's end left open.
+// stopAll ends all subagents that still run when the turn ends.
 func (s *subagents) stopAll(status string) []bridge.SubagentStop {
 	var stops []bridge.SubagentStop
 	for _, id := range s.order {

@@ -10,12 +10,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// The CLIs that are driven: scripts/drift runs the driver's tests against both of these
-// and some between, and testdata/drift.md is the result. An older one is refused: in
-// 2.1.310 a tool ran where its PreToolUse callback was answered by an error, and in 2.1.300
-// a resumed session's first turn seemed to cost nothing. A newer one is driven with a notice.
-// They are variables for scripts/drift alone, which has the linker set the oldest one to
-// try older CLIs.
+// The range of supported CLIs: scripts/drift runs the driver's tests against both of these and some
+// between, and testdata/drift.md is the result. An older CLI is refused: in 2.1.310 a tool ran although its
+// PreToolUse callback was answered with an error, and in 2.1.300 a resumed session's first turn seemed to
+// cost nothing. A newer CLI is used with a notice. They are variables only for scripts/drift, which makes
+// the linker set oldest to try older CLIs.
 var (
 	oldest = "2.1.319"
 	newest = "2.1.330"
@@ -35,8 +34,8 @@ func (v version) before(w version) bool {
 	return false
 }
 
-// versionPattern is a line that begins with a version and names the program: what another
-// program says of itself is no version of the CLI, however new it looks.
+// versionPattern matches a line that begins with a version and names the program: the version of another
+// program does not count, however new it looks.
 var versionPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?mi)^(\d{1,9})\.(\d{1,9})\.(\d{1,9})\b.*claude`)
 })
@@ -49,8 +48,7 @@ func parseVersion(text string) (version, bool) {
 	return numbers(m[1:]), true
 }
 
-// supported says in words why a CLI cannot be driven: what was found, what is needed, and
-// what to do.
+// supported returns an error for a CLI that is too old: what was found, what is needed, and what to do.
 func supported(path string, v version) error {
 	if v.before(numbers(strings.Split(oldest, "."))) {
 		return claudeError(bridge.CatUnsupported,
@@ -60,8 +58,8 @@ func supported(path string, v version) error {
 	return nil
 }
 
-// Untested returns a warning about a CLI that is newer than any that the driver was tested with;
-// empty for others. The driver uses it all the same.
+// Untested returns a warning about a CLI that is newer than any that the driver was tested with; empty for
+// others. The driver uses such a CLI nevertheless.
 func Untested(v string) string {
 	if parts := strings.Split(v, "."); len(parts) != 3 || !numbers(strings.Split(newest, ".")).before(numbers(parts)) {
 		return ""

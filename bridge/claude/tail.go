@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// tail reads a pipe of the child. While the process runs a read waits for ever;
-// after its end only as long as what is left takes, since another process may
-// hold the pipe open. Time that the reader spends on what it has read (a slow
-// client) does not count.
+// tail reads a pipe of the child. While the process runs, a read waits without limit. After its end,
+// reading is bounded, since another process may hold the pipe open. Time that the reader spends on what it
+// has read (a slow client) does not count.
 type tail struct {
 	f *os.File
 
 	mu    sync.Mutex
-	until time.Time // zero while the process runs: when reading ends in any case
+	until time.Time // when reading ends in any case; zero while the process runs
 }
 
 func (t *tail) Read(b []byte) (int, error) {
@@ -24,7 +23,8 @@ func (t *tail) Read(b []byte) (int, error) {
 	return t.f.Read(b)
 }
 
-// expire begins the end: nothing new is waited for, and nothing is read after all.
+// expire begins the end: reads no longer wait for new data, and reading ends altogether after the given
+// time.
 func (t *tail) expire(all time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,7 +32,7 @@ func (t *tail) expire(all time.Duration) {
 	t.limit()
 }
 
-// limit is called with the lock held, so that a read that has begun is cut too.
+// limit sets the read deadline. It is called with the lock held, so that a read in progress is cut too.
 func (t *tail) limit() {
 	if t.until.IsZero() {
 		return

@@ -20,9 +20,9 @@ const (
 	maxTaskFile = 1 << 20
 )
 
-// isTaskTool: CLI 2.1.329 has the task tools where CLAUDE_CODE_ENABLE_TODO_TOOLS=1 is
-// set or --tools or --allowedTools names one, and TodoWrite in their place where
-// CLAUDE_CODE_ENABLE_TASKS=0 is set, too. Without any of that it has none.
+// isTaskTool reports whether name is a tool that changes or lists tasks. CLI 2.1.329 has the task tools if
+// CLAUDE_CODE_ENABLE_TODO_TOOLS=1 is set or --tools or --allowedTools names one; it has TodoWrite instead
+// if CLAUDE_CODE_ENABLE_TASKS=0 is set, too. Otherwise it has none of them.
 func isTaskTool(name string) bool {
 	switch name {
 	case "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet":
@@ -31,9 +31,8 @@ func isTaskTool(name string) bool {
 	return false
 }
 
-// taskList is an agent's list of tasks as its tools' results tell it. The reader owns
-// it. Subagents share the list (observed with CLI 2.1.329): what they change shows
-// with the main thread's next TaskList.
+// taskList is an agent's list of tasks according to its tools' results. The reader owns it. Subagents share
+// the list (observed with CLI 2.1.329): their changes appear with the main thread's next TaskList.
 type taskList struct{ items []bridge.Task }
 
 // cliTask is a task as the CLI writes it: in results and in its files.
@@ -55,8 +54,8 @@ func taskStatus(s string) string {
 	return "pending"
 }
 
-// apply takes a call that succeeded, and reports whether it has changed the list.
-// result is the CLI's tool_use_result, which may be absent.
+// apply applies a call that succeeded, and reports whether it has changed the list. result is the CLI's
+// tool_use_result, which may be absent.
 func (l *taskList) apply(c toolCall, result json.RawMessage) bool {
 	before := slices.Clone(l.items)
 	switch c.tool {
@@ -81,7 +80,7 @@ func (l *taskList) apply(c toolCall, result json.RawMessage) bool {
 	return !slices.Equal(before, l.items)
 }
 
-// written: TodoWrite names the whole list.
+// written applies a TodoWrite, which contains the whole list.
 func (l *taskList) written(input json.RawMessage) {
 	var in struct {
 		Todos []struct{ Content, Status string }
@@ -95,7 +94,7 @@ func (l *taskList) written(input json.RawMessage) {
 	}
 }
 
-// updated: a task that is not there is no error, but told in the result.
+// updated applies a TaskUpdate. If the task does not exist, the call succeeds, and the result says so.
 func (l *taskList) updated(input, result json.RawMessage) {
 	var in struct{ TaskID, Subject, Status string }
 	r := struct{ Success bool }{true}
@@ -129,9 +128,9 @@ func (l *taskList) put(t bridge.Task) {
 	}
 }
 
-// recall reads the list that a session had before it is resumed, so that the next
-// change does not make a short list of a long one: <config>/tasks/<session>/<id>.json,
-// a file for each (observed with CLI 2.1.329). What cannot be read is not there.
+// recall reads the list of a session before it is resumed, so that the next change does not replace a long
+// list by a short one. Each task has a file <config>/tasks/<session>/<id>.json (observed with CLI 2.1.329).
+// Unreadable files are skipped.
 func (l *taskList) recall(config, session string) {
 	dir := filepath.Join(config, "tasks", session)
 	entries, err := os.ReadDir(dir)
@@ -151,7 +150,7 @@ func (l *taskList) recall(config, session string) {
 		}
 	}
 	slices.SortFunc(l.items, func(a, b bridge.Task) int {
-		x, _ := strconv.Atoi(a.ID) // ids are numbers; others keep an order, too
+		x, _ := strconv.Atoi(a.ID) // ids are numbers; for others 0 keeps some order, too
 		y, _ := strconv.Atoi(b.ID)
 		return cmp.Or(x-y, strings.Compare(a.ID, b.ID))
 	})

@@ -20,18 +20,18 @@ import (
 
 var _ bridge.Terminals = (*Launcher)(nil)
 
-// How a terminal's program ends. A closed terminal sends HUP: the CLI
-// saves and leaves within 1.6 s (observed with CLI 2.1.329).
+// Time limits for ending a terminal's program. A closed terminal sends HUP: the CLI saves and exits within
+// 1.6 s (observed with CLI 2.1.329).
 const (
 	hangupGrace   = 3 * time.Second
-	writePatience = 10 * time.Second // for what was typed to be read
+	writePatience = 10 * time.Second // for the program to read what was typed
 )
 
 // defaultTerm is the terminal type unless the caller names one.
 const defaultTerm = "xterm-256color"
 
-// terminal is one CLI in a pseudo-terminal, for a person. Two goroutines serve it: one
-// reads the terminal, one (life) waits for the end and brings it about.
+// terminal is one CLI in a pseudo-terminal, for a person. It has two goroutines: one reads the terminal;
+// the other (superviseProcess) waits for the end and ends the program when requested.
 type terminal struct {
 	session string
 	started bridge.SpawnResult // how it was started
@@ -40,14 +40,14 @@ type terminal struct {
 	host    bridge.Host
 
 	writing chan struct{} // holds a value while a caller writes: one at a time, in order
-	last    []byte        // what it showed last; the reader's, and life's when that has ended
+	last    []byte        // its last output; owned by the reader, and after that has ended by superviseProcess
 
 	exiting
 }
 
 const (
 	shownBytes = 4 << 10 // kept of what a terminal shows
-	shownLines = 3       // given as the reason of a failure
+	shownLines = 3       // reported as the reason of a failure
 )
 
 // OpenPTY implements bridge.Terminals.
@@ -82,9 +82,9 @@ func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.Cla
 	return t, nil
 }
 
-// terminalArgs renders the configuration of an agent for a session that a person has:
-// without what only the wire carries (our tools, verdicts, verdict hooks), and with the
-// same tools, prompt and settings as ever.
+// terminalArgs renders the configuration of an agent for a session that a person uses: without the parts
+// that need the wire (our tools, verdicts, verdict hooks), and otherwise with the same tools, prompt and
+// settings.
 func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 	cfg := p.Config
 	if err := check(cfg); err != nil {
@@ -100,7 +100,7 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 	}
 	t := plan{args: []string{
 		"--resume", cfg.SessionID,
-		// The tools of the recorded snapshot are there without their server.
+		// Otherwise the tools of the recorded snapshot would be offered without their server.
 		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
 		"--settings", merged,
@@ -124,7 +124,7 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 	return t.args, nil
 }
 
-// mergeSettings adds to ours what else a session is to have. Ours win, member by member.
+// mergeSettings adds further settings of a session to ours. Ours take precedence, member by member.
 func mergeSettings(ours, more string) (string, error) {
 	if strings.TrimSpace(more) == "" {
 		return ours, nil
@@ -144,7 +144,7 @@ func mergeSettings(ours, more string) (string, error) {
 	return string(raw), err
 }
 
-// terminalEnv is the agent's environment, in a terminal.
+// terminalEnv returns the agent's environment, adapted to a terminal.
 func terminalEnv(agent []string, term string) []string {
 	var env []string
 	for _, entry := range agent {
@@ -162,8 +162,8 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	}
 	defer slave.Close()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	// Its own session, with this as its controlling terminal: the subreaper takes Setsid for a
-	// group of its own.
+	// The child gets its own session, with this terminal as its controlling terminal: the subreaper treats
+	// Setsid as a process group of its own.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	child, err := startConfined(cmd, mark, p.Config.Sandbox)
 	if err != nil {
@@ -181,14 +181,14 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	return t, nil
 }
 
-// Started says how it was started.
+// Started returns how the terminal was started.
 func (t *terminal) Started() bridge.SpawnResult { return t.started }
 
 // PID implements bridge.Terminal.
 func (t *terminal) PID() int { return t.child.PID() }
 
-// read hands on what the terminal shows. While the client does not read, nor does this,
-// and the program waits.
+// read passes on the output of the terminal. While the client does not read, read does not either, and the
+// program waits.
 func (t *terminal) read() {
 	buf := make([]byte, bridge.PTYChunk)
 	for {
@@ -199,7 +199,7 @@ func (t *terminal) read() {
 			t.last = t.last[max(len(t.last)-shownBytes, 0):]
 		}
 		if err != nil {
-			return // EIO when the other end is closed, or life stops reading
+			return // EIO when the other end is closed, or superviseProcess stops reading
 		}
 	}
 }
@@ -266,8 +266,8 @@ func (t *terminal) Stop(ctx context.Context, now bool) error {
 	return nil
 }
 
-// superviseProcess waits for the end of the program, brings it about when asked, and closes the
-// books. It is the only one who emits done.
+// superviseProcess waits for the end of the program, ends it when requested, and then reports the end. It
+// alone emits done.
 func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	expected := false
 	select {
@@ -283,9 +283,9 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 		t.host.Emit(bridge.Event{Body: bridge.Error{Category: bridge.CatInternal,
 			Message: fmt.Sprintf("processes are left over: %v", err)}})
 	}
-	<-t.child.Done() // KILL was sent; the kernel owes the rest
-	// Read the last output to its end, which comes unless a process that
-	// arbiter may not end holds the terminal.
+	<-t.child.Done() // KILL was sent: the kernel ends it
+	// Read the last output to its end, which comes unless the terminal is held open by a process that
+	// arbiter must not end.
 	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
 	reads.Wait()
 	t.master.Close()
@@ -297,7 +297,7 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	close(t.done)
 }
 
-// shownLast are the last lines that are not blank, as they were sent.
+// shownLast returns the last lines of the output that are not blank, unchanged.
 func (t *terminal) shownLast() string {
 	var lines []string
 	for line := range strings.Lines(string(t.last)) {
@@ -308,7 +308,7 @@ func (t *terminal) shownLast() string {
 	return strings.Join(lines[max(len(lines)-shownLines, 0):], "\n")
 }
 
-// stopInSteps ends the program: as a terminal does that is closed, then by TERM.
+// stopInSteps ends the program: by HUP, as for a terminal that is closed, then by TERM.
 func (t *terminal) stopInSteps() {
 	t.child.Remember() // before it is asked to end: its orphans are then known
 	for _, step := range []struct {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPTY makes a pseudo terminal of a size. The master is another opening than the one
-// that creack/pty returns, and non-blocking: deadlines and Close end a Read or a Write.
+// openPTY opens a pseudo terminal of the given size. The master is not the file that creack/pty returns but
+// a second, non-blocking one: with it, deadlines and Close end a Read or a Write.
 func openPTY(cols, rows int) (master, slave *os.File, err error) {
 	first, slave, err := pty.Open()
 	if err != nil {

@@ -16,37 +16,37 @@ const (
 	maxMessage   = 2000
 )
 
-// toolCalls are the tool calls of the turn under way. The reader owns them; once it has
-// ended, life does.
+// toolCalls are the tool calls of the current turn. The reader owns them; once it has ended,
+// superviseProcess does.
 type toolCalls struct {
-	open   map[string]toolCall // whose result is to come, by tool use id
+	open   map[string]toolCall // calls without a result yet, by tool use id
 	tools  int                 // of the main thread
 	last   string              // tool use id of the main thread's last call
 	failed *bridge.FailedTool
 	files  []string
 }
 
-// toolCall is a call. The whole input is kept of task tools alone: others have written
-// files of megabytes.
+// toolCall is a call. The whole input is kept only for task tools: the input of other tools can have
+// megabytes.
 type toolCall struct {
 	tool      string
 	main      bool
 	attempted string
 	command   string
-	path      string // that an editing tool writes
+	path      string // the file that an editing tool writes
 	size      int    // of the input
 	input     json.RawMessage
 }
 
 func newToolCalls() *toolCalls { return &toolCalls{open: map[string]toolCall{}} }
 
-// call notes a call. Our own tools are no work of the agent's.
+// call records a call. Calls of our own tools are not recorded: they are not work of the agent.
 func (d *toolCalls) call(b block, parent string) {
 	if strings.HasPrefix(b.Name, mcpPrefix) {
 		return
 	}
 	c := toolCall{tool: b.Name, main: parent == "", size: len(b.Input)}
-	input, _ := split(b.Input) // one that is no object has no members
+	input, _ := split(b.Input) // an input that is not an object has no members
 	c.attempted = attempted(input, b.Input)
 	switch b.Name {
 	case "Bash":
@@ -66,7 +66,7 @@ func (d *toolCalls) call(b block, parent string) {
 	}
 }
 
-// attempts are the members of an input that say most about a call, the best first.
+// attempts are the members of an input that describe a call best, in order of preference.
 var attempts = []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "query", "description",
 	"prompt", "subject"}
 
@@ -79,7 +79,7 @@ func attempted(input object, raw json.RawMessage) string {
 	return cut(string(raw), maxAttempted)
 }
 
-// text is a member that is a string; others are "".
+// text returns a member that is a string, and "" for others.
 func text(o object, name string) string {
 	s, err := jsonl.String(o[name])
 	if err != nil {
@@ -88,7 +88,7 @@ func text(o object, name string) string {
 	return s
 }
 
-// result notes what a call came to, and returns the call.
+// result records the result of a call, and returns the call.
 func (d *toolCalls) result(b block, content string, denied bool) (c toolCall, known bool) {
 	c, known = d.open[b.ToolUseID]
 	if !known {
@@ -108,13 +108,13 @@ func (d *toolCalls) result(b block, content string, denied bool) (c toolCall, kn
 	return c, true
 }
 
-// switchedOff knows the answer to a call of a tool that the session was started
-// without (observed with CLI 2.1.329).
+// switchedOff recognizes the answer to a call of a tool that was disabled when the session started
+// (observed with CLI 2.1.329).
 func switchedOff(content string) bool {
 	return strings.Contains(content, "No such tool available") && strings.Contains(content, "disabled for this session")
 }
 
-// settle tells a turn what was done in it, and begins the next.
+// settle adds the tool calls to their turn, and begins the next.
 func (d *toolCalls) settle(t *bridge.Turn) {
 	t.Tools, t.Failed, t.Files = d.tools, d.failed, d.files
 	*d = *newToolCalls()

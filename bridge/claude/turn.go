@@ -10,24 +10,24 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// turns keeps the books of messages that wait for their turn's end. A turn runs
-// while any is open. Results name the messages they end: with steering one may
-// end several, or leave one that the CLI makes the next turn's first.
+// turns tracks the messages whose turn has not ended. A turn runs while any message is open. Results name
+// the messages they end: with steering, one result may end several messages, or leave one open that the CLI
+// makes the first of the next turn.
 type turns struct {
 	mu     sync.Mutex
 	open   []*sent         // in the order they were sent
 	over   map[string]bool // ids whose turn has ended: the CLI drops repeats of them silently
-	closed string          // why no more are taken
+	closed string          // why no more messages are accepted
 	idle   chan struct{}   // closed while no message is open
-	// entered is closed unless the first open message is yet to enter the conversation.
+	// entered is closed unless the first open message has not entered the conversation yet.
 	entered chan struct{}
 }
 
-// sent is a message on its way.
+// sent is a message whose turn has not ended.
 type sent struct {
 	id        string
 	delivered bool
-	through   bool // the CLI says that it is through with it; the result may be yet to come
+	through   bool // the CLI reports that it has finished it; the result may still come
 }
 
 func newTurns() *turns {
@@ -37,8 +37,8 @@ func newTurns() *turns {
 	return t
 }
 
-// begin books a message before it is written: its result may be quicker than
-// the writer's return. repeat says that it is on its way already.
+// begin records a message before it is written: its result may come before the write returns. repeat
+// reports that the message is open already.
 func (t *turns) begin(id string, steer bool) (repeat bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,8 +62,7 @@ func (t *turns) begin(id string, steer bool) (repeat bool, err error) {
 	return false, nil
 }
 
-// withdraw takes back a message that could not be written. It fails when the
-// turn has been reported already.
+// withdraw removes a message that could not be written. It fails if the turn has been reported already.
 func (t *turns) withdraw(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +71,7 @@ func (t *turns) withdraw(id string) bool {
 	return had
 }
 
-// deliver notes proof that the CLI took a message up; true the first time.
+// deliver records proof that the CLI accepted a message. It returns true the first time.
 func (t *turns) deliver(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,8 +83,8 @@ func (t *turns) deliver(id string) bool {
 	return true
 }
 
-// drop ends a message that the CLI gave up without ever starting it; one that
-// was delivered gets its result yet, or is resultless.
+// drop ends a message that the CLI discarded without starting it. A delivered message still gets its
+// result, or becomes resultless.
 func (t *turns) drop(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +100,7 @@ func (t *turns) drop(id string) bool {
 	return true
 }
 
-// resultless ends and returns the messages that the CLI is through with.
+// resultless ends and returns the messages that the CLI has finished without a result.
 func (t *turns) resultless() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,9 +116,9 @@ func (t *turns) resultless() []string {
 	return ids
 }
 
-// finish closes the messages a result ends and returns their ids; none means
-// that the result is not ours. A result without ids and without an origin of
-// its own ends what was delivered: a dialogue does not wait for ever on a missing field.
+// finish closes the messages that a result ends and returns their ids; if there are none, the result is not
+// ours. A result without ids and without an origin of its own ends all delivered messages: a dialogue must
+// not wait forever for a missing field.
 func (t *turns) finish(f resultFrame) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +143,7 @@ func (t *turns) close(why string) {
 	t.closed = why
 }
 
-// lose ends all that are open and returns them.
+// lose ends all open messages and returns them.
 func (t *turns) lose() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,8 +158,8 @@ func (t *turns) lose() []string {
 	return ids
 }
 
-// enter notes that a turn of the CLI's has begun: what it was delivered is part of the
-// conversation from now on.
+// enter records that a turn of the CLI has begun: the messages delivered to it are part of the conversation
+// from now on.
 func (t *turns) enter() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,15 +168,15 @@ func (t *turns) enter() {
 	}
 }
 
-// whenEntered is closed as soon as the first open message has entered the conversation,
-// or if no message is open.
+// whenEntered returns a channel that is closed as soon as the first open message has entered the
+// conversation, or if no message is open.
 func (t *turns) whenEntered() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.entered
 }
 
-// whenIdle is closed as soon as no turn runs.
+// whenIdle returns a channel that is closed as soon as no turn runs.
 func (t *turns) whenIdle() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -196,7 +195,7 @@ func (t *turns) busy() bool {
 	return len(t.open) > 0
 }
 
-// The rest is called with the lock held.
+// The remaining methods are called with the lock held.
 
 func (t *turns) find(id string) *sent {
 	for _, m := range t.open {

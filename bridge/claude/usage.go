@@ -21,12 +21,12 @@ type contextUsage struct {
 	APIUsage *bridge.Usage `json:"apiUsage"`
 }
 
-// floor is more than the CLI's estimate of prompt and tools, below which its total
-// does not go: 14,600 with CLI 2.1.329.
+// floor is above the CLI's estimate of prompt and tools, which is the minimum of its total: 14,600 with CLI
+// 2.1.329.
 const floor = 20_000
 
-// summary makes no API call, and is answered in milliseconds at any time (before
-// the first turn, in mid-turn).
+// summary makes no API call. The CLI answers it in milliseconds at any time (before the first turn, in the
+// middle of a turn).
 var summary = map[string]any{"detail": "summary"}
 
 func readContextUsage(raw json.RawMessage) (contextUsage, error) {
@@ -37,7 +37,7 @@ func readContextUsage(raw json.RawMessage) (contextUsage, error) {
 	return u, nil
 }
 
-// called is the context of the last call, 0 if there was none.
+// called returns the context of the last call, 0 if there was none.
 func (u contextUsage) called() int {
 	if u.APIUsage == nil {
 		return 0
@@ -54,7 +54,7 @@ func (u contextUsage) used() int {
 	return u.TotalTokens
 }
 
-// sample is the frame's usage as accounts take it.
+// sample converts the frame's usage to the form of the transcript package.
 func (f assistantFrame) sample() transcript.Sample {
 	s := transcript.Sample{MessageID: f.MessageID, Model: f.Model, Sidechain: f.Parent != ""}
 	if f.Usage != nil {
@@ -67,7 +67,7 @@ func tokensOf(u bridge.Usage) transcript.Usage {
 	return transcript.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation, Output: u.Output}
 }
 
-// learn takes what an answer says of the window.
+// learn records what an answer says of the window.
 func (g *gauge) learn(u contextUsage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,7 +81,7 @@ func (g *gauge) learn(u contextUsage) {
 	}
 }
 
-// begin takes what a session holds from before its process.
+// begin records the context that a session had before its process started.
 func (g *gauge) begin(u contextUsage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,10 +102,10 @@ func (u contextUsage) sample() transcript.Sample {
 	return s
 }
 
-// compare compares the CLI's word with ours. asked is the version at the question: a
-// message that came since then makes the answer an old one. After a compaction its
-// estimate is all there is before the next message. It returns false when the CLI
-// counts otherwise; believe makes its word the reading.
+// compare compares the CLI's figure with ours. asked is the version at the time of the question: if a
+// message came since then, the answer is out of date. After a compaction the CLI's estimate is all there is
+// before the next message. It returns false if the CLI's figure differs; believe makes that figure the
+// reading.
 func (g *gauge) compare(u contextUsage, asked int, believe bool) (agrees bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,14 +113,14 @@ func (g *gauge) compare(u contextUsage, asked int, believe bool) (agrees bool) {
 	switch {
 	case g.version != asked:
 	case g.compacted:
-		// An answer that still has a last call is from before the compaction.
+		// An answer that still has a last call dates from before the compaction.
 		if called == 0 && u.TotalTokens > 0 && g.estimate == 0 {
 			g.estimate = u.TotalTokens
 			g.read(fromCLI)
 		}
 	case called == 0, g.meter.Tokens() == 0:
 	case called == g.meter.Tokens():
-		// After a failure the total has an estimate of what was not sent yet.
+		// After a failure the total includes an estimate of what was not sent yet.
 		if g.unheard && called > floor && u.TotalTokens > g.tokens() {
 			g.estimate = u.TotalTokens
 			g.read(fromCLI)
@@ -142,7 +142,7 @@ func (g *gauge) at() int {
 	return g.version
 }
 
-// askContext asks the CLI itself and waits for the answer.
+// askContext asks the CLI and waits for the answer.
 func (a *agent) askContext(ctx context.Context) (contextUsage, error) {
 	raw, err := a.calls.do(ctx, controlTimeout, "get_context_usage", summary)
 	if err != nil {
@@ -155,16 +155,15 @@ func (a *agent) askContext(ctx context.Context) (contextUsage, error) {
 	return u, err
 }
 
-// consulting is a question to the CLI about its context that is under way. The
-// reader owns it.
+// consulting is the state of a request to the CLI about its context. The reader owns it.
 type consulting struct {
 	open  bool // no answer yet
-	again bool // asked for meanwhile
+	again bool // requested again meanwhile
 	doubt bool // the last answer differed from our figure
 }
 
-// consult asks the CLI for its own figure, without waiting: the answer comes with
-// the frames. It is asked after each result and after a compaction.
+// consult requests the CLI's own figure, without waiting: the answer comes with the frames. It is called
+// after each result and after a compaction.
 func (r *reader) consult() {
 	if r.asking.open {
 		r.asking.again = true
@@ -178,11 +177,11 @@ func (r *reader) consult() {
 	})
 }
 
-// introduction bounds how long the transcript, which may be quicker than the stream with
-// the answer in it, waits for what the CLI says of its window.
+// introduction bounds how long the transcript waits for the CLI's report of its window. The transcript may
+// be quicker than the stream, which carries that answer.
 const introduction = 10 * time.Second
 
-// introduce asks before the first message is sent.
+// introduce requests the context before the first message is sent.
 func (r *reader) introduce(ctx context.Context) {
 	r.a.gauge.awaitWindow(time.Now().Add(introduction))
 	r.a.calls.ask(ctx, "get_context_usage", summary, func(res controlResponse) {
@@ -191,14 +190,14 @@ func (r *reader) introduce(ctx context.Context) {
 	})
 }
 
-// verify asks too, for anybody but the reader, which takes the answer.
+// verify is consult for callers other than the reader, which handles the answer.
 func (r *reader) verify() {
 	asked := r.a.gauge.at()
 	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, asked) })
 }
 
-// consulted takes an answer. One that differs may be of a message whose frame is
-// yet to come: it comes before a second answer does.
+// consulted handles an answer. If the figure differs, it may be that of a message whose frame has not come
+// yet: that frame comes before a second answer does.
 func (r *reader) consulted(res controlResponse, asked int) {
 	u, err := readContextUsage(res.Response)
 	if err != nil || res.Error != "" {
@@ -221,7 +220,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 	}
 }
 
-// read takes a message's usage into the books it belongs to.
+// read adds a message's usage to the accounts that it concerns.
 func (r *reader) read(f assistantFrame) {
 	r.spending.worked()
 	if f.Parent != "" {
@@ -230,7 +229,7 @@ func (r *reader) read(f assistantFrame) {
 		return
 	}
 	r.blocked = false
-	r.endSubagents() // the main thread continues: the turn waits for no subagent
+	r.endSubagents() // the main thread continues, so the turn waits for no subagent
 	if _, fresh := r.a.gauge.reading(f); fresh {
 		r.costAccount.called(f)
 		r.a.follow.look.Ring()

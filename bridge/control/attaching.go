@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// chunk is how much output goes into one notification.
+	// chunk is the number of bytes of output in one notification.
 	chunk = 32 << 10
 	// returning bounds how long it may take to give a session back.
 	returning = 30 * time.Second
@@ -45,7 +45,7 @@ func (c *client) attach(p AttachParams) (*attached, error) {
 		return nil, &jsonrpc2.Error{Code: CodeFailed, Message: "this connection has a session attached already"}
 	}
 	a, err := c.s.service.Attach(c.ctx, c.peer.String(), p, func(text string) {
-		_ = c.conn.Notify(c.ctx, NotifyProgress, Progress{Text: text}) // a connection that is gone ends ctx
+		_ = c.conn.Notify(c.ctx, NotifyProgress, Progress{Text: text}) // if the connection has ended, ctx ends
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *client) attach(p AttachParams) (*attached, error) {
 	return &attached{r, a}, nil
 }
 
-// copyOutput carries the output until it ends, and says how it did.
+// copyOutput sends the output until it ends, and reports how it ended.
 func (c *client) copyOutput(a Attachment) {
 	buf := make([]byte, chunk)
 	for {
@@ -76,12 +76,12 @@ func (c *client) copyOutput(a Attachment) {
 		} else if !errors.Is(err, io.EOF) && ended.Reason == "" {
 			ended.Reason = err.Error()
 		}
-		_ = c.conn.Notify(context.Background(), NotifyEnded, ended) // the client may be gone
+		_ = c.conn.Notify(context.Background(), NotifyEnded, ended) // the client may have gone
 		return
 	}
 }
 
-// input takes what is typed, or another size.
+// input handles typed input, or a new size.
 func (c *client) input(req *jsonrpc2.Request) error {
 	c.mu.Lock()
 	a := c.attached
@@ -106,7 +106,7 @@ func (c *client) input(req *jsonrpc2.Request) error {
 	return a.Write(c.ctx, d.Data)
 }
 
-// leave gives back what is attached.
+// leave gives back the attached session.
 func (c *client) leave() {
 	c.mu.Lock()
 	a := c.attached
@@ -116,8 +116,7 @@ func (c *client) leave() {
 	}
 }
 
-// detach is not called off with the connection: that has gone, perhaps, and the
-// session must come back all the same.
+// detach does not end with the connection: the session must be given back even if the connection has ended.
 func (c *client) detach(a Attachment) Ended {
 	ctx, cancel := context.WithTimeout(context.Background(), returning)
 	defer cancel()

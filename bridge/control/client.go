@@ -18,7 +18,7 @@ import (
 // ErrSilent means that no answer came in time.
 var ErrSilent = errors.New("arbiter does not answer")
 
-// Refusal is an answer that is none.
+// Refusal is an error that the arbiter returned.
 type Refusal struct {
 	Code    int64
 	Message string
@@ -26,10 +26,10 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
-// Client speaks to a running arbiter. Its methods are safe for concurrent use.
+// Client connects to a running arbiter. Its methods are safe for concurrent use.
 type Client struct {
 	conn  *jsonrpc2.Conn
-	ready chan struct{} // closed when conn is set: it reads before it is returned
+	ready chan struct{} // closed when conn is set: NewConn reads before it returns
 	feed  *Feed
 	say   func(string)
 	hear  atomic.Pointer[func(part any)] // of the subscription
@@ -40,12 +40,11 @@ type Client struct {
 	once  sync.Once
 }
 
-// Dial connects to the socket at path, or to which path is a link, and asks for the status:
-// an arbiter that is stopped takes connections, too. say is called with how far an
-// attachment is; it may be nil.
+// Dial connects to the socket at path, or to the one that path links to, and requests the status: a stopped
+// arbiter accepts connections, too. say is called with the progress of an attachment; it may be nil.
 func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, error) {
 	if target, err := os.Readlink(path); err == nil {
-		path = target // where the run's own directory has too long a name
+		path = target // a link is used if the path in the run's own directory would be too long
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
@@ -85,9 +84,9 @@ func (c *Client) end(e Ended) {
 	})
 }
 
-// Close ends the connection; what is attached is given back by the arbiter.
+// Close ends the connection; the arbiter gives back what is attached.
 func (c *Client) Close() {
-	_ = c.conn.Close() // closed already, perhaps
+	_ = c.conn.Close() // it may be closed already
 	<-c.over
 }
 
@@ -114,12 +113,12 @@ func (c *Client) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		notified[RunEnded](c, req)
 	case NotifyEnded:
 		var e Ended
-		_ = json.Unmarshal(*req.Params, &e) // without words it has ended all the same
+		_ = json.Unmarshal(*req.Params, &e) // without a reason it has ended all the same
 		c.end(e)
 	}
 }
 
-// receiveEvents hands on a notification of events.
+// receiveEvents passes on a notification of events.
 func (c *Client) receiveEvents(line []byte) error {
 	var n notification[Events]
 	if err := json.Unmarshal(line, &n); err != nil {
@@ -131,8 +130,8 @@ func (c *Client) receiveEvents(line []byte) error {
 	return nil
 }
 
-// notified hands on a part of the subscription; what cannot be read ends the connection, because a
-// part that is missing would show a state that never was.
+// notified passes on a part of the subscription. If a part cannot be read, it ends the connection, because
+// without it the client would show a state that never existed.
 func notified[T any](c *Client, req *jsonrpc2.Request) {
 	hear := c.hear.Load()
 	if hear == nil {
@@ -146,8 +145,8 @@ func notified[T any](c *Client, req *jsonrpc2.Request) {
 	(*hear)(part)
 }
 
-// put keeps output until the client takes it. If the client is slow, the arbiter notices it by the
-// socket, which is not read meanwhile.
+// put keeps output until the client takes it. If the client is slow, the socket is not read meanwhile, so
+// that the arbiter notices.
 func (c *Client) put(p []byte) {
 	for !c.feed.Room(len(p)) {
 		select {
@@ -177,12 +176,12 @@ func (c *Client) call(ctx context.Context, method string, p, result any) error {
 	return err
 }
 
-// Status asks what runs.
+// Status requests the state of the run.
 func (c *Client) Status(ctx context.Context) (st Status, err error) {
 	return st, c.call(ctx, MethodStatus, struct{}{}, &st)
 }
 
-// Command hands in a command, a line as on the stdin of `arbiter --json`.
+// Command submits a command, a line as on the stdin of `arbiter --json`.
 func (c *Client) Command(ctx context.Context, line json.RawMessage) (r CommandResult, err error) {
 	return r, c.call(ctx, MethodCommand, CommandParams{Command: line}, &r)
 }
@@ -192,8 +191,8 @@ func (c *Client) State(ctx context.Context) (r StateResult, err error) {
 	return r, c.call(ctx, MethodState, struct{}{}, &r)
 }
 
-// Put hands in a command of a frontend. It returns when the run has taken it; what happens to it
-// is an event.
+// Put submits a command of a frontend. It returns when the run has accepted it; an event reports what
+// happens to it.
 func (c *Client) Put(ctx context.Context, p PutParams) error {
 	var h Head
 	return c.call(ctx, MethodPut, p, &h)
@@ -205,15 +204,15 @@ func (c *Client) Stop(ctx context.Context, p StopParams) error {
 	return c.call(ctx, MethodStop, p, &h)
 }
 
-// InputEnded says that no human will answer from now on.
+// InputEnded reports that no human will answer from now on.
 func (c *Client) InputEnded(ctx context.Context) error {
 	var h Head
 	return c.call(ctx, MethodNoInput, struct{}{}, &h)
 }
 
-// Subscribe asks for what happens, once for a client. hear is called with Events, StateChange and
-// at last RunEnded, in order, on the goroutine that reads the connection: while it works, nothing
-// else is read. [Client.Done] reports that no more comes.
+// Subscribe requests what happens, at most once per client. hear is called with Events, StateChange and at
+// last RunEnded, in order, on the goroutine that reads the connection: while it works, nothing else is
+// read. [Client.Done] reports that no more comes.
 func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, hear func(part any)) error {
 	c.hear.Store(&hear)
 	var h Head
@@ -233,8 +232,7 @@ func (c *Client) Attach(ctx context.Context, p AttachParams) (r AttachResult, er
 	return r, c.call(ctx, MethodAttach, p, &r)
 }
 
-// Read, Write and Resize are the session's terminal, Read to its end. Write and Resize do not wait for an
-// answer.
+// Read returns the output of the session's terminal. Write and Resize do not wait for an answer.
 func (c *Client) Read(p []byte) (int, error) { return c.feed.Take(context.Background(), p) }
 
 // Write sends what was typed.
@@ -245,26 +243,26 @@ func (c *Client) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Resize tells the terminal's size.
+// Resize sends the terminal's size.
 func (c *Client) Resize(cols, rows int) {
 	// Read reports a connection that has ended
 	_ = c.conn.Notify(context.Background(), MethodResize, Size{Cols: cols, Rows: rows})
 }
 
-// EndView makes Read return: the view is over.
+// EndView makes Read return io.EOF.
 func (c *Client) EndView() { c.feed.End(io.EOF) }
 
-// Detach gives the session back and reports how it ended, within a time.
+// Detach gives the session back. It waits, for a limited time, and returns how the attachment ended.
 func (c *Client) Detach(within time.Duration) (Ended, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	c.EndView()
 	var h Head
-	_ = c.call(ctx, MethodDetach, struct{}{}, &h) // it, or the connection, may have ended already
+	_ = c.call(ctx, MethodDetach, struct{}{}, &h) // the attachment, or the connection, may have ended already
 	return c.Ended(ctx)
 }
 
-// Ended waits for the end of the attachment, and reports how it came.
+// Ended waits for the end of the attachment, and returns how it ended.
 func (c *Client) Ended(ctx context.Context) (Ended, bool) {
 	select {
 	case <-c.over:

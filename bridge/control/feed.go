@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// maxBehind is how many bytes a terminal may be behind before it is dropped.
+// maxBehind is how many bytes of output a terminal may be behind before it is dropped.
 const maxBehind = 4 << 20
 
-// ErrBehind says that a terminal did not take its output in time.
+// errBehind reports that a terminal did not take its output in time.
 var errBehind = errors.New("the terminal did not take the output in time")
 
-// Feed is the output of an attached terminal on its way to the clients that show it. Its writer is
-// never held. Its methods are safe for concurrent use.
+// Feed is the output of an attached terminal on its way to the clients that show it. It never blocks its
+// writer. Its methods are safe for concurrent use.
 type Feed struct {
 	limit int
 
 	mu    sync.Mutex
 	buf   []byte
-	ended error         // nothing more comes; io.EOF: in order
+	ended error         // no more output comes; io.EOF: a normal end
 	wake  chan struct{} // capacity 1: a hint that there is something to take
 	taken chan struct{} // capacity 1: a hint that there is room again
 }
 
-// NewFeed makes one that holds so many bytes; 0: as many as is usual.
+// NewFeed returns a feed that holds up to limit bytes; 0 stands for the default.
 func NewFeed(limit int) *Feed {
 	if limit <= 0 {
 		limit = maxBehind
@@ -32,7 +32,8 @@ func NewFeed(limit int) *Feed {
 	return &Feed{limit: limit, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
 }
 
-// Put adds output. It reports false once the feed has ended, also by this.
+// Put adds output. It returns false if the feed has ended, including when this output exceeds the limit and
+// ends it.
 func (f *Feed) Put(p []byte) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +50,7 @@ func (f *Feed) Put(p []byte) bool {
 	return true
 }
 
-// End ends it; what is in it can still be taken. Only the first end counts.
+// End ends the feed; the output in it can still be taken. Only the first end counts.
 func (f *Feed) End(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +60,7 @@ func (f *Feed) End(why error) {
 	f.hint()
 }
 
-// Err is why it ended; nil while it has not.
+// Err returns why the feed ended; nil while it has not.
 func (f *Feed) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,8 +74,8 @@ func (f *Feed) hint() {
 	}
 }
 
-// Take waits for output and takes all there is into p, as much as fits. At the end it returns why,
-// io.EOF in order. One reader at a time.
+// Take waits for output and copies as much as fits into p. At the end it returns the reason; io.EOF is a
+// normal end. Only one reader at a time.
 func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {
 	for {
 		f.mu.Lock()
@@ -105,12 +106,12 @@ func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {
 	}
 }
 
-// Room reports whether so many more bytes can be put; true, too, once it has ended.
+// Room reports whether n more bytes can be put; also true once the feed has ended.
 func (f *Feed) Room(n int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ended != nil || len(f.buf) == 0 || len(f.buf)+n <= f.limit
 }
 
-// Taken has a value when something was taken since.
+// Taken has a value when output was taken since.
 func (f *Feed) Taken() <-chan struct{} { return f.taken }

@@ -10,13 +10,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// Peer is who is at the other end of a connection.
+// Peer describes the process at the other end of a connection.
 type Peer struct {
 	UID, PID int
 	Name     string // the kernel's short name of its program
-	// Agent is the agent it belongs to, as its mark says; empty where it says nothing.
+	// Agent is the agent to which it belongs, according to its mark; empty if there is none.
 	Agent string
-	// Trouble says why it may not speak; empty: it may.
+	// Trouble is why the peer may not send requests; empty if it may.
 	Trouble string
 }
 
@@ -28,7 +28,7 @@ func (p Peer) String() string {
 	return s
 }
 
-// Identify inspects the peer of a connection. A fact that it cannot find out is a trouble.
+// Identify inspects the peer of a connection. If a fact cannot be determined, Trouble is set.
 func Identify(conn *net.UnixConn) Peer {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -64,8 +64,8 @@ func Identify(conn *net.UnixConn) Peer {
 	return p
 }
 
-// judge says what is wrong with a line of processes, the peer first, before the arbiter
-// of that number, which was itself started with those marks.
+// judge checks a chain of processes, from the peer up to the process with the number arbiter, which was
+// itself started with those marks. trouble is what is wrong with the chain.
 func judge(line []proctree.Ancestor, arbiter int, marks []string) (trouble, agent string) {
 	if line[0].PID == arbiter {
 		return "", ""

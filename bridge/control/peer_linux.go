@@ -19,14 +19,13 @@ func credentialsOf(fd int) (credentials, error) {
 	case nil:
 		c.handle = handle
 	case unix.ENOPROTOOPT, unix.EOPNOTSUPP, unix.EINVAL:
-	default: // ESRCH and the like: it has ended, and its number may be another's
+	default: // ESRCH and the like: it has ended, and its number may have been reused
 		return credentials{}, err
 	}
 	return c, nil
 }
 
-// lives reports whether the process that connected still exists: then no other process had its
-// number meanwhile.
+// lives reports whether the process that connected still exists: then its number was not reused meanwhile.
 func (c credentials) lives() bool {
 	if c.handle < 0 {
 		return true

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Version of the protocol. Each result tells it.
+// Version is the version of the protocol. Each result contains it.
 const Version = 3
 
 // SocketName is the socket in a run's directory, or a link to it.
@@ -36,9 +36,9 @@ const (
 	NotifyRunEnded = "run_ended" // RunEnded, the last of a subscription
 )
 
-// Codes of errors, beside those of JSON-RPC.
+// Codes of errors, in addition to those of JSON-RPC.
 const (
-	CodeRefused = -32001 // the peer may not ask
+	CodeRefused = -32001 // the peer may not send requests
 	CodeFailed  = -32002 // it could not be done; the message says why
 	CodeBusy    = -32003 // too much at once
 )
@@ -61,14 +61,14 @@ type Status struct {
 	Halted bool      `json:"halted"`
 	Seq    uint64    `json:"seq"` // of the last event
 	Cost   float64   `json:"cost_usd"`
-	// Rehearsal: a scripted model plays, costs are not real.
+	// Rehearsal reports that a scripted model plays; costs are not real.
 	Rehearsal bool `json:"rehearsal,omitempty"`
-	// LogLines is how many lines the event log had when this process began to play the run.
+	// LogLines is how many lines the event log had when this process began to run it.
 	LogLines uint64 `json:"log_lines"`
 	// Permissions is the permission mode.
 	Permissions string        `json:"permissions"`
 	Agents      []AgentStatus `json:"agents"`
-	Inbox       []InboxItem   `json:"inbox"` // what waits for a human, the oldest first
+	Inbox       []InboxItem   `json:"inbox"` // what waits for a human, oldest first
 }
 
 // InboxItem is one thing that waits for a human.
@@ -79,9 +79,9 @@ type InboxItem struct {
 	Host     string          `json:"host,omitempty"` // that the agent runs on; absent: the one that arbiter runs on
 	Text     string          `json:"text"`
 	Since    time.Time       `json:"since"`
-	Choices  []string        `json:"choices,omitempty"`  // what a choose command takes
+	Choices  []string        `json:"choices,omitempty"`  // what a choose command accepts
 	Request  json.RawMessage `json:"request,omitempty"`  // the fields of the permission_request event
-	Optional bool            `json:"optional,omitempty"` // an agent may settle it as well
+	Optional bool            `json:"optional,omitempty"` // an agent may resolve it as well
 }
 
 // AgentStatus is one agent.
@@ -94,16 +94,16 @@ type AgentStatus struct {
 	Session  string    `json:"session"`
 	Context  float64   `json:"context_pct"`
 	Cost     float64   `json:"cost_usd"`
-	Host     string    `json:"host,omitempty"`     // it runs on; absent: the one that arbiter runs on
-	Attached string    `json:"attached,omitempty"` // who has it in a terminal
+	Host     string    `json:"host,omitempty"`     // on which it runs; absent: the host of arbiter
+	Attached string    `json:"attached,omitempty"` // who has it open in a terminal
 }
 
-// CommandParams is a line as `arbiter --json` takes it on stdin.
+// CommandParams is a line as `arbiter --json` reads it on stdin.
 type CommandParams struct {
 	Command json.RawMessage `json:"command"`
 }
 
-// CommandResult comes when the command is durable, or refused.
+// CommandResult is returned when the command is durable, or refused.
 type CommandResult struct {
 	Head
 	Accepted bool   `json:"accepted"`
@@ -111,39 +111,38 @@ type CommandResult struct {
 	Message  string `json:"message"`
 }
 
-// PutParams is such a line from a frontend, which hears what happens to it as an event with the
-// command's own ref. A Frontend of "screen" is the run's screen or its plain lines; others count
-// as another process.
+// PutParams is such a line from a frontend. An event with the command's own ref reports what happens to it.
+// "screen" as Frontend stands for the run's screen or its plain lines; other values count as another
+// process.
 type PutParams struct {
 	Command  json.RawMessage `json:"command"`
 	Frontend string          `json:"frontend,omitempty"`
 }
 
-// StopParams names the signal that the run ends with: INT, TERM or HUP. Fast leaves out what takes
+// StopParams names the signal with which the run ends: INT, TERM or HUP. Fast skips the steps that take
 // time.
 type StopParams struct {
 	Signal string `json:"signal"`
 	Fast   bool   `json:"fast,omitempty"`
 }
 
-// StateResult is the whole state of the run, as its snapshots hold it. Its shape belongs to this
-// version of arbiter: what scripts rely on are the events.
+// StateResult is the whole state of the run, as its snapshots hold it. Its shape belongs to this version of
+// arbiter: scripts should rely on the events.
 type StateResult struct {
 	Head
 	Version int             `json:"version"` // of the state
 	State   json.RawMessage `json:"state"`
 }
 
-// SubscribeParams says what a client wants to hear. The seq of an event counts from the start of
-// the process that plays the run.
+// SubscribeParams selects what a client receives. The seq of an event counts from the start of the process
+// that plays the run.
 type SubscribeParams struct {
-	// Since asks for the events after this seq: 0 for all of this process, negative for those from
-	// now on.
+	// Since requests the events after this seq: 0 for all of this process, negative for future ones only.
 	Since int64 `json:"since"`
-	// Pieces asks for delta events, too: text that is still being written. They have the seq of the
-	// event before them, are in no log, and are left out for a client that is behind.
+	// Pieces requests delta events, too: text that is still being written. They have the seq of the event
+	// before them, are in no log, and are omitted for a client that is behind.
 	Pieces bool `json:"pieces,omitempty"`
-	// State asks for the state and each change of it, too.
+	// State requests the state and each change of it, too.
 	State bool `json:"state,omitempty"`
 }
 
@@ -151,13 +150,13 @@ type SubscribeParams struct {
 // string: as JSON in JSON it would arrive with other bytes, because encoders escape differently.
 type Events struct {
 	Lines []string `json:"lines"`
-	// Skipped counts events before these that are lost: neither the process nor the event log has them.
+	// Skipped counts lost events before these: neither the process nor the event log has them.
 	Skipped uint64 `json:"skipped,omitempty"`
 }
 
-// StateChange holds the members of the state that are not as they were sent last; the first has all
-// of them. The member Agents is sent agent by agent: Agents holds those that changed, by their index,
-// and AgentCount how many there are.
+// StateChange holds the members of the state that differ from those sent last; the first change has all of
+// them. The member Agents is sent agent by agent: Agents holds those that changed, by their index, and
+// AgentCount how many there are.
 type StateChange struct {
 	Version    int                        `json:"version"`
 	Members    map[string]json.RawMessage `json:"members,omitempty"`
@@ -165,15 +164,15 @@ type StateChange struct {
 	AgentCount int                        `json:"agent_count"`
 }
 
-// RunEnded says how the run ended. The process that played it ends right after it.
+// RunEnded reports how the run ended. The process that played it ends right after it.
 type RunEnded struct {
 	Exit       int      `json:"exit"`
-	Text       string   `json:"text,omitempty"` // what a person should read of it
+	Text       string   `json:"text,omitempty"` // what a person should read about it
 	Unfinished []string `json:"unfinished,omitempty"`
-	Notices    []string `json:"notices,omitempty"` // what is said when the frontend is gone, a line each
+	Notices    []string `json:"notices,omitempty"` // printed after the frontend has closed, a line each
 }
 
-// AttachParams asks for an agent's session in a terminal of that size, in cells.
+// AttachParams requests an agent's session in a terminal of that size, in cells.
 type AttachParams struct {
 	Agent string `json:"agent"`
 	Size
@@ -182,23 +181,23 @@ type AttachParams struct {
 	Frontend string `json:"frontend,omitempty"`
 }
 
-// Size is one of a terminal, in cells.
+// Size is the size of a terminal, in cells.
 type Size struct {
 	Cols int `json:"cols"`
 	Rows int `json:"rows"`
 }
 
-// AttachResult says that it is open: whose session it is.
+// AttachResult reports that the session is open, and whose it is.
 type AttachResult struct {
 	Head
 	Run     string `json:"run"`
 	Agent   string `json:"agent"`
 	Name    string `json:"name"`
-	Host    string `json:"host,omitempty"` // that it runs on; empty: here
-	Session string `json:"session"`        // Claude's
+	Host    string `json:"host,omitempty"` // on which it runs; empty: here
+	Session string `json:"session"`        // the id of Claude's session
 }
 
-// Progress is a word while it is being opened.
+// Progress describes how far opening has come.
 type Progress struct {
 	Text string `json:"text"`
 }
@@ -208,18 +207,18 @@ type Data struct {
 	Data []byte `json:"data"`
 }
 
-// Ended says how an attachment ended.
+// Ended reports how an attachment ended.
 type Ended struct {
 	Reason string   `json:"reason"`
-	Words  int      `json:"words,omitempty"` // messages of the person's
+	Words  int      `json:"words,omitempty"` // number of messages that the person sent
 	Files  []string `json:"files,omitempty"` // changed meanwhile
-	// Dropped says that the output was not taken in time.
+	// Dropped reports that the output was not taken in time.
 	Dropped bool `json:"dropped,omitempty"`
-	// Lost says that the arbiter has gone.
+	// Lost reports that the arbiter has gone.
 	Lost bool `json:"-"`
 }
 
-// HaltParams says who halts; Frontend is as in PutParams.
+// HaltParams says who halts the run; Frontend is as in PutParams.
 type HaltParams struct {
 	Frontend string `json:"frontend,omitempty"`
 }
@@ -227,9 +226,9 @@ type HaltParams struct {
 // HaltResult reports what happened to a halt.
 type HaltResult struct {
 	Head
-	// How it was done: loop, bridge, killed; the later the harder.
+	// How is the way in which it was done: loop, bridge, killed; each is more forcible than the one before.
 	How    string   `json:"how"`
 	Swept  int      `json:"swept"`          // processes that were killed one by one
-	Left   []string `json:"left,omitempty"` // that are alive all the same
-	Halted bool     `json:"halted"`         // the run itself has taken note
+	Left   []string `json:"left,omitempty"` // processes that run nevertheless
+	Halted bool     `json:"halted"`         // the run itself has recorded it
 }

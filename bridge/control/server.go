@@ -15,49 +15,49 @@ import (
 )
 
 const (
-	// connections bounds those that are open at a time; more wait to be accepted.
+	// connections bounds the open connections; more wait to be accepted.
 	connections = 32
-	// refusals bounds what is logged of refused peers: one that tries for ever says nothing new.
+	// refusals bounds how many refused peers are logged: a peer that keeps trying adds nothing new.
 	refusals = 50
-	// hearRefused is how long a refused peer gets to say what it wanted.
+	// hearRefused is how long a refused peer has to send its request.
 	hearRefused = time.Second
 )
 
 // Service is the arbiter behind a server. Its methods are called by several goroutines.
 type Service interface {
-	// Status does not wait for anything.
+	// Status must not block.
 	Status() Status
-	// Command hands a command in and waits until it is durable or refused.
+	// Command submits a command and waits until it is durable or refused.
 	Command(ctx context.Context, line json.RawMessage) (CommandResult, error)
-	// Attach opens an agent's session for the named caller, and reports its progress
-	// meanwhile. When ctx ends first, it gives up.
+	// Attach opens an agent's session for the named caller, and reports its progress. It gives up if ctx
+	// ends first.
 	Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error)
 	// Halt stops every agent.
 	Halt(ctx context.Context, p HaltParams) HaltResult
-	// State is the whole state, encoded, with its version.
+	// State returns the whole state, encoded, with its version.
 	State() (StateResult, error)
-	// Put hands a command in. What happens to it is an event.
+	// Put submits a command. An event reports what happens to it.
 	Put(ctx context.Context, p PutParams) error
 	// Stop ends the run in order; it does not wait for the end.
 	Stop(ctx context.Context, p StopParams) error
-	// InputEnded says that no human will answer from now on.
+	// InputEnded reports that no human will answer from now on.
 	InputEnded(ctx context.Context) error
-	// Subscribe calls send with Events, StateChange and at last RunEnded, until ctx ends, send fails
-	// or the run has ended. A client that reads nothing blocks its own send only.
+	// Subscribe calls send with Events, StateChange and at last RunEnded, until ctx ends, send fails or the
+	// run has ended. A client that reads nothing blocks only its own send.
 	Subscribe(ctx context.Context, p SubscribeParams, send func(any) error)
-	// Refused is called for a peer that may not speak; it must not block.
+	// Refused is called for a peer that may not send requests; it must not block.
 	Refused(p Peer, method string)
 }
 
 // Attachment is an agent's session in a terminal.
 type Attachment interface {
 	Result() AttachResult
-	// Take waits for output. io.EOF is its end.
+	// Take waits for output. It returns io.EOF at its end.
 	Take(ctx context.Context, p []byte) (int, error)
 	Write(ctx context.Context, p []byte) error
 	Resize(ctx context.Context, s Size) error
-	// Detach gives the session back and waits until it was. It may be called again, and
-	// after the end.
+	// Detach gives the session back and waits until that is done. It may be called repeatedly, and after
+	// the end.
 	Detach(ctx context.Context) Ended
 }
 
@@ -76,7 +76,7 @@ type Server struct {
 	refused int
 }
 
-// Serve serves on a listener, which it owns from now on.
+// Serve serves on a listener, which the server owns from now on.
 func Serve(l *net.UnixListener, house Service, log *slog.Logger) *Server {
 	return serve(l, house, log, Identify)
 }
@@ -88,7 +88,7 @@ func serve(l *net.UnixListener, house Service, log *slog.Logger, identify func(*
 	return s
 }
 
-// Close ends all connections, gives back what is attached, and waits.
+// Close ends all connections, gives back what is attached, and waits for all goroutines.
 func (s *Server) Close() error {
 	s.stop()
 	err := s.listener.Close()
@@ -116,13 +116,13 @@ func (s *Server) accept() {
 		select {
 		case <-s.quit.Done():
 			return
-		case <-time.After(100 * time.Millisecond): // out of descriptors, perhaps: they come back
+		case <-time.After(100 * time.Millisecond): // perhaps no descriptors are left; some may be closed soon
 			s.log.Warn("control", "error", err)
 		}
 	}
 }
 
-// receive looks at who comes, and serves it or turns it away.
+// receive identifies a peer, and serves or refuses it.
 func (s *Server) receive(conn *net.UnixConn) {
 	p := s.identify(conn)
 	if p.Trouble != "" {
@@ -141,10 +141,10 @@ func (s *Server) receive(conn *net.UnixConn) {
 	c.end()
 	c.leave()
 	c.finish()         // the handler that attached a session gives it back
-	_ = c.conn.Close() // closed already, perhaps
+	_ = c.conn.Close() // it may be closed already
 }
 
-// refuse gives the one answer that such a peer gets.
+// refuse sends the one answer that such a peer gets.
 func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	var req jsonrpc2.Request
 	method := ""
@@ -159,7 +159,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 		method = req.Method
 		answer := jsonrpc2.Response{ID: req.ID,
 			Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble + "; agents have no say here"}}
-		_ = in.WriteObject(&answer) // it has gone, perhaps
+		_ = in.WriteObject(&answer) // the peer may have gone
 	}
 	s.mu.Lock()
 	s.refused++
@@ -178,21 +178,21 @@ type client struct {
 	peer     Peer
 	conn     *jsonrpc2.Conn
 	stream   *stream         // of conn
-	ready    chan struct{}   // closed when conn is set: it reads before it is returned
-	ctx      context.Context // of all that is done for it
+	ready    chan struct{}   // closed when conn is set: NewConn reads before it returns
+	ctx      context.Context // of all work for the client
 	end      context.CancelFunc
 	requests chan struct{} // those served at a time
 	work     sync.WaitGroup
 
 	mu         sync.Mutex
-	over       bool // no more work is started
-	busy       bool // an attachment is being opened, or there
+	over       bool // no more work may be started
+	busy       bool // an attachment is open, or being opened
 	attached   Attachment
 	subscribed bool
 }
 
-// Handle implements jsonrpc2.Handler, on the goroutine that reads: what is typed is taken in
-// its order, and slows down a client that types faster than it is read.
+// Handle implements jsonrpc2.Handler, on the goroutine that reads: typed input is handled in its order, and
+// a client that types faster than the input is read is slowed down.
 func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	<-c.ready
 	switch req.Method {
@@ -201,7 +201,8 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		c.answer(req, Head{V: Version}, err)
 		return
 	case MethodPut:
-		// On this goroutine, so that commands keep their order. It waits only for the run to take it.
+		// On this goroutine, so that commands keep their order. It waits only until the run has accepted
+		// the command.
 		c.answer(req, Head{V: Version}, c.put(req))
 		return
 	case MethodStatus, MethodCommand, MethodAttach, MethodDetach, MethodHalt, MethodState, MethodSubscribe,
@@ -226,7 +227,7 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 		result, err := c.serve(req)
 		if a, ok := result.(*attached); ok && err == nil {
 			c.answer(req, a.AttachResult, nil)
-			c.copyOutput(a.Attachment) // what it shows comes behind the answer
+			c.copyOutput(a.Attachment) // its output must follow the answer
 			return
 		}
 		if p, ok := result.(SubscribeParams); ok && err == nil {
@@ -261,7 +262,7 @@ func (c *client) finish() {
 	c.work.Wait()
 }
 
-// attached is the result of attach, with what was attached.
+// attached is the result of attach, together with the attachment.
 type attached struct {
 	AttachResult
 	Attachment
@@ -311,7 +312,7 @@ func (c *client) serve(req *jsonrpc2.Request) (any, error) {
 			return nil, err
 		}
 	}
-	r := c.s.service.Halt(c.s.quit, p) // one that has begun is not called off with its caller
+	r := c.s.service.Halt(c.s.quit, p) // a halt that has begun is not cancelled with its caller
 	r.V = Version
 	return r, nil
 }

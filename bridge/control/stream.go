@@ -17,14 +17,14 @@ import (
 const (
 	// maxRequest bounds a line of a client in bytes. A command may hold a long text.
 	maxRequest = 4 << 20
-	// maxAnswer bounds a line of the server in bytes. The state of a large run is one.
+	// maxAnswer bounds a line of the server in bytes. The state of a large run is one line.
 	maxAnswer = 64 << 20
-	// writePatience is how long a peer may take nothing at all.
+	// writePatience is how long a peer may fail to read anything.
 	writePatience = 30 * time.Second
 )
 
-// stream is the jsonrpc2.ObjectStream of both ends: one JSON object a line. What is no
-// JSON object ends the connection.
+// stream is the jsonrpc2.ObjectStream of both ends: one JSON object per line. Anything else ends the
+// connection.
 type stream struct {
 	conn    net.Conn
 	in      *bufio.Reader
@@ -40,8 +40,8 @@ func newStream(conn net.Conn, maxLine int) *stream {
 	return &stream{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), maxLine: maxLine}
 }
 
-// notification is what a subscriber is sent: jsonrpc2's own form of it, whose encoding parses the params three times
-// more, which a run with many clients feels.
+// notification is what a subscriber receives. It replaces the type of jsonrpc2, whose encoding parses the
+// params three more times, which is noticeable in a run with many clients.
 type notification[T any] struct {
 	JSONRPC string `json:"jsonrpc"`
 	Method  string `json:"method"`
@@ -99,12 +99,12 @@ func (s *stream) WriteObject(v any) error {
 // Close implements io.Closer.
 func (s *stream) Close() error { return s.conn.Close() }
 
-// quiet takes jsonrpc2's own remarks, which are on answers nothing waits for.
+// quiet discards the log of jsonrpc2, which is about answers that nothing waits for.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// dial makes a connection of jsonrpc2's.
+// dial returns a connection of jsonrpc2.
 func dial(s *stream, h jsonrpc2.Handler) *jsonrpc2.Conn {
 	return jsonrpc2.NewConn(context.Background(), s, h, jsonrpc2.SetLogger(quiet{}))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// subscribe reads what a client wants to hear. A connection has one subscription.
+// subscribe reads what a client wants to receive. A connection has one subscription.
 func (c *client) subscribe(req *jsonrpc2.Request) (SubscribeParams, error) {
 	var p SubscribeParams
 	if err := params(req, &p); err != nil {
@@ -34,7 +34,7 @@ func (c *client) notify(part any) error {
 	return fmt.Errorf("control: %T is no part of a subscription", part)
 }
 
-// put hands a frontend's command in.
+// put submits a frontend's command.
 func (c *client) put(req *jsonrpc2.Request) error {
 	var p PutParams
 	if err := params(req, &p); err != nil {

@@ -1,13 +1,12 @@
 package crashpoint
 
-// Point is a place that has a name.
+// Point is a place with a name.
 type Point struct {
 	Name string // package.what-was-just-done
 	Doc  string // what a death here must not break
 }
 
-// Points are all the places that Here is called with. The journal has a
-// list of its own.
+// Points are all the places that Here is called with. The journal has a separate list.
 var Points = []Point{
 	{"bridge.event", "an agent has said something, and the supervisor does not know"},
 	{"bridge.kill", "the bridge was told to end an agent, and has not"},

@@ -67,8 +67,8 @@ func newTrap(at, log string) (*trap, error) {
 	return &trap{at: t, log: log, hits: map[string]int{}}, nil
 }
 
-// diedBefore reports whether a process died at the place already. One that is started
-// in its stead inherits the variables, and is to live.
+// diedBefore reports whether a process died at the place already. Its replacement inherits the variables,
+// and must not die too.
 func diedBefore(log, name string) bool {
 	if log == "" || name == "" {
 		return false
@@ -103,8 +103,8 @@ func (t *trap) here(name string) {
 	die()
 }
 
-// note appends to the log. One write of a short line is never torn, and a log that
-// cannot be written is found out by who reads it.
+// note appends to the log. One write of a short line is never torn. If the log cannot be written, its
+// reader notices.
 func (t *trap) note(role, name string) {
 	if t.log == "" {
 		return
@@ -117,8 +117,8 @@ func (t *trap) note(role, name string) {
 	_ = f.Close()
 }
 
-// die kills the process. The first process of a PID namespace cannot be killed from
-// inside, so that one leaves at once instead: no code of Arbiter runs after that either.
+// die kills the process. The first process of a PID namespace cannot be killed from inside, so it exits at
+// once instead: no code of Arbiter runs after that either.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	syscall.Exit(128 + int(syscall.SIGKILL))
