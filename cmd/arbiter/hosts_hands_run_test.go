@@ -15,20 +15,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// farHand is a run whose Orchestrator runs on a host over ssh, with an account of its own.
+// farHand is a run whose Orchestrator runs on a host over ssh, under another account.
 type farHand struct {
 	*twoTerminals
 	ssh *hosttest.SSH
 }
 
-// handOnAHost starts one with `--json`.
+// handOnAHost starts such a run with `--json`.
 func handOnAHost(t *testing.T, who player, play string) *farHand {
 	t.Helper()
 	h := build(t, who, play)
 	ssh, claude := hosttest.NewSSH(t), ""
 	if who.real {
 		claude = who.args[len(who.args)-1]
-		// The CLI asks its first questions in a terminal, unless they are answered.
+		// In a terminal, the CLI asks its first-start questions unless its configuration answers them.
 		raw, err := os.ReadFile(filepath.Join(h.home, ".claude.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func handOnAHost(t *testing.T, who player, play string) *farHand {
 	return &farHand{&twoTerminals{h.abode, h.script(), h.model}, ssh}
 }
 
-// elsewhere are the processes of the run on the host, but for its bridge and the process above that.
+// elsewhere returns the processes of the run on the host, except its bridge and the bridge's keeper.
 func (w *farHand) elsewhere() map[int]string {
 	left := survivors(w.run.run())
 	for pid, cmd := range left {
@@ -79,8 +79,9 @@ func TestAttachOnAHost(t *testing.T) {
 	}
 }
 
-// TestStopOnAHost: an Orchestrator on another host that heeds no signal is stopped in each of the ways in which one
-// here is, and of it nothing stays alive there. The lease of an hour ends nothing in this test.
+// TestStopOnAHost: an Orchestrator on another host that ignores all signals can be stopped in the same ways as
+// a local one, and no process of it stays alive there. The lease of an hour is too long to end anything in this
+// test.
 func TestStopOnAHost(t *testing.T) {
 	ways := []struct {
 		name, play string
@@ -169,7 +170,7 @@ func (w *farHand) far(name string) []string {
 	return found
 }
 
-// release lets the command there end when it is run the next time.
+// release lets the agent's command on the host end when it is run again.
 func (w *farHand) release() {
 	w.t.Helper()
 	for _, file := range w.far("begun") {
@@ -177,7 +178,7 @@ func (w *farHand) release() {
 	}
 }
 
-// beside runs one of arbiter's commands beside the run, and returns what it writes to both of its outputs.
+// beside runs an arbiter command in another process, and returns what it writes to stdout and stderr.
 func (w *farHand) beside(args ...string) (text string, code int) {
 	w.t.Helper()
 	cmd := exec.Command("arbiter", args...)

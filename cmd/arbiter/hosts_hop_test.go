@@ -20,8 +20,9 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// TestCostOfAHop measures what the bridge of a host costs: its start, a request to it, and its memory. Over ssh and
-// through a local command in the same run. It judges no time: its figures are in docs/hosts.md.
+// TestCostOfAHop measures the cost of a host's bridge, over ssh and through a local command in the same run:
+// the time to start it, the time of a request, and its memory. It has no limits to fail by; docs/hosts.md has
+// the results.
 func TestCostOfAHop(t *testing.T) {
 	if os.Getenv("ARBITER_LONG") == "" {
 		t.Skip("with ARBITER_LONG=1")
@@ -63,7 +64,7 @@ func TestCostOfAHop(t *testing.T) {
 	}
 }
 
-// memoryOf tells the proportional memory of each process of a run, and of those above its bridges.
+// memoryOf returns the proportional set size of each process of a run, and of the keepers above its bridges.
 func memoryOf(t *testing.T, run string) string {
 	t.Helper()
 	found := survivors(run)

@@ -17,9 +17,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// apartHands is a play in which one Orchestrator runs on a host that turns out hostile, and another on a good one. The
-// Arbiter has the work of the first done on the good host. The second works until GATE exists: it is not done before
-// the Arbiter knows that the first has failed.
+// apartHands is a play in which one Orchestrator runs on a host that turns out hostile, and another on a good
+// one. The Arbiter has the work of the first done on the good host. The second works until GATE exists, so that
+// it does not finish before the Arbiter knows that the first has failed.
 const apartHands = `
 name: apart
 title: One of two hosts is hostile

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// manyHands is a play in which so many Orchestrators write a file each. The first is summoned to a pool, the second to
-// a host by its name, and the others to where there is room.
+// manyHands is a play in which n Orchestrators write a file each. The first is summoned to a pool, the second
+// to a host by name, and the others to any host with a free slot.
 func manyHands(n int) string {
 	var play strings.Builder
 	play.WriteString("name: many-hands\ntitle: Many at one cloth\nactors:\n" +
@@ -47,8 +47,8 @@ func manyHands(n int) string {
 	return play.String()
 }
 
-// TestOrchestratorsOnManyHosts: Orchestrators are spread over four hosts by their slots; a host or a pool that is named
-// is taken. There are twenty with ARBITER_LONG=1.
+// TestOrchestratorsOnManyHosts: Orchestrators are spread over four hosts by their slots; if a host or a pool is
+// named, it is used. With ARBITER_LONG=1 there are twenty Orchestrators.
 func TestOrchestratorsOnManyHosts(t *testing.T) {
 	t.Parallel()
 	agents, slots := 5, 2

@@ -15,17 +15,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// hostKind is a kind of hosts that a run is played on.
+// hostKind is a kind of host that a run is played on.
 type hostKind struct {
 	name  string
-	chose string // --hosts
-	slots int    // of each
-	// commands starts the hosts, with arbiter and claude on them, and returns how each is reached, by name.
+	chose string // value of --hosts
+	slots int    // of each host
+	// commands starts the hosts, with arbiter and claude on them, and returns the command that reaches each, by
+	// name.
 	commands func(t *testing.T, claude string) map[string]string
 }
 
-// hostKinds are a command with a home and a search path of its own, an sshd with another account, two nodes of a Slurm
-// cluster, and with ARBITER_LONG=1 a container of podman.
+// hostKinds are a local command with its own home and search path, an sshd with another account, two nodes of a
+// Slurm cluster, and with ARBITER_LONG=1 a container of podman.
 func hostKinds() []hostKind {
 	return []hostKind{
 		{"a command", "box", 4, func(t *testing.T, claude string) map[string]string {
@@ -73,7 +74,7 @@ func hostKinds() []hostKind {
 	}
 }
 
-// configuration writes the user's configuration with hosts, and a pool of them all.
+// configuration writes a user configuration with the hosts, and a pool of all of them.
 func (k hostKind) configuration(t *testing.T, claude string) string {
 	t.Helper()
 	commands := k.commands(t, claude)
@@ -86,15 +87,15 @@ func (k hostKind) configuration(t *testing.T, claude string) string {
 	return write(t, text, t.TempDir(), "config.yaml")
 }
 
-// TestOrchestratorsOnHosts: four Orchestrators work on other hosts, two of them on the same line. Arbiter brings their
-// work back and merges it here, returns a conflict to its author, and the run ends as it does without hosts. With
-// ARBITER_LONG=1 each kind of host is played with the real CLI, too.
+// TestOrchestratorsOnHosts: four Orchestrators work on other hosts; two of them change the same line. Arbiter
+// brings their work back and merges it here, returns a conflict to its author, and the run ends as it does
+// without hosts. With ARBITER_LONG=1 each kind of host is also played with the real CLI.
 func TestOrchestratorsOnHosts(t *testing.T) {
 	for _, k := range hostKinds() {
 		t.Run(k.name, func(t *testing.T) {
 			for _, p := range players(t) {
 				t.Run(p.name, func(t *testing.T) {
-					p.long(t) // TestScenariosOnAHost has the real CLI on a host
+					p.long(t) // TestScenariosOnAHost covers the real CLI on a host
 					playOnHosts(t, k, p)
 				})
 			}
@@ -109,7 +110,7 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 	}
 	config := k.configuration(t, claude)
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
-	meet, err := os.MkdirTemp("", "meet") // agents of another account meet there, too
+	meet, err := os.MkdirTemp("", "meet") // also used by agents of another account
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestScenariosOnAHost plays built-in scenarios with the Arbiter here and every Orchestrator on an ssh host, in another
-// account. They come to the same end as here, and the run branch has the files that the Orchestrators wrote there.
+// TestScenariosOnAHost plays built-in scenarios with the Arbiter here and every Orchestrator on an ssh host, in
+// another account. They end as they do without hosts, and the run branch has the files that the Orchestrators
+// wrote there.
 func TestScenariosOnAHost(t *testing.T) {
 	ssh := hostKinds()[1]
 	for _, play := range []struct {
@@ -27,7 +28,7 @@ func TestScenariosOnAHost(t *testing.T) {
 		for _, p := range players(t) {
 			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
 				if !p.real {
-					wirecase.Long(t) // TestOrchestratorsOnHosts shows more with the stand-in
+					wirecase.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in
 				}
 				source, err := rehearsal.BuiltinSource(play.scenario)
 				if err != nil {

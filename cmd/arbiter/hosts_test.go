@@ -11,7 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 )
 
-// TestHostsOfAWorkspace: a workspace names no hosts, trusted or not: they are commands that run outside of any sandbox.
+// TestHostsOfAWorkspace: a workspace's configuration cannot define hosts, even if trusted: they are commands
+// that run outside of any sandbox.
 func TestHostsOfAWorkspace(t *testing.T) {
 	s := prepare(t, nil)
 	dir := filepath.Join(s.cmd.Dir, ".arbiter")
@@ -31,7 +32,7 @@ func TestHostsOfAWorkspace(t *testing.T) {
 	}
 }
 
-// TestHostsAsked: --hosts takes what the user's configuration has, and says what there is.
+// TestHostsAsked: --hosts accepts the hosts of the user's configuration, and an error lists them.
 func TestHostsAsked(t *testing.T) {
 	s := prepare(t, nil)
 	file := write(t, "hosts: {box: {command: [ssh, box]}}\npools: {all: [box, here]}\n", t.TempDir(), "config.yaml")
@@ -60,7 +61,7 @@ func TestHostsAsked(t *testing.T) {
 	}
 }
 
-// TestHostsCommand: hosts are added to and removed from the user's configuration, and the rest of it stays.
+// TestHostsCommand: hosts are added to and removed from the user's configuration, and the rest of it is kept.
 func TestHostsCommand(t *testing.T) {
 	s := prepare(t, nil)
 	out, _ := s.output(0, "hosts")
@@ -117,7 +118,7 @@ func TestHostsCommand(t *testing.T) {
 	}
 	cmd := exec.Command("arbiter", "doctor", "--json", "--no-trial")
 	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
-	told, _ := cmd.Output() // there may be no claude
+	told, _ := cmd.Output() // claude may be missing
 	if !strings.Contains(string(told), `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`) {
 		t.Errorf("doctor: %s", told)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 )
 
-// equip gives the second account this arbiter, and a claude: the real one, or the stand-in if path is empty.
+// equip installs this arbiter for the second account, and a claude: the real one, or the stand-in if claude is
+// empty.
 func equip(t *testing.T, bin, claude string) {
 	t.Helper()
 	self, err := exec.LookPath("arbiter")
@@ -33,7 +34,7 @@ func equip(t *testing.T, bin, claude string) {
 	}
 }
 
-// checked runs `hosts check` and returns what it found by name.
+// checked runs `hosts check` and returns its findings by name.
 func (s *script) checked(want int, args ...string) (hostlink.Report, map[string]doctor.Finding) {
 	s.t.Helper()
 	out, _ := s.output(want, append([]string{"hosts", "check", "--json"}, args...)...)
@@ -48,13 +49,13 @@ func (s *script) checked(want int, args ...string) (hostlink.Report, map[string]
 	return r, found
 }
 
-// TestCheckHost: a check reports what is there, and of each thing that is wrong what to do about it.
+// TestCheckHost: a check reports what it found, and for each problem what to do about it.
 func TestCheckHost(t *testing.T) {
 	ssh := hosttest.NewSSH(t)
 	equip(t, ssh.Bin, "")
 	s := prepare(t, nil)
 	s.output(0, append([]string{"hosts", "add", "box", "--"}, ssh.Command...)...)
-	const generous = "--wait=1m" // how long it takes is measured elsewhere
+	const generous = "--wait=1m" // another test measures the time
 	r, found := s.checked(0, generous, "box")
 	t.Logf("open %d ms, round trip %.2f ms", r.OpenMS, r.RoundTripMS)
 	for name, want := range map[string]string{

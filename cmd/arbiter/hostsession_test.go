@@ -24,7 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// TestRunEndsBeforeItsFrontendConnects: the frontend hears why a run could not begin.
+// TestRunEndsBeforeItsFrontendConnects: the frontend still learns why a run could not begin.
 func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
@@ -64,7 +64,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		case <-ended:
 			t.Fatalf("the process has not waited for its frontend: %s", log)
 		}
-		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, crashlog.LogName)) // it may not be there yet
+		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, crashlog.LogName)) // it may not exist yet
 		log = string(raw)
 	}
 	s, err := runsession.Open(t.Context(), ready.Socket, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
@@ -77,8 +77,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 	}
 }
 
-// TestSessionReconnects shows that a frontend whose connection is lost hears every event once, and the end
-// of the run.
+// TestSessionReconnects: a frontend whose connection is lost receives every event once, and the end of the run.
 func TestSessionReconnects(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()
@@ -142,9 +141,9 @@ func (foreignRun) Subscribe(ctx context.Context, _ control.SubscribeParams, send
 	<-ctx.Done()
 }
 
-// TestRunOfAnotherVersion shows that a frontend says so when it cannot read the state of a live run.
+// TestRunOfAnotherVersion: a frontend says so if it cannot read the state of a live run of another version.
 func TestRunOfAnotherVersion(t *testing.T) {
-	dir, err := os.MkdirTemp("", "v-") // a socket's name is short
+	dir, err := os.MkdirTemp("", "v-") // a short path for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// twoHands is a play in which two Orchestrators work, can be cut at any place and do again what is missing.
+// twoHands is a play in which two Orchestrators work. They can be interrupted at any point, and then repeat
+// what is missing.
 const twoHands = `
 name: two-hands
 title: Threads that are cut and taken up again
@@ -58,7 +59,7 @@ actors:
       verdict: *woven
 `
 
-// A linkStep is a step of a run on a host, by the first line of it that goes over the link.
+// A linkStep is a step of a run on a host, identified by its first line that goes over the link.
 type linkStep struct {
 	name string
 	far  bool
@@ -83,7 +84,7 @@ var linkSteps = []linkStep{
 // linkFault is a way in which a link breaks.
 type linkFault struct {
 	name string
-	end  bool // the host has an end command, so that nothing waits for its lease
+	end  bool // the host has an end command, so that arbiter need not wait for the lease
 	do   func(h *linkedHost) func(link int)
 }
 
@@ -95,9 +96,10 @@ var linkFaults = []linkFault{
 	}},
 }
 
-// TestLinkBreaks: at each step of a run the link to a host breaks, before or after what is sent at that step arrives.
-// Never do two processes live on one session, nothing is lost, and nothing is given or merged twice. One case for each
-// kind of fault is played always; with ARBITER_LONG=1 all of them, and one for each kind with the real CLI.
+// TestLinkBreaks: at each step of a run the link to a host breaks, before or after what is sent at that step
+// arrives. There are never two processes on one session, nothing is lost, and nothing is delivered or merged
+// twice. One case for each kind of fault is always played; ARBITER_LONG=1 plays all of them, and one for each
+// kind with the real CLI.
 func TestLinkBreaks(t *testing.T) {
 	t.Parallel()
 	short := []string{"spawn reset before", "tool call black hole after", "fetch killed link before"}
@@ -139,7 +141,8 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 		"--allow", "Bash", "--task", "Weave")
 	switch {
 	case fault.name == "black hole" && step.name == "initialize":
-		// There is no lease yet, and a host may have a queue: arbiter does not give the host up. It answers late.
+		// There is no lease yet, and a host may have a queue: arbiter does not give up a host that answers
+		// late.
 		hosttest.Await(t, "the black hole", h.relay.Holed)
 		h.mend()
 	case fault.name == "black hole":
@@ -163,8 +166,8 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 
 var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
 
-// sound holds what has happened to the ledgers: one process on a session at a time, no message twice in a history, none
-// taken up again after its turn, each commit merged once, and nothing left alive.
+// sound checks the ledger, the model's requests and the events: one process on a session at a time, no message
+// twice in a history or read again after its turn, each commit merged once, and no process left alive.
 func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	t := h.t
 	t.Helper()
@@ -174,7 +177,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	ended := map[string]bool{}
 	ledger := []ledgerLine{}
 	if !h.real {
-		ledger = readLedger(t, filepath.Join(h.dir, "ledger")) // only the stand-in keeps one
+		ledger = readLedger(t, filepath.Join(h.dir, "ledger")) // only the stand-in writes one
 	}
 	for _, l := range ledger {
 		key := l.Session + " " + l.Message
@@ -186,7 +189,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 			t.Errorf("session %s took message %s up again after its turn", l.Session, l.Message)
 		}
 	}
-	histories := map[string]rehearsal.Request{} // the last of each session
+	histories := map[string]rehearsal.Request{} // the last request of each session
 	for _, r := range model.Requests() {
 		if r.Role == rehearsal.RoleOrchestrator {
 			histories[r.Session] = r
@@ -215,9 +218,9 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	}
 }
 
-// TestHostByKubectl plays a run by the documented recipe for Kubernetes, against a stand-in for kubectl that behaves as
-// measured: exec leaves its processes behind when the link breaks, and deleting the pod ends them at once. The next
-// bridge does not wait for a lease then.
+// TestHostByKubectl plays a run by the documented recipe for Kubernetes, against a stand-in for kubectl that
+// behaves as measured: exec leaves its processes behind when the link breaks, and deleting the pod ends them at
+// once. After that, the next bridge does not wait for the lease.
 func TestHostByKubectl(t *testing.T) {
 	t.Parallel()
 	h := newLinkedHost(t, "")

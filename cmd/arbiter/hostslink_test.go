@@ -19,20 +19,22 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// linkedHost is a host on this machine behind a connection that a test sees into and breaks: a program of the tests
-// connects to a relay, and behind the relay a server of the test runs what the program asks for, as sshd does.
+// linkedHost is a host on this machine behind a connection that a test can observe and break: the program
+// far-link connects to a relay, and behind the relay a server of the test runs the requested commands, as sshd
+// does.
 type linkedHost struct {
 	t     *testing.T
-	dir   string // of the host: its home, its programs, and the ledger of its agents
+	dir   string // of the host: home, programs, and the ledger of its agents
 	relay *hosttest.Relay
-	addr  string // of the server, past the relay
-	real  bool   // the CLI there is the real one
-	// Processes there outlive the program here, as with kubectl exec.
+	addr  string // of the server, without the relay
+	real  bool   // the host has the real CLI
+	// Processes on the host outlive far-link, as with kubectl exec.
 	survives bool
-	// heard is asked about each line of a bridge before it is passed on, and about each start of Git: the answer is
-	// what breaks the link.
+	// heard is called with each line from or to a bridge before it is passed on, and with each start of Git.
+	// The result says whether and how to break the link.
 	heard func(overheard) breach
-	// forge changes what a bridge there says before it is passed on; nil: nothing. It may write more to the client itself.
+	// forge, if not nil, changes each line of the host's bridge before it is passed on. It may write more to
+	// the client itself.
 	forge func(line string, to io.Writer) string
 
 	wg     sync.WaitGroup
@@ -42,27 +44,28 @@ type linkedHost struct {
 	live   map[*exec.Cmd]bool
 }
 
-// overheard is something that goes over a link.
+// overheard is a line or a command that goes over a link.
 type overheard struct {
 	far  bool   // it comes from the host
-	line string // of a bridge, or the command that is started
-	link int    // the process here
+	line string // a bridge's line, or the command that is started
+	link int    // process id of far-link
 }
 
-// breach breaks a link.
+// breach says how to break a link.
 type breach struct {
-	do    func(link int) // nil: it is not broken
-	after bool           // once what was heard has been passed on
-	holds bool           // what goes over the link is not lost, but arrives when the link is mended
+	do    func(link int) // nil: do not break it
+	after bool           // break it after passing the line on, not before
+	holds bool           // the line is not lost, but passed on when the link is mended
 }
 
-// linkRequest is a request of the program to the server.
+// linkRequest is a request of far-link to the server.
 type linkRequest struct {
 	PID  int
 	Argv []string
 }
 
-// farLink is the program: far-link ADDRESS WORD… runs a command behind the address, with its own stdin and stdout.
+// farLink is the program far-link: far-link ADDRESS WORD… runs a command behind the address, with its own stdin
+// and stdout.
 func farLink() {
 	c, err := net.Dial("tcp", os.Args[1])
 	if err != nil {
@@ -82,7 +85,7 @@ func farLink() {
 	}
 }
 
-// newLinkedHost starts one, with arbiter and claude on it: the real one, or the stand-in if the path is empty.
+// newLinkedHost starts a host with arbiter and claude on it: the real CLI, or the stand-in if claude is empty.
 func newLinkedHost(t *testing.T, claude string) *linkedHost {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -132,8 +135,8 @@ func newLinkedHost(t *testing.T, claude string) *linkedHost {
 	return h
 }
 
-// oneAtATime is the script in place of claude. A process of a session holds a lock for as long as it, or anything that
-// it has started, lives; the second one at a time finds that out and notes it.
+// oneAtATime is the script in place of claude. A process of a session and its descendants hold a lock while any
+// of them lives; a second process at the same time cannot get the lock, and records that.
 const oneAtATime = `#!/bin/sh
 dir='%s' session= before= fork=
 for word in "$@"; do
@@ -151,8 +154,8 @@ fi
 exec '%[2]s' "$@"
 `
 
-// configuration writes the user's configuration with the host as box, and a command that ends everything there if it is
-// to have one.
+// configuration writes a user configuration with the host as box, and optionally a command that ends everything
+// on it.
 func (h *linkedHost) configuration(end bool) string {
 	text := fmt.Sprintf("hosts:\n  box:\n    command: [far-link, '%s']\n    pass_env: [ANTHROPIC_BASE_URL, "+
 		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", h.relay.Addr())
@@ -162,7 +165,7 @@ func (h *linkedHost) configuration(end bool) string {
 	return write(h.t, text, h.t.TempDir(), "config.yaml")
 }
 
-// mend ends a hole, and lets others begin.
+// mend mends the link, and lets lines that were held pass.
 func (h *linkedHost) mend() {
 	h.mu.Lock()
 	close(h.mended)
@@ -171,7 +174,7 @@ func (h *linkedHost) mend() {
 	h.relay.Mend()
 }
 
-// kill ends everything there at once, as a deletion of the pod does.
+// kill ends every process on the host at once, as deleting the pod does.
 func (h *linkedHost) kill() {
 	h.mu.Lock()
 	for cmd := range h.live {
@@ -183,7 +186,7 @@ func (h *linkedHost) kill() {
 	}
 }
 
-// processes are those that live there.
+// processes returns the live processes of the host.
 func (h *linkedHost) processes() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -197,7 +200,7 @@ func (h *linkedHost) processes() (pids []int) {
 	return pids
 }
 
-// start starts a command there.
+// start starts a command on the host.
 func (h *linkedHost) start(argv []string) (*exec.Cmd, io.WriteCloser, io.ReadCloser, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -221,7 +224,7 @@ func (h *linkedHost) start(argv []string) (*exec.Cmd, io.WriteCloser, io.ReadClo
 	return cmd, stdin, stdout, err
 }
 
-// serve runs one command for a program that has connected.
+// serve runs one command for a far-link that has connected.
 func (h *linkedHost) serve(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewReaderSize(c, 1<<20)
@@ -261,7 +264,7 @@ func (h *linkedHost) serve(c net.Conn) {
 	h.mu.Unlock()
 }
 
-// copy passes on what comes, line by line if it is a bridge's.
+// copy passes data on, line by line for a bridge.
 func (h *linkedHost) copy(to io.Writer, from *bufio.Reader, e overheard, bridge bool) {
 	if !bridge {
 		_, _ = io.Copy(to, from)
@@ -285,7 +288,8 @@ func (h *linkedHost) copy(to io.Writer, from *bufio.Reader, e overheard, bridge 
 	}
 }
 
-// pass passes something on, and breaks the link before or after, if the test says so. False: it went nowhere.
+// pass passes something on, and breaks the link before or after that, if the test says so. It returns false if
+// what it got was not passed on.
 func (h *linkedHost) pass(e overheard, pass func() error) bool {
 	h.mu.Lock()
 	b, mended := breach{}, h.mended

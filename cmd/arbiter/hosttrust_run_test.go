@@ -42,8 +42,8 @@ actors:
     otherwise: *done
 `
 
-// TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and has the same ones.
-// Only the real CLI runs hooks.
+// TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and its copy on
+// the host has the same hooks. Only the real CLI runs hooks.
 func TestTrustedSettingsOnAHost(t *testing.T) {
 	for _, p := range players(t) {
 		if !p.real {

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
 )
 
-// TestWorkOnAHost: a commit goes to a host, a directory is made of it there, and what was done in it comes back, also
-// when the link was reset in the midst of it and the host was opened again.
+// TestWorkOnAHost: a commit is pushed to a host, a directory is made from it there, and the work done in it
+// comes back, even if the link was reset meanwhile and the host was opened again.
 func TestWorkOnAHost(t *testing.T) {
 	ssh := hosttest.NewSSH(t)
 	equip(t, ssh.Bin, "")
@@ -59,7 +59,7 @@ func TestWorkOnAHost(t *testing.T) {
 
 	ssh.Relay.Reset()
 	<-client.Done()
-	client, _ = open() // the bridge before it is ended, if it is still there
+	client, _ = open() // ends the bridge before it, if it still runs
 	if again, err := client.PrepareWork(t.Context(), work); err != nil || again.Dir != w.Dir {
 		t.Errorf("prepared again: %+v, %v", again, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// seeing is a play in which the Arbiter looks at what it was shown.
+// seeing is a play in which the Arbiter looks at the image it received.
 const seeing = `
 name: seeing
 title: An image
@@ -40,8 +40,8 @@ func aPicture(t *testing.T, dir, name string) []byte {
 	return b.Bytes()
 }
 
-// TestAnImageReachesTheModel although arbiter is killed once it has accepted the message, and the file is gone when
-// the run is resumed. What is no image is rejected.
+// TestAnImageReachesTheModel: the model receives an image even if arbiter is killed once it has accepted the
+// message, and the file is gone when the run is resumed. A message with a file that cannot be read is rejected.
 func TestAnImageReachesTheModel(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -69,7 +69,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 			if err := os.Remove(filepath.Join(work, "loom.png")); err != nil {
 				t.Fatal(err)
 			}
-			if !p.real { // they travel with the run
+			if !p.real { // exported runs contain their images
 				archive := filepath.Join(t.TempDir(), "run.tar.gz")
 				s.output(0, "sessions", "export", s.run(), "--output", archive)
 				there := s.elsewhere(work)

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// waiting lists what waits for a human, as the control socket tells it.
+// waiting lists what waits for a human, as the control socket reports it.
 func (s *script) waiting() []control.InboxItem {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -29,7 +29,7 @@ func (s *script) waiting() []control.InboxItem {
 	return st.Inbox
 }
 
-// kindsOf lists what waits by kind and agent.
+// kindsOf lists the waiting items by kind and agent.
 func kindsOf(list []control.InboxItem) string {
 	var lines []string
 	for _, i := range list {
@@ -39,8 +39,8 @@ func kindsOf(list []control.InboxItem) string {
 	return strings.Join(lines, ", ")
 }
 
-// puzzled is a play in which one Orchestrator asks what only a human may decide, and another one works on and asks for
-// permission.
+// puzzled is a play in which one Orchestrator asks a question that only a human may decide, and another one
+// keeps working and asks for permission.
 const puzzled = `name: puzzled
 title: One asks, the other works
 actors:
@@ -83,7 +83,7 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 	path := scenarioFile(t, puzzled)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestOneRunManyClients asks and answers with the real CLI
+			p.long(t) // TestOneRunManyClients covers the real CLI
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
 			asked := await[contract.Question](s, "the question", nil)
@@ -161,12 +161,13 @@ actors:
     steps: [{use: [{tool: Bash, input: {command: mkdir four, description: Make}}]}, {verdict: *done}]
 `
 
-// TestAGrantSettlesTheRequestsOfOthers: a rule that is granted, a mode and a rule that are configured answer at once
-// what they cover, of any agent; each request has events of its own. What is no mode and no rule is refused.
+// TestAGrantSettlesTheRequestsOfOthers: a granted rule, a configured mode and a configured rule answer at once
+// the open requests of all agents that they cover; each request has its own events. An invalid mode or rule is
+// refused.
 func TestAGrantSettlesTheRequestsOfOthers(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the CLI gets an answer in each case
+			p.long(t) // the CLI gets the same answer in each case
 			t.Parallel()
 			path := scenarioFile(t, fourAsk)
 			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)

@@ -78,7 +78,7 @@ func (e env) schema(c *cli.Context) error {
 	return err
 }
 
-// schemaMachine prints the table that the engine itself reads.
+// schemaMachine prints the state machine's table that the engine itself uses.
 func (e env) schemaMachine(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("schema machine takes no argument: leave out %s", c.Args().First())
@@ -120,15 +120,13 @@ func (e env) scenarios(c *cli.Context) error {
 	return command.Usagef("scenarios: give at most one SCENARIO")
 }
 
-// bridge serves one client on stdin and stdout, and ends everything it started
-// when that client is gone.
+// bridge serves one client on stdin and stdout. When the client is gone, it ends everything it started.
 func (e env) bridge(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("bridge takes no argument: leave out %s", c.Args().First())
 	}
 	crashpoint.Role("bridge")
-	// Before anything else: the namespace is entered with nothing open, and the lock
-	// must not reach a child.
+	// This comes first: the namespace is entered with no other files open, and the lock must not reach a child.
 	isolation, err := proctree.EnterNamespace()
 	if err != nil {
 		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
@@ -151,7 +149,7 @@ func (e env) bridge(c *cli.Context) error {
 	}
 	log.Debug("process isolation", "namespace", isolation.String())
 	if release, err := proctree.BecomeSubreaper(); err != nil {
-		log.Warn("become subreaper failed", "error", err) // orphans are then found by their mark alone
+		log.Warn("become subreaper failed", "error", err) // orphans are then found only by their environment
 	} else {
 		defer release()
 	}

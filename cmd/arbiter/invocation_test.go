@@ -17,8 +17,8 @@ const (
 	environment = contract.ExitEnvironment
 )
 
-// wrongInvocations are lines that cannot work: what the program says first, after its name,
-// and its exit code. WORK stands for the directory that it is called in.
+// wrongInvocations are command lines that cannot work, with the first line of the error after the program's
+// name, and the exit code. WORK stands for the working directory.
 var wrongInvocations = []struct {
 	line string
 	want string
@@ -189,8 +189,8 @@ var wrongInvocations = []struct {
 		` install Claude Code, or name its program with --claude PATH; update Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
 }
 
-// TestWrongInvocations calls the built program wrongly: the first line that it addresses to
-// the user says what is wrong and what to do, and the exit code is the documented one.
+// TestWrongInvocations runs the built program with wrong command lines: the first line for the user says what
+// is wrong and what to do, and the exit code is the documented one.
 func TestWrongInvocations(t *testing.T) {
 	for _, tt := range wrongInvocations {
 		t.Run(tt.line, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestWrongInvocations(t *testing.T) {
 	}
 }
 
-// TestAmbiguousRun gives the beginning of an id that two runs share.
+// TestAmbiguousRun: the beginning of an id that two runs share is refused.
 func TestAmbiguousRun(t *testing.T) {
 	home := newWrongHome(t)
 	seen := map[byte][]string{}
@@ -247,7 +247,7 @@ func TestAmbiguousRun(t *testing.T) {
 	}
 }
 
-// A wrongHome is a home with files that are wrong, and a directory to work in.
+// A wrongHome is a home directory with faulty files, and a directory to work in.
 type wrongHome struct{ dir, work string }
 
 func newWrongHome(t *testing.T) wrongHome {
@@ -283,7 +283,7 @@ func newWrongHome(t *testing.T) wrongHome {
 	return h
 }
 
-// arbiter runs the program, and returns the first line that it addresses to the user.
+// arbiter runs the program, and returns the first line that is meant for the user.
 func (h wrongHome) arbiter(env []string, args ...string) (string, int) {
 	cmd := exec.Command("arbiter", args...)
 	cmd.Dir = h.work

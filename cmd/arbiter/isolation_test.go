@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestRehearsalIsAlone: nothing of the user's environment reaches a rehearsal, not
-// even into the agents' shells.
+// TestRehearsalIsAlone: no variable or configuration of the user reaches a rehearsal, not even the agents'
+// shells.
 func TestRehearsalIsAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "env.yaml")
 	text := `name: env
@@ -72,7 +72,8 @@ actors:
 	}
 }
 
-// TestNotLoggedIn: the real CLI without any login is an environment to be mended.
+// TestNotLoggedIn: if the real CLI has no login, the run ends with the exit code for the environment and says
+// what to do.
 func TestNotLoggedIn(t *testing.T) {
 	claude := realClaude(t)
 	if claude == "" {
@@ -87,8 +88,8 @@ func TestNotLoggedIn(t *testing.T) {
 	}
 }
 
-// TestBridgeFromOutside drives `arbiter bridge` as a program in any language would:
-// lines written and lines read, no client of arbiter.
+// TestBridgeFromOutside drives `arbiter bridge` as a program in any language can: it writes and reads lines,
+// without arbiter's client.
 func TestBridgeFromOutside(t *testing.T) {
 	script, err := rehearsal.Parse("outside.yaml", []byte(`name: outside
 title: From outside
@@ -149,7 +150,7 @@ actors:
 	}
 }
 
-// outsider is the other end of a bridge, by hand.
+// outsider is the other end of a bridge's connection, without arbiter's client.
 type outsider struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -188,7 +189,7 @@ func outside(t *testing.T, env []string) *outsider {
 	}}
 }
 
-// read returns the next line; events on the way to another are kept.
+// read returns the next line.
 func (o *outsider) read() map[string]any {
 	o.t.Helper()
 	line, err := o.lines.ReadBytes('\n')
@@ -241,7 +242,7 @@ func (o *outsider) refused(method string, params any, code int) {
 	}
 }
 
-// event waits for the first event of a name.
+// event waits for the first event with a name.
 func (o *outsider) event(name string) map[string]any {
 	o.t.Helper()
 	for at := 0; ; at++ {
@@ -256,9 +257,8 @@ func (o *outsider) event(name string) map[string]any {
 	}
 }
 
-// TestTrust is a run outside of a rehearsal: the user's own environment, a workspace
-// of theirs, rules on the command line. What the workspace itself brings along is
-// loaded only with --trust.
+// TestTrust is a run that is no rehearsal: the user's own environment and workspace, with rules on the command
+// line. The workspace's own files are loaded only with --trust.
 func TestTrust(t *testing.T) {
 	claude := realClaude(t)
 	if claude == "" {

@@ -13,8 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// lenient are settings of a user who allows more than this run does. The stand-in does not
-// know them.
+// lenient writes user settings that allow more than the run does. The stand-in does not read them.
 func lenient(t *testing.T) string {
 	dir := t.TempDir()
 	write(t, `{"permissions":{"allow":["Bash","Write","Edit"],"defaultMode":"bypassPermissions"}}`, dir,
@@ -111,14 +110,14 @@ actors:
       - {expect: not that, say: So be it.}
 `
 
-// TestAnAnswerWithARule: the run asks for calls that the user's settings allow, also for those of subagents. An
-// answer holds for its action only. Its rule has to cover the request, and holds from then on; a rule that
-// is stored for this directory holds in the next run here, too.
+// TestAnAnswerWithARule: the run also asks about calls that the user's settings allow, including those of
+// subagents. An answer counts only for the action that it names. A rule in an answer must cover the request,
+// and applies from then on; a rule that is stored for this directory also applies in the next run here.
 func TestAnAnswerWithARule(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestRulesHoldOverTheUsersSettings has the real CLI
+			p.long(t) // TestRulesHoldOverTheUsersSettings covers the real CLI
 			t.Parallel()
 			args := []string{"--env", lenient(t), "--ask", "Bash(touch *)", "--task", "Touch"}
 			s, _ := hired(t, p, touching, nil, args...)
@@ -159,8 +158,8 @@ func TestAnAnswerWithARule(t *testing.T) {
 	}
 }
 
-// TestAlwaysHere: what is always allowed in a workspace is not asked for in the next run
-// there, and asked for elsewhere.
+// TestAlwaysHere: a call that is always allowed in a workspace is not asked about in the next run there, but is
+// asked about elsewhere.
 func TestAlwaysHere(t *testing.T) {
 	t.Parallel()
 	p := player{name: "stand-in", args: []string{"--stand-in"}}
@@ -176,7 +175,7 @@ func TestAlwaysHere(t *testing.T) {
 	s.finish(contract.ExitComplete)
 
 	s, _ = hired(t, p, touching, nil, append(args(work), "--permissions", "rules", "--no-input")...)
-	s.offScript = true // of the last call's denial
+	s.offScript = true // because the last call is denied
 	s.finish(contract.ExitComplete)
 	s.files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
 	for _, b := range collect[contract.Permission](s)[:3] {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// overspent is a play whose first turn costs more than the limit of its run.
+// overspent is a play whose first turn costs more than the run's limit.
 const overspent = `name: overspent
 actors:
   - name: arbiter
@@ -24,7 +24,7 @@ actors:
 
 const overspentLimit = "0.0123"
 
-// chooses takes an option of a question as a person does with each frontend.
+// chooses selects an option of a question as a person does on each frontend.
 func chooses(t *testing.T, f guise, option string) {
 	t.Helper()
 	switch f := f.(type) {
@@ -44,7 +44,7 @@ func chooses(t *testing.T, f guise, option string) {
 	}
 }
 
-// TestLimitQuestionOnEveryFrontend: when a limit of costs is spent, the human is asked on each frontend, and the run
+// TestLimitQuestionOnEveryFrontend: when a cost limit is reached, each frontend asks the human, and the run
 // continues when the limit is raised there.
 func TestLimitQuestionOnEveryFrontend(t *testing.T) {
 	for _, who := range players(t) {

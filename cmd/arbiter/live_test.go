@@ -17,13 +17,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
-// commandRun is a command of arbiter in a second terminal, in the directory of the run's.
+// commandRun is an arbiter command in a second terminal, in the run's directory.
 type commandRun struct {
 	out, errs string
 	code      contract.Exit
 }
 
-// beside runs one to its end.
+// beside runs a command to its end.
 func (s *script) beside(args ...string) commandRun {
 	s.t.Helper()
 	return s.besideIn(s.cmd.Dir, "", args...)
@@ -35,14 +35,14 @@ func (s *script) besideIn(dir, stdin string, args ...string) commandRun {
 	cmd := exec.CommandContext(s.t.Context(), "arbiter", args...)
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cmd.Env, dir, strings.NewReader(stdin), &out, &errs
 	cmd.WaitDelay = patience
-	_ = cmd.Run() // its exit code tells
+	_ = cmd.Run() // its exit code is used instead
 	if cmd.ProcessState == nil {
 		s.t.Fatalf("arbiter %q did not start", args)
 	}
 	return commandRun{out.String(), errs.String(), contract.Exit(cmd.ProcessState.ExitCode())}
 }
 
-// says runs one, whose exit code and words are known.
+// says runs a command and checks its exit code, and that its output contains a text.
 func (s *script) says(code contract.Exit, want string, args ...string) commandRun {
 	s.t.Helper()
 	b := s.beside(args...)
@@ -52,7 +52,7 @@ func (s *script) says(code contract.Exit, want string, args ...string) commandRu
 	return b
 }
 
-// besideJSON runs one that prints a JSON value, and reads it.
+// besideJSON runs a command that prints a JSON value, and decodes it.
 func besideJSON[T any](s *script, args ...string) (v T) {
 	s.t.Helper()
 	b := s.says(contract.ExitComplete, "", append(slices.Clone(args), "--json")...)
@@ -62,8 +62,8 @@ func besideJSON[T any](s *script, args ...string) (v T) {
 	return v
 }
 
-// waitingPlay is a play with everything that a human answers: two Orchestrators ask for permission at the same time,
-// then one asks for more, and at last the Arbiter asks a question.
+// waitingPlay is a play with each kind of request to a human: two Orchestrators ask for permission at the same
+// time, then one asks for more, and at last the Arbiter asks a question.
 const waitingPlay = `name: answering
 title: Answers from a second terminal
 actors:
@@ -104,7 +104,7 @@ actors:
           handoff: {accomplished: [woven], remaining: [], key_context: none}
 `
 
-// waitingRun is a run whose two Orchestrators wait for permission. Its terminal's directory is the workspace.
+// waitingRun is a run whose two Orchestrators wait for permission. Its working directory is the workspace.
 func waitingRun(t *testing.T, p player, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
 	onlyLinux(t)
@@ -121,7 +121,8 @@ func waitingRun(t *testing.T, p player, args ...string) (*script, *rehearsal.Ser
 	return s, model
 }
 
-// TestPsAndStatus: what lives is listed, and what waits for the human is shown with the command that answers it.
+// TestPsAndStatus: ps lists live runs, and status shows what waits for the human, with the command that answers
+// it.
 func TestPsAndStatus(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])
@@ -163,7 +164,7 @@ func TestPsAndStatus(t *testing.T) {
 	s.says(contract.ExitUsage, "at most one RUN", "status", "a", "b")
 }
 
-// TestOfASilentRun: a run that does not answer is listed, and shown to be silent.
+// TestOfASilentRun: a run that does not answer is listed, and marked as not answering.
 func TestOfASilentRun(t *testing.T) {
 	t.Parallel()
 	b := atWork(t, players(t)[0])

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
-// TestMain makes the test binary play arbiter: under that name it is on PATH,
-// for scripts and for the bridge that arbiter starts of itself.
+// TestMain makes the test binary act as arbiter: it is on PATH under that name, for scripts and for the bridge,
+// which arbiter starts from its own program.
 func TestMain(m *testing.M) {
 	if strings.HasSuffix(os.Args[0], ".test") {
 		unignore()
@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// lent is a program that scripts/test puts on the PATH: arbiter without the race detector,
-// with which a stand-in takes several times as long. Most processes of these tests are
-// stand-ins, and theirs has tests of its own.
+// lent is a program that scripts/test puts on the PATH: arbiter without the race detector, which makes a
+// stand-in several times slower. Most processes of these tests are stand-ins, and the stand-in has its own
+// tests.
 const lent = "arbiter-without-detector"
 
 func borrow() {
@@ -44,7 +44,7 @@ func borrow() {
 	}
 }
 
-// lender is the program that plays agents in scripts of the tests'.
+// lender returns the program that plays agents in the tests' scripts.
 func lender(t *testing.T) string {
 	t.Helper()
 	name := "arbiter"
@@ -58,8 +58,8 @@ func lender(t *testing.T) string {
 	return path
 }
 
-// unignore sees that our children ignore no signal, though the tests may run behind a
-// script: what is caught here begins with its default there.
+// unignore makes sure that child processes ignore no signal, even if a script that runs the tests ignores some:
+// a signal that is caught here has its default action in a child.
 func unignore() {
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
 		if signal.Ignored(sig) {
@@ -105,7 +105,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// latest runs a command of arbiter on the run that was active last: latest sessions show
+// latest runs an arbiter command on the only run of the state directory: latest sessions show
 func latest(ts *testscript.TestScript, neg bool, args []string) {
 	runs, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "arbiter", "runs", "*"))
 	if neg || err != nil || len(runs) != 1 {
@@ -114,8 +114,8 @@ func latest(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Exec("arbiter", append(args, filepath.Base(runs[0]))...))
 }
 
-// checkEvents holds the last stdout to the contract and prints the names of its
-// events, one a line: events FILE.
+// checkEvents checks an output against the contract and writes the names of its events, one per line, to the
+// file names: events FILE.
 func checkEvents(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: events FILE")

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// preface is the text of `arbiter --help` and the manual page beside flags and commands.
+// preface is the text of `arbiter --help` and of the manual page besides flags and commands.
 var preface = manual.Words{
 	Exits: exitCodes(),
 	Signals: []manual.Entry{
@@ -60,7 +60,7 @@ var preface = manual.Words{
 	},
 }
 
-// exitCodes are the exit codes as the contract tells them.
+// exitCodes returns the exit codes as the contract describes them.
 func exitCodes() (list []manual.Entry) {
 	for _, m := range contract.Exits() {
 		text := m.Word
@@ -86,8 +86,8 @@ func (e env) manCommand() *cli.Command {
 	}
 }
 
-// helps reports of which command the line asks for help, by --help, -h or the word help.
-// The error is about a command that does not exist.
+// helps reports whether the command line asks for help, by --help, -h or the word help, and for which command.
+// The error says that there is no such command.
 func helps(app *cli.App, line []string) (manual.Command, bool, error) {
 	h := manual.Read(app, line, "")
 	if len(h.Args) > 0 && h.Args[0] == "help" && len(h.Command.Commands) > 0 {

@@ -26,8 +26,8 @@ func printed(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestHelpOfEveryCommand: it names the command, what it takes and all its flags, and fits
-// into 80 columns. What is shown as it is to be typed may be longer.
+// TestHelpOfEveryCommand: the help names the command, its arguments and all its flags, and fits into 80
+// columns. Only lines that are to be typed as shown may be longer.
 func TestHelpOfEveryCommand(t *testing.T) {
 	all := manual.All(env{}.app())
 	if len(all) < 20 {
@@ -55,14 +55,14 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	}
 }
 
-// kinds are the words for what flags and arguments take: what completes a line goes by them.
+// kinds are the names for the kinds of values that flags and arguments take; completion uses them.
 var kinds = strings.Fields(
 	"TEXT N TIME RUN DIR FILE PATH REQUIREMENTS.md AGENT NAME SCENARIO RULE NUMBER MODEL RECORD WAYS KEY " +
 		"REQUEST all OPTION NAME=VALUE MODEL=TOKENS DOLLARS PERCENT TOKENS MIB N,N COMMAND - -- RUN_FLAG ADDRESS:PORT URL " +
 		"TEMPERATURE LIST HOST VARIABLE")
 
-// TestEveryFlagIsDocumented: each has a text, a known kind of value, and the variable and heading
-// that the table of settings gives it.
+// TestEveryFlagIsDocumented: each flag has a text, a known kind of value, and the variable and heading that the
+// table of settings gives it.
 func TestEveryFlagIsDocumented(t *testing.T) {
 	type form struct {
 		Description string   `json:"description"`
@@ -71,7 +71,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 	var schema struct {
 		Properties map[string]struct {
 			form
-			AnyOf []form `json:"anyOf"` // of a setting that can be a block, too; the first is its plain form
+			AnyOf []form `json:"anyOf"` // of a setting that can also be a block; the first is its plain form
 		} `json:"properties"`
 	}
 	if err := json.Unmarshal([]byte(printed(t, "schema", "config")), &schema); err != nil {
@@ -107,7 +107,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 			property.form = property.AnyOf[0]
 		}
 		if s.Name == "hosts" {
-			continue // in the file it is the block that describes them
+			continue // in the file, hosts is the block that defines them
 		}
 		if f.Name != s.Name || known == s.Flagged ||
 			known && (property.Description != f.About || !slices.Equal(property.Enum, manual.Choices(f.Value))) {
@@ -133,7 +133,7 @@ func TestChoicesAreTaken(t *testing.T) {
 			continue
 		}
 		for _, word := range append(words, "nonsense") {
-			// No terminal is there, so a screen is refused, after all that was said was read.
+			// Without a terminal the screen is refused, but only after all flags were read.
 			var out, errs strings.Builder
 			code := run([]string{"arbiter", "--i-accept-the-risk", "--" + f.Name, word}, strings.NewReader(""), &out,
 				&errs)
@@ -146,7 +146,7 @@ func TestChoicesAreTaken(t *testing.T) {
 	}
 }
 
-// TestManualPage: it has every command and flag, and those who set it have nothing to say.
+// TestManualPage: the page has every command and flag, and groff and mandoc report nothing about it.
 func TestManualPage(t *testing.T) {
 	page := printed(t, "man")
 	if i := strings.IndexFunc(page, func(r rune) bool { return r >= utf8.RuneSelf }); i >= 0 {
@@ -182,7 +182,7 @@ func TestManualPage(t *testing.T) {
 		cmd.Stdin = strings.NewReader(page)
 		out, _ := cmd.CombinedOutput()
 		for line := range strings.Lines(string(out)) {
-			// The page has no date: the same source is the same program on every day.
+			// The page has no date, so that the same source gives the same program on every day.
 			if !strings.Contains(line, "missing date") {
 				t.Errorf("%s: %s", tool[0], line)
 			}
@@ -190,7 +190,7 @@ func TestManualPage(t *testing.T) {
 	}
 }
 
-// TestExitCodesAreDocumented: all of the contract.
+// TestExitCodesAreDocumented: the help has all exit codes of the contract, and no others.
 func TestExitCodesAreDocumented(t *testing.T) {
 	codes := map[string]bool{}
 	for _, e := range preface.Exits {
@@ -204,7 +204,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSlipsOfThePen: what is refused is named, and what was meant is said.
+// TestSlipsOfThePen: an error names the mistyped word, and suggests what was probably meant.
 func TestSlipsOfThePen(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -17,10 +17,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestOneRunManyClients plays one run by many clients: it is started on the screen, whose terminal is closed; watched,
-// also by a client that is stopped and by one that is killed; answered on the web page; allowed and steered from a
-// second terminal; and completed over MCP. The watcher that stays has the story as the event log has it, and each
-// command of the human is in it once.
+// TestOneRunManyClients plays one run with many clients. It is started on the screen, whose terminal is then
+// closed; watched, also by a client that is stopped and by one that is killed; answered on the web page;
+// allowed and steered from a second terminal; and completed over MCP. The remaining watcher gets all events of
+// the event log, and each command of the human is in it once.
 func TestOneRunManyClients(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ type webUser struct {
 	page, key string
 }
 
-// page serves the page of a run there, and opens its link.
+// page serves the page of a run in the abode, and opens its link.
 func (h *abode) page(run string) *webUser {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", "web", run)
@@ -116,7 +116,7 @@ func (h *abode) page(run string) *webUser {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	text, _ := io.ReadAll(answer.Body) // shown if it failed
+	text, _ := io.ReadAll(answer.Body) // shown on failure
 	_ = answer.Body.Close()
 	_, rest, found := strings.Cut(string(text), "/#k=")
 	b.key, _, _ = strings.Cut(rest, `"`)
@@ -126,7 +126,7 @@ func (h *abode) page(run string) *webUser {
 	return b
 }
 
-// sends hands a command in, as the page does.
+// sends sends a command as the page does.
 func (b *webUser) sends(body contract.CommandBody) {
 	b.t.Helper()
 	line, err := contract.MarshalCommand(contract.Command{Body: body})
@@ -147,13 +147,13 @@ func (b *webUser) sends(body contract.CommandBody) {
 		b.t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body) // shown if it failed
+	text, _ := io.ReadAll(answer.Body) // shown on failure
 	if answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(`"accepted":true`)) {
 		b.t.Fatalf("%s: %s", answer.Status, text)
 	}
 }
 
-// client starts one of arbiter's commands there, which writes to out.
+// client starts an arbiter command in the abode. The command writes to out.
 func (h *abode) client(out *bytes.Buffer, args ...string) *exec.Cmd {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
@@ -161,11 +161,11 @@ func (h *abode) client(out *bytes.Buffer, args ...string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
-	h.t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, perhaps
+	h.t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended already
 	return cmd
 }
 
-// waits waits until something of a kind waits for the human.
+// waits waits until an item of a kind waits for the human.
 func (h *abode) waits(kind string) {
 	h.t.Helper()
 	late := time.After(patience)

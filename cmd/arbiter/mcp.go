@@ -53,7 +53,7 @@ func (e env) mcp(c *cli.Context) error {
 		return command.Environmentf("working directory: %v", err)
 	}
 	dirs := c.StringSlice("allow-dir")
-	if here != string(filepath.Separator) { // a desktop program starts servers there, which would allow everything
+	if here != string(filepath.Separator) { // desktop programs start servers in /, which would allow all directories
 		dirs = append([]string{here}, dirs...)
 	}
 	if len(dirs) == 0 {
@@ -63,7 +63,7 @@ func (e env) mcp(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	// Wrong flags are found now, not when a model starts its first run.
+	// Wrong flags are found now, not only when a model starts its first run.
 	if _, err := port.choices(dirs[0], "", c.Args().Slice()); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (e env) mcp(c *cli.Context) error {
 	return nil
 }
 
-// keptOpen is an output that the end of a connection does not close.
+// keptOpen is an output that stays open when a connection is closed.
 type keptOpen struct{ io.Writer }
 
 // Close implements io.Closer.

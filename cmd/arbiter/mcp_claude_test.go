@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// caller is a model that has a run make a thing.
+// caller is the script of a model that has a run do a task.
 const caller = `
 name: caller
 title: Another model has a run make a thing
@@ -71,7 +71,7 @@ func (h *abode) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Server
 	return cmd, model
 }
 
-// realOnly is the real CLI; without one the test is left out.
+// realOnly returns the real CLI, or skips the test if there is none.
 func realOnly(t *testing.T) player {
 	t.Helper()
 	list := players(t)
@@ -81,8 +81,8 @@ func realOnly(t *testing.T) player {
 	return list[1]
 }
 
-// TestMCPFromClaude: Claude Code in print mode has a run make a thing. Its model answers the question, and the human
-// the permission request, from another terminal.
+// TestMCPFromClaude: Claude Code in print mode has a run do a task. Its model answers the question; the human
+// answers the permission request from another terminal.
 func TestMCPFromClaude(t *testing.T) {
 	who := realOnly(t)
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestMCPFromClaude(t *testing.T) {
 	}
 }
 
-// modelHears waits until a model was told something, or over is closed.
+// modelHears waits until a request to the model contains a text, or over is closed.
 func modelHears(t *testing.T, model *rehearsal.Server, text string, over <-chan struct{}) {
 	t.Helper()
 	late := time.After(patience)

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// background is a model that has a run make a thing, and learns of its end without asking for it.
+// background is the script of a model that has a run do a task, and learns of its end without asking.
 const background = `
 name: background
 title: A model has a run make a thing in the background
@@ -29,9 +29,9 @@ actors:
         say: Indeed it is done.
 `
 
-// TestMCPInTerminal: in Claude Code's terminal a run is a task in the background. Its question and its permission
-// request come to the human as forms, and the model learns of the end. The task continues when the server is killed,
-// and when the run's host is.
+// TestMCPInTerminal: in Claude Code's terminal a run is a background task. Its question and its permission
+// request reach the human as forms, and the model learns of the end. The task continues after the server was
+// killed, and after the run's host process was killed.
 func TestMCPInTerminal(t *testing.T) {
 	who := realOnly(t)
 	who.long(t)
@@ -76,7 +76,7 @@ func TestMCPInTerminal(t *testing.T) {
 	p.insists("Down", "❯ Accept")
 	p.insists("Enter", "completed", "Indeed it is done.")
 	for _, problem := range model.Problems() {
-		// The CLI asks its model before its servers have told their tools, perhaps; calls work all the same.
+		// The CLI may ask its model before its MCP servers have listed their tools; calls work all the same.
 		if !strings.Contains(problem, "does not offer") {
 			t.Errorf("the play left its script: %s", problem)
 		}
@@ -91,7 +91,7 @@ func TestMCPInTerminal(t *testing.T) {
 	}
 }
 
-// knows writes what the CLI remembers of its first start, so that it has no questions before it begins.
+// knows writes the file in which the CLI remembers its first start, so that it asks no questions at the start.
 func (h *abode) knows(model *rehearsal.Server) {
 	h.t.Helper()
 	key := model.Key()
@@ -105,7 +105,7 @@ func (h *abode) knows(model *rehearsal.Server) {
 	}
 }
 
-// insists presses a key until the screen shows all of some texts: a form of the CLI's passes over a key that comes
+// insists presses a key until the screen shows all of the texts: a form of the CLI ignores a key that comes
 // right after another (observed with CLI 2.1.329).
 func (p *pane) insists(key string, texts ...string) {
 	p.t.Helper()

@@ -18,14 +18,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// toolUser is an MCP client with a server of its own.
+// toolUser is an MCP client with its own server.
 type toolUser struct {
 	t       *testing.T
 	session *mcp.ClientSession
 	cmd     *exec.Cmd
 }
 
-// serves starts `arbiter mcp` there, with flags for its runs.
+// serves starts `arbiter mcp` in the abode, with flags for its runs.
 func (h *abode) serves(o *mcp.ClientOptions, args ...string) *toolUser {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", append([]string{"mcp"}, args...)...)
@@ -37,11 +37,11 @@ func (h *abode) serves(o *mcp.ClientOptions, args ...string) *toolUser {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.t.Cleanup(func() { _ = session.Close() }) // it was killed, perhaps
+	h.t.Cleanup(func() { _ = session.Close() }) // it may have been killed
 	return &toolUser{h.t, session, cmd}
 }
 
-// kill ends the server as a crash does.
+// kill kills the server, like a crash.
 func (u *toolUser) kill() {
 	u.t.Helper()
 	if err := u.cmd.Process.Kill(); err != nil {
@@ -50,7 +50,7 @@ func (u *toolUser) kill() {
 	_ = u.session.Close()
 }
 
-// call calls a tool; failed says that it is to fail.
+// call calls a tool; failed says whether the call must fail.
 func (u *toolUser) call(name string, args map[string]any, failed bool) *mcp.CallToolResult {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
@@ -93,8 +93,8 @@ func resultAs[T any](t *testing.T, r *mcp.CallToolResult) (v T) {
 	return v
 }
 
-// waitsFor calls wait until something of a kind waits, or the run has that status. It checks that the news come in
-// order and once: what was reported is kept in all.
+// waitsFor calls wait until an item of the kind waits, or the run has that status. It appends the reported news
+// to all, and checks that the cursor never goes back.
 func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpserver.View {
 	u.t.Helper()
 	for range 100 {
@@ -112,9 +112,9 @@ func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpser
 	return v
 }
 
-// TestMCP: a client starts a run, waits, answers its question, and does not answer its permission request. Its server
-// is killed, and the run's host: another server continues at the same cursor, and the run is resumed. Nothing is
-// reported twice, and nothing is left out.
+// TestMCP: a client starts a run, waits, answers its question, and does not answer its permission request. Then
+// its server and the run's host process are killed: another server continues at the same cursor, and the run is
+// resumed. Nothing is reported twice, and nothing is left out.
 func TestMCP(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestMCPForm: a permission request reaches the human as a form, with a client of each kind of protocol.
+// TestMCPForm: a permission request reaches the human as a form, with a client of each version of the protocol.
 func TestMCPForm(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -216,7 +216,7 @@ func TestMCPForm(t *testing.T) {
 	}
 }
 
-// fails runs a command that fails with that code, and returns what it says on stderr.
+// fails runs a command that must fail with that code, and returns its stderr.
 func (h *abode) fails(want contract.Exit, args ...string) string {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
@@ -229,10 +229,11 @@ func (h *abode) fails(want contract.Exit, args ...string) string {
 	return errs.String()
 }
 
-// TestMCPOfAnAgent: a server that an agent has started can neither steer the run nor look into it, and says why.
+// TestMCPOfAnAgent: a server that an agent has started can neither steer the run nor read its state, and says
+// why.
 func TestMCPOfAnAgent(t *testing.T) {
 	t.Parallel()
-	onlyLinux(t) // where the test can tell the descendants apart
+	onlyLinux(t) // where arbiter can recognize descendants
 	b := exposed(t)
 	self, err := exec.LookPath("arbiter")
 	if err != nil {

@@ -79,7 +79,7 @@ func TestMemoryCommands(t *testing.T) {
 	w.says(`memory has no command "frob"`, contract.ExitUsage, "memory", "frob")
 }
 
-// memory runs a subcommand, and compares what it says: stdout whole, of stderr a part.
+// memory runs a subcommand, and compares its whole stdout and a part of its stderr.
 func (w worked) memory(code contract.Exit, stdout, stderr string, args ...string) {
 	w.Helper()
 	line := append([]string{"arbiter", "memory", args[0], "--state-dir", w.state}, args[1:]...)

@@ -14,9 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestModesOfARun: under a umask that leaves everything open, what a run keeps is the
-// user's alone: files 0600, directories 0700, sockets 0600. Its agents have inherited no
-// file but their pipes and the run's lock.
+// TestModesOfARun: even under a umask of 000, only the user can read what a run stores: files 0600, directories
+// 0700, sockets 0600. Its agents inherit no files except their pipes and the run's lock.
 func TestModesOfARun(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, nil, "--stand-in", "--json", "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task",
@@ -62,14 +61,13 @@ func TestModesOfARun(t *testing.T) {
 	oursAlone(t, state)
 }
 
-// oursAlone looks at the modes of all that is below a directory, but for Claude's own home
-// in a rehearsal.
+// oursAlone checks the modes of everything below a directory, except Claude's own home in a rehearsal.
 func oursAlone(t *testing.T, dir string) {
 	t.Helper()
 	n := 0
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // it was put away meanwhile
+			return nil // it was removed meanwhile
 		}
 		if err != nil {
 			return err

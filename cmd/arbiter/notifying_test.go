@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestNotifications: a run without a screen posts once that a question waits, that a permission request does, and that
-// it has ended, with nothing in it that agents wrote. A server that fails is reported once, without its URL's
-// secret, and the run continues.
+// TestNotifications: a run without a screen posts once that a question waits, that a permission request waits,
+// and that it has ended. The posts contain no text that agents wrote. A server that fails is reported once,
+// without its URL's secret, and the run continues.
 func TestNotifications(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
