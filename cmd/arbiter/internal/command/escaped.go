@@ -7,7 +7,7 @@ import (
 	"unicode/utf16"
 )
 
-// Escaped returns JSON for a terminal: what does not print is written as escapes of JSON.
+// Escaped returns JSON text that is safe to print on a terminal: unprintable characters become JSON escapes.
 func Escaped(s string) string {
 	var b strings.Builder
 	for _, r := range s {

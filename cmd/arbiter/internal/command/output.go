@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Stderr writes to stderr: whatever is quoted on it, a path, an argument, a word of Claude's, a
-// terminal acts on none of it, and no secret stays there. A write is whole lines.
+// Stderr writes to stderr. It escapes control sequences and masks secrets, because messages quote paths, arguments
+// and output of Claude. Each write must have whole lines.
 type Stderr struct{ W io.Writer }
 
 func (p Stderr) Write(text []byte) (int, error) {
@@ -23,8 +23,8 @@ func (p Stderr) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// jsonSafe is stdout of a command that tells something: in JSON a terminal acts on nothing
-// either. What is for people is made fit where it is printed, and passes as it is.
+// jsonSafe is the stdout of a command that prints JSON. It escapes characters on which a terminal would act. Text
+// for people is sanitized where it is printed, and passes unchanged.
 type jsonSafe struct {
 	w    io.Writer
 	rest []byte // the beginning of a character whose end is not written yet
@@ -53,7 +53,7 @@ func (t *jsonSafe) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Raw is stdout as it was before withSafeOutput, for what is not JSON.
+// Raw returns stdout without the wrapper of WithSafeOutput, for output that is not JSON.
 func Raw(w io.Writer) io.Writer {
 	if safe, ok := w.(*jsonSafe); ok {
 		return safe.w
@@ -61,19 +61,19 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// OnTerminal reports whether what is written is seen at once.
+// OnTerminal reports whether w is a terminal.
 func OnTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// WithSafeOutput is e for such a command.
+// WithSafeOutput returns e with a stdout whose JSON is safe to print on a terminal.
 func (e Env) WithSafeOutput() Env {
 	e.Stdout = &jsonSafe{w: e.Stdout}
 	return e
 }
 
-// SpeaksUTF8 reports whether the locale does.
+// SpeaksUTF8 reports whether the locale uses UTF-8.
 func SpeaksUTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {

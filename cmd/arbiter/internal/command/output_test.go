@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestTelling: characters that are torn apart come out whole, and none of them is lost.
+// TestTelling: characters that are split between writes are written whole, and none is lost.
 func TestTelling(t *testing.T) {
 	const text = `{"a":"日本 é 🔥 ` + "\u009b\u202e\U000e0041" + `"}` + "\n"
 	want := string(contract.AppendSafe(nil, []byte(text)))

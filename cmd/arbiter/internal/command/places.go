@@ -8,11 +8,11 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Workspace is the absolute path of the workspace that --cwd names, else of the current directory.
+// Workspace returns the absolute path of the workspace: the directory in --cwd, or else the current directory.
 func Workspace(c *cli.Context) (string, error) {
 	dir := c.String("cwd")
 	if dir == "" && c.IsSet("cwd") {
-		return "", Usagef("--cwd is empty") // of a variable that is not set: not the current directory
+		return "", Usagef("--cwd is empty") // probably an unset variable: do not use the current directory
 	}
 	if dir == "" {
 		wd, err := os.Getwd()
@@ -48,7 +48,7 @@ func CheckDir(dir string) (string, error) {
 	return abs, f.Close()
 }
 
-// StateDir resolves and makes the directory of logs: 0700, the user's own.
+// StateDir resolves the state directory and creates it with mode 0700.
 func StateDir(flag string) (string, error) {
 	dir, err := StatePath(flag)
 	if err != nil {
@@ -60,7 +60,7 @@ func StateDir(flag string) (string, error) {
 	return dir, nil
 }
 
-// StatePath is where that directory is, or would be.
+// StatePath returns the path of the state directory, which may not exist yet.
 func StatePath(flag string) (string, error) {
 	dir := flag
 	if dir == "" {
@@ -82,7 +82,7 @@ func StatePath(flag string) (string, error) {
 // JSONFlag is the flag --json of commands that print something.
 func JSONFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }
 
-// SameDir compares directories by what they are, not by how they are called.
+// SameDir compares directories after resolving symbolic links.
 func SameDir(a, b string) bool {
 	real := func(p string) string {
 		if r, err := filepath.EvalSymlinks(p); err == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCheckDir: a workspace must be a directory that can be read; the reason does not repeat its path.
+// TestCheckDir: a workspace must be a readable directory; the error does not repeat its path.
 func TestCheckDir(t *testing.T) {
 	dir := t.TempDir()
 	file, locked := filepath.Join(dir, "file"), filepath.Join(dir, "locked")

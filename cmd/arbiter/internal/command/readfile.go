@@ -12,8 +12,8 @@ import (
 // MaxSource bounds a configuration or scenario, in bytes.
 const MaxSource = 4 << 20
 
-// ReadFile reads a regular file of at most so many bytes. What else a path can lead to, a
-// link in somebody's workspace to a device among it, may have no end.
+// ReadFile reads a regular file of at most most bytes. It refuses other files, because a link in a workspace may
+// lead to a device that never ends.
 func ReadFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// WithoutPath is an error of a file without the file's name, for callers that name it.
+// WithoutPath returns the error of a file operation without the file's name, for callers that name the file.
 func WithoutPath(err error) error {
 	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err
@@ -42,7 +42,7 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// SizeError says that something is larger than it may be, in bytes.
+// SizeError says that something exceeds its size limit, in bytes.
 type SizeError struct {
 	What       string
 	Size, Most int64

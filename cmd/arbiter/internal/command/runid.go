@@ -5,7 +5,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// ShortID is enough of a run's id to name it.
+// ShortID returns the first characters of a run's id, which are enough to name the run.
 func ShortID(run string) string {
 	if len(run) > 8 {
 		return run[:8]
@@ -13,7 +13,7 @@ func ShortID(run string) string {
 	return run
 }
 
-// Title is what a task is called in lists.
+// Title returns the title of a task in lists.
 func Title(task string) string {
 	return sanitize.Line(sanitize.Redact(words.Title(task)), 100)
 }

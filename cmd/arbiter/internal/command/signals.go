@@ -11,15 +11,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// signalNames are those of the signals that end a run.
+// signalNames has the names of the signals that end a run.
 var signalNames = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}
 
-// HandleSignals hands signals on, by their names (INT, TERM, HUP) and their number: the first
-// asks for an orderly end, the second for a fast one, the third does not ask. One that heed
-// says was meant for somebody else does not count. QUIT, which is Ctrl+\ in a terminal that
-// is not ours at the moment, halts; halt does not block. Without one it does what it does.
-// Last, if any, is called before the end at the third. Who started us may have had us ignore
-// some (nohup, a script that puts us behind itself): those stay ignored.
+// HandleSignals passes INT, TERM and HUP to heed, by name and count. The first asks for an orderly end, the second
+// for a fast one; the third exits the process at once, after calling last if that is not nil. A signal for which
+// heed returns false does not count. QUIT (Ctrl+\ in a terminal that is currently not ours) calls halt, which must
+// not block; if halt is nil, QUIT keeps its default action. Signals that the parent made us ignore (nohup, a
+// background job of a script) stay ignored.
 func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -44,8 +43,8 @@ func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop 
 				}
 				name := signalNames[sig]
 				if n > 2 {
-					// The bridge outlives us by the two seconds it needs to stop and
-					// sweep everything it started.
+					// The bridge lives two seconds longer than this process: it needs them to stop and sweep
+					// everything it started.
 					if last != nil {
 						last()
 					}
@@ -64,11 +63,11 @@ func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop 
 	}
 }
 
-// OutliveReaders has a reader that has gone show as an error of the write, not as our
-// death. The signal is caught, not ignored: what is ignored, every child ignores, too.
+// OutliveReaders turns a closed pipe into a write error instead of the end of the process. The signal is caught,
+// not ignored, because children would inherit an ignored signal.
 func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// codeOf is what a program ends with that a signal of that name ended.
+// codeOf returns the exit code of a program that a signal of that name ended.
 func codeOf(name string) contract.Exit {
 	if name == "INT" {
 		return contract.ExitInterrupted
@@ -76,8 +75,8 @@ func codeOf(name string) contract.Exit {
 	return contract.ExitTerminated
 }
 
-// Interruptible ends ctx at the first signal, QUIT included if it is asked for (Ctrl+\ is a
-// slip beside Ctrl+]); its cause is the exit. A third signal does not wait.
+// Interruptible ends ctx at the first signal, and with quit also at QUIT (Ctrl+\ is next to Ctrl+]). The cause of
+// ctx is the exit error. A third signal exits at once.
 func Interruptible(ctx context.Context, quit bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func(name string, _ int) bool {
@@ -92,7 +91,7 @@ func Interruptible(ctx context.Context, quit bool) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// BySignal ends the program as a signal has it.
+// BySignal returns an error with the exit code of the signal that ended ctx.
 func BySignal(ctx context.Context, text string) error {
 	if e, ok := errors.AsType[*Error](context.Cause(ctx)); ok {
 		return &Error{Code: e.Code, Text: text}

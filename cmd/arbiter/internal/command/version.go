@@ -8,8 +8,8 @@ import (
 // stamp is set by the linker (-X …/internal/command.stamp=…) in builds of scripts/setup.
 var stamp string
 
-// Version is the stamp, else the module version that `go install …@vX` records,
-// else the commit that `go build` records.
+// Version returns the stamp, or else the module version that `go install …@vX` records, or else the commit that `go
+// build` records.
 func Version() string {
 	if stamp != "" {
 		return stamp

@@ -8,9 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// WriteOutput writes a file that the user names. A regular file, or one that is not there yet, appears as a whole or
-// stays as it was, and keeps its permissions; links are followed. What is not a regular file, such as a pipe, is
-// written to.
+// WriteOutput writes a file that the user names. A new or regular file is replaced atomically and keeps its
+// permissions; links are followed. Any other file, such as a pipe, is written to directly.
 func WriteOutput(path string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -36,7 +35,7 @@ func WriteOutput(path string, data []byte) error {
 	})
 }
 
-// AppendTo writes to the end of a file that others write to, too.
+// AppendTo appends to a file that other processes may append to, too.
 func AppendTo(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {

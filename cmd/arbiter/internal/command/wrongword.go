@@ -10,16 +10,16 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
-// LikeCommand reports whether the first of several arguments looks like a command that is none,
-// rather than like a file.
+// LikeCommand reports whether the first of several arguments looks like a misspelled command rather than like a
+// file.
 func LikeCommand(c *cli.Context) bool {
 	word := c.Args().First()
 	_, err := os.Stat(word)
 	return err != nil && !strings.ContainsAny(word, "./") && !strings.HasPrefix(word, "-")
 }
 
-// NoSuchWord refuses a first argument that is no file: more likely it was to be a command,
-// a flag, or a task.
+// NoSuchWord returns an error for a first argument that is no file: it was probably meant as a command, a flag, or
+// a task.
 func NoSuchWord(c *cli.Context, word string) error {
 	var known []string
 	for _, cmd := range manual.Of(c.App).Commands {
@@ -35,7 +35,7 @@ func NoSuchWord(c *cli.Context, word string) error {
 	return Usagef("%q is neither a command nor a requirements file: give a task with --task", word)
 }
 
-// NoSuchCommand refuses a word behind a command that has commands of its own.
+// NoSuchCommand returns an error for an unknown subcommand.
 func NoSuchCommand(c *cli.Context) error {
 	var known []string
 	for _, sub := range c.Command.Subcommands {

@@ -24,7 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// completes is how long a running arbiter may take to name its agents at a Tab.
+// completes is how long a running arbiter may take to return its agents for a completion.
 const completes = 500 * time.Millisecond
 
 // Command is `arbiter completion`.
@@ -52,8 +52,8 @@ scenarios. It asks arbiter at each Tab, so the script stays valid after an updat
 	}
 }
 
-// Complete answers a shell that completes a line of the program, which app makes. It writes nothing if there is nothing
-// to offer, and nothing about a fault: that would stand in the middle of the user's line.
+// Complete answers a shell that completes a command line of the program that app makes. It writes nothing if there
+// is nothing to offer, and no errors: they would appear in the middle of the user's line.
 func Complete(e command.Env, app func() *cli.App, args []string) int {
 	defer func() { _ = recover() }()
 	shell, words, word := manual.Asked(args)
@@ -66,7 +66,7 @@ func Complete(e command.Env, app func() *cli.App, args []string) int {
 	return 0
 }
 
-// offered is what there is of what a flag or an argument takes.
+// offered returns the completions for the value of a flag or an argument.
 func offered(h manual.Half, what string) (o manual.Offer) {
 	switch what {
 	case "DIR":
@@ -74,7 +74,7 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 	case "FILE", "PATH", "REQUIREMENTS.md":
 		o.Files = true
 	case "RUN":
-		if o.Words = offeredRuns(h); h.Command.Args == liveruns.PermitArgs { // the RUN may be left out
+		if o.Words = offeredRuns(h); h.Command.Args == liveruns.PermitArgs { // the argument RUN is optional
 			o.Words = append(o.Words, offeredRequests(h)...)
 		}
 	case "REQUEST":
@@ -89,7 +89,7 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 				o.Words = append(o.Words, manual.Entry{Term: name, Text: s.Title})
 			}
 		}
-		o.Files = h.Flag != nil // of one's own
+		o.Files = h.Flag != nil // user-defined ones
 	case "NAME": // of a mode
 		place := cmp.Or(h.Given["cwd"], ".")
 		if abs, err := filepath.Abs(shortenHome(place)); err == nil {
@@ -132,7 +132,7 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 	return o
 }
 
-// offeredHosts are the names that --hosts takes, as a line's configuration has them.
+// offeredHosts returns the names that --hosts accepts, from the configuration that the command line names.
 func offeredHosts(h manual.Half) []string {
 	file := shortenHome(h.Given["config"])
 	if dir, err := os.UserConfigDir(); err == nil && file == "" {
@@ -146,7 +146,7 @@ func offeredHosts(h manual.Half) []string {
 	return cfg.Names()
 }
 
-// shortenHome is a path as it is typed, ~ being the home.
+// shortenHome expands ~ in a typed path to the home directory.
 func shortenHome(path string) string {
 	if rest, ok := settings.CutHome(path); ok {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -156,8 +156,8 @@ func shortenHome(path string) string {
 	return path
 }
 
-// statePlace is the state directory that a line means; empty if there is none yet:
-// completing a line makes nothing.
+// statePlace returns the state directory that a command line names, or "" if it does not exist: completion creates
+// nothing.
 func statePlace(h manual.Half) string {
 	dir, err := command.StatePath(shortenHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
 	if err != nil {
@@ -169,7 +169,8 @@ func statePlace(h manual.Half) string {
 	return dir
 }
 
-// knownRuns are the runs that a line may mean: to stop or to enter one it has to live.
+// knownRuns returns the runs that a command line may name. With live, only live runs: a run must be live to be
+// stopped or attached to.
 func knownRuns(h manual.Half, live bool) (*runstore.Runs, []journal.Info) {
 	dir := statePlace(h)
 	if dir == "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// meantRun asks the live run that a line means: the one that --session names or the line begins with, else what runs
-// here.
+// meantRun returns the status of the live run that a command line means: the one in --session or the first
+// argument, or else the run of this directory.
 func meantRun(h manual.Half) (st control.Status, found bool) {
 	store, known := knownRuns(h, true)
 	if store == nil {
@@ -54,7 +54,7 @@ func offeredAgents(h manual.Half) (list []manual.Entry) {
 	return list
 }
 
-// offeredRequests are the permission requests that wait, and the word for all of them.
+// offeredRequests returns the pending permission requests, and the word for all of them.
 func offeredRequests(h manual.Half) (list []manual.Entry) {
 	st, _ := meantRun(h)
 	for _, i := range st.Inbox {
@@ -68,7 +68,7 @@ func offeredRequests(h manual.Half) (list []manual.Entry) {
 	return list
 }
 
-// offeredOptions are the options of what waits for a choice.
+// offeredOptions returns the options of the inbox items that wait for a choice.
 func offeredOptions(h manual.Half) (list []manual.Entry) {
 	st, _ := meantRun(h)
 	for _, i := range st.Inbox {

@@ -1,3 +1,3 @@
-// Package completion is the command that prints the completion script of a shell, and the answers to what such a
-// script asks at a Tab.
+// Package completion is the command that prints a shell's completion script, and the answers to the questions of
+// such a script.
 package completion

@@ -20,9 +20,8 @@ const (
 	reportBacklog = 8
 )
 
-// Reporter writes a file for each crash, of arbiter or of an agent: what is
-// known of it and the last events, with secrets masked. It keeps the events itself
-// and writes on a goroutine of its own.
+// Reporter writes a file for each crash of arbiter or of an agent: its description and the last events, with
+// secrets masked. It records the events itself and writes on its own goroutine.
 type Reporter struct {
 	o    Options
 	jobs chan report
@@ -36,9 +35,9 @@ type Reporter struct {
 	paths   []string
 }
 
-// Options are what a reporter is made with.
+// Options configure a reporter.
 type Options struct {
-	Dir     string // a run's
+	Dir     string // of a run
 	Version string // of this program
 	Mask    func(string) string
 	Log     *slog.Logger
@@ -56,14 +55,14 @@ type report struct {
 	events []timedEvent
 }
 
-// NewReporter starts one; its owner closes it.
+// NewReporter starts a reporter; its owner closes it.
 func NewReporter(o Options) *Reporter {
 	c := &Reporter{o: o, jobs: make(chan report, reportBacklog), done: make(chan struct{})}
 	go c.run()
 	return c
 }
 
-// Sink notes every event on its way to a frontend.
+// Sink records every event and passes it on to next.
 func (c *Reporter) Sink(next runloop.Sink) runloop.Sink {
 	return func(at time.Time, e contract.Event) {
 		c.note(at, e)
@@ -93,7 +92,7 @@ func (c *Reporter) Panicked(f *runloop.Fault) {
 	c.write(time.Now(), "arbiter-program", "panic: "+f.Panic+"\n\n"+string(f.Stack))
 }
 
-// write hands a report to the writer; where too many wait, it is left out.
+// write queues a report; if too many are queued, it drops the report.
 func (c *Reporter) write(at time.Time, who, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +122,7 @@ func (c *Reporter) run() {
 	}
 }
 
-// Close writes what waits. Nothing is noted after it.
+// Close writes the queued reports. Later events are not recorded.
 func (c *Reporter) Close() {
 	c.once.Do(func() {
 		c.mu.Lock()
@@ -134,7 +133,7 @@ func (c *Reporter) Close() {
 	<-c.done
 }
 
-// Written lists the reports of this process.
+// Written returns the paths of the reports of this process.
 func (c *Reporter) Written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +152,7 @@ func (r report) save(o Options) (string, error) {
 		b.Write(line)
 	}
 	for n := 0; ; n++ {
-		// Two in one instant do not overwrite each other.
+		// Two reports of the same second must not overwrite each other.
 		name := fmt.Sprintf("crash-%s-%s-%d.txt", r.at.UTC().Format("20060102T150405"), r.who, n)
 		f, err := os.OpenFile(filepath.Join(o.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if os.IsExist(err) && n < 1000 {

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// followPause is the time between two looks at a log that is followed.
+// followPause is the polling interval of a followed log.
 const followPause = 100 * time.Millisecond
 
-// Follow copies the log in a run's directory to w, and what is added to it, until the run is over or ctx ends. It goes
-// on with the next file when the log is put aside.
+// Follow copies the log in a run's directory to w, with everything that is appended, until the run is over or ctx
+// ends. When the log is rotated, it continues with the next file.
 func Follow(ctx context.Context, dir string, w io.Writer, alive func() bool) error {
 	f := follower{path: filepath.Join(dir, LogName), w: w}
 	defer f.close()
 	tick := time.NewTicker(followPause)
 	defer tick.Stop()
 	for {
-		over := !alive() // looked at first: what is there after it is all there is
+		over := !alive() // checked first: the copy after the run's end is complete
 		if err := f.copy(); err != nil {
 			return fmt.Errorf("log: %w", err)
 		}
@@ -40,10 +40,10 @@ func Follow(ctx context.Context, dir string, w io.Writer, alive func() bool) err
 type follower struct {
 	path string
 	w    io.Writer
-	file *os.File // nil: there is none yet
+	file *os.File // nil: not opened yet
 }
 
-// copy copies what is there now.
+// copy copies what was appended since the last call.
 func (f *follower) copy() error {
 	for {
 		if f.file == nil {
@@ -60,11 +60,11 @@ func (f *follower) copy() error {
 		if _, err := io.Copy(f.w, f.file); err != nil || same {
 			return err
 		}
-		f.close() // it was put aside before it was copied to its end
+		f.close() // it was rotated before it was copied completely
 	}
 }
 
-// current reports whether the open file is still the log; when it is not, nothing is added to it any more.
+// current reports whether the open file is still the log. Otherwise nothing is appended to it any more.
 func (f *follower) current() bool {
 	open, err := f.file.Stat()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestFollow shows that a log is followed from its beginning to the end of its run, over the change of its file.
+// TestFollow shows that a log is followed from its beginning to the end of its run, across a rotation.
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, LogName)
@@ -28,7 +28,7 @@ func TestFollow(t *testing.T) {
 	var out strings.Builder
 	var want string
 	round := 0
-	alive := func() bool { // each look is followed by a copy
+	alive := func() bool { // each check is followed by a copy
 		if got := out.String(); got != want {
 			t.Errorf("round %d: %q instead of %q", round, got, want)
 		}
@@ -36,7 +36,7 @@ func TestFollow(t *testing.T) {
 		switch round {
 		case 1: // there is no log yet
 			return true
-		case 3: // two lines, and the file is put aside between them
+		case 3: // two lines, and a rotation between them
 			add("a\n")
 			if err := os.Rename(path, path+".1"); err != nil {
 				t.Fatal(err)

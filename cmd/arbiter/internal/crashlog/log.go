@@ -10,27 +10,27 @@ import (
 
 const (
 	LogName = "log" // in a run's directory
-	// maxLog is the size at which a log is put aside; one earlier part is kept.
+	// maxLog is the size at which a log is rotated; one earlier file is kept.
 	maxLog = 16 << 20
 )
 
-// Log is a run's log, readable by the user alone and bounded.
+// Log is a run's log: of bounded size, and readable only by the user.
 type Log struct {
 	path string
-	mask func(string) string // of secrets, in lines
+	mask func(string) string // masks the secrets in a line
 
 	mu   sync.Mutex
 	f    *os.File
 	size int64
 }
 
-// OpenLog opens the log in a run's directory, to be added to; mask masks secrets.
+// OpenLog opens the log in a run's directory for appending; mask masks secrets.
 func OpenLog(dir string, mask func(string) string) (*Log, error) {
 	l := &Log{path: filepath.Join(dir, LogName), mask: mask}
 	return l, l.open()
 }
 
-// Path is where it is.
+// Path returns the path of the log.
 func (l *Log) Path() string { return l.path }
 
 func (l *Log) open() error {
@@ -47,8 +47,8 @@ func (l *Log) open() error {
 	return nil
 }
 
-// Write implements io.Writer. What cannot be put aside keeps growing: a log is
-// worth more than its bound.
+// Write implements io.Writer. If the rotation fails, the log keeps growing: losing it would be worse than exceeding
+// its limit.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *Log) Write(p []byte) (int, error) {
 			old.Close()
 		}
 	}
-	n, err := l.f.Write([]byte(l.mask(string(p)))) // a call is a line
+	n, err := l.f.Write([]byte(l.mask(string(p)))) // each call has one line
 	l.size += int64(n)
 	if err != nil {
 		return min(n, len(p)), err
@@ -66,14 +66,14 @@ func (l *Log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends it.
+// Close closes the log.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.f.Close()
 }
 
-// Logger writes into it.
+// Logger returns a logger that writes to the log.
 func (l *Log) Logger(debug bool) *slog.Logger {
 	level := slog.LevelInfo
 	if debug {

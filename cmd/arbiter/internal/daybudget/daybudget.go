@@ -16,24 +16,24 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// dayEvery is how often a run looks at what the others have cost today.
+// dayEvery is how often a run reads what the other runs have cost today.
 const dayEvery = 10 * time.Second
 
-// daySpending reads from the records of all runs what they have cost on a day. One goroutine uses it.
+// daySpending computes from the event logs of all runs what they have cost on a day. Only one goroutine uses it.
 type daySpending struct {
 	store *runstore.Runs
 	own   string // the run that asks
 	read  map[string]*recordRead
 }
 
-// recordRead is how far the record of a run was read.
+// recordRead is how far the event log of a run was read.
 type recordRead struct {
 	sum  *spending.Sum
 	next eventlog.Position
 }
 
-// spent returns what was spent on the day of a moment. Only what is new since the last time is read. With an error it
-// is what could be read.
+// spent returns what was spent on the day of now. It reads only what is new since the last call. With an error, the
+// result has what could be read.
 func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySpent, unread error) {
 	day.Day = now.Format(time.DateOnly)
 	list, err := d.store.List()
@@ -47,7 +47,7 @@ func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySp
 			continue
 		}
 		usd, err := d.spentBy(ctx, info.Run, day.Day)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one that has told nothing yet, or was removed
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one without events yet, or removed
 			unread = errors.Join(unread, fmt.Errorf("run %s: %w", command.ShortID(info.Run), err))
 		}
 		if info.Run == d.own {
@@ -59,7 +59,7 @@ func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySp
 	return day, unread
 }
 
-// spentBy returns what a run has cost on a day, its running turns included.
+// spentBy returns what a run has cost on a day, including running turns.
 func (d *daySpending) spentBy(ctx context.Context, run, day string) (usd float64, err error) {
 	log, err := d.store.EventLog(run)
 	if err != nil {
@@ -96,8 +96,8 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Watch tells a run what the other runs have cost today, before it begins and while it runs. The caller calls
-// stop when the run is over.
+// Watch reports to a run what the other runs have cost today: once before the run begins, and regularly while it
+// runs. The caller calls stop when the run is over.
 func Watch(ctx context.Context, o Options) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	book := &daySpending{store: &runstore.Runs{Store: o.Store}, own: o.Run, read: map[string]*recordRead{}}

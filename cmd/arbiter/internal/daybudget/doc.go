@@ -1,2 +1,3 @@
-// Package daybudget reads from the event logs of all runs what they have cost today, for a run that has a limit for it.
+// Package daybudget computes from the event logs of all runs what they have cost today, for a run with a daily
+// limit.
 package daybudget

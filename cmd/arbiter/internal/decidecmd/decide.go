@@ -26,11 +26,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxInput bounds the file of an input, in bytes.
+// maxInput bounds an input file, in bytes.
 const maxInput = 4 << 20
 
-// Flags are the settings of commands that put questions to a decider, by the
-// table of settings.
+// Flags returns the flags of commands that ask a decider, from the table of settings.
 func Flags() []cli.Flag {
 	var flags []cli.Flag
 	for _, s := range settings.Table {
@@ -86,7 +85,7 @@ func (e env) decide(c *cli.Context) error {
 	return command.Usagef("decide: use --explain [RUN], --input FILE or --template NAME")
 }
 
-// decideOn has a decider decide on an input from a file.
+// decideOn asks a decider to decide on an input from a file.
 func (e env) decideOn(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("decide --input takes no RUN: leave out %s", c.Args().First())
@@ -132,8 +131,7 @@ func (e env) readInput(path string) (raw []byte, err error) {
 	return raw, nil
 }
 
-// sideDecider is a decider that is asked outside of any run, with what it asks through, if
-// it needs something.
+// sideDecider is a decider that is asked outside of any run, with the bridge or client that it needs.
 type sideDecider struct {
 	decider decider.Decider
 	name    string
@@ -172,7 +170,7 @@ func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	return o, nil
 }
 
-// open starts what the decider asks through.
+// open starts the bridge or the client that the decider needs.
 func (o *sideDecider) open(ctx context.Context, e env, s *settings.Choices) error {
 	if s.Options.Decider == runconfig.DeciderRules {
 		return nil
@@ -203,8 +201,7 @@ func (o *sideDecider) asker(options runconfig.Options) decider.Asker {
 	return askmodel.Asker{Options: options, Bridge: func() askmodel.Querier { return o.bridge }, Spent: o.bridge.Cost}
 }
 
-// ask puts one question. An error that is a *command.Error ends the command; of another
-// only this question failed.
+// ask asks one question. A *command.Error ends the command; any other error concerns this question only.
 func (o *sideDecider) ask(ctx context.Context, q decisionlog.Question) (decider.Decision, error) {
 	d, err := q.Ask(ctx, o.decider)
 	var asked interface{ Hopeless() bool }
@@ -219,7 +216,7 @@ func (o *sideDecider) ask(ctx context.Context, q decisionlog.Question) (decider.
 	return d, err
 }
 
-// cost is what was spent, in US dollars.
+// cost returns what was spent, in US dollars.
 func (o *sideDecider) cost() float64 {
 	if o.bridge == nil {
 		return 0
@@ -227,7 +224,7 @@ func (o *sideDecider) cost() float64 {
 	return o.bridge.Cost()
 }
 
-// close ends its bridge, and says where a rehearsal left its script.
+// close closes the bridge, and prints where a rehearsal left its script.
 func (o *sideDecider) close(e env) {
 	if o.api != nil {
 		o.api.Close()
@@ -243,5 +240,5 @@ func (o *sideDecider) close(e env) {
 	o.bridge.Close()
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

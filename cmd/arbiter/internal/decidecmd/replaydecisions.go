@@ -21,25 +21,25 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// Redecision is a decision with what is decided on its input now.
+// Redecision is a recorded decision with the decision on the same input now.
 type Redecision struct {
 	Number   int               `json:"number"`
 	Record   uint64            `json:"record"`
 	Point    decision.Point    `json:"point"`
 	Same     bool              `json:"same"`
-	Recorded decider.Decision  `json:"recorded"` // what it came to: the Arbiter may have summoned by its tool
+	Recorded decider.Decision  `json:"recorded"` // its result: the Arbiter may have summoned by its tool
 	Now      *decider.Decision `json:"now,omitempty"`
-	Failed   string            `json:"failed,omitempty"` // why there is none now
+	Failed   string            `json:"failed,omitempty"` // why there is no decision now
 }
 
-// Tally counts a replay.
+// Tally counts the results of a replay.
 type Tally struct {
 	Decider string  `json:"decider"`
 	Asked   int     `json:"asked"`
 	Same    int     `json:"same"`
 	Differ  int     `json:"differ"`
 	Failed  int     `json:"failed"`
-	Skipped int     `json:"skipped"` // no input, or what only the Arbiter can decide
+	Skipped int     `json:"skipped"` // without input, or only the Arbiter can decide
 	CostUSD float64 `json:"cost_usd"`
 }
 
@@ -100,13 +100,13 @@ func Replay(io command.Env, c *cli.Context) error {
 	if err := e.printTally(c, t); err != nil || t.Asked > 0 {
 		return err
 	}
-	// A test that tests nothing has not passed.
+	// A comparison of nothing must not look like a success.
 	return command.Usagef("replay --decisions: run %s has no decision to compare (%d were skipped: arbiter decide "+
 		"--explain %s%s lists them)", command.ShortID(info.Run), t.Skipped, command.ShortID(info.Run),
 		settings.StateForCommand(store.Root))
 }
 
-// judge compares and counts.
+// judge compares a recorded decision with the new one, and counts the result.
 func (t *Tally) judge(x Redecision, now decider.Decision, err error) Redecision {
 	t.Asked++
 	switch {
@@ -160,7 +160,7 @@ func (e env) printTally(c *cli.Context, t Tally) error {
 	return nil
 }
 
-// numbers reads N,N.
+// numbers parses a comma-separated list of decision numbers.
 func numbers(list string) ([]int, error) {
 	var found []int
 	for word := range strings.SplitSeq(list, ",") {

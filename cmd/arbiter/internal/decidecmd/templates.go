@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
-// printTemplate prints a built-in template, to start one's own from.
+// printTemplate prints a built-in template, as a start for a user's own.
 func (e env) printTemplate(c *cli.Context) error {
 	if c.NArg() > 0 || c.IsSet("explain") || c.IsSet("number") || c.IsSet("at") || c.IsSet("input") {
 		return command.Usagef("decide --template takes no other flag and no argument")

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// The words that an input of one's own may use; those of a recorded one are others' business.
+// The values that an input file may use. Recorded inputs are not checked against them.
 var (
 	inputStatuses = []decision.Status{decision.StatusSuccess, decision.StatusFailure, decision.StatusTimeout,
 		decision.StatusCancelled}
@@ -22,8 +22,7 @@ var (
 	}
 )
 
-// check says what is missing or makes no sense: half an input is decided on as if it were
-// a whole one.
+// check reports what is missing or makes no sense. A decider would treat half an input like a whole one.
 func (q Question) check() error {
 	if in := q.Evaluate; in != nil {
 		if err := checkExecution("lastExecution", in.LastExecution); err != nil {
@@ -98,7 +97,7 @@ func oneOf[T ~string](where string, value T, known []T) error {
 	return fmt.Errorf("%s: %q, want one of %s", where, value, strings.Join(words, ", "))
 }
 
-// jsonProblem tells in words of JSON what encoding/json says of Go's types.
+// jsonProblem rewrites an error of encoding/json in terms of JSON instead of Go types.
 func jsonProblem(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -124,7 +123,7 @@ func jsonProblem(err error) error {
 	return fmt.Errorf("%swant %s, not %s", where, want, jsonKind(wrong.Value))
 }
 
-// jsonKind names what encoding/json calls array, bool, number, object or string.
+// jsonKind translates encoding/json's array, bool, number, object and string.
 func jsonKind(value string) string {
 	switch value {
 	case "array":

@@ -1,5 +1,5 @@
-// Package decisionlog reads the decisions of a run from its event log, with their inputs,
-// so that they can be explained, compared and repeated.
+// Package decisionlog reads the decisions of a run with their inputs from its event log, so that they can be
+// explained, compared and repeated.
 package decisionlog
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Decision is a decision as the event log has it.
+// Decision is a decision from the event log.
 type Decision struct {
-	Record uint64 // of the journal: the input
+	Record uint64 // number of the journal record with the input
 	At     time.Time
 	input.Decided
-	// Summoned are the modes that the Arbiter's session had summoned by its tool in the
-	// turn that came to this: with that it had chosen.
+	// Summoned are the modes that the Arbiter's session had summoned by its tool in the turn of this decision: that
+	// was its choice.
 	Summoned []string
-	// Unused: it came when it was not asked for any more; another decision has its number.
+	// Unused: the decision came too late, and another decision has its number.
 	Unused bool
 }
 
-// Amounts is what the decision comes to in the words that all deciders share; false:
-// only the Arbiter can make it, or none was made.
+// Amounts converts the decision to the form that all deciders share. It returns false if only the Arbiter can make
+// this decision, or if there is none.
 func (r *Decision) Amounts() (decider.Decision, bool) {
 	d := r.Decision
 	switch d.Decision {
@@ -41,12 +41,12 @@ func (r *Decision) Amounts() (decider.Decision, bool) {
 			return d, true
 		}
 		d.Decision = decider.Continue
-		return d, r.Point == decision.PointEvaluate // else no agent could continue: the Arbiter waits
+		return d, r.Point == decision.PointEvaluate // otherwise no agent could continue: the Arbiter waits
 	}
 	return d, false
 }
 
-// By is who decided, or the result of the question instead.
+// By returns who decided, or else the outcome of the question.
 func (r *Decision) By() string {
 	switch {
 	case r.Unused:
@@ -62,10 +62,10 @@ func (r *Decision) By() string {
 // list collects decisions from the records of an event log.
 type list struct {
 	decisions []Decision
-	summoned  []string // since the Arbiter's session last ruled
+	summoned  []string // since the last ruling of the Arbiter's session
 }
 
-// take looks at one line of the log.
+// take processes one line of the log.
 func (l *list) take(e eventlog.Entry) error {
 	if e.Record == nil {
 		return nil
@@ -92,20 +92,19 @@ func (l *list) take(e eventlog.Entry) error {
 	return nil
 }
 
-// Read lists the decisions of a run, in order.
+// Read returns the decisions of a run, in order.
 func Read(ctx context.Context, log *eventlog.Log) ([]Decision, eventlog.Health, error) {
 	var l list
 	health, err := log.Each(ctx, eventlog.Position{}, l.take)
 	return l.decisions, health, err
 }
 
-// Same reports whether two decisions come to the same: reasons and words are not
-// compared.
+// Same reports whether two decisions have the same result. It ignores reasons and wording.
 func Same(a, b decider.Decision) bool {
 	return a.Decision == b.Decision && (a.Decision != decider.SelectMode || a.Mode == b.Mode)
 }
 
-// Text is a decision in a few words.
+// Text returns a decision in a few words.
 func Text(d decider.Decision) string {
 	if d.Mode == "" {
 		return d.Decision

@@ -14,13 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// Question is an input of a decision: one of the two.
+// Question is an input of a decision. Exactly one member is set.
 type Question struct {
 	Select   *decision.SelectAgentInput
 	Evaluate *decision.EvaluateProgressInput
 }
 
-// Point says which.
+// Point returns the decision point of the question.
 func (q Question) Point() decision.Point {
 	if q.Evaluate != nil {
 		return decision.PointEvaluate
@@ -28,7 +28,7 @@ func (q Question) Point() decision.Point {
 	return decision.PointSelect
 }
 
-// Input is the input itself.
+// Input returns the input that is set.
 func (q Question) Input() any {
 	if q.Evaluate != nil {
 		return q.Evaluate
@@ -36,7 +36,7 @@ func (q Question) Input() any {
 	return q.Select
 }
 
-// Prompt is what a model is asked by the templates of a set.
+// Prompt renders the prompt for a model with a set of templates.
 func (q Question) Prompt(set *prompts.Set) (system, prompt string, err error) {
 	if q.Evaluate != nil {
 		return set.Evaluate(*q.Evaluate)
@@ -44,7 +44,7 @@ func (q Question) Prompt(set *prompts.Set) (system, prompt string, err error) {
 	return set.Select(*q.Select)
 }
 
-// Ask puts it to a decider.
+// Ask asks a decider.
 func (q Question) Ask(ctx context.Context, d decider.Decider) (decider.Decision, error) {
 	if q.Evaluate != nil {
 		return d.EvaluateProgress(ctx, *q.Evaluate)
@@ -52,8 +52,8 @@ func (q Question) Ask(ctx context.Context, d decider.Decider) (decider.Decision,
 	return d.SelectAgent(ctx, *q.Select)
 }
 
-// QuestionOf reads a recorded input. Members that this version does not know are left
-// out: an input is not made new by one more.
+// QuestionOf reads a recorded input. It ignores unknown members: an input with one more member is not a new kind of
+// input.
 func QuestionOf(p decision.Point, raw json.RawMessage) (Question, error) {
 	var q Question
 	switch p {
@@ -73,9 +73,9 @@ func QuestionOf(p decision.Point, raw json.RawMessage) (Question, error) {
 	return q, nil
 }
 
-// ParseQuestion reads an input from a file, of a kind told by its members. It may lie
-// in the member `input`, as explanations have it. A misspelt member is an error: its
-// author tries what it does.
+// ParseQuestion reads an input from a file and derives its kind from its members. The input may be in the member
+// `input`, as in explanations. A misspelled member is an error, because the author of the file expects it to have
+// an effect.
 func ParseQuestion(raw []byte) (Question, error) {
 	members, err := membersOf(raw)
 	if inner, ok := members["input"]; ok && err == nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ability is one thing that the bridge relies on.
+// ability is one feature of the CLI that the bridge relies on.
 type ability struct {
 	name string
 	can  string // what the CLI does
-	// without is what follows where it does not, and how bad that is.
+	// without is the consequence if the CLI lacks the ability, and state is how bad that is.
 	without string
 	state   State
 }
@@ -71,14 +71,13 @@ var abilities = []ability{
 	{canQuery, "one question is answered without a session", "--decider stateless and hybrid are not available", Warn},
 }
 
-// Observed is what a trial saw: by ability, nil or why it was not seen. What is missing
-// was not tried.
+// Observed is the result of a trial: by ability, nil or why it was not seen. A missing ability was not tried.
 type Observed map[string]error
 
-// longer gives a trial more time.
+// longer is the command that gives a trial more time.
 const longer = "arbiter doctor --trial-timeout 2m"
 
-// errLate is an ability for which the time did not suffice.
+// errLate says that there was not enough time to try an ability.
 var errLate = errors.New("there was no time for it")
 
 // Abilities judges what was observed. tested is the version to fall back to.
@@ -109,5 +108,5 @@ func Abilities(o Observed, tested string) []Finding {
 	return l.all
 }
 
-// Unstarted is what is observed where not even the bridge could be started.
+// Unstarted returns the observations for a bridge that could not be started.
 func Unstarted(why error) Observed { return Observed{canStart: why} }

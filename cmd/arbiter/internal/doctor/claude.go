@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// npmInstall puts a Claude Code onto PATH.
+// npmInstall is the command that installs Claude Code on PATH.
 const npmInstall = "npm install -g @anthropic-ai/claude-code"
 
 func checkClaude(s Surroundings) []Finding {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// healthy is where nothing is wrong.
+// healthy returns surroundings without any problem.
 func healthy() Surroundings {
 	place := func(path string) Place {
 		return Place{Path: path, Exists: true, Mode: 0o700, Owner: 1000, Free: 50e9}
@@ -46,7 +46,7 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// TestFindings: each thing that can be wrong is found, with what to do, and it alone.
+// TestFindings: each problem is found with its fix, and without other findings.
 func TestFindings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(*Surroundings)
@@ -236,8 +236,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// env adds to a healthy environment, or replaces it where HOME or LANG is among the
-// entries.
+// env adds entries to a healthy environment, or replaces the environment if HOME or LANG is among the entries.
 func env(entries ...string) func(*Surroundings) {
 	return func(s *Surroundings) {
 		own, old := environment(entries...), s.Getenv
@@ -251,7 +250,8 @@ func env(entries ...string) func(*Surroundings) {
 	}
 }
 
-// TestManyInterruptedRuns: the first are reported, the rest are counted; what to type leads to them.
+// TestManyInterruptedRuns: the first runs are listed, and the rest are counted. The suggested commands name their
+// state directory.
 func TestManyInterruptedRuns(t *testing.T) {
 	s := healthy()
 	s.Leftovers.Resumable, s.Leftovers.Damaged = []Run{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},
@@ -275,7 +275,7 @@ func TestManyInterruptedRuns(t *testing.T) {
 	}
 }
 
-// TestAbilities: what was seen, what was not, what was not tried, and that nothing was.
+// TestAbilities: abilities that were seen, not seen, or not tried, and a trial that could not start.
 func TestAbilities(t *testing.T) {
 	seen := Observed{}
 	for _, a := range abilities {
@@ -310,7 +310,7 @@ func TestAbilities(t *testing.T) {
 	}
 }
 
-// TestReport: the worst counts, areas are together, and the last line says what it comes to.
+// TestReport: the worst state counts, findings are grouped by area, and the last line is the summary.
 func TestReport(t *testing.T) {
 	r := NewReport("1.0", []Finding{
 		{AreaTerminal, "screen", Warn, "small", ""}, {AreaClaude, "claude", OK, "2.1.329", ""},

@@ -12,13 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// marks are what an enclosing session leaves in the environment.
+// marks are the variables that an enclosing Claude Code session sets.
 var marks = []string{"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}
 
-// proxies, the lower case ones too, which win.
+// proxies includes the lower case names, which take precedence.
 var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 
-// internal variables of arbiter's own, which no setting is.
+// internal matches arbiter's internal variables, which are not settings.
 var internal = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`^ARBITER_(RUN|AGENT|PIDNS|LOCK_FD|REQUIRE_CLAUDE|TOOL_SHELL|(STANDIN|CRASH|HOOK)_.*)$`)
@@ -70,7 +70,7 @@ func checkEnvironment(s Surroundings) []Finding {
 	return l.all
 }
 
-// requests is about where the model's requests go, and who pays for them.
+// requests checks where the model's requests go, and who pays for them.
 func (l *list) requests(s Surroundings) {
 	if base := s.Getenv("ANTHROPIC_BASE_URL"); base != "" {
 		if host, ok := hostOf(base); ok {
@@ -99,7 +99,7 @@ func (l *list) requests(s Surroundings) {
 	}
 }
 
-// hostOf is a URL without what could be secret of it.
+// hostOf returns scheme and host of a URL, without parts that could be secret.
 func hostOf(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme == "" {

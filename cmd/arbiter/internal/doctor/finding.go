@@ -1,23 +1,23 @@
 package doctor
 
-// State says how bad it is.
+// State is the severity of a finding.
 type State string
 
 // The states of a finding.
 const (
 	OK   State = "ok"
 	Note State = "note" // good to know, nothing is wrong
-	Warn State = "warn" // runs begin, and something will not be as it could
-	Fail State = "fail" // no run can begin, or none can come to anything
+	Warn State = "warn" // a run can start, but something will not work fully
+	Fail State = "fail" // no run can start or finish its work
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Area  string `json:"area"`
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	Fix   string `json:"fix,omitempty"` // a line to type, or what else to do
+	Fix   string `json:"fix,omitempty"` // a command to type, or other advice
 }
 
 // Areas of findings.
@@ -32,8 +32,7 @@ const (
 	AreaLeftovers   = "leftovers"
 )
 
-// areas are reported in this order; what looks at each, given what was gathered. (Abilities
-// are found out by a trial.)
+// areas are in the order of the report, each with the function that checks it. (A trial checks the abilities.)
 var areas = []struct {
 	name  string
 	check func(Surroundings) []Finding
@@ -43,7 +42,7 @@ var areas = []struct {
 	{AreaTerminal, checkTerminal}, {AreaMachine, checkMachine}, {AreaLeftovers, checkLeftovers},
 }
 
-// Report is all that was found, as `arbiter doctor --json` prints it.
+// Report has all findings, in the form of `arbiter doctor --json`.
 type Report struct {
 	Arbiter  string        `json:"arbiter"` // version
 	State    State         `json:"state"`   // the worst of all
@@ -51,7 +50,7 @@ type Report struct {
 	Findings []Finding     `json:"findings"`
 }
 
-// NewReport adds findings up. Those of one area are together in it.
+// NewReport summarizes findings and groups them by area.
 func NewReport(version string, findings []Finding) Report {
 	r := Report{Arbiter: version, State: OK, Counts: map[State]int{OK: 0, Note: 0, Warn: 0, Fail: 0},
 		Findings: []Finding{}}

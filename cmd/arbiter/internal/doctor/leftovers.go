@@ -46,13 +46,13 @@ func checkLeftovers(s Surroundings) []Finding {
 	return l.all
 }
 
-// shown are those runs that are reported one by one.
+// shown returns the runs that are reported one by one.
 func shown(runs []Run) []Run { return runs[:min(len(runs), 3)] }
 
-// maxPaths bounds the paths of one command, so that all of it is printed.
+// maxPaths bounds the number of paths in one command, so that the command is printed completely.
 const maxPaths = 10
 
-// scratch reports scratch directories by their kind.
+// scratch reports scratch directories, grouped by kind.
 func (l *list) scratch(all []Scratch) {
 	var kinds []string
 	paths := map[string][]string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
-// TestLooksAtADirectory: as it is, and nothing stays of the look.
+// TestLooksAtADirectory: the directory is reported correctly, and the check leaves nothing behind.
 func TestLooksAtADirectory(t *testing.T) {
 	dir := t.TempDir()
 	at := filepath.Join(dir, "state")
@@ -50,10 +50,10 @@ func TestLooksAtADirectory(t *testing.T) {
 	}
 }
 
-// TestLooksForScratch: what belongs to nobody is found; what is young, in use, listened
-// at or called otherwise is not.
+// TestLooksForScratch: abandoned directories are found. Directories that are new, in use, have a socket with a
+// listener, or have another name are not.
 func TestLooksForScratch(t *testing.T) {
-	place, err := os.MkdirTemp("", "d") // t.TempDir is too long a name for a socket
+	place, err := os.MkdirTemp("", "d") // t.TempDir is too long for a socket's path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestLooksForScratch(t *testing.T) {
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
 		if dir == "arbiter-hook-2" {
 			defer l.Close()
-		} else if err := l.Close(); err != nil { // as if its process had died
+		} else if err := l.Close(); err != nil { // as if its process had been killed
 			t.Fatal(err)
 		}
 	}
@@ -96,8 +96,8 @@ func TestLooksForScratch(t *testing.T) {
 	}
 }
 
-// TestScratchOfRunsIsLeftAlone: what bears the mark of a run that is there, wherever it is
-// kept and however it ended, is not found; what that of one that is gone, is.
+// TestScratchOfRunsIsLeftAlone: a directory with the mark of an existing run is not found, wherever the run is kept
+// and however it ended. A directory of a removed run is found.
 func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 	place, runs := t.TempDir(), t.TempDir()
 	there, gone := filepath.Join(runs, "there"), filepath.Join(runs, "gone")

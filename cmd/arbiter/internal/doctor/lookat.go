@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// LookAt looks at a directory; where it does not exist, at the nearest one above it that
-// does.
+// LookAt inspects a directory. If it does not exist, LookAt inspects the nearest existing directory above it.
 func LookAt(path string) Place {
 	p, at := look(path)
 	if p.Problem == "" {
@@ -19,7 +18,7 @@ func LookAt(path string) Place {
 	return p
 }
 
-// Prove does the same, and has a file be written, made durable and removed.
+// Prove does the same as LookAt, and also writes a file, syncs it and removes it.
 func Prove(path string) Place {
 	p, at := look(path)
 	if p.Problem == "" {
@@ -59,7 +58,7 @@ func look(path string) (p Place, at string) {
 	return p, at
 }
 
-// refused notes why nothing can be written.
+// refused stores why nothing can be written.
 func (p *Place) refused(at string, err error) {
 	switch {
 	case err == nil:
@@ -75,7 +74,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// write has a file be written and made durable, and says how long that took.
+// write writes and syncs a temporary file, and returns how long the sync took.
 func write(dir string) (took time.Duration, err error) {
 	f, err := os.CreateTemp(dir, ".arbiter-doctor-")
 	if err != nil {
@@ -90,7 +89,7 @@ func write(dir string) (took time.Duration, err error) {
 	return time.Since(began), err
 }
 
-// cause is what is wrong, without the name of a temporary file.
+// cause returns the error without the name of a temporary file.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
-// kinds of scratch directories, by how their names begin, and who leaves them.
+// kinds are the scratch directories by name prefix, with a description.
 var kinds = []struct{ prefix, what string }{
 	{"arbiter-rehearsal-", "of rehearsals whose runs are gone"},
 	{"arbiter-home-", "homes of rehearsals that were killed"},
@@ -20,14 +20,12 @@ var kinds = []struct{ prefix, what string }{
 	{"arbiter-doctor-", "of examinations that were killed"},
 }
 
-// settled is how long nobody has made anything in what is left over: what is younger may
-// belong to a run that is just beginning.
+// settled is the minimum age of a leftover directory: a younger one may belong to a run that is just starting.
 const settled = 10 * time.Minute
 
-// LookForScratch finds what runs have left in places for temporary files. Those that hold
-// a directory in use, or a socket somebody listens at, are left out; and so are young ones,
-// other users', and those of runs that are there, wherever those are kept: such a run can be
-// taken up again, and what it leaves goes with it.
+// LookForScratch finds directories that runs have left in places for temporary files. It skips directories that are
+// in use, have a socket with a listener, are younger than settled, belong to other users, or belong to a run that
+// still exists: such a run can be resumed, and its directories are removed with it.
 func LookForScratch(places, used []string, uid int) []Scratch {
 	var found []Scratch
 	seen := map[string]bool{}
@@ -54,8 +52,8 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 	return found
 }
 
-// made reports whether a name is one that a program makes up: a prefix that Arbiter uses, and digits.
-// What a person has called so is left alone.
+// made reports whether a name was generated: a prefix that Arbiter uses, followed by digits. A directory that a
+// person has named similarly is left alone.
 func made(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
@@ -66,7 +64,7 @@ func within(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// listens reports whether somebody listens at a socket right in a directory.
+// listens reports whether a process listens on a socket directly in a directory.
 func listens(dir string) bool {
 	sockets := LookForSockets(dir)
 	return slices.ContainsFunc(sockets, answers)

@@ -2,7 +2,7 @@ package doctor
 
 import "fmt"
 
-// What a run of some agents needs at least.
+// The minimum limits for a run with several agents.
 const (
 	fewWatches   = 8192
 	fewInstances = 64

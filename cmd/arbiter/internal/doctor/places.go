@@ -7,10 +7,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Bounds of what is worth a word.
+// Thresholds for findings.
 const (
-	littleFree = 1 << 30  // bytes; a run's journal, transcripts and a build
-	noFree     = 32 << 20 // with less a run ends soon
+	littleFree = 1 << 30  // bytes: for a run's journal, transcripts and a build
+	noFree     = 32 << 20 // with less, a run soon fails
 	slowSync   = time.Second
 )
 
@@ -24,7 +24,7 @@ func checkPlaces(s Surroundings) []Finding {
 	return l.all
 }
 
-// state is about the directory of runs, without which there are none.
+// state checks the state directory, without which no run can start.
 func (l *list) state(s Surroundings) {
 	const name = "state"
 	p := s.State
@@ -62,7 +62,7 @@ func (l *list) state(s Surroundings) {
 	}
 }
 
-// other is about directories that a run can begin without.
+// other checks directories that a run can start without.
 func (l *list) other(name string, p Place) {
 	at := words.Quote(p.Path)
 	switch {

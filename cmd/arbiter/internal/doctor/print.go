@@ -9,18 +9,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Style is how a report looks to a person.
+// Style is how a report is printed for a person.
 type Style struct {
 	ASCII  bool
 	Colour bool
 }
 
-// found and fixes are longer than any sensible one; a path may not be sensible.
+// maxLine bounds found and fixes; only an unusually long path exceeds it.
 const maxLine = 1000
 
 var (
 	signs = map[State][2]string{OK: {"✓", "+"}, Note: {"·", "-"}, Warn: {"!", "!"}, Fail: {"✗", "x"}}
-	// colours are those of a terminal's own palette: they fit its background.
+	// colours are from the terminal's own palette, so that they fit its background.
 	colours = map[State]string{OK: "32", Note: "36", Warn: "33", Fail: "31"}
 )
 
@@ -53,7 +53,7 @@ func (r Report) Print(w io.Writer, s Style) error {
 	return p.err
 }
 
-// verdict is the last line.
+// verdict returns the last line.
 func (r Report) verdict() string {
 	warnings := ""
 	if n := r.Counts[Warn]; n > 0 {
@@ -69,7 +69,7 @@ func (r Report) verdict() string {
 	return "A run can start here" + warnings + "."
 }
 
-// printer keeps the first error of writing.
+// printer keeps the first write error.
 type printer struct {
 	w   io.Writer
 	s   Style

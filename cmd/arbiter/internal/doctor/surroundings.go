@@ -2,14 +2,14 @@ package doctor
 
 import "time"
 
-// Surroundings is what was found where arbiter stands. All of it is data.
+// Surroundings has the observations about this machine, as plain data.
 type Surroundings struct {
 	OS  string // as in runtime.GOOS
 	UID int
 	// Getenv and Names are the environment.
 	Getenv func(string) string
 	Names  []string
-	// Variables are those of arbiter's own that mean something.
+	// Variables are the names of arbiter's own variables.
 	Variables []string
 
 	Claude    Claude
@@ -27,102 +27,101 @@ type Surroundings struct {
 	Leftovers Leftovers
 }
 
-// Claude is the CLI as it was found.
+// Claude is the Claude Code CLI that was found.
 type Claude struct {
 	Named    string // by a flag, a variable or the configuration; empty: claude on PATH
 	Path     string
 	Version  string
-	Untested string // what there is to report about the version; empty: it is tested
+	Untested string // a remark about an untested version; empty: it is tested
 	StandIn  bool
-	Missing  bool   // there is none
-	Problem  string // why it cannot be driven
-	// Shadowed are others on PATH, Elsewhere those beside it. Links are resolved.
+	Missing  bool   // no CLI was found
+	Problem  string // why the CLI cannot be used
+	// Shadowed are other CLIs on PATH, Elsewhere those not on PATH. Links are resolved.
 	Shadowed, Elsewhere []string
 }
 
-// Login is what the CLI says of who it works for.
+// Login is the CLI's answer about its login.
 type Login struct {
-	Asked  bool // there is a CLI to be asked
+	Asked  bool // there is a CLI to ask
 	Known  bool // it answered
 	In     bool
 	Method string
 	Email  string
-	Hints  []string // names of files and variables that a login would come from
+	Hints  []string // names of files and variables that can provide a login
 }
 
-// Terminal is what this process is connected to.
+// Terminal describes the standard streams of this process.
 type Terminal struct {
 	Stdin, Stdout bool // are terminals
-	Width, Height int  // 0: not known
-	UTF8          bool // the locale is
-	// Clipboard is tmux's option set-clipboard; empty outside of it, or where it does
-	// not tell.
+	Width, Height int  // 0: unknown
+	UTF8          bool // the locale uses UTF-8
+	// Clipboard is tmux's option set-clipboard; empty outside of tmux, or if tmux does not report it.
 	Clipboard string
 }
 
-// Settings is what reading the configuration came to.
+// Settings is the result of reading the configuration.
 type Settings struct {
 	Files   []string // that were read
 	Problem string   // in flags, variables or files
-	Agents  []string // what is wrong with agent files
-	Hosts   []string // machines besides this one that are configured
-	// Templates is what is wrong with a prompt template.
+	Agents  []string // problems of agent files
+	Hosts   []string // other machines that are configured
+	// Templates is the problem of a prompt template.
 	Templates string
-	// Skipped says why the rest was not looked at.
+	// Skipped says why the other settings were not checked.
 	Skipped string
 }
 
-// Workspace is the directory a run would work in.
+// Workspace is the directory in which a run would work.
 type Workspace struct {
 	Place
-	Home       bool // it is the home, or above it
+	Home       bool // it is the home directory or above it
 	Repository bool // of git
 	Trust      string
-	Changed    string // since it was trusted
-	Holds      string // settings that are there and not trusted
+	Changed    string // what has changed since it was trusted
+	Holds      string // settings that it has and that are not trusted
 }
 
 // Place is a directory.
 type Place struct {
 	Path    string
-	Problem string // why there is none; nothing else counts then
+	Problem string // why it cannot be used; the other members do not count then
 	Exists  bool
 	Mode    uint32 // permission bits
 	Owner   int
 	Link    bool
-	// Written says why nothing can be written there, or nothing be made durable; of a
-	// directory that does not exist yet, in the nearest that does.
+	// Written says why no file can be written and synced there. For a directory that does not exist yet, that is
+	// about the nearest existing one above it.
 	Written string
-	Synced  time.Duration // how long that took
-	Free    int64         // bytes; -1: not known
-	Network string        // the kind of network file system; empty: none
+	Synced  time.Duration // how long the sync took
+	Free    int64         // bytes; -1: unknown
+	Network string        // kind of network file system; "": none
 }
 
-// Limits are those of this process and of the system; -1 is none, or not known.
+// Limits are the limits of this process and of the system; -1: none or unknown.
 type Limits struct {
 	Watches, Instances int64 // of inotify, for a user
 	Files, Processes   int64
 	FileSize           int64
 }
 
-// Isolation is whether agents live in a PID namespace.
+// Isolation says whether agents run in a PID namespace.
 type Isolation struct {
 	Had bool
-	Why string // not
+	Why string // why not
 }
 
-// Sandbox is what happened to its trial.
+// Sandbox is the result of trying the sandbox.
 type Sandbox struct {
 	Mode      string // as configured: off, auto, on
 	Installed bool
 	Holds     bool
 	Version   string
 	Reason    string // it does not hold, or is not available
-	// Restricted: the system keeps users from making namespaces (AppArmor).
+	// Restricted: the system does not let users create namespaces (AppArmor).
 	Restricted bool
 }
 
-// Leftovers are of runs that are over.
+// Leftovers are what runs that are over have left.
 type Leftovers struct {
 	Problem   string // why it was not inspected
 	Runs      int
@@ -130,12 +129,12 @@ type Leftovers struct {
 	Live      []Run
 	Resumable []Run
 	Damaged   []Run
-	Worktrees []Run // that left directories of agents
+	Worktrees []Run // with worktrees of agents left
 	Processes []Process
 	Scratch   []Scratch
 	Sockets   []string
-	// Named leads a command to the state directory of these runs, and NamedToResume arbiter
-	// itself, which reads the configuration: with a space before it. Empty: it needs no word.
+	// Named is the flag, with a leading space, that makes a command use the state directory of these runs.
+	// NamedToResume is the same for arbiter itself, which reads the configuration. Empty: no flag is needed.
 	Named, NamedToResume string
 }
 
@@ -146,13 +145,13 @@ type Run struct {
 	Problem string
 }
 
-// Process is one that outlived its run.
+// Process is a process that outlived its run.
 type Process struct {
 	PID  int
 	Name string
 }
 
-// Scratch is a directory in a place for temporary files.
+// Scratch is a scratch directory among the temporary files.
 type Scratch struct {
 	Path string
 	What string // such as "workspace of a rehearsal"

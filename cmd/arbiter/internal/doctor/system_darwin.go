@@ -2,8 +2,8 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// fileSystem says what is free at a directory, -1 if that is not known, and over what
-// network it is had.
+// fileSystem returns the free bytes at a directory (-1: unknown), and the kind of network file system, if it is
+// one.
 func fileSystem(dir string) (free int64, network string) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -17,7 +17,7 @@ func fileSystem(dir string) (free int64, network string) {
 
 func inotify() (watches, instances int64) { return -1, -1 }
 
-// NamespacesRestricted: there are none.
+// NamespacesRestricted returns false: this system has no namespaces.
 func NamespacesRestricted() bool { return false }
 
 // WorkingDirs is not supported here.

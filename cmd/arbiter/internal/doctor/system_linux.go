@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networks are file systems of other machines, by their magic numbers.
+// networks are the network file systems, by their magic numbers.
 var networks = map[int64]string{
 	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS",
 	unix.SMB2_SUPER_MAGIC: "SMB", unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.V9FS_MAGIC: "9P",
 	unix.CODA_SUPER_MAGIC: "Coda",
 }
 
-// fileSystem says what is free at a directory, -1 if that is not known, and over what
-// network it is had.
+// fileSystem returns the free bytes at a directory (-1: unknown), and the kind of network file system, if it is
+// one.
 func fileSystem(dir string) (free int64, network string) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -42,13 +42,13 @@ func number(path string) int64 {
 	return n
 }
 
-// NamespacesRestricted reports whether the system keeps users from making namespaces.
+// NamespacesRestricted reports whether the system forbids users to create namespaces.
 func NamespacesRestricted() bool {
 	return number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1 ||
 		number("/proc/sys/kernel/unprivileged_userns_clone") == 0
 }
 
-// WorkingDirs are those of all processes that we may ask.
+// WorkingDirs returns the working directories of all processes that we may inspect.
 func WorkingDirs() []string {
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil {

@@ -6,7 +6,7 @@ func fileSystem(string) (free int64, network string) { return -1, "" }
 
 func inotify() (watches, instances int64) { return -1, -1 }
 
-// NamespacesRestricted: there are none.
+// NamespacesRestricted returns false: this system has no namespaces.
 func NamespacesRestricted() bool { return false }
 
 // WorkingDirs is not supported here.

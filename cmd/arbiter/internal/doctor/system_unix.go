@@ -17,7 +17,7 @@ func owner(info fs.FileInfo) int {
 	return -1
 }
 
-// mayWrite says why nothing can be made in a directory.
+// mayWrite returns why nothing can be created in a directory.
 func mayWrite(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
 
 // LookAtLimits reads the limits of this process and of the system.
@@ -28,7 +28,7 @@ func LookAtLimits() Limits {
 	return l
 }
 
-// limit is a soft limit; -1: none.
+// limit returns a soft limit; -1: none.
 func limit(resource int) int64 {
 	var r unix.Rlimit
 	if unix.Getrlimit(resource, &r) != nil || r.Cur > math.MaxInt64/2 {

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// The screen has room for all it shows from this size on.
+// The screen has room for everything it shows from this size on.
 const roomyWidth, roomyHeight = 80, 24
 
 func checkTerminal(s Surroundings) []Finding {
@@ -40,7 +40,7 @@ func checkTerminal(s Surroundings) []Finding {
 	return l.all
 }
 
-// clipboard is about copying and calling, which go by sequences of the terminal's.
+// clipboard checks copying and bells, which use escape sequences of the terminal.
 func (l *list) clipboard(s Surroundings) {
 	switch {
 	case s.Getenv("TMUX") != "" && s.Terminal.Clipboard != "on":

@@ -22,27 +22,25 @@ import (
 //go:embed script.yaml
 var script []byte
 
-// Script is what the scripted model of a trial plays.
+// Script returns the scenario of the scripted model in a trial.
 func Script() (*rehearsal.Scenario, error) { return rehearsal.Parse("doctor.yaml", script) }
 
-// Patience is how long a trial may take, by default, several times what it takes.
+// Patience is the default time limit of a trial, several times its usual duration.
 const Patience = 20 * time.Second
 
-// The script says that so many tokens of a window of so many are in use.
+// The script reports trialClaim tokens in use, of a window of trialWindow tokens.
 const trialClaim, trialWindow = 145_000, 200_000
 
 var wordSchema = json.RawMessage(
 	`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`)
 
-// Trial finds out what a CLI can do. Client is a bridge's, opened and initialized, whose
-// handler is TrialClient, whose CLI speaks to a model that plays [Script]. Dir is an empty
-// directory to work in.
+// Trial finds out what a CLI can do. Client is an opened and initialized bridge client whose handler is
+// TrialClient, and whose CLI talks to a model that plays [Script]. Dir is an empty directory to work in.
 type Trial struct {
 	Client  *bridge.Client
 	Handler *TrialClient
 	Dir     string
-	// Patience bounds the trial; one turn may take two fifths of it, and one answer a
-	// fifth.
+	// Patience bounds the trial. One turn may take two fifths of it, and one answer one fifth.
 	Patience time.Duration
 
 	mu   sync.Mutex
@@ -54,7 +52,7 @@ type Trial struct {
 func (t *Trial) turnTime() time.Duration { return t.Patience * 2 / 5 }
 func (t *Trial) stepTime() time.Duration { return t.Patience / 5 }
 
-// Run plays the sessions. It returns when all is known, or when the time is up.
+// Run plays the sessions. It returns when all abilities were tried, or when the time is up.
 func (t *Trial) Run(ctx context.Context) Observed {
 	ctx, cancel := context.WithTimeout(ctx, t.Patience)
 	defer cancel()
@@ -76,7 +74,7 @@ func (t *Trial) Run(ctx context.Context) Observed {
 	return t.seen
 }
 
-// put notes what was seen of an ability. What failed because the time was up is not known.
+// put stores the observation of an ability. A failure because the time was up counts as unknown.
 func (t *Trial) put(ctx context.Context, name string, err error) {
 	if err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
 		err = errLate
@@ -86,7 +84,7 @@ func (t *Trial) put(ctx context.Context, name string, err error) {
 	t.seen[name] = err
 }
 
-// shown reports whether an ability was seen so far.
+// shown reports whether an ability has been seen.
 func (t *Trial) shown(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +92,7 @@ func (t *Trial) shown(name string) bool {
 	return tried && err == nil
 }
 
-// hold notes an ability by a condition.
+// hold stores the observation of an ability from a condition.
 func (t *Trial) hold(ctx context.Context, name string, holds bool, otherwise string) {
 	var err error
 	if !holds {
@@ -103,7 +101,7 @@ func (t *Trial) hold(ctx context.Context, name string, holds bool, otherwise str
 	t.put(ctx, name, err)
 }
 
-// first begins a session, and reports whether it came to its end with a history.
+// first starts a session, and reports whether it ended with a history.
 func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	_, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg})
 	t.put(ctx, canStart, said(err))
@@ -124,7 +122,7 @@ func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	return t.shown(canTranscribe)
 }
 
-// turn is one turn with every kind of call in it.
+// turn plays one turn with every kind of call in it.
 func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
@@ -136,7 +134,7 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 		return
 	}
 	var turn bridge.Turn
-	over := make(chan error, 1) // what ended the wait for the turn
+	over := make(chan error, 1) // why the wait for the turn ended
 	go func() { over <- t.Handler.await(patient, ref, is(func(e bridge.Turn) bool { turn = e; return true })) }()
 	var ended error
 	select {
@@ -173,7 +171,7 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	}
 }
 
-// midTurn is what is tried while a tool runs, which then answers.
+// midTurn tries what must work while a tool runs, and then lets the tool answer.
 func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word string) {
 	defer close(t.Handler.release)
 	stepping, cancel := context.WithTimeout(patient, t.stepTime())
@@ -188,7 +186,7 @@ func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word 
 			Steer: true})))
 }
 
-// figures asks the CLI for its own figure, and looks at what it wrote.
+// figures asks the CLI for its context usage, and reads what it wrote.
 func (t *Trial) figures(ctx context.Context, ref bridge.AgentRef) {
 	stepping, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
@@ -204,7 +202,7 @@ func (t *Trial) figures(ctx context.Context, ref bridge.AgentRef) {
 	t.put(ctx, canTranscribe, said(err))
 }
 
-// interrupt ends a turn that would continue for an hour.
+// interrupt interrupts a turn that would last an hour.
 func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
 	patient, cancel := context.WithTimeout(ctx, t.turnTime())
 	defer cancel()
@@ -225,7 +223,7 @@ func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
 	t.put(ctx, canInterrupt, said(err))
 }
 
-// end ends the session in order.
+// end ends the session in an orderly way.
 func (t *Trial) end(ctx context.Context, ref bridge.AgentRef) {
 	err := t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref})
 	if err == nil {
@@ -242,7 +240,7 @@ func (t *Trial) end(ctx context.Context, ref bridge.AgentRef) {
 	t.put(ctx, canEnd, said(err))
 }
 
-// second takes the session up again.
+// second resumes the session.
 func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	t.cfg.Resume = true
 	info, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg, Pending: t.ids[:1]})
@@ -267,10 +265,10 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 		err = verdictIs(turn, "/clear WORD")
 	}
 	t.put(ctx, canLiteral, said(err))
-	_ = t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref, Now: true}) // the end of the bridge ends it, too
+	_ = t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref, Now: true}) // closing the bridge ends it, too
 }
 
-// query puts one question, beside the sessions.
+// query asks one question while the sessions run.
 func (t *Trial) query(ctx context.Context) {
 	r, err := t.Client.Query(ctx, bridge.QueryParams{
 		CWD: t.Dir, SystemPrompt: "You answer.", Prompt: "ANSWER ONCE", JSONSchema: wordSchema,
@@ -303,7 +301,7 @@ func (t *Trial) made(word string) bool {
 	return err == nil
 }
 
-// said is what the bridge said of it, with the CLI's last words.
+// said returns the bridge's error, with the last stderr output of the CLI.
 func said(err error) error {
 	var rpc *bridge.RPCError
 	if !errors.As(err, &rpc) {

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TrialClient is the client's side of a trial: it hears what the bridge says, and answers by the
+// TrialClient is the client side of a trial: it records the bridge's events, and answers requests according to the
 // script.
 type TrialClient struct {
 	mu     sync.Mutex
@@ -25,7 +25,7 @@ type TrialClient struct {
 
 var _ bridge.Handler = (*TrialClient)(nil)
 
-// NewTrialClient returns one for one trial.
+// NewTrialClient returns a client for one trial.
 func NewTrialClient() *TrialClient {
 	return &TrialClient{change: make(chan struct{}), judged: map[string]bool{}, asked: map[string]bool{},
 		called: make(chan struct{}), release: make(chan struct{})}
@@ -40,7 +40,7 @@ func (e *TrialClient) Event(ev bridge.Event) {
 	e.change = make(chan struct{})
 }
 
-// ToolCall implements bridge.Handler: the tool answers when the trial lets it.
+// ToolCall implements bridge.Handler. The tool answers when the trial releases it.
 func (e *TrialClient) ToolCall(ctx context.Context, _ bridge.ToolCallParams) (bridge.ToolCallResult, error) {
 	e.once.Do(func() { close(e.called) })
 	select {
@@ -74,7 +74,7 @@ func (e *TrialClient) Permission(_ context.Context, p bridge.PermissionParams) (
 	return bridge.PermissionResult{Behavior: bridge.Deny, Message: "This was not to come."}, nil
 }
 
-// The commands of the script make files of these names.
+// The commands of the script create files with these names.
 const (
 	wordAsked  = "asked"
 	wordDenied = "denied"
@@ -101,10 +101,10 @@ func (e *TrialClient) noted(in map[string]bool, word string) bool {
 	return in[word]
 }
 
-// errEnded is the end of the session in the middle of a wait.
+// errEnded says that the session ended while the trial waited for an event.
 var errEnded = errors.New("the session ended")
 
-// await waits for an event of one incarnation that fits, from its beginning on.
+// await waits for a matching event of one incarnation, including past events.
 func (e *TrialClient) await(ctx context.Context, ref bridge.AgentRef, fits func(bridge.EventBody) bool) error {
 	at := 0
 	for {
@@ -130,14 +130,14 @@ func (e *TrialClient) await(ctx context.Context, ref bridge.AgentRef, fits func(
 	}
 }
 
-// saw reports whether there was such an event by now.
+// saw reports whether there has been a matching event.
 func (e *TrialClient) saw(ref bridge.AgentRef, fits func(bridge.EventBody) bool) bool {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	return e.await(over, ref, fits) == nil
 }
 
-// is fits events of a type, and all of them where that is nil.
+// is matches events of a type; with a function, only those for which it returns true.
 func is[B bridge.EventBody](that func(B) bool) func(bridge.EventBody) bool {
 	return func(body bridge.EventBody) bool {
 		b, ok := body.(B)

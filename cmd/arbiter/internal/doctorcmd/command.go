@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// PinnedVersion is the CLI to go back to where another one cannot do what is needed.
+// PinnedVersion is the CLI version to install if another one lacks a required ability.
 const PinnedVersion = "2.1.329"
 
 // Command is `arbiter doctor`.
@@ -46,7 +46,7 @@ SIGINT; 143 SIGTERM or SIGHUP.`),
 	}
 }
 
-// lookingFlags are the settings that say where to look.
+// lookingFlags returns the flags for settings that say where to look.
 func lookingFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, s := range settings.Table {
@@ -89,17 +89,17 @@ func (e env) doctor(c *cli.Context) error {
 func (e env) tellReport(r doctor.Report, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
-		enc.SetEscapeHTML(false) // lines to type
+		enc.SetEscapeHTML(false) // for commands to type
 		return enc.Encode(r)
 	}
 	return r.Print(e.Stdout, doctor.Style{ASCII: !command.SpeaksUTF8(os.Getenv), Colour: coloured(e.Stdout)})
 }
 
-// coloured reports whether what is written to w may have colours.
+// coloured reports whether output to w may have colours.
 func coloured(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

@@ -1,2 +1,2 @@
-// Package doctorcmd is the command doctor: it gathers what an examination is about, and prints the findings.
+// Package doctorcmd is the command doctor: it gathers the observations for an examination, and prints the findings.
 package doctorcmd

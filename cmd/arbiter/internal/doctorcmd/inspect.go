@@ -29,14 +29,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// inspection gathers what an examination is about.
+// inspection gathers the observations for an examination.
 type inspection struct {
 	c       *cli.Context
 	choices settings.Choices // as far as they could be read
 	found   bridge.ClaudeInfo
 }
 
-// around is all that is to be seen without a session of claude.
+// around gathers everything that can be observed without a session of claude.
 func (l *inspection) around(ctx context.Context) doctor.Surroundings {
 	s := doctor.Surroundings{
 		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: doctor.LookAtLimits(),
@@ -50,7 +50,7 @@ func (l *inspection) around(ctx context.Context) doctor.Surroundings {
 	for _, x := range settings.Table {
 		s.Variables = append(s.Variables, settings.EnvName(x)...)
 	}
-	s.State = l.stateHere() // before it is made
+	s.State = l.stateHere() // before it is created
 	s.Settings = l.settings()
 	if dir, err := os.UserConfigDir(); err == nil {
 		s.Config = doctor.LookAt(filepath.Join(dir, "arbiter"))
@@ -77,7 +77,7 @@ func (l *inspection) stateHere() doctor.Place {
 	return doctor.Prove(dir)
 }
 
-// settings reads them as a run would.
+// settings reads the settings as a run would.
 func (l *inspection) settings() (s doctor.Settings) {
 	var err error
 	l.choices, err = settings.ReadChoices(l.c)
@@ -178,8 +178,8 @@ func (l *inspection) claude(ctx context.Context) (doctor.Claude, doctor.Login) {
 		Email: s.Login.Email, Hints: loginHints()}
 }
 
-// elsewhere are claudes that could be named: those on PATH, where another was, and those
-// in places that are often not on it.
+// elsewhere returns other claude programs that could be configured: those on PATH if another one was named, and
+// those in usual places that are often not on PATH.
 func elsewhere(named bool) []string {
 	var dirs []string
 	if named {
@@ -195,7 +195,7 @@ func elsewhere(named bool) []string {
 	return programs("claude", append(dirs, pinned...))
 }
 
-// programs are those of a name in some directories, links resolved, without repeats.
+// programs returns the programs with a name in some directories, with links resolved and without duplicates.
 func programs(name string, dirs []string) []string {
 	var found []string
 	for _, dir := range dirs {
@@ -210,7 +210,7 @@ func programs(name string, dirs []string) []string {
 	return found
 }
 
-// loginHints names what a login would come from. No content is read.
+// loginHints returns the names of files and variables that can provide a login. It does not read their content.
 func loginHints() []string {
 	var found []string
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
@@ -244,7 +244,7 @@ func terminalHere(ctx context.Context) doctor.Terminal {
 	return t
 }
 
-// confinement tries what agents would be confined by.
+// confinement tries the PID namespace and the sandbox that agents would run in.
 func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.Sandbox) {
 	box := doctor.Sandbox{Mode: cmp.Or(l.choices.Sandbox.Mode, settings.SandboxOff),
 		Restricted: doctor.NamespacesRestricted()}

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// leftovers looks for what is left of runs that are over.
+// leftovers looks for what runs that are over have left.
 func (l *inspection) leftovers(state doctor.Place) (o doctor.Leftovers) {
 	used := doctor.WorkingDirs()
 	if dir := l.choices.StateDir; dir != "" {
@@ -32,7 +32,7 @@ func (l *inspection) leftovers(state doctor.Place) (o doctor.Leftovers) {
 	return o
 }
 
-// runs looks at those of the state directory.
+// runs inspects the runs of the state directory.
 func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error {
 	store, err := journal.OpenStore(dir)
 	if err != nil {
@@ -76,13 +76,13 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 	return nil
 }
 
-// errFound ends the reading of a journal.
+// errFound stops reading a journal early.
 var errFound = errors.New("found")
 
-// stageOf is the scratch workspace of a rehearsal; empty if its journal does not say.
+// stageOf returns the scratch workspace of a rehearsal; empty if its journal does not name one.
 func stageOf(store *journal.Store, run string) string {
 	var fold supervisor.Fold
-	_, _ = store.Read(run, func(r journal.Record) error { // one that cannot be read has none to lose
+	_, _ = store.Read(run, func(r journal.Record) error { // an unreadable journal names no workspace
 		if err := fold.Take(r); err != nil {
 			return err
 		}

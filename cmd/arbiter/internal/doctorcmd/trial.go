@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
-// trial has the CLI that was found show what it can, as the bridge drives it.
+// trial tries the abilities of the CLI that was found, through the bridge.
 func (l *inspection) trial(ctx context.Context) []doctor.Finding {
 	seen, err := l.play(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (l *inspection) trial(ctx context.Context) []doctor.Finding {
 	return doctor.Abilities(seen, PinnedVersion)
 }
 
-// play sets the stage in a scratch directory, of which nothing stays.
+// play runs a trial in a scratch directory, which it removes.
 func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error) {
 	dir, err := os.MkdirTemp("", "arbiter-doctor-")
 	if err != nil {

@@ -1,2 +1,2 @@
-// Package eventboard passes the events of a run on to those in its process who wait for one. It never holds the run up.
+// Package eventboard passes the events of a run to listeners in its process. It never delays the run.
 package eventboard

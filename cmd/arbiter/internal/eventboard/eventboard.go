@@ -8,24 +8,23 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// Board lets others than the frontend hear what a run says, as long as they care to. It
-// never holds the run.
+// Board passes a run's events to listeners other than the frontend. It never delays the run.
 type Board struct {
 	mu        sync.Mutex
 	listeners map[*Listener]struct{}
 }
 
-// Listener hears the events that fit. Beyond its capacity, unread events are dropped.
+// Listener receives the events that match. If its buffer is full, it loses events.
 type Listener struct {
 	board *Board
-	fits  func(contract.Event) bool // on the run's goroutine: it only looks
+	fits  func(contract.Event) bool // called on the run's goroutine: must not block
 	heard chan contract.Event
 }
 
-// Publishing is a place where tests make a run's goroutine stand still.
+// Publishing is a hook with which tests stop a run's goroutine.
 var Publishing = func() {}
 
-// Sink notes every event on its way to a frontend.
+// Sink publishes every event and passes it on to next.
 func (b *Board) Sink(next runloop.Sink) runloop.Sink {
 	return func(at time.Time, e contract.Event) {
 		Publishing()
@@ -48,7 +47,7 @@ func (b *Board) publish(e contract.Event) {
 	}
 }
 
-// Subscribe hears from now on; the caller closes it.
+// Subscribe starts a subscription; the caller closes it.
 func (b *Board) Subscribe(fits func(contract.Event) bool) *Listener {
 	w := &Listener{board: b, fits: fits, heard: make(chan contract.Event, 16)}
 	b.mu.Lock()
@@ -60,10 +59,10 @@ func (b *Board) Subscribe(fits func(contract.Event) bool) *Listener {
 	return w
 }
 
-// News are the events that fit.
+// News returns the channel of matching events.
 func (w *Listener) News() <-chan contract.Event { return w.heard }
 
-// Close ends the subscription. News stays open, and brings nothing more.
+// Close ends the subscription. The channel of News stays open and receives nothing more.
 func (w *Listener) Close() {
 	w.board.mu.Lock()
 	defer w.board.mu.Unlock()

@@ -9,31 +9,31 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Cursor is how far one client has read. One goroutine uses it.
+// Cursor is the reading position of one client. Only one goroutine uses it.
 type Cursor struct {
 	hub    *Hub
-	place  uint64 // in the hub, of the last event that was read; 0: it is not kept
+	place  uint64 // in the hub, of the last event read; 0: not kept there
 	seq    uint64 // of that event
 	pieces bool
 	open   func() (*eventlog.Log, error)
 
-	// Where to continue in the event log, and the number of the last event before that place. Counted
-	// says that the first event of this process was passed.
+	// from is where to continue in the event log, and logged is the number of the last event before that place.
+	// counted is set when the first event of this process was passed.
 	from    eventlog.Position
 	logged  uint64
 	counted bool
 }
 
-// Cursor reads the events behind a number, with the pieces of text between them if they are wanted. The
-// log is opened, from a position before the first event of this process on, where the hub does not keep
-// an event any more.
+// Cursor returns a cursor that reads the events after number seq, with the pieces of text between them if pieces is
+// set. For events that the hub does not keep any more, the cursor opens the log at from, a position before the
+// first event of this process.
 func (h *Hub) Cursor(seq uint64, pieces bool, from eventlog.Position, open func() (*eventlog.Log, error)) *Cursor {
 	return &Cursor{hub: h, place: h.find(seq), seq: seq, pieces: pieces, from: from, open: open}
 }
 
-// Next returns at most so many lines, as contract.EncodeLine makes them but without the line feed,
-// and how many events before them are lost: neither the hub nor the log has them. More reports that
-// there may be more to read.
+// Next returns at most most lines, in the form of contract.EncodeLine but without the line feed. skipped is how
+// many events before them are lost, because neither the hub nor the log has them. more reports whether there may be
+// more to read.
 func (c *Cursor) Next(ctx context.Context, most int) (lines []string, skipped uint64, more bool, err error) {
 	list, kept, next, gone := c.hub.after(c.place, most)
 	if gone && c.seq+1 < next {
@@ -64,7 +64,7 @@ func (c *Cursor) Next(ctx context.Context, most int) (lines []string, skipped ui
 
 var errEnough = errors.New("enough")
 
-// logLines reads lines behind the cursor from the log, up to the oldest event that the hub keeps.
+// logLines reads lines after the cursor from the log, up to the oldest event that the hub keeps.
 func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines []string, err error) {
 	log, err := c.open()
 	if err != nil {

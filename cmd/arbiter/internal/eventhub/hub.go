@@ -1,6 +1,6 @@
-// Package eventhub keeps the latest events of a run for its clients. A client reads at its own
-// pace with a [Cursor]: one that is slow, stuck or gone costs the run nothing, because what the
-// hub has let go of is read from the run's event log.
+// Package eventhub keeps the latest events of a run for its clients. A client reads at its own pace with a
+// [Cursor]. A slow, stuck or disconnected client costs the run nothing, because events that the hub has dropped are
+// read from the run's event log.
 package eventhub
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// Keep is how many events a hub keeps: as many as a busy run emits in some seconds.
+// Keep is the number of events in a hub: as many as a busy run emits in a few seconds.
 const Keep = 4096
 
-// Hub numbers the events of one process that plays a run as the event log does, from 1 on, and
-// keeps the last ones. Pieces of text that are still being written ([contract.Delta]) are not in the
-// log: they have the number of the event before them, and a client that is behind does not get them.
-// Its methods are safe for concurrent use and never block.
+// Hub numbers the events of one process that plays a run like the event log, starting at 1, and keeps the last
+// ones. Pieces of text that is still being written ([contract.Delta]) are not in the log: they have the number of
+// the event before them, and a client that is behind does not get them. Its methods are safe for concurrent use and
+// never block.
 type Hub struct {
 	mu       sync.Mutex
 	events   []numbered // a ring: the event at place n is at n modulo its length
@@ -34,7 +34,7 @@ type numbered struct {
 	*encoded
 }
 
-// encoded is an event, and its line when a client has asked for it: it is encoded once for all clients.
+// encoded is an event, and its line once a client has asked for it: it is encoded once for all clients.
 type encoded struct {
 	at    time.Time
 	event contract.Event
@@ -44,7 +44,7 @@ type encoded struct {
 	err  error
 }
 
-// line is without its line feed.
+// line returns the encoded event without the line feed.
 func (n numbered) line() (string, error) {
 	n.once.Do(func() {
 		line, err := contract.EncodeLine(nil, n.seq, n.at, n.event)
@@ -53,7 +53,7 @@ func (n numbered) line() (string, error) {
 	return n.text, n.err
 }
 
-// New makes a hub that keeps so many events.
+// New makes a hub that keeps keep events.
 func New(keep int) *Hub {
 	return &Hub{events: make([]numbered, keep), watchers: map[*Watch]struct{}{}}
 }
@@ -71,7 +71,7 @@ func (h *Hub) publish(at time.Time, e contract.Event) {
 	defer h.mu.Unlock()
 	h.place++
 	if _, session := e.Body.(contract.Session); session || h.first == 0 {
-		h.first, h.last = h.place, 0 // the log counts the events of a process from here
+		h.first, h.last = h.place, 0 // from here on the log counts the events of this process
 	}
 	_, piece := e.Body.(contract.Delta)
 	if !piece {
@@ -88,7 +88,7 @@ func (h *Hub) Hint() {
 	h.hint()
 }
 
-// hint needs mu.
+// hint wakes the watchers. The caller holds mu.
 func (h *Hub) hint() {
 	for w := range h.watchers {
 		select {
@@ -98,14 +98,14 @@ func (h *Hub) hint() {
 	}
 }
 
-// Last is the number of the newest event; 0: none.
+// Last returns the number of the newest event; 0: none.
 func (h *Hub) Last() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last
 }
 
-// oldest is the place of the oldest event that is kept; it needs mu.
+// oldest returns the place of the oldest event that is kept. The caller holds mu.
 func (h *Hub) oldest() uint64 {
 	if keep := uint64(len(h.events)); h.place > h.first+keep-1 {
 		return h.place - keep + 1
@@ -115,7 +115,7 @@ func (h *Hub) oldest() uint64 {
 
 func (h *Hub) at(place uint64) numbered { return h.events[place%uint64(len(h.events))] }
 
-// find returns the place behind which the events after a number begin; 0: they are not all kept.
+// find returns the place after which the events after number seq begin; 0: not all of them are kept.
 func (h *Hub) find(seq uint64) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,8 +131,8 @@ func (h *Hub) find(seq uint64) uint64 {
 	return place
 }
 
-// after copies at most so many events behind a place. Gone reports that the first of them is not kept
-// any more; kept is then the place behind which those are that are, and next the number of the first.
+// after copies at most most events after a place. gone reports that the first of them is not kept any more; then
+// kept is the place after which the kept events begin, and next is the number of the first kept event.
 func (h *Hub) after(place uint64, most int) (list []numbered, kept, next uint64, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,13 +155,13 @@ func (h *Hub) after(place uint64, most int) (list []numbered, kept, next uint64,
 	return list, 0, 0, false
 }
 
-// Watch reports that something has happened since it was last received from.
+// Watch signals that something has happened since the last receive.
 type Watch struct {
 	hub *Hub
 	c   chan struct{} // capacity 1
 }
 
-// Watch begins to watch; the caller closes it.
+// Watch starts watching; the caller closes it.
 func (h *Hub) Watch() *Watch {
 	w := &Watch{hub: h, c: make(chan struct{}, 1)}
 	h.mu.Lock()
@@ -170,10 +170,10 @@ func (h *Hub) Watch() *Watch {
 	return w
 }
 
-// C has a value when something has happened.
+// C returns a channel that has a value when something has happened.
 func (w *Watch) C() <-chan struct{} { return w.c }
 
-// Close ends it.
+// Close stops the watch.
 func (w *Watch) Close() {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// story is a hub and the log that is written beside it.
+// story is a hub with the log that is written alongside it.
 type story struct {
 	hub   *Hub
 	path  string
@@ -23,7 +23,7 @@ func newStory(t *testing.T, keep int) *story {
 	return &story{hub: New(keep), path: filepath.Join(t.TempDir(), eventlog.Name)}
 }
 
-// tell has something happen; where the log is dropped only the hub learns of it.
+// tell publishes an event. If logged is false, only the hub gets it.
 func (s *story) tell(t *testing.T, body contract.Body, logged bool) {
 	t.Helper()
 	at := time.UnixMilli(1_772_366_400_000).UTC()
@@ -54,10 +54,10 @@ func (s *story) tell(t *testing.T, body contract.Body, logged bool) {
 	}
 }
 
-// pieces are what read has read of text that is still being written.
+// pieces are the pieces of unfinished text that read has read.
 var pieces []string
 
-// read reads all there is, most lines at a time.
+// read reads everything available, at most most lines at a time.
 func read(t *testing.T, c *Cursor, most int) (seqs []uint64, texts []string, skipped uint64) {
 	t.Helper()
 	for {
@@ -86,8 +86,8 @@ func read(t *testing.T, c *Cursor, most int) (seqs []uint64, texts []string, ski
 	}
 }
 
-// TestCursor shows that a client hears every event once and in order, whether the hub still keeps it
-// or only the log does.
+// TestCursor shows that a client gets every event once and in order, whether the hub still keeps it or only the log
+// does.
 func TestCursor(t *testing.T) {
 	s := newStory(t, 8)
 	s.tell(t, contract.Session{}, true) // of an earlier process
@@ -132,8 +132,8 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// TestPieces shows that pieces of text have no number of their own, come in their place to clients that want
-// them, and not to a client that is behind.
+// TestPieces shows that pieces of text have no number of their own, that clients that want them get them in order,
+// and that a client that is behind does not get them.
 func TestPieces(t *testing.T) {
 	s := newStory(t, 8)
 	open := func() (*eventlog.Log, error) { return eventlog.Open(s.path) }
@@ -181,7 +181,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// TestWatch shows that a watcher is woken and that one that does not look holds nobody.
+// TestWatch shows that a watcher is woken, and that a watcher that does not receive delays no publisher.
 func TestWatch(t *testing.T) {
 	h := New(4)
 	w := h.Watch()

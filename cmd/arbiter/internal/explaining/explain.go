@@ -23,11 +23,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
-// Explanation is what `decide --explain --json` prints of a decision, or of a moment.
+// Explanation is what `decide --explain --json` prints about a decision, or about a moment of the run.
 type Explanation struct {
 	Run       string            `json:"run"`
 	Rehearsal bool              `json:"rehearsal,omitempty"` // a scripted model plays: costs are simulated
-	Record    uint64            `json:"record"`              // of the journal; of a moment, the last one folded
+	Record    uint64            `json:"record"`              // in the journal; for a moment, the last one applied
 	Time      time.Time         `json:"time"`
 	Number    int               `json:"number,omitempty"`
 	Point     decision.Point    `json:"point"`
@@ -35,12 +35,12 @@ type Explanation struct {
 	Source    string            `json:"source,omitempty"`
 	Failed    string            `json:"failed,omitempty"`
 	Decision  *decider.Decision `json:"decision,omitempty"`
-	Summoned  []string          `json:"summoned,omitempty"` // modes, by the Arbiter's tool in that turn
+	Summoned  []string          `json:"summoned,omitempty"` // modes summoned by the Arbiter's tool in that turn
 	Input     json.RawMessage   `json:"input,omitempty"`
-	// Rendered is the prompt that the templates found now make of the input: of a moment,
-	// and of a decision that no prompt was read for. The Arbiter's session reads messages.
+	// Rendered is the prompt that the current templates make from the input. It is set for a moment, and for a
+	// decision for which no model read a prompt; the Arbiter's session reads messages instead.
 	Rendered *Rendered `json:"rendered,omitempty"`
-	// Rules is what the deterministic rules decide on it; of a moment only.
+	// Rules is what the deterministic rules decide on the input; for a moment only.
 	Rules *decider.Decision `json:"rules,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type Explanation struct {
 type Rendered struct {
 	System string `json:"system"`
 	Prompt string `json:"prompt"`
-	// Problem says why there is none.
+	// Problem says why there is no prompt.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -98,7 +98,7 @@ func Explain(io command.Env, c *cli.Context) error {
 			settings.StateForCommand(store.Root))
 	}
 	if c.Bool("json") {
-		found = found[len(found)-1:] // an earlier one only says why somebody else had to
+		found = found[len(found)-1:] // an earlier one only says why it was passed on
 	}
 	for _, x := range found {
 		if err := e.printExplanation(c, x); err != nil {
@@ -123,7 +123,7 @@ func DecisionsOf(e command.Env, ctx context.Context, store *runstore.Runs, run s
 	return list, nil
 }
 
-// runOrLatest is the run that the argument names, or the latest of this directory.
+// runOrLatest returns the run that the argument names, or the latest run of this directory.
 func runOrLatest(c *cli.Context, store *runstore.Runs) (journal.Info, error) {
 	if c.NArg() > 0 {
 		return runstore.Find(store.Store, c.Args().First())
@@ -142,7 +142,7 @@ func runOrLatest(c *cli.Context, store *runstore.Runs) (journal.Info, error) {
 	return info, nil
 }
 
-// templatesHere are the prompts with the user's own templates, and a trusted workspace's.
+// templatesHere returns the prompts with the user's own templates, and those of a trusted workspace.
 func templatesHere(c *cli.Context) (*prompts.Set, error) {
 	place, err := command.Workspace(c)
 	if err != nil {
@@ -162,7 +162,7 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 	return prompts.NewSet(found)
 }
 
-// outlineOf is a decision without what it was made from.
+// outlineOf returns a decision without its input and prompt.
 func outlineOf(run string, rehearsal bool, r decisionlog.Decision) Explanation {
 	x := Explanation{
 		Run: run, Rehearsal: rehearsal, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point,
@@ -176,7 +176,8 @@ func outlineOf(run string, rehearsal bool, r decisionlog.Decision) Explanation {
 	return x
 }
 
-// ExplainDecision is a decision with what it was made from. Without templates, a prompt that no model read is left out.
+// ExplainDecision returns a decision with its input and prompt. If set is nil, a prompt that no model read is left
+// out.
 func ExplainDecision(run string, rehearsal bool, r decisionlog.Decision, set *prompts.Set) Explanation {
 	x := outlineOf(run, rehearsal, r)
 	x.Input = r.Input
@@ -195,7 +196,7 @@ func ExplainDecision(run string, rehearsal bool, r decisionlog.Decision, set *pr
 	return x
 }
 
-// renderTemplates makes the prompt of a question.
+// renderTemplates renders the prompt of a question.
 func renderTemplates(q decisionlog.Question, set *prompts.Set) *Rendered {
 	system, prompt, err := q.Prompt(set)
 	r := &Rendered{System: system, Prompt: prompt}
@@ -205,7 +206,7 @@ func renderTemplates(q decisionlog.Question, set *prompts.Set) *Rendered {
 	return r
 }
 
-// explainMoment shows both inputs as they would be made after a record of the journal.
+// explainMoment shows both inputs as they would be after a record of the journal.
 func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) error {
 	upTo := ^uint64(0)
 	if at := c.String("at"); at != "last" {
@@ -252,14 +253,14 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	record := fold.State.Record()
 	in := decision.Select(record)
 	questions := []decisionlog.Question{{Select: &in}}
-	if fold.State.Task.History.Len() > 0 { // else there is nothing to judge
+	if fold.State.Task.History.Len() > 0 { // otherwise there is nothing to judge
 		in := decision.Evaluate(record)
 		questions = append(questions, decisionlog.Question{Evaluate: &in})
 	}
 	for _, q := range questions {
 		x := Explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: renderTemplates(q, set)}
 		if x.Input, err = json.Marshal(q.Input()); err != nil {
-			return err // our own types
+			return err // cannot happen with our own types
 		}
 		d, err := q.Ask(c.Context, decider.Rules{})
 		if err != nil {
@@ -273,5 +274,5 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	return nil
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

@@ -46,7 +46,7 @@ func (e env) listDecisions(c *cli.Context, info journal.Info, list []decisionlog
 	return w.Flush()
 }
 
-// summonedText names modes in a few words; one without a mode is any.
+// summonedText lists modes in a few words; an empty mode is "any".
 func summonedText(modes []string) string {
 	var list []string
 	for _, m := range modes {
@@ -64,7 +64,7 @@ func (e env) printExplanation(c *cli.Context, x Explanation) error {
 	return nil
 }
 
-// WriteExplanation writes it in lines of prose, and what the decision was made from, whole.
+// WriteExplanation writes an explanation as lines of prose, and the whole input of the decision.
 func WriteExplanation(w io.Writer, x Explanation) {
 	if x.Number > 0 {
 		word(w, "decision", "%d (%s), record %d, %s", x.Number, x.Point, x.Record,
@@ -94,7 +94,7 @@ func WriteExplanation(w io.Writer, x Explanation) {
 	printExplained(w, x)
 }
 
-// PrintDecision prints a decision in lines of prose. The cost of one of a rehearsal is marked.
+// PrintDecision prints a decision as lines of prose. In a rehearsal, the cost is marked as simulated.
 func PrintDecision(w io.Writer, d decider.Decision, rehearsal bool) {
 	by := string(d.Source)
 	if d.Model != "" {
@@ -121,12 +121,12 @@ func PrintDecision(w io.Writer, d decider.Decision, rehearsal bool) {
 	}
 }
 
-// word prints a line that is named.
+// word prints a line with a name.
 func word(w io.Writer, name, format string, args ...any) {
 	fmt.Fprintf(w, "%-10s %s\n", name, sanitize.Line(sanitize.Redact(fmt.Sprintf(format, args...)), 2000))
 }
 
-// printExplained prints what a decision was made from, whole.
+// printExplained prints the whole input of a decision.
 func printExplained(w io.Writer, x Explanation) {
 	block := func(title, text string) {
 		if text != "" {

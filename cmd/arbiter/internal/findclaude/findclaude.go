@@ -10,19 +10,18 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 )
 
-// inspectDeadline bounds what a first look at the CLI may take.
+// inspectDeadline bounds the inspection of the CLI.
 const inspectDeadline = 20 * time.Second
 
-// Findings is what can be seen of the CLI that a run would drive, without a session of it.
+// Findings is what can be learned about the CLI that a run would use, without starting a session.
 type Findings struct {
 	bridge.ClaudeInfo
 	Login   claude.Login
-	Problem string // why there is none
-	Missing bool   // because there is none
+	Problem string // why the CLI cannot be used
+	Missing bool   // there is no CLI
 }
 
-// Inspect finds out whether there is a CLI to drive and, where that is asked, whether
-// it is logged in.
+// Inspect finds out whether there is a usable CLI and, if login is set, whether it is logged in.
 func Inspect(ctx context.Context, path string, login bool) (s Findings) {
 	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
 	defer cancel()

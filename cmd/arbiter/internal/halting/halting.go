@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// haltByLoop is how long the run itself has to stop its agents, haltByBridge the bridge
-	// after that. Then everything that bears the run's mark is killed.
+	// haltByLoop is how long the run's loop has to stop its agents, and haltByBridge how long the bridge has after
+	// that. Then every process with the run's mark is killed.
 	haltByLoop   = 1500 * time.Millisecond
 	haltByBridge = 3 * time.Second
 	haltLook     = 25 * time.Millisecond
@@ -34,7 +34,7 @@ type Halter struct {
 	run Run
 
 	turn      sync.Mutex                    // one halt at a time
-	bridgePID atomic.Int64                  // of the present one
+	bridgePID atomic.Int64                  // of the current bridge
 	ended     atomic.Pointer[bridge.Client] // the bridge that the last halt ended
 	before    atomic.Int64                  // the run's Halts when that halt began
 }
@@ -49,31 +49,32 @@ type Run struct {
 	Log       *slog.Logger
 }
 
-// Elsewhere is the agents of a run on other hosts.
+// Elsewhere has the agents of a run on other hosts.
 type Elsewhere interface {
-	Halt(ctx context.Context) // has the bridges there stop everything
-	Agents() []string         // names those that have a process, as far as the run knows
-	Lost() []string           // names those on lost hosts whose processes may not have ended yet
+	Halt(ctx context.Context) // asks the bridges there to stop everything
+	Agents() []string         // agents that have a process, as far as the run knows
+	Lost() []string           // agents on lost hosts that may still have a process
 }
 
 // New makes a halter for a run.
 func New(run Run) *Halter { return &Halter{run: run} }
 
-// BridgeStarted takes note of the process of the bridge on this machine.
+// BridgeStarted stores the PID of the bridge on this machine.
 func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
 
-// Ended reports whether a halt ended a bridge of this machine.
+// Ended reports whether a halt ended this bridge of this machine.
 func (h *Halter) Ended(c *bridge.Client) bool { return h.ended.Load() == c }
 
-// Heeded reports whether the run's loop has taken part in the last halt.
+// Heeded reports whether the run's loop took part in the last halt.
 func (h *Halter) Heeded() bool { return h.run.Loop.Snapshot().Halts > int(h.before.Load()) }
 
-// Halt stops every agent. It returns within about ten seconds. The run stays, and `continue` starts the agents again.
+// Halt stops every agent. It returns within about ten seconds. The run remains live, and `continue` starts the
+// agents again.
 func (h *Halter) Halt(channel string) control.HaltResult {
 	return h.HaltAs(contract.Command{Ref: h.run.Input.NewRef(), Body: contract.Halt{}}, channel)
 }
 
-// HaltAs is Halt by a command, which the run answers.
+// HaltAs is like Halt, for a command that the run answers.
 func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 	h.turn.Lock()
 	defer h.turn.Unlock()
@@ -84,7 +85,7 @@ func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 	result := control.HaltResult{How: "loop"}
 	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
 	defer cancel()
-	goesOn := func() bool { // somebody has continued the run meanwhile
+	goesOn := func() bool { // a client has continued the run in the meantime
 		s := loop.Snapshot()
 		return s.Halts > before && !s.Halted
 	}
@@ -103,23 +104,23 @@ func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 	return result
 }
 
-// OnStdin halts the run for a command `halt` on stdin, without waiting for a loop that may be stuck. It reports whether
-// the command is one.
+// OnStdin halts the run for a command `halt` on stdin, without waiting for a loop that may be stuck. It returns
+// false for any other command, and after the end of the run.
 func (h *Halter) OnStdin(c contract.Command) bool {
 	if _, ok := c.Body.(contract.Halt); !ok {
 		return false
 	}
 	select {
 	case <-h.run.Loop.Done():
-		return false // nothing is left to be stopped
+		return false // nothing is left to stop
 	default:
 	}
 	h.run.Input.Go(func() { h.HaltAs(c, input.ChannelStdin) })
 	return true
 }
 
-// haltBridge has the bridge stop everything, and kills it if it does not. A bridge that has
-// stopped everything starts nothing any more, so that it ends, too, and another follows.
+// haltBridge makes the bridge stop everything, and kills it if it does not. After a halt, a bridge starts nothing
+// any more, so it is ended as well, and a new bridge follows.
 func (h *Halter) haltBridge() (how string, swept int) {
 	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
 	defer cancel()
@@ -129,7 +130,7 @@ func (h *Halter) haltBridge() (how string, swept int) {
 	client := h.run.Bridge()
 	switch {
 	case h.run.Loop.Snapshot().Halted && len(h.aliveHere()) == 0:
-		return "loop", 0 // other hosts are what is waited for
+		return "loop", 0 // only other hosts are still awaited
 	case client == nil:
 		return "bridge", 0
 	}
@@ -139,14 +140,14 @@ func (h *Halter) haltBridge() (how string, swept int) {
 		h.run.Input.Go(func() { _ = client.Close() }) // the watch of the bridge reports how it ended
 		return "bridge", 0
 	}
-	// The bridge bears the mark, too. What runs on other hosts is their bridges' to stop.
+	// The bridge has the mark, too. Processes on other hosts are stopped by the bridges there.
 	swept = proctree.SweepMarked(proctree.Mark{Run: h.run.ID, Bridge: localbridge.Name})
 	h.run.Input.Go(func() { _ = client.Close() })
 	return "killed", swept
 }
 
-// awaitStill waits until no agent has a process here and the condition and holds. It gives up when ctx ends or when
-// unwanted reports true.
+// awaitStill waits until no agent has a process here and the condition and is true. It gives up when ctx ends or
+// when unwanted returns true.
 func (h *Halter) awaitStill(ctx context.Context, and, unwanted func() bool) bool {
 	for {
 		switch {
@@ -163,7 +164,7 @@ func (h *Halter) awaitStill(ctx context.Context, and, unwanted func() bool) bool
 	}
 }
 
-// aliveHere names the run's processes on this host but for the bridge itself.
+// aliveHere returns the run's processes on this host, except the bridge.
 func (h *Halter) aliveHere() (alive []string) {
 	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: h.run.ID, Bridge: localbridge.Name}) {
 		if int64(p.PID) != h.bridgePID.Load() {

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// loop is a run's loop that halts when it takes a halt, unless it is stuck: then it takes nothing until it is done.
+// loop is a run's loop that halts when it receives a halt. A stuck loop accepts nothing until it is done.
 type loop struct {
 	stuck bool
 	state atomic.Pointer[supervisor.State]
@@ -40,7 +40,7 @@ func (l *loop) Event(bridge.Event)          {}
 func (l *loop) Snapshot() *supervisor.State { return l.state.Load() }
 func (l *loop) Done() <-chan struct{}       { return l.done }
 
-// hosts is the agents on other hosts: they end when they are halted, but for the lost ones.
+// hosts has the agents on other hosts: they end when they are halted, except the lost ones.
 type hosts struct {
 	agents []string
 	lost   []string
@@ -58,14 +58,14 @@ func halterOf(l *loop, elsewhere *hosts) *Halter {
 		Bridge: func() *bridge.Client { return nil }, Log: slog.New(slog.DiscardHandler)})
 }
 
-// TestHalt: the loop is asked first; the bridges are, if it does not stop all agents in time.
+// TestHalt: the loop is asked first, then the bridges if it does not stop all agents in time.
 func TestHalt(t *testing.T) {
 	for name, c := range map[string]struct {
 		stuck   bool // the loop
 		hosts   hosts
 		how     string
 		halted  bool
-		bridges int      // how often bridges of other hosts were asked
+		bridges int      // how often bridges on other hosts were asked
 		left    []string // of the agents
 	}{
 		"the loop does it":  {how: "loop", halted: true},

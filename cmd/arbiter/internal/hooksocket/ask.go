@@ -17,19 +17,18 @@ import (
 
 const (
 	Command = "hook"
-	// PathEnv names the socket of the arbiter to ask, unless --socket does.
+	// PathEnv names the socket of the arbiter to ask, unless --socket is given.
 	PathEnv = "ARBITER_HOOK_SOCKET"
-	// Deadline is how long a hook lasts at most, from start to exit.
+	// Deadline bounds the duration of a hook, from start to exit.
 	Deadline = 2 * time.Second
-	// maxInput bounds what is read of an event: it holds what a tool was given and
-	// answered.
+	// maxInput bounds the size of an event, which includes the tool's input and output.
 	maxInput = 16 << 20
 	// maxAnswer bounds an answer; see [hooks.MaxContext].
 	maxAnswer = 256 << 10
 )
 
-// Answers reports whether these are the arguments of a hook that answers an event.
-// A person who wants help or settings is served elsewhere.
+// Answers reports whether the arguments are those of a hook that answers an event, not a person's request for help
+// or settings.
 func Answers(args []string) bool {
 	return !slices.ContainsFunc(args, func(arg string) bool {
 		switch flagName(arg) {
@@ -40,7 +39,7 @@ func Answers(args []string) bool {
 	})
 }
 
-// flagName is the name of a flag, with one dash or two, without its value.
+// flagName returns the name of a flag with one or two dashes, without its value.
 func flagName(arg string) string {
 	name, ok := strings.CutPrefix(arg, "-")
 	if !ok {
@@ -50,7 +49,7 @@ func flagName(arg string) string {
 	return name
 }
 
-// flags reads the flags that an answer depends on, and passes over all others.
+// flags reads the flags that an answer depends on, and ignores all others.
 func flags(args []string) (socket string, debug bool) {
 	socket = os.Getenv(PathEnv)
 	for i, arg := range args {
@@ -68,10 +67,9 @@ func flags(args []string) (socket string, debug bool) {
 	return socket, debug
 }
 
-// Answer answers one event of a session that a person opened in a terminal. Whatever
-// goes wrong, it says nothing and ends with 0: a hook that fails would cost the
-// person a word (2 blocks a prompt) or show an error at every call. So an unknown
-// flag is passed over, too: the settings may be another version's.
+// Answer answers one event of a session that a person opened in a terminal. On any error it prints nothing and
+// exits with 0: a hook that fails would block the person's prompt (exit code 2) or show an error at every call. For
+// the same reason it ignores unknown flags, which may come from the settings of another version.
 func Answer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	socket, debug := flags(args)
 	type outcome struct {
@@ -80,7 +78,7 @@ func Answer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	done := make(chan outcome, 1)
 	deadline := time.Now().Add(Deadline)
-	// Not waited for beyond the deadline: a read of stdin cannot be called off, and ends
+	// Answer does not wait for this goroutine beyond the deadline: a read from stdin cannot be cancelled, and ends
 	// with the process.
 	go func() {
 		defer func() {
@@ -108,8 +106,8 @@ func Answer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// ask reads an event and returns the running arbiter's answer to it, nothing
-// for an empty one. Only what the policy looks at goes over the socket.
+// ask reads an event and returns the running arbiter's answer, or nothing for an empty answer. It sends only the
+// members that the policy uses.
 func ask(socket string, stdin io.Reader, deadline time.Time) ([]byte, error) {
 	if socket == "" {
 		return nil, errors.New("no socket: name it with --socket or $" + PathEnv)
@@ -129,7 +127,7 @@ func ask(socket string, stdin io.Reader, deadline time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is not a JSON object would be shown to the model as it is.
+	// An answer that is not a JSON object would be shown to the model unchanged.
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &object); err != nil || object == nil {
 		return nil, fmt.Errorf("the answer is no JSON object: %.80q", answer)
@@ -140,8 +138,7 @@ func ask(socket string, stdin io.Reader, deadline time.Time) ([]byte, error) {
 	return bytes.TrimSpace(answer), nil
 }
 
-// exchange sends one request over a unix socket, ends it, and reads the answer to its
-// end.
+// exchange sends one request over a Unix socket, closes its writing end, and reads the answer to its end.
 func exchange(socket string, request []byte, deadline time.Time) ([]byte, error) {
 	conn, err := net.DialTimeout("unix", socket, time.Until(deadline))
 	if err != nil {
@@ -174,5 +171,5 @@ func CommandLine(self, socket string) string {
 	return shellQuote(self) + " " + Command + " --socket " + shellQuote(socket)
 }
 
-// shellQuote makes one word of a text, for sh.
+// shellQuote quotes a text as one word for sh.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// read takes the context from the session's transcript, where the event has use for
-// it. A transcript that cannot be read is a context that is not known.
+// read reads the context size from the session's transcript, for events that need it. An unreadable transcript
+// means an unknown context size.
 func (s *Server) read(in hooks.Input, agent Agent) hooks.Reading {
 	path, ok := transcriptOf(in)
 	if !ok || in.AgentID != "" {
@@ -40,17 +40,16 @@ func (s *Server) readAt(path string, agent Agent) hooks.Reading {
 	return hooks.Reading{Tokens: tokens, Window: agent.Window, Pct: transcript.Percent(tokens, agent.Window)}
 }
 
-// The CLI writes its transcript up to a quarter of a second late (observed with CLI
-// 2.1.329), so that a reading can be that of the call before. Near a level that is
-// not told yet it is worth waiting for: the model is then told with its next request,
-// and not with the one after. Beyond that, events do not wait.
+// The CLI writes its transcript up to a quarter of a second late (observed with CLI 2.1.329), so a reading can be
+// one call old. Close to a level that was not reported yet, waiting is worthwhile: then the model learns of the
+// level with its next request, not with the one after. Otherwise events do not wait.
 const (
 	nearness    = 15 // points below the first level
 	longestWait = 400 * time.Millisecond
 	recheck     = 15 * time.Millisecond
 )
 
-// near reports whether the next reading can bring a level that was not told.
+// near reports whether the next reading may reach a level that was not reported yet.
 func (s *Server) near(agent Agent, r hooks.Reading) bool {
 	s.mu.Lock()
 	told := s.present(agent)
@@ -58,7 +57,7 @@ func (s *Server) near(agent Agent, r hooks.Reading) bool {
 	return told.Level != hooks.LevelCritical && r.Window > 0 && r.Pct >= agent.Policy.Warn-nearness
 }
 
-// awaitWritten waits for a call to be in the transcript, but not for long.
+// awaitWritten waits a short time until a call is in the transcript.
 func (s *Server) awaitWritten(path, toolUse string) {
 	late := time.NewTimer(longestWait)
 	defer late.Stop()
@@ -75,9 +74,8 @@ func (s *Server) awaitWritten(path, toolUse string) {
 	}
 }
 
-// transcriptOf is the transcript that an event names, if it can be the session's:
-// the CLI keeps it as projects/PROJECT/SESSION.jsonl (observed with CLI 2.1.329).
-// Nothing else is read on a client's word.
+// transcriptOf returns the transcript that an event names, if it can be the session's: the CLI stores it as
+// projects/PROJECT/SESSION.jsonl (observed with CLI 2.1.329). Any other path from a client is refused.
 func transcriptOf(in hooks.Input) (string, bool) {
 	path := in.TranscriptPath
 	ok := filepath.IsAbs(path) && filepath.Clean(path) == path && filepath.Base(path) == in.SessionID+".jsonl" &&
@@ -85,8 +83,8 @@ func transcriptOf(in hooks.Input) (string, bool) {
 	return path, ok
 }
 
-// tokensOf reads a session's context; 0: nothing was read since it began, or since
-// it was compacted.
+// tokensOf returns a session's context size from its transcript; 0: the transcript has none yet, or none since it
+// was compacted.
 func tokensOf(path string) (int, error) {
 	newest, err := transcript.ReadNewest(path)
 	if err != nil || !newest.Found {
@@ -95,12 +93,11 @@ func tokensOf(path string) (int, error) {
 	return newest.Sample.Usage.Context(), nil
 }
 
-// searched is how much of a transcript's end is searched for a call: it stands in one
-// of the last lines.
+// searched is how much of a transcript's end is searched for a call, which is in one of the last lines.
 const searched = 1 << 20
 
-// written reports whether a transcript holds a tool call. One that cannot be read
-// is not waited for.
+// written reports whether a transcript has a tool call. It returns true for an unreadable transcript, so that
+// nothing waits for it.
 func written(path, toolUse string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -17,28 +17,27 @@ import (
 )
 
 const (
-	// Name is the socket in a run's directory, or a link to it.
+	// Name is the name of the socket in a run's directory, or of a link to it.
 	Name = "hook.sock"
 	// maxRequest bounds what `arbiter hook` sends: names and paths.
 	maxRequest = 64 << 10
-	// patience is how long a client gets to speak, and again to listen.
+	// patience is how long a client may take to send its request, and again to read the answer.
 	patience = time.Second
-	// slots bounds the events answered at once; more wait to be accepted.
+	// slots bounds the events answered concurrently; further connections wait to be accepted.
 	slots = 16
 )
 
-// Service is whom the server speaks for. Its functions may be called by several
-// goroutines.
+// Service has the functions with which the server reaches the run. They may be called concurrently.
 type Service struct {
-	// Agent finds the agent whose session it is, with its policy.
+	// Agent returns the agent of a session, with its policy.
 	Agent func(session string) (Agent, bool)
-	// Token reports whether it is the token of the agent whose session it is. A process that
-	// an agent started has to show it.
+	// Token reports whether secret is the token of the session's agent. A process that an agent started must
+	// present it.
 	Token func(session, secret string) bool
 	// Report is called with the outcome of an event, after it was answered.
 	Report func(bridge.AgentRef, Outcome)
-	// Tokens reads the context of a session from its transcript, 0: nothing there yet;
-	// Written reports whether a transcript holds a tool call yet. Nil: the CLI's are read.
+	// Tokens reads the context size of a session from its transcript (0: none yet), and Written reports whether a
+	// transcript has a tool call. If they are nil, the CLI's transcripts are read.
 	Tokens  func(transcript string) (int, error)
 	Written func(transcript, toolUse string) bool
 }
@@ -46,21 +45,21 @@ type Service struct {
 // Outcome is the result of an event: a new reading, effects, or both.
 type Outcome struct {
 	Reading hooks.Reading
-	News    bool // the reading is another than the last
+	News    bool // the reading differs from the last one
 	Effects []hooks.Effect
 }
 
-// Agent is what an answer depends on beside the event.
+// Agent is what an answer depends on, besides the event.
 type Agent struct {
 	bridge.AgentRef
 	Session string
 	Policy  hooks.Policy
-	Window  int    // effective, in tokens; 0: not known
-	Spent   string // the level that it was told by others
+	Window  int    // effective, in tokens; 0: unknown
+	Spent   string // the level that was already reported to it in another way
 }
 
-// Server answers the hooks of sessions that persons opened in a terminal. It owns
-// the goroutine that accepts and one for each event, and Close waits for them.
+// Server answers the hooks of sessions that people opened in a terminal. It owns the goroutine that accepts
+// connections and one for each event; Close waits for them.
 type Server struct {
 	service  Service
 	log      *slog.Logger
@@ -74,15 +73,15 @@ type Server struct {
 	sessions map[string]spent
 }
 
-// spent is what a session was told. A new incarnation brings its own.
+// spent is what was reported to a session. A new incarnation starts with its own.
 type spent struct {
 	generation int
 	hooks.Spent
-	reading hooks.Reading // the last that was known
+	reading hooks.Reading // the last known reading
 }
 
-// Serve listens in a run's directory, which nobody else may use meanwhile: a
-// socket that lies there is a dead arbiter's.
+// Serve listens in a run's directory. No other process may use the directory at the same time, so an existing
+// socket belongs to a dead arbiter.
 func Serve(dir string, house Service, log *slog.Logger) (*Server, error) {
 	return serve(dir, house, control.Identify, log)
 }
@@ -103,8 +102,7 @@ func serve(dir string, house Service, identify func(*net.UnixConn) control.Peer,
 	return s, nil
 }
 
-// Close refuses further events, waits for those at hand – each takes two seconds at
-// most – and removes the socket.
+// Close refuses further events, waits for the current ones (each takes two seconds at most) and removes the socket.
 func (s *Server) Close() error {
 	close(s.quit)
 	err := s.listener.Close()
@@ -112,7 +110,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Path is where it listens, absolute.
+// Path returns the absolute path of the socket.
 func (s *Server) Path() string {
 	if path, err := filepath.Abs(s.listener.Path); err == nil {
 		return path
@@ -139,14 +137,13 @@ func (s *Server) accept() {
 		select {
 		case <-s.quit:
 			return
-		case <-time.After(patience / 10): // out of descriptors, perhaps: they come back
+		case <-time.After(patience / 10): // perhaps out of descriptors: try again later
 			s.log.Warn("hooks", "error", err)
 		}
 	}
 }
 
-// serve answers one event. What goes wrong concerns a client that has gone on
-// without us.
+// serve answers one event. Errors are only logged: the client has continued without an answer.
 func (s *Server) serve(conn *net.UnixConn) {
 	defer conn.Close()
 	in, secret, err := receive(conn)
@@ -160,7 +157,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 		return
 	}
 	agent, ok := s.service.Agent(in.SessionID)
-	if !ok { // somebody else's session
+	if !ok { // a session that is not of this run
 		_ = say(conn, hooks.Answer{})
 		return
 	}
@@ -170,7 +167,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 		s.giveBack(agent, d)
 		return
 	}
-	conn.Close() // the session continues; the loop may take its time
+	conn.Close() // the session continues; Report may take longer
 	if d.News || len(d.Effects) > 0 {
 		s.service.Report(agent.AgentRef, d.Outcome)
 	}
@@ -199,14 +196,14 @@ func say(conn *net.UnixConn, a hooks.Answer) error {
 	return err
 }
 
-// decision is the result of an event, and what is said to it.
+// decision is the outcome of an event, and the answer to it.
 type decision struct {
 	Outcome
 	answer        hooks.Answer
 	before, after spent
 }
 
-// decide answers an event, one at a time: the calls of one message end side by side.
+// decide answers one event at a time: the tool calls of one message end concurrently.
 func (s *Server) decide(agent Agent, in hooks.Input, r hooks.Reading) (d decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +221,7 @@ func (s *Server) decide(agent Agent, in hooks.Input, r hooks.Reading) (d decisio
 	return d
 }
 
-// present is what a session was told so far. Call with the lock held.
+// present returns what was reported to a session so far. The caller holds the lock.
 func (s *Server) present(agent Agent) spent {
 	told, ok := s.sessions[agent.Session]
 	if !ok || told.generation != agent.Generation {
@@ -233,8 +230,8 @@ func (s *Server) present(agent Agent) spent {
 	return told
 }
 
-// giveBack takes back what an answer spent that could not be given. Another event
-// may have been answered meanwhile: it did not tell the same.
+// giveBack undoes what decide marked as reported, if the answer could not be delivered. Another event may have been
+// answered in the meantime; it did not report the same.
 func (s *Server) giveBack(agent Agent, d decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
