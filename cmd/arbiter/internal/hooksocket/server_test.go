@@ -20,11 +20,10 @@ import (
 
 const aSession = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
 
-// longEnough is how long a test waits for something that must happen: a failure, when it
-// is over.
+// longEnough is how long a test waits for something that must happen. A wait that takes longer has failed.
 const longEnough = 2 * time.Minute
 
-// house is a run of one agent, whose context is what the test says.
+// house is a run of one agent, whose context size is set by the test.
 type house struct {
 	mu     sync.Mutex
 	agent  Agent
@@ -96,7 +95,7 @@ func (h *house) serve(t *testing.T, dir string) *Server {
 	return s
 }
 
-// shortDir is a private directory whose name leaves room for a socket's.
+// shortDir returns a private directory whose name is short enough for a socket's path.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "hook")
@@ -163,7 +162,7 @@ func TestHookServer(t *testing.T) {
 	}
 	h.awaitEffect(t, hooks.CompactionBlocked{Trigger: hooks.TriggerAuto, Count: 1})
 
-	// Another incarnation was told by its bridge.
+	// Another incarnation was already warned by its bridge.
 	h.set(func(h *house) { h.agent.Generation, h.agent.Spent = 2, "warn" })
 	if got := askServer(t, s, bash); got != "{}" {
 		t.Errorf("told what its bridge had told: %s", got)
@@ -178,8 +177,8 @@ func TestHookServer(t *testing.T) {
 	}
 }
 
-// TestHookServerWaitsForTheTranscript: near a level, what is written late is waited
-// for; elsewhere nobody is held up, and nobody is for long.
+// TestHookServerWaitsForTheTranscript: close to a level, the server waits a limited time for a late transcript;
+// otherwise it does not wait.
 func TestHookServerWaitsForTheTranscript(t *testing.T) {
 	h := newHouse()
 	s := h.serve(t, shortDir(t))
@@ -199,7 +198,7 @@ func TestHookServerWaitsForTheTranscript(t *testing.T) {
 	}
 }
 
-// TestHookServerReadsTranscriptsOnly: a client's word opens no other file.
+// TestHookServerReadsTranscriptsOnly: a client cannot make the server read any other file.
 func TestHookServerReadsTranscriptsOnly(t *testing.T) {
 	h := newHouse()
 	s := h.serve(t, shortDir(t))
@@ -223,7 +222,7 @@ func TestHookServerReadsTranscriptsOnly(t *testing.T) {
 	}
 }
 
-// TestHookServerTellsOnce: calls that end side by side get one warning among them.
+// TestHookServerTellsOnce: calls that end concurrently get one warning among them.
 func TestHookServerTellsOnce(t *testing.T) {
 	h := newHouse()
 	s := h.serve(t, shortDir(t))
@@ -252,14 +251,14 @@ func TestHookServerTellsOnce(t *testing.T) {
 	}
 }
 
-// TestUnansweredHooksAreNotReported: what could not be answered was not told.
+// TestUnansweredHooksAreNotReported: an answer that could not be delivered does not count as reported.
 func TestUnansweredHooksAreNotReported(t *testing.T) {
 	h := newHouse()
 	h.looked = make(chan string) // the server waits until this test looks
 	h.tokens = 180_000
 	over := make(chan struct{})
 	var drained sync.WaitGroup
-	t.Cleanup(func() { // behind the server, which may still serve the first: the last comes first
+	t.Cleanup(func() { // runs after the server's cleanup: the server may still serve the first event
 		close(over)
 		drained.Wait()
 	})
@@ -284,7 +283,7 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 			}
 		}
 	})
-	// The first may be overtaken by those that follow.
+	// Later events may overtake the first one.
 	for began := time.Now(); !strings.Contains(askServer(t, s, bashOf(aSession)), "critical: 90 %"); {
 		if time.Since(began) > longEnough {
 			t.Fatal("lost")
@@ -292,8 +291,8 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 	}
 }
 
-// TestHookServerEndsWithClients: one that says nothing is cut, and what is no event
-// gets no answer.
+// TestHookServerEndsWithClients: a client that sends nothing is disconnected, and a request that is no event gets
+// no answer.
 func TestHookServerEndsWithClients(t *testing.T) {
 	h := newHouse()
 	s := h.serve(t, shortDir(t))
@@ -316,8 +315,8 @@ func TestHookServerEndsWithClients(t *testing.T) {
 	}
 }
 
-// TestServedElsewhere: where the run's directory is open to others, the server answers at a
-// place of its own, and one that cannot listen says so.
+// TestServedElsewhere: if other users can access the run's directory, the server listens in a directory of its own.
+// Serve returns an error if it cannot listen.
 func TestServedElsewhere(t *testing.T) {
 	dir := shortDir(t)
 	if err := os.Chmod(dir, 0o755); err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// TokenEnv carries the token of an agent's session in a terminal.
+// TokenEnv is the environment variable with the token of an agent's session in a terminal.
 const TokenEnv = "ARBITER_HOOK_TOKEN"
 
-// Tokens are what the hooks of a session in a terminal show: a random one for each
-// generation of an agent.
+// Tokens has the tokens that the hooks of sessions in terminals present: a random one for each generation of an
+// agent.
 type Tokens struct {
 	mu   sync.Mutex
 	list map[string]token // by agent
@@ -29,7 +29,7 @@ type token struct {
 	secret     string
 }
 
-// Issue makes the token of a generation; an older one is good for nothing any more.
+// Issue makes the token of a generation; it replaces the older one.
 func (t *Tokens) Issue(a bridge.AgentRef) string {
 	secret := rand.Text()
 	t.mu.Lock()
@@ -41,7 +41,7 @@ func (t *Tokens) Issue(a bridge.AgentRef) string {
 	return secret
 }
 
-// Good reports whether it is that agent's, in as long as the comparison takes.
+// Good reports whether secret is the agent's token. It compares in constant time.
 func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
 	t.mu.Lock()
 	have := t.list[a.ID]
@@ -50,7 +50,7 @@ func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
 	return same && have.secret != "" && have.generation == a.Generation
 }
 
-// tokenField is beside an event's own fields in what goes over the socket.
+// tokenField is added to an event's own fields on the socket.
 const tokenField = "arbiter_token"
 
 // withToken adds a token to an event, a JSON object.
@@ -63,18 +63,17 @@ func withToken(event json.RawMessage, secret string) json.RawMessage {
 	return slices.Concat([]byte(`{"`+tokenField+`":`), quoted, []byte(","), rest)
 }
 
-// tokenOf is the token in a request; empty if there is none.
+// tokenOf returns the token in a request; empty if there is none.
 func tokenOf(request []byte) string {
 	var r struct {
 		Token string `json:"arbiter_token"`
 	}
-	_ = json.Unmarshal(request, &r) // what is no event was found out before
+	_ = json.Unmarshal(request, &r) // receive reports requests that are no events
 	return r.Token
 }
 
-// mayAsk returns why the peer of a conn may not ask: another user's process, or one of
-// an agent's without the token of the agent it speaks for. A person's own session, which no
-// agent started, needs none.
+// mayAsk returns why the peer of conn may not ask: it is another user's process, or an agent's process without the
+// token of the agent it speaks for. A person's own session, which no agent started, needs no token.
 func (s *Server) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (trouble string) {
 	p := s.identify(conn)
 	switch {

@@ -14,9 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// TestHookTokens: a process of an agent's is heard with the token of the session that it
-// speaks for, and of no other: not without one, not with a wrong or another agent's, not with
-// that of an incarnation before, not as another user. A person's own process needs none.
+// TestHookTokens: a process of an agent is served only with the token of the session that it speaks for: not
+// without a token, with a wrong one, with another agent's or an earlier incarnation's, or as another user. A
+// person's own process needs none.
 func TestHookTokens(t *testing.T) {
 	const second = "44e2ace1-d4bc-47dd-9200-fa457d13e61f"
 	var given Tokens
@@ -27,7 +27,7 @@ func TestHookTokens(t *testing.T) {
 			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
 	}
 	stale := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 1})
-	overtaken := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}) // a terminal opened, and another after it
+	overtaken := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}) // of a terminal that was opened before
 	right, others := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}),
 		given.Issue(bridge.AgentRef{ID: "orch-2", Generation: 1})
 	ofNobody := Tokens{}
@@ -39,7 +39,7 @@ func TestHookTokens(t *testing.T) {
 	heard := make(chan string, 1)
 	s, err := serve(shortDir(t), Service{
 		Agent: func(session string) (Agent, bool) {
-			heard <- session // it got past the door
+			heard <- session // the request was accepted
 			return Agent{}, false
 		},
 		Token: func(session, secret string) bool {
@@ -98,8 +98,7 @@ func TestHookTokens(t *testing.T) {
 		}
 	}
 
-	// When the agent is driven again, in its next generation, what its terminal had is good
-	// for nothing.
+	// The next generation of the agent makes the token of its terminal invalid.
 	a := agents[aSession]
 	a.Generation++
 	if given.Good(a.AgentRef, right) {

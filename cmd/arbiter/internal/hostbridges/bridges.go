@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Loop is what the bridges need of a run's loop. *runloop.Loop is one.
+// Loop is the part of a run's loop that the bridges need. *runloop.Loop implements it.
 type Loop interface {
 	runinput.Loop
 	Handler(host string) bridge.Handler // for the bridge of a host
@@ -29,7 +29,7 @@ type Loop interface {
 type Run struct {
 	Hosts     hosts.Config
 	Debug     bool
-	Options   func() runconfig.Options // at present, with the sandbox of agents and the secrets of --env
+	Options   func() runconfig.Options // current ones, with the sandbox of agents and the secrets of --env
 	Loop      Loop
 	Input     *runinput.Sender
 	Board     *eventboard.Board
@@ -39,30 +39,30 @@ type Run struct {
 	Log       *slog.Logger
 }
 
-// Bridges is the bridges of other hosts, by their names. It is safe for concurrent use. [New] makes one that has none.
+// Bridges has the bridges on other hosts, by host name. It is safe for concurrent use.
 type Bridges struct {
 	run   Run
-	watch sync.WaitGroup // for the end of each
+	watch sync.WaitGroup // waits for the goroutines that watch bridges
 
 	mu      sync.Mutex
 	present map[string]*hostBridge
-	changed chan struct{} // closed at the next change; nil: nothing waits
+	changed chan struct{} // closed at the next change; nil: no goroutine waits
 }
 
-// hostBridge is the bridge of another host: from the start of its process on, so that it can be closed.
+// hostBridge is the bridge on another host. It exists as soon as its process starts, so that it can be closed.
 type hostBridge struct {
 	host   hosts.Host
 	client *bridge.Client
-	info   bridge.RemoteInfo // of one that is open
+	info   bridge.RemoteInfo // set once it is open
 	open   bool
-	works  map[string]bridge.WorkResult // directories of agents there
-	halted atomic.Bool                  // it was ended in order to stop everything
+	works  map[string]bridge.WorkResult // working directories of agents there
+	halted atomic.Bool                  // a halt ended it
 }
 
-// New makes the bridges of a run, none of which is open.
+// New makes the bridges of a run. None is open.
 func New(run Run) *Bridges { return &Bridges{run: run} }
 
-// set makes a bridge the present one of a host.
+// set makes a bridge the current one of a host.
 func (b *Bridges) set(host string, h *hostBridge) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,14 +76,14 @@ func (b *Bridges) set(host string, h *hostBridge) {
 	}
 }
 
-// of returns the bridge of a host; nil: it was never started.
+// of returns the bridge of a host; nil: none was started.
 func (b *Bridges) of(host string) *hostBridge {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.present[host]
 }
 
-// all returns the present bridges.
+// all returns the current bridges.
 func (b *Bridges) all() []*hostBridge {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,14 +120,14 @@ func (h *hostBridge) alive() bool {
 	}
 }
 
-// Drop ends the bridge of a host, if there is one. What watches it reports its end.
+// Drop closes the bridge of a host, if there is one. watchHost reports its end.
 func (b *Bridges) Drop(host string) {
 	if h := b.of(host); h != nil {
 		_ = h.client.Close()
 	}
 }
 
-// Close ends the bridges of all hosts, and waits for the processes that carry them.
+// Close closes the bridges of all hosts, and waits for the processes that carry them.
 func (b *Bridges) Close() {
 	var all sync.WaitGroup
 	for _, h := range b.all() {
@@ -136,13 +136,13 @@ func (b *Bridges) Close() {
 	all.Wait()
 }
 
-// Wait returns when the end of each bridge is reported to the loop. Call it after [Bridges.Close].
+// Wait returns when the end of every bridge was reported to the loop. Call it after [Bridges.Close].
 func (b *Bridges) Wait() { b.watch.Wait() }
 
-// inventoryTimeout bounds one look at what a directory on a host brings along.
+// inventoryTimeout bounds reading the inventory of a directory on a host.
 const inventoryTimeout = 30 * time.Second
 
-// Inventory asks the bridge of a host what a directory there brings along.
+// Inventory asks the bridge of a host for the inventory of a directory there.
 func (b *Bridges) Inventory(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
 	h := b.of(host)
 	if h == nil || !h.open {
@@ -153,14 +153,14 @@ func (b *Bridges) Inventory(ctx context.Context, host, dir string) (bridge.Inven
 	return h.client.Inventory(ctx, bridge.InventoryParams{Dir: dir})
 }
 
-// worksIn notes the directory of an agent.
+// worksIn stores the working directory of an agent.
 func (b *Bridges) worksIn(h *hostBridge, agent string, work bridge.WorkResult) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h.works[agent] = work
 }
 
-// workOf is the directory of an agent.
+// workOf returns the working directory of an agent.
 func (b *Bridges) workOf(h *hostBridge, agent string) bridge.WorkResult {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,7 +31,7 @@ func (l *loop) Snapshot() *supervisor.State   { return l.state.Load() }
 func (l *loop) Done() <-chan struct{}         { return nil }
 func (l *loop) Handler(string) bridge.Handler { return nil }
 
-// lost is the state of a run that has lost the bridge of a host until a time.
+// lost returns the state of a run that has lost the bridge of a host until a time.
 func lost(host string, until time.Time, parked bool) *supervisor.State {
 	s, c := &supervisor.State{}, &effect.Collector{}
 	s.Lifecycle.Start(bridge.ClaudeInfo{})
@@ -43,7 +43,7 @@ func lost(host string, until time.Time, parked bool) *supervisor.State {
 	return s
 }
 
-// TestWaitingForAHost: what needs a host waits for its bridge until the host is parked.
+// TestWaitingForAHost: an operation that needs a host waits for its bridge until the host is parked.
 func TestWaitingForAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, board := &loop{}, &eventboard.Board{}

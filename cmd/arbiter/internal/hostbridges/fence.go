@@ -12,9 +12,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Fence runs the `end` commands of hosts on which an earlier process of a run may have left something running, and
-// returns the hosts on which all of it has ended. resumed is the state of the run; nil: it is a new one. Call it before
-// anything is started elsewhere. On other hosts the run waits for the lease to end.
+// Fence runs the `end` commands of the hosts on which an earlier process of a run may have left processes, and
+// returns the hosts on which all of them have ended. resumed is the state of the run; nil: it is new. Call it
+// before starting anything on other hosts. For the remaining hosts, the run waits until the lease ends.
 func Fence(
 	ctx context.Context, known hosts.Config, run string, resumed *supervisor.State, log *slog.Logger,
 ) (fenced []string) {
@@ -22,7 +22,7 @@ func Fence(
 		return nil
 	}
 	if e := resumed.Ending; e != nil && e.Said && e.Status == contract.StatusComplete {
-		return nil // everything has ended before it was said
+		return nil // a complete run ends all processes before it reports that
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup

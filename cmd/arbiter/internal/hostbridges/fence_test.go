@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// TestHostsAreFencedBeforeARunContinues: where something may still run that an earlier process started, the `end`
-// command runs, and counts if it succeeds.
+// TestHostsAreFencedBeforeARunContinues: for a host on which processes of an earlier process may still run, the
+// `end` command runs. The host counts as fenced if the command succeeds.
 func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ended")
 	end := func(name, then string) hosts.Host {
@@ -27,7 +27,7 @@ func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	for _, name := range []string{"pod", "node", "box", "old"} {
 		left.Back(c, name, bridge.ClaudeInfo{}, "/srv")
 	}
-	left.Leave(c, "old") // nobody was there any more
+	left.Leave(c, "old") // no agent was there any more
 	log := slog.New(slog.DiscardHandler)
 	if got := Fence(t.Context(), hosts.Config{}, "", nil, log); got != nil {
 		t.Errorf("of a new run: %v", got)

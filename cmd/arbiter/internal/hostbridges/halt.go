@@ -13,8 +13,8 @@ import (
 
 var _ halting.Elsewhere = (*Bridges)(nil)
 
-// Halt has the bridges of all hosts stop everything, and then end. A host that does not answer is left to its lease,
-// and its agents are named as alive.
+// Halt makes the bridges of all hosts stop everything, and then closes them. A host that does not answer is left to
+// its lease, and its agents are reported as alive.
 func (b *Bridges) Halt(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, h := range b.all() {
@@ -32,7 +32,7 @@ func (b *Bridges) Halt(ctx context.Context) {
 	all.Wait()
 }
 
-// Agents names the agents on other hosts that have a process, as far as the run knows.
+// Agents returns the agents on other hosts that have a process, as far as the run knows.
 func (b *Bridges) Agents() (alive []string) {
 	for _, a := range b.run.Loop.Snapshot().Agents {
 		if a.Host != lifecycle.Here && a.HasProcess() && !b.stopped(a.Host) {
@@ -42,7 +42,7 @@ func (b *Bridges) Agents() (alive []string) {
 	return alive
 }
 
-// Lost names the agents on lost hosts whose processes may not have ended yet.
+// Lost returns the agents on lost hosts whose processes may not have ended yet.
 func (b *Bridges) Lost() (lost []string) {
 	s := b.run.Loop.Snapshot()
 	for _, a := range s.Agents {
@@ -57,7 +57,7 @@ func (b *Bridges) Lost() (lost []string) {
 	return lost
 }
 
-// stopped reports whether it is certain that nothing runs on a host.
+// stopped reports whether it is certain that no process runs on a host.
 func (b *Bridges) stopped(host string) bool {
 	h := b.of(host)
 	if h == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// Open starts the bridge of a host. It takes as long as a queue of that host takes.
+// Open starts the bridge of a host. If the host has a queue, Open takes as long as the queue.
 func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input.BridgeFailed) {
 	host, ok := b.run.Hosts.Find(name)
 	if !ok {
@@ -57,7 +57,8 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 	}, nil
 }
 
-// watchHost tells the loop when the bridge of a host has gone, and by when all that it started has ended.
+// watchHost reports to the loop when the bridge of a host has ended, and by when all processes that it started have
+// ended.
 func (b *Bridges) watchHost(name string, h *hostBridge) {
 	<-h.client.Done()
 	until, fenced := h.client.Stopped()

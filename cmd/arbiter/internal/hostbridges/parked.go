@@ -8,11 +8,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// errParked is why a host is not waited for.
+// errParked is the error of an operation that does not wait for a parked host.
 var errParked = errors.New("it is parked until a person has it tried again")
 
-// untilParked is a context that ends when a host is parked, or is parked already: others wait for what needs that host,
-// such as the merges behind one. The caller releases it.
+// untilParked returns a context that ends when a host is parked, at once if it is parked already. An operation that
+// needs that host can block others: merges, for example, are done one after another. The caller calls release.
 func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.Context, release func()) {
 	usable, cancel := context.WithCancelCause(ctx)
 	news := b.run.Board.Subscribe(func(e contract.Event) bool {

@@ -10,10 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// lookTimeout bounds one look at paths of another host.
+// lookTimeout bounds one request about paths on another host.
 const lookTimeout = 10 * time.Second
 
-// hostPort is the bridge of another host as the loop sees it: it knows that host's file system and sandbox.
+// hostPort is the bridge on another host as the loop uses it: it knows that host's file system and sandbox.
 type hostPort struct {
 	agentport.Port
 	bridge *hostBridge
@@ -52,7 +52,7 @@ func (p hostPort) Survey(ctx context.Context, params bridge.InspectParams) (brid
 	return p.Port.Survey(ctx, params)
 }
 
-// confine makes a sandbox that host's own, if one is wanted.
+// confine replaces the values of a sandbox, if there is one, with those of the host.
 func (p hostPort) confine(agent string, sandbox **bridge.SandboxConfig) error {
 	if *sandbox == nil {
 		return nil
@@ -73,7 +73,7 @@ func (p hostPort) Files() (policy.Policy, policy.Lookup) {
 	return policy.Policy{Home: p.bridge.info.Home, FoldsCase: p.bridge.info.FoldsCase}, p.look
 }
 
-// look follows paths on the host.
+// look resolves paths on the host.
 func (p hostPort) look(paths []string) ([]policy.Found, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()

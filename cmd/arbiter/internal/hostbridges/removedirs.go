@@ -11,8 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// RemoveDirs removes the directories of Orchestrators on other hosts, in a run that is complete, and says which had to
-// stay there. Nobody works in them any more, and the bridges are still open. Hosts are visited at the same time.
+// RemoveDirs removes the directories of Orchestrators on other hosts after a complete run, and returns a message
+// for each directory that had to stay. No agent works in them any more, and the bridges are still open. Hosts are
+// processed concurrently.
 func (b *Bridges) RemoveDirs(ctx context.Context, files *runfiles.Files) (said []string) {
 	s := b.run.Loop.Snapshot()
 	dirs, agents := s.Dirs(), map[string][]string{}

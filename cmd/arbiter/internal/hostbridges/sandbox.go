@@ -9,13 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// sandboxed tries sandboxes on a host.
+// sandboxed can try a sandbox on a host.
 type sandboxed interface {
 	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
 }
 
-// trySandbox tries the sandbox of a host, if agents have one here, and refuses a host whose sandbox is missing or does
-// not hold: no agent loses its sandbox by where it is placed.
+// trySandbox tries the sandbox on a host, if agents have a sandbox here. It refuses a host whose sandbox is missing
+// or does not hold, so that no agent loses its sandbox by its placement.
 func (b *Bridges) trySandbox(
 	ctx context.Context, name string, client sandboxed, info bridge.RemoteInfo,
 ) *input.BridgeFailed {

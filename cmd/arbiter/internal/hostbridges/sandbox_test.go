@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// sandboxOf answers a host's trial.
+// sandboxOf answers the trial of a host's sandbox.
 type sandboxOf func(p bridge.SandboxParams) (bridge.SandboxResult, error)
 
 func (f sandboxOf) Sandbox(_ context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error) {
@@ -31,7 +31,7 @@ func TestSandboxOnAHost(t *testing.T) {
 		here *bridge.SandboxConfig
 		info bridge.RemoteInfo
 		try  sandboxOf
-		want string // in the error; empty: there is none
+		want string // in the error; empty: no error
 	}{
 		"none is wanted":  {nil, bridge.RemoteInfo{SandboxReason: "no bwrap"}, nil, ""},
 		"it holds":        {&bridge.SandboxConfig{}, bwrap, holds, ""},

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
 )
 
-// push gives a host a commit.
+// push sends a commit to a host.
 func (h *hostBridge) push(ctx context.Context, link remote.Link, commit string) error {
 	return h.transfer(ctx, func(ctx context.Context) error {
 		_, err := link.Push(ctx, commit)
@@ -20,14 +20,14 @@ func (h *hostBridge) push(ctx context.Context, link remote.Link, commit string) 
 	})
 }
 
-// Git has a connection to a host of its own for each transfer, which can break while the bridge runs.
+// Git opens a separate connection to a host for each transfer. It can break while the bridge stays up.
 const (
 	transferAttempts = 4
 	transferPause    = time.Second // before the second attempt; it doubles
 )
 
-// transfer moves commits to or from a host. What a broken connection ended is tried again. The end of the bridge ends
-// the transfer, with an error that wraps [bridge.ErrClosed].
+// transfer moves commits to or from a host. It retries after a broken connection. If the bridge ends, it returns an
+// error that wraps [bridge.ErrClosed].
 func (h *hostBridge) transfer(ctx context.Context, move func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup

@@ -31,7 +31,7 @@ func (w hostWork) agent(id string) roster.Agent {
 	return a
 }
 
-// reach is an agent with the bridge of its host, and the way to the repository there.
+// reach returns the bridge of an agent's host, the link to the repository there, and the number of the agent.
 func (w hostWork) reach(
 	ctx context.Context, repo *workspaces.Repo, agent string,
 ) (*hostBridge, remote.Link, int, error) {
@@ -101,7 +101,7 @@ func (w hostWork) bring(ctx context.Context, repo *workspaces.Repo, agent, messa
 	if err != nil {
 		return b, err
 	}
-	made, err := repo.Commit(ctx, b.Head) // the host's word for what it holds is not taken
+	made, err := repo.Commit(ctx, b.Head) // read from this repository: do not trust the host's answer
 	b.Tree = made.Tree
 	return b, err
 }
@@ -127,8 +127,8 @@ func (w hostWork) Give(ctx context.Context, repo *workspaces.Repo, agent, commit
 	})
 }
 
-// throughLosses does something with an agent's host, and again when the bridge of it was lost meanwhile and another has
-// taken its place, until ctx ends.
+// throughLosses calls do, and calls it again with the next bridge when the bridge was lost meanwhile, until ctx
+// ends.
 func throughLosses(do func() error) error {
 	for {
 		if err := do(); !errors.Is(err, bridge.ErrClosed) {

@@ -19,10 +19,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// checkWait is how long a host may take to answer a check, which then ends within three seconds.
+// checkWait is how long a host may take to answer a check, so that the check ends within three seconds.
 const checkWait = 2500 * time.Millisecond
 
-// checkLease is how long the bridge of a check continues if this process is killed.
+// checkLease is how long the bridge of a check stays alive if this process is killed.
 const checkLease = 15 * time.Second
 
 func (e env) checkHost(c *cli.Context) error {
@@ -65,7 +65,7 @@ func (e env) checkHost(c *cli.Context) error {
 func (e env) tellCheck(r Report, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(e.Stdout)
-		enc.SetEscapeHTML(false) // lines to type
+		enc.SetEscapeHTML(false) // for commands to type
 		return enc.Encode(r)
 	}
 	signs := map[doctor.State]string{doctor.OK: "✓", doctor.Note: "·", doctor.Warn: "!", doctor.Fail: "✗"}

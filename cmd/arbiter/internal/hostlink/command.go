@@ -68,18 +68,18 @@ func HostsCommand(io command.Env) *cli.Command {
 	}
 }
 
-// hostLine is a host as `hosts --json` prints it.
+// hostLine is a host in the output of `hosts --json`.
 type hostLine struct {
 	Name    string   `json:"name"`
-	Command []string `json:"command,omitempty"` // none of this machine
+	Command []string `json:"command,omitempty"` // empty for this machine
 	Dir     string   `json:"dir,omitempty"`
-	Slots   int      `json:"slots,omitempty"` // 0: as many as --max-orchestrators says
+	Slots   int      `json:"slots,omitempty"` // 0: as many as --max-orchestrators
 	End     []string `json:"end,omitempty"`
 	PassEnv []string `json:"pass_env,omitempty"`
 	Pools   []string `json:"pools,omitempty"`
 }
 
-// HostsReport is what `hosts --json` prints.
+// HostsReport is the output of `hosts --json`.
 type HostsReport struct {
 	File  string              `json:"file"`
 	Hosts []hostLine          `json:"hosts"`
@@ -123,7 +123,7 @@ func (e env) listHosts(c *cli.Context) error {
 	return nil
 }
 
-// text is the host in a line.
+// text describes the host in one line.
 func (h hostLine) text() string {
 	if h.Name == hosts.Here {
 		return fmt.Sprintf("%-12s  this machine", h.Name)
@@ -135,7 +135,7 @@ func (h hostLine) text() string {
 	return text + ")"
 }
 
-// quoteWords writes a command as a shell reads it.
+// quoteWords quotes a command for a shell.
 func quoteWords(command []string) string {
 	list := make([]string, len(command))
 	for i, word := range command {
@@ -167,7 +167,7 @@ func (e env) removeHost(c *cli.Context) error {
 	})
 }
 
-// editHosts changes the user's configuration file, which is made if it does not exist.
+// editHosts changes the user's configuration file. It creates the file if it does not exist.
 func (e env) editHosts(c *cli.Context, done string, edit func(file string, src []byte) ([]byte, error)) error {
 	_, file, src, err := settings.ConfiguredHosts(c)
 	if err != nil {
@@ -190,5 +190,5 @@ func (e env) editHosts(c *cli.Context, done string, edit func(file string, src [
 	return nil
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

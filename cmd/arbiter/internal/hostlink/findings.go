@@ -18,20 +18,20 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 )
 
-// Report is what was found out about a host.
+// Report has the findings about a host.
 type Report struct {
 	Host        string           `json:"host"`
 	State       doctor.State     `json:"state"` // the worst of all
 	Findings    []doctor.Finding `json:"findings"`
-	OpenMS      int64            `json:"open_ms,omitempty"`       // until the bridge had answered
-	RoundTripMS float64          `json:"round_trip_ms,omitempty"` // of a request to it, the median of some
+	OpenMS      int64            `json:"open_ms,omitempty"`       // until the bridge answered
+	RoundTripMS float64          `json:"round_trip_ms,omitempty"` // median of several requests
 }
 
-// hostArea is that of all findings about a host.
+// hostArea is the area of all findings about a host.
 const hostArea = "host"
 
-// Look looks at a host: how it is reached, and what is there. It ends with ctx, and reports what has not answered
-// by then. Nothing is left there.
+// Look checks a host: the connection to it, and what is installed there. It ends with ctx, and reports what has not
+// answered by then. It leaves nothing on the host.
 func Look(ctx context.Context, o Opening) Report {
 	r := Report{Host: o.Host.Name, State: doctor.OK, Findings: []doctor.Finding{}}
 	var keys, there, more []doctor.Finding
@@ -42,7 +42,7 @@ func Look(ctx context.Context, o Opening) Report {
 	all.Go(func() { more = o.commandFindings(ctx) })
 	all.Wait()
 	r.Findings = append(keys, there...)
-	if up { // else all fails for one reason
+	if up { // otherwise all would fail for the same reason
 		r.Findings = append(r.Findings, more...)
 	}
 	weight := []doctor.State{doctor.OK, doctor.Note, doctor.Warn, doctor.Fail}
@@ -58,10 +58,10 @@ func hostFinding(name string, state doctor.State, found, fix string) doctor.Find
 	return doctor.Finding{Area: hostArea, Name: name, State: state, Found: found, Fix: fix}
 }
 
-// bridgeFindings opens the bridge, and says what it tells.
+// bridgeFindings opens the bridge, and reports what it finds. up says whether the bridge could be opened.
 func (o Opening) bridgeFindings(ctx context.Context, r *Report) (list []doctor.Finding, up bool) {
 	var client *bridge.Client
-	o.started = func(p *os.Process) { // one that does not answer is not waited for
+	o.started = func(p *os.Process) { // ctx ends a process that does not answer
 		context.AfterFunc(ctx, func() { _ = p.Kill() })
 	}
 	begin := time.Now()
@@ -108,7 +108,7 @@ func (o Opening) bridgeFindings(ctx context.Context, r *Report) (list []doctor.F
 	return list, true
 }
 
-// commandFindings runs programs there that are no bridge.
+// commandFindings runs other programs on the host than the bridge.
 func (o Opening) commandFindings(ctx context.Context) []doctor.Finding {
 	var git, login doctor.Finding
 	var both sync.WaitGroup
@@ -123,7 +123,7 @@ func (o Opening) commandFindings(ctx context.Context) []doctor.Finding {
 	both.Go(func() {
 		out, err := o.run(ctx, "arbiter", "doctor", "--json", "--no-trial")
 		var report doctor.Report
-		if json.Unmarshal(out, &report) != nil { // it fails where something is wrong, and reports
+		if json.Unmarshal(out, &report) != nil { // doctor fails with bad findings, but prints them
 			found := "not known: doctor did not answer"
 			if ctx.Err() != nil {
 				found += " in time"
@@ -151,7 +151,7 @@ func (o Opening) commandFindings(ctx context.Context) []doctor.Finding {
 	return []doctor.Finding{git, login}
 }
 
-// maxSaidThere bounds what a command there may print.
+// maxSaidThere bounds the output of a command on the host.
 const maxSaidThere = 1 << 20
 
 // run runs a command on the host.
@@ -170,7 +170,7 @@ func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
 	return stdout.Bytes(), err
 }
 
-// cutBuffer drops what is beyond the bound.
+// cutBuffer drops everything beyond maxSaidThere bytes.
 type cutBuffer struct{ to *bytes.Buffer }
 
 func (l *cutBuffer) Write(p []byte) (int, error) {
@@ -178,7 +178,7 @@ func (l *cutBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sshFindings says how OpenSSH would treat the host's key and the user's key agent.
+// sshFindings reports how OpenSSH would treat the host's key and the user's key agent.
 func sshFindings(ctx context.Context, h hosts.Host) []doctor.Finding {
 	args, yes := h.UsesSSH()
 	if !yes {

@@ -16,11 +16,11 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 )
 
-// Opening is what the bridge of a host is opened with.
+// Opening has the parameters with which the bridge of a host is opened.
 type Opening struct {
 	Host    hosts.Host
 	Run     string
-	Version string // arbiter's own, which the host must have, too
+	Version string // arbiter's own version, which the host must have, too
 	Claude  bridge.ClaudeSpec
 	Lease   time.Duration
 	Debug   bool
@@ -30,16 +30,17 @@ type Opening struct {
 	started func(*os.Process) // may be nil
 }
 
-// Failure is why a host could not be opened.
+// Failure says why a host could not be opened.
 type Failure struct {
-	Category bridge.Category // bridge.CatHost and those of the CLI: trying again changes nothing
+	Category bridge.Category // bridge.CatHost and those of the CLI: a retry would fail again
 	Message  string
 }
 
 func (f *Failure) Error() string { return f.Message }
 
-// Open starts the host's command with a bridge, and waits for its first answer. keep gets the client as soon as there
-// is one; who keeps it closes it, also after a failure and when ctx ends. The error is a [*hostFailure].
+// Open starts the host's command with a bridge, and waits for its first answer. keep gets the client as soon as
+// there is one. The caller must close that client, also after a failure and when ctx ends. The error is a
+// [*Failure].
 func (o Opening) Open(
 	ctx context.Context, keep func(*bridge.Client),
 ) (*bridge.Client, bridge.InitializeResult, error) {
@@ -78,28 +79,29 @@ func (o Opening) Open(
 	return client, init, nil
 }
 
-// commandEnded waits until the end of the host's command is known, and returns what it said last.
+// commandEnded waits until the end of the host's command is known, and returns its last error output.
 func commandEnded(ctx context.Context, client *bridge.Client, err error) error {
 	select {
 	case <-client.Done():
 	case <-ctx.Done():
 		return err
 	}
-	_ = client.Close() // which waits for the process
+	_ = client.Close() // waits for the process
 	if why := client.Err(); why != nil {
 		return why
 	}
 	return err
 }
 
-// env is the environment of the host's command. It bears the run's mark, so that a later process of the run finds it,
-// but not the mark of the host's bridge: where a host is this machine, as a login node of Slurm can be, the host
-// would end its own link while it fences an earlier bridge. No host can have a name with a colon.
+// env returns the environment of the host's command. It has the run's mark, so that a later process of the run
+// finds the command. It does not have the mark of the host's bridge: if the host is this machine, as a Slurm login
+// node can be, the host would end its own link when it fences an earlier bridge. The mark "link:" cannot collide,
+// because no host name has a colon.
 func (o Opening) env() []string {
 	return append(os.Environ(), proctree.Mark{Run: o.Run, Bridge: "link:" + o.Host.Name}.Env()...)
 }
 
-// passedEnv are the values of variables that are set here.
+// passedEnv returns the values of those variables that are set here.
 func passedEnv(names []string) map[string]string {
 	env := map[string]string{}
 	for _, name := range names {
@@ -110,7 +112,7 @@ func passedEnv(names []string) map[string]string {
 	return env
 }
 
-// failed says why a host is not available, and what to do.
+// failed explains why a host is not available, and what to do.
 func (o Opening) failed(err error) *Failure {
 	f := &Failure{Category: bridge.CatCrash, Message: err.Error()}
 	known := hosts.Explain(err.Error())
@@ -131,11 +133,11 @@ func (o Opening) failed(err error) *Failure {
 	return f
 }
 
-// endHostTimeout bounds the command that ends what was started on a host.
+// endHostTimeout bounds the command that ends the processes on a host.
 const endHostTimeout = 30 * time.Second
 
-// End runs the host's command that ends everything that was started there for a run. fenced reports that all of it
-// has ended; it is false without an error if the host has no such command.
+// End runs the host's command that ends everything that a run started there. fenced reports that all of it has
+// ended; it is false without an error if the host has no such command.
 func End(ctx context.Context, h hosts.Host, run string) (fenced bool, err error) {
 	if len(h.End) == 0 {
 		return false, nil
@@ -152,7 +154,7 @@ func End(ctx context.Context, h hosts.Host, run string) (fenced bool, err error)
 	return true, nil
 }
 
-// NoHandler serves a bridge without agents.
+// NoHandler handles a bridge without agents.
 type NoHandler struct{}
 
 func (NoHandler) Event(bridge.Event) {}

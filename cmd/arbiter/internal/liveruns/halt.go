@@ -56,7 +56,7 @@ func (e env) halt(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	defer runstore.ReportStrays(e.Stderr, store.Store) // after what is alive
+	defer runstore.ReportStrays(e.Stderr, store.Store) // after the live runs
 	var list []journal.Info
 	if c.Bool("all") {
 		if list, err = store.Live(); err != nil {
@@ -84,7 +84,7 @@ func (e env) halt(c *cli.Context) error {
 	return nil
 }
 
-// haltRun stops the agents of one run, and says how.
+// haltRun stops the agents of one run, and prints how.
 func (e env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	r, err := askHalt(store, info)
 	var refused *control.Refusal
@@ -116,7 +116,7 @@ func askHalt(store *runstore.Runs, info journal.Info) (control.HaltResult, error
 	return client.Halt(ctx, control.HaltParams{})
 }
 
-// haltSilent goes around an arbiter that does not answer, and so cannot refuse either.
+// haltSilent stops the agents of an arbiter that does not answer, by killing its bridge. Agents may not do that.
 func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *command.Error {
 	if anAgents(info.PID) {
 		return command.Usagef("refused: an agent started this process, and agents may not halt or attach")
@@ -144,7 +144,7 @@ func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *com
 	return nil
 }
 
-// anAgents reports whether this process belongs to an agent, of that arbiter or of any.
+// anAgents reports whether an agent started this process: an agent of that arbiter or of any other.
 func anAgents(arbiter int) bool {
 	line, err := proctree.Lineage(os.Getpid())
 	if err != nil {

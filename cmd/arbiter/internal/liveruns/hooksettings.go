@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// HookCommand is `arbiter hook` for persons. Answering an event does not come this way: see [hooksocket.Answer].
+// HookCommand is `arbiter hook` for people. [hooksocket.Answer] answers events without it.
 func HookCommand(io command.Env) *cli.Command {
 	e := env{io}
 	return &cli.Command{
@@ -40,7 +40,7 @@ longer than 2 s: without an answer the session continues as if there were no hoo
 	}
 }
 
-// hookSettings prints what `claude --settings` takes.
+// hookSettings prints the JSON for `claude --settings`.
 func (e env) hookSettings(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("hook takes no argument: leave out %s", c.Args().First())
@@ -62,8 +62,8 @@ func (e env) hookSettings(c *cli.Context) error {
 	return err
 }
 
-// hookSocketOf is the socket to use: the one that is named, else that of the run that
-// is named or runs in this directory.
+// hookSocketOf returns the socket to use: the one in --socket, or else the one of the run that is named or that
+// runs in this directory.
 func hookSocketOf(c *cli.Context) (string, error) {
 	if socket := c.String("socket"); socket != "" {
 		abs, err := filepath.Abs(socket)
@@ -83,7 +83,7 @@ func hookSocketOf(c *cli.Context) (string, error) {
 	}
 	path := filepath.Join(store.Dir(info.Run), hooksocket.Name)
 	if target, err := os.Readlink(path); err == nil {
-		path = target // where the run's own directory has too long a name
+		path = target // the path in the run's directory is too long
 	}
 	return path, nil
 }

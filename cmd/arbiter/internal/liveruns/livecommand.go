@@ -16,17 +16,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// takes is how long a live run may take to accept a command, which has to be on its disk.
+// takes is how long a live run may take to accept a command, which it first writes to disk.
 const takes = 15 * time.Second
 
-// commandLine is what a command that was handed in to a live run prints with --json.
+// commandLine is the --json output for a command that was sent to a live run.
 type commandLine struct {
 	Run      string `json:"run"`
 	Accepted bool   `json:"accepted"`
 	Message  string `json:"message"`
 }
 
-// tell hands a command in to the run, and waits until it is accepted or rejected.
+// tell sends a command to the run, and waits until it is accepted or rejected.
 func tell(l *runstore.Connection, ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
 	line, err := contract.MarshalCommand(contract.Command{Body: body})
 	if err != nil {
@@ -47,7 +47,7 @@ func tell(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	return r, err
 }
 
-// tellCommand hands a command in, and reports what happened to it.
+// tellCommand sends a command to the run, and prints the result.
 func (e env) tellCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
 	r, err := tell(l, ctx, body)
 	if err != nil {
@@ -68,7 +68,7 @@ func (e env) tellCommand(ctx context.Context, l *runstore.Connection, body contr
 	return nil
 }
 
-// oneOf refuses a value of a flag that is none of some words.
+// oneOf returns an error if the value of a flag is not one of words.
 func oneOf(flag, value string, words ...string) error {
 	if slices.Contains(words, value) {
 		return nil
@@ -77,5 +77,5 @@ func oneOf(flag, value string, words ...string) error {
 	return command.Usagef("--%s %q: use %s or %s", flag, value, strings.Join(words[:last], ", "), words[last])
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// LiveReport is a live run, as status --json prints it, and ps --json each of them.
+// LiveReport is a live run in the output of status --json, and an element of that of ps --json.
 type LiveReport struct {
 	Run       string       `json:"run"`
 	PID       int          `json:"pid"`
@@ -27,7 +27,7 @@ type LiveReport struct {
 	CostUSD   float64      `json:"cost_usd"`
 	Agents    []liveAgent  `json:"agents"`
 	Inbox     []inbox.Item `json:"inbox"`
-	// Problem says why the run could not be asked: nothing is known but what stands in its directory.
+	// Problem says why the run did not answer. Then only the data in its directory is known.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type liveAgent struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
 	Mode       string    `json:"mode,omitempty"`
-	Host       string    `json:"host,omitempty"` // absent: the one that arbiter runs on
+	Host       string    `json:"host,omitempty"` // absent: the host of arbiter
 	Status     string    `json:"status"`
 	Since      time.Time `json:"since"`
 	SessionID  string    `json:"session_id"`
@@ -44,7 +44,7 @@ type liveAgent struct {
 	Attached   string    `json:"attached,omitempty"`
 }
 
-// reportOn asks a live run how it stands.
+// reportOn asks a live run for its status.
 func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) LiveReport {
 	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
 	if err != nil {
@@ -81,7 +81,7 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	return r, err
 }
 
-// stands says where the run is, in a word.
+// stands returns the state of the run in one word.
 func (r LiveReport) stands() string {
 	switch {
 	case r.Halted:
@@ -92,7 +92,7 @@ func (r LiveReport) stands() string {
 	return r.Phase
 }
 
-// working counts the agents that have a turn.
+// working returns the number of busy agents.
 func (r LiveReport) working() (n int) {
 	for _, a := range r.Agents {
 		if a.Status == string(roster.Busy) {

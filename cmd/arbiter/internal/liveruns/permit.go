@@ -60,7 +60,7 @@ live run or request, or refused; 5 arbiter does not answer.`),
 	}
 }
 
-// checkPermit refuses flags that do not go together.
+// checkPermit rejects flags that do not go together.
 func checkPermit(c *cli.Context, behavior string) error {
 	scopes := []string{contract.ScopeOnce, contract.ScopeRun, contract.ScopeAlways}
 	scope := c.String("for")

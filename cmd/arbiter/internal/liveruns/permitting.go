@@ -21,7 +21,7 @@ import (
 // AllRequests stands for every open permission request.
 const AllRequests = "all"
 
-// PermitAnswer is one answer of allow --json and deny --json.
+// PermitAnswer is the output for one answer with allow --json and deny --json.
 type PermitAnswer struct {
 	Request  string `json:"request"`
 	Accepted bool   `json:"accepted"`
@@ -70,7 +70,8 @@ func (e env) permit(c *cli.Context, behavior string) error {
 	return err
 }
 
-// connectForRequest connects to the run that the arguments mean. A single one is a RUN if a live run has that id.
+// connectForRequest connects to the run that the arguments name. A single argument is a RUN if a live run has that
+// id.
 func connectForRequest(c *cli.Context) (l *runstore.Connection, request string, err error) {
 	store, err := runstore.Open(c)
 	if err != nil {
@@ -91,8 +92,8 @@ func connectForRequest(c *cli.Context) (l *runstore.Connection, request string, 
 	return l, request, err
 }
 
-// openRequests are the open permission requests that are meant: by an id or its beginning, all of them, or the only
-// one.
+// openRequests returns the open permission requests that named selects: by id or a prefix of it, all of them, or
+// the only one.
 func openRequests(l *runstore.Connection, named string) ([]contract.PermissionRequest, error) {
 	items, err := inboxOf(l.First)
 	if err != nil {
@@ -137,13 +138,13 @@ func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
 	r contract.PermissionRequest) (PermitAnswer, error) {
 	done, err := tell(l, c.Context, contract.Permit{
 		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
-		Message: c.String("message"), // of a denial
+		Message: c.String("message"), // for a denial
 	})
 	return PermitAnswer{r.Request, done.Accepted, done.Message}, err
 }
 
-// stillAsked reports whether a request that was not answered by us waits on. Somebody else, or a rule, may have settled
-// it meanwhile.
+// stillAsked reports whether a request that our answer did not settle is still open. Another client or a rule may
+// have settled it.
 func stillAsked(l *runstore.Connection, ctx context.Context, request string) bool {
 	st, err := l.Status(ctx)
 	return err != nil || slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == request })

@@ -79,7 +79,7 @@ func (e env) send(c *cli.Context) error {
 	return e.tellCommand(c.Context, l, say, c.Bool("json"))
 }
 
-// Knows reports whether a run has such an agent.
+// Knows returns an error if a run has no such agent.
 func Knows(st control.Status, agent string) error {
 	var ids []string
 	for _, a := range st.Agents {

@@ -12,15 +12,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Stopped is what stop --json prints.
+// Stopped is the output of stop --json.
 type Stopped struct {
 	Run    string `json:"run"`
 	Exit   int    `json:"exit_code"`
 	Text   string `json:"text"`
-	Resume string `json:"resume,omitempty"` // a line that takes the run up again
+	Resume string `json:"resume,omitempty"` // the command that resumes the run
 }
 
-// tellStopped says how the run ended.
+// tellStopped prints how the run ended.
 func (e env) tellStopped(s Stopped, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
@@ -35,7 +35,8 @@ func (e env) tellStopped(s Stopped, unfinished []string) {
 	}
 }
 
-// endRun has the run end, and waits until its process has let go of it. The end is nil if the run has told none.
+// endRun stops the run, and waits until its process has released it. The result is nil if the run did not report
+// its end.
 func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.RunEnded, error) {
 	told := make(chan *control.RunEnded, 1)
 	err := l.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(part any) {
@@ -55,7 +56,7 @@ func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.Run
 	case end = <-told:
 	case <-l.Done():
 		select {
-		case end = <-told: // just before the connection ended
+		case end = <-told: // received just before the connection ended
 		default:
 		}
 	case <-ctx.Done():

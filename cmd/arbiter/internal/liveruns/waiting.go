@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
-// inboxOf is what waits for a human in a live run, the oldest first.
+// inboxOf returns the items that wait for a human in a live run, the oldest first.
 func inboxOf(st control.Status) ([]inbox.Item, error) {
 	list := []inbox.Item{}
 	for _, i := range st.Inbox {
@@ -31,7 +31,7 @@ func inboxOf(st control.Status) ([]inbox.Item, error) {
 	return list, nil
 }
 
-// waitingText is what waits in full, and how it is answered. State leads a command to the state directory.
+// waitingText describes an item in full, and how to answer it. state is the flag that names the state directory.
 func waitingText(i inbox.Item, run, state string) string {
 	text, answer := sanitize.Text(i.Text), "arbiter send "+run+state+" TEXT"
 	switch {

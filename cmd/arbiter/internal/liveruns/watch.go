@@ -50,7 +50,7 @@ func (e env) watch(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { l.Close() }() // the last one
+	defer func() { l.Close() }() // of the last connection
 	f := runstore.Follower{Out: e.Stdout, Errs: e.Stderr, Since: c.Int64("since")}
 	for {
 		end, err := f.Follow(ctx, l)
@@ -66,7 +66,7 @@ func (e env) watch(c *cli.Context) error {
 		case err != nil:
 			return runstore.NotConnected(l.Info, err)
 		}
-		if err := l.Reconnect(c); err != nil { // it was dropped, because it had not read for long
+		if err := l.Reconnect(c); err != nil { // the run dropped the connection because we read too slowly
 			return err
 		}
 	}

@@ -17,29 +17,29 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// Name is the name of the bridge on this machine among those of a run.
+// Name is the name of this machine's bridge among the bridges of a run.
 const Name = "here"
 
-// initializeDeadline bounds the bridge's first answer, which includes running
-// `claude --version` on a machine that sees it for the first time.
+// initializeDeadline bounds the bridge's first answer, which includes the first run of `claude --version` on a
+// machine.
 const initializeDeadline = 30 * time.Second
 
-// Start is what a bridge is started with.
+// Start has the parameters of a bridge.
 type Start struct {
-	Run     string // whose mark it and its descendants bear
+	Run     string // its mark is set for the bridge and all descendants
 	CWD     string
 	Claude  string // empty: claude on PATH
 	Debug   bool
 	PIDNS   proctree.Mode
 	Stage   *stage.Stage // nil unless this is a rehearsal
-	Lock    *os.File     // that it holds, too; nil for none
+	Lock    *os.File     // a lock that the bridge holds, too; may be nil
 	Handler bridge.Handler
-	Started func(pid int) // is called with the process's id; may be nil
+	Started func(pid int) // called with the process id; may be nil
 	Log     *slog.Logger
 }
 
-// Open starts the process and waits for its first answer. A caller that keeps the client
-// closes it, also after a failure.
+// Open starts the process and waits for its first answer. The caller closes the client that keep receives, also
+// after a failure.
 func (b Start) Open(ctx context.Context,
 	keep func(*bridge.Client)) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
 	failed := func(c bridge.Category, format string,
@@ -61,13 +61,13 @@ func (b Start) Open(ctx context.Context,
 		cmd.Env, claude = append([]string(nil), b.Stage.Env...), b.Stage.Claude
 	}
 	if err := proctree.AdoptOrphans(); err != nil {
-		// what a killed bridge leaves is then found by its mark alone
+		// without it, leftovers of a killed bridge are found only by their mark
 		b.Log.Warn("become subreaper failed", "error", err)
 	}
 	if err := proctree.KeepFiles(); err != nil {
-		b.Log.Warn("close inherited files failed", "error", err) // agents have open what this process was started with
+		b.Log.Warn("close inherited files failed", "error", err) // agents inherit this process's inherited files
 	}
-	// The bridge bears the mark, too: one that hangs is swept with the rest.
+	// The bridge has the mark, too, so that a hanging bridge is swept with the rest.
 	cmd.Env = append(cmd.Env, proctree.Mark{Run: b.Run, Bridge: Name}.Env()...)
 	if b.Lock != nil {
 		proctree.InheritLock(cmd, b.Lock)

@@ -6,8 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestABridgeIsNotAskedTooEarly: one that is being opened has no sandbox that was tried, and
-// would refuse the question for good.
+// TestABridgeIsNotAskedTooEarly: while a bridge is being opened, its sandbox has not been tried, and it would
+// refuse every question permanently.
 func TestABridgeIsNotAskedTooEarly(t *testing.T) {
 	var p Present
 	if p.Opened() != nil || p.Client() != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
-// Side is a bridge beside any run, its processes owned as a run's are, through which commands put
-// questions to models. It keeps nothing.
+// Side is a bridge outside of any run, through which commands ask models. Its processes are owned like those of a
+// run. It stores nothing.
 type Side struct {
 	Mark   string
 	Stage  *stage.Stage // nil unless this is a rehearsal
@@ -29,7 +29,7 @@ type Side struct {
 	spent float64 // US dollars
 }
 
-// StageSide sets the stage of a rehearsal, if this is one, without a bridge. Errors are *command.Error.
+// StageSide prepares the stage if this is a rehearsal, without a bridge. Errors are *command.Error.
 func StageSide(c *settings.Choices, log *slog.Logger) (*Side, error) {
 	a := &Side{Mark: uuid.NewString()}
 	script, err := stage.Read(*c)
@@ -51,7 +51,7 @@ func StageSide(c *settings.Choices, log *slog.Logger) (*Side, error) {
 	return a, nil
 }
 
-// OpenSide starts one, with the stage of a rehearsal, if this is one. Errors are *command.Error.
+// OpenSide starts a bridge, with a stage if this is a rehearsal. Errors are *command.Error.
 func OpenSide(ctx context.Context, c *settings.Choices, log *slog.Logger) (*Side, error) {
 	a, err := StageSide(c, log)
 	if err != nil {
@@ -72,7 +72,7 @@ func OpenSide(ctx context.Context, c *settings.Choices, log *slog.Logger) (*Side
 	return a, nil
 }
 
-// Query implements querier, and counts what it costs.
+// Query implements [askmodel.Querier], and adds up the cost.
 func (a *Side) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
 	r, err := a.Client.Query(ctx, p)
 	a.mu.Lock()
@@ -81,14 +81,14 @@ func (a *Side) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryRes
 	return r, err
 }
 
-// Cost is what was spent so far, in US dollars.
+// Cost returns what was spent so far, in US dollars.
 func (a *Side) Cost() float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.spent
 }
 
-// Close ends it with all that it started.
+// Close ends the bridge and all processes that it started.
 func (a *Side) Close() {
 	if a.Client != nil {
 		_ = a.Client.Close() // the result does not depend on how the bridge ended

@@ -7,19 +7,19 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Half is a half-typed command line, as the program would read it.
+// Half is an incomplete command line, parsed as the program would parse it.
 type Half struct {
 	Command Command
 	Given   map[string]string // flags before the word, with their values
 	Args    []string          // arguments before the word
-	Flag    *Flag             // whose value the word is
-	Word    string            // as far as it is typed; of --flag=WORD what follows =
-	lead    string            // and what comes before it: --flag=
+	Flag    *Flag             // the flag whose value is being typed
+	Word    string            // the typed part of the word; for --flag=WORD, the part after =
+	lead    string            // the part before Word: --flag=
 	plain   bool              // after --
 }
 
-// Read reads the words before the one that is being typed, without the program's name,
-// and that one as far as it is typed.
+// Read parses the words before the one that is being typed, without the program's name, and the typed part of that
+// word.
 func Read(app *cli.App, words []string, word string) Half {
 	h := Half{Command: Of(app), Given: map[string]string{}, Word: word}
 	for len(words) > 0 {
@@ -64,22 +64,22 @@ func (h Half) flag(name string) *Flag {
 	return nil
 }
 
-// Offer is what may stand where a word is being typed.
+// Offer has the possible completions of a word.
 type Offer struct {
-	Words       []Entry // Term is the word, whole
-	Files, Dirs bool    // names of files, or of directories alone: the shell knows them
+	Words       []Entry // Term is the complete word
+	Files, Dirs bool    // also names of files, or of directories only; the shell completes them
 }
 
-// Values says what there is of what a word names: RUN, AGENT, NAME …
+// Values returns the possible values of a placeholder: RUN, AGENT, NAME …
 type Values func(h Half, what string) Offer
 
-// Offer finds what the word may become. Files are left to the shell.
+// Offer returns the completions of the word. Files are left to the shell.
 func (h Half) Offer(values Values) Offer {
 	var o Offer
 	switch {
 	case h.Flag != nil:
 		o = h.of(h.Flag.Value, values)
-	case h.lead != "": // of no such flag, or of one without a value
+	case h.lead != "": // the flag is unknown or takes no value
 	case strings.HasPrefix(h.Word, "-") && !h.plain:
 		o = h.flags()
 	default:
@@ -92,7 +92,7 @@ func (h Half) Offer(values Values) Offer {
 	return o
 }
 
-// of is what there is of a value, which may be one of several kinds.
+// of returns the possible values of a flag or argument, which may be of several kinds.
 func (h Half) of(value string, values Values) (o Offer) {
 	if list := Choices(value); list != nil {
 		for _, word := range list {
@@ -108,7 +108,7 @@ func (h Half) of(value string, values Values) (o Offer) {
 	return o
 }
 
-// flags are those that may still be given: arbiter's own come before its arguments.
+// flags returns the flags that may still be given. Arbiter's own flags come before its arguments.
 func (h Half) flags() (o Offer) {
 	if len(h.Command.Path) == 1 && len(h.Args) > 0 {
 		return o
@@ -121,7 +121,7 @@ func (h Half) flags() (o Offer) {
 	return o
 }
 
-// arguments are the commands that may follow, and what the next argument takes.
+// arguments returns the commands that may follow, and the values of the next argument.
 func (h Half) arguments(values Values) (o Offer) {
 	if len(h.Args) > 0 && h.Args[0] == "help" && len(h.Command.Commands) > 0 {
 		for _, word := range h.Args[1:] {

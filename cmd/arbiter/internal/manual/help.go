@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// width is that of every line of help, in columns.
+// width is the width of help texts, in columns.
 const width = 80
 
-// Words are what the help and the manual page say beyond the table of commands.
+// Words are the parts of the help and the manual page that are not in the table of commands.
 type Words struct {
 	Exits, Signals, Environment, Files []Entry
-	Examples                           []Entry // Term is what is typed
+	Examples                           []Entry // Term is the command line
 	More                               []string
 }
 
 // Entry explains one thing.
 type Entry struct{ Term, Text string }
 
-// Help writes the help of a command; words are for the program itself.
+// Help writes the help of a command. words are used for the program itself only.
 func Help(w io.Writer, c Command, words Words) {
 	p := &page{}
 	for i, l := range wrap(c.Name()+" - "+c.Usage, width-4) {
@@ -68,7 +68,7 @@ func Help(w io.Writer, c Command, words Words) {
 	io.WriteString(w, p.String())
 }
 
-// categories are those of flags in their order.
+// categories returns the categories of flags in the order of their first use.
 func categories(flags []Flag) []string {
 	var list []string
 	for _, f := range flags {
@@ -79,10 +79,10 @@ func categories(flags []Flag) []string {
 	return list
 }
 
-// Term is the flag as it is typed.
+// Term returns the flag as it is typed.
 func (f Flag) Term() string { return strings.TrimSuffix("--"+f.Name+" "+f.Value, " ") }
 
-// text is what the flag does, its default and its variable.
+// text returns the description of the flag with its default and its environment variable.
 func (f Flag) text() string {
 	text := f.About
 	if f.Repeats {
@@ -114,7 +114,7 @@ func (p *page) entries(title string, list []Entry, indent int) {
 	}
 }
 
-// entry has its text beside the term where that leaves room, else below it.
+// entry writes the text next to the term if there is room, or else below it.
 func (p *page) entry(term, text string, indent int) {
 	lines := wrap(text, width-indent-2)
 	first := "  " + term
@@ -142,7 +142,7 @@ func (p *page) text(s string) {
 	}
 }
 
-// paragraph is text to be filled, a line to be kept, or nothing between two.
+// paragraph is text to wrap, a verbatim line, or an empty separator.
 type paragraph struct {
 	text     string
 	verbatim bool
@@ -164,7 +164,7 @@ func paragraphs(s string) (list []paragraph) {
 	return list
 }
 
-// wrap fills lines with words. A word that is too long has one of its own.
+// wrap breaks text into lines. A word that is too long gets a line of its own.
 func wrap(text string, room int) (lines []string) {
 	line, n := "", 0
 	for word := range strings.FieldsSeq(text) {

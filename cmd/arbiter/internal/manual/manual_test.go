@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// inn is a program with one of everything.
+// inn is a program with one command or flag of each kind.
 func inn() *cli.App {
 	dir := func() cli.Flag { return &cli.StringFlag{Name: "dir", Usage: "`DIR` of the inn"} }
 	return &cli.App{
@@ -129,7 +129,7 @@ func TestWordsOfALine(t *testing.T) {
 		"\ta":              {"a"},
 	} {
 		if want == nil {
-			want = []string{`it\s`} // the quote is still open, and keeps what it holds
+			want = []string{`it\s`} // the quote is still open
 		}
 		if diff := cmp.Diff(want, split(line)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", line, diff)
@@ -144,7 +144,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"bash", "inn --light=o", "on\noff\n"},
 		{"bash", "inn bill ben:", "jr\n"},
-		{"bash", "inn bill ", "ann\nben:jr\n"}, // a word that would have to be quoted is left out
+		{"bash", "inn bill ", "ann\nben:jr\n"}, // words that need quotes are not offered
 		{"bash", "inn rooms give 10", "101\n102\n"},
 		{"bash", "inn ~/", ":files\n"},
 		{"zsh", "inn rooms give 10", "101\twith a view\n102\t\n"},

@@ -15,7 +15,7 @@ func Roff(w io.Writer, app *cli.App, words Words, version string) error {
 	r.macro("TH", strings.ToUpper(app.Name), "1", "", app.Name+" "+version, "")
 	all := All(app)
 	root := all[0]
-	r.line(".nh\n.ad l") // what is typed is not to be broken
+	r.line(".nh\n.ad l") // do not hyphenate or justify commands
 	r.section("NAME")
 	r.line(app.Name + ` \- ` + escape(root.Usage))
 	r.section("SYNOPSIS")
@@ -76,7 +76,7 @@ func (r *roff) entry(term, text string) {
 	r.line(escape(text))
 }
 
-// flags are those of a command under their headings.
+// flags writes the flags of a command, under their headings.
 func (r *roff) flags(c Command) {
 	flags := c.Told()
 	for i, category := range categories(flags) {
@@ -120,8 +120,8 @@ func (r *roff) text(s string) {
 	}
 }
 
-// escape makes text of anything: a hyphen that can be copied, no request at the beginning
-// of a line, and nothing but ASCII, for groff does not expect UTF-8 without an option.
+// escape escapes text for roff: hyphens that can be copied, no request at the beginning of a line, and ASCII only,
+// because groff does not expect UTF-8 without an option.
 func escape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(s)
 	if strings.HasPrefix(s, ".") {

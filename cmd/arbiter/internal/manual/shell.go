@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// The scripts ask the program at each Tab, by Ask: they know no command and no flag.
+// The scripts ask the program for each completion, through the command Ask. They have no commands or flags of their
+// own.
 var (
 	//go:embed shell/completion.bash
 	bash string
@@ -17,13 +18,13 @@ var (
 	fish string
 )
 
-// Ask is the hidden command by which a shell asks: `arbiter __complete SHELL …`.
+// Ask is the hidden command that completion scripts call: `arbiter __complete SHELL …`.
 const Ask = "__complete"
 
-// Shells are those there is a script for.
+// Shells are the shells with a completion script.
 var Shells = []string{"bash", "zsh", "fish"}
 
-// Script is what a shell is to load.
+// Script returns the completion script of a shell.
 func Script(shell string) (string, error) {
 	switch shell {
 	case "bash":
@@ -36,9 +37,9 @@ func Script(shell string) (string, error) {
 	return "", fmt.Errorf("there is no completion for %q: use one of %s", shell, strings.Join(Shells, ", "))
 }
 
-// Asked are the words of a question: those before the one that is being typed, without the
-// program's name, and that one. Bash hands over its word breaks and the line up to the
-// cursor, since it splits words also at = and :; the others hand over the words.
+// Asked parses the arguments of Ask: the words before the one that is being typed, without the program's name, and
+// that word. Bash passes its word breaks and the line up to the cursor, because it also splits words at = and :.
+// The other shells pass the words.
 func Asked(args []string) (shell string, words []string, word string) {
 	if len(args) == 0 {
 		return "", nil, ""
@@ -56,8 +57,8 @@ func Asked(args []string) (shell string, words []string, word string) {
 	return shell, args[:len(args)-1], args[len(args)-1]
 }
 
-// Answer tells a shell the offer, a word a line, and last what is to be added from files.
-// Bash gets each word from its own last break on; breaks and word are for it.
+// Answer writes the offer for a shell: one word per line, and at the end which files to add. For bash, each word
+// starts after the last word break in it; breaks and word are used for that only.
 func Answer(w io.Writer, shell string, o Offer, breaks, word string) {
 	skip := 0
 	if shell == "bash" {
@@ -65,7 +66,7 @@ func Answer(w io.Writer, shell string, o Offer, breaks, word string) {
 	}
 	for _, e := range o.Words {
 		switch {
-		case strings.ContainsAny(e.Term, " \t\n'\"\\$`();&|<>*?[]#~!{}"): // never typed unquoted
+		case strings.ContainsAny(e.Term, " \t\n'\"\\$`();&|<>*?[]#~!{}"): // it would need quotes
 		case shell == "bash":
 			fmt.Fprintln(w, e.Term[min(skip, len(e.Term)):])
 		default:
@@ -80,8 +81,8 @@ func Answer(w io.Writer, shell string, o Offer, breaks, word string) {
 	}
 }
 
-// split makes words of a line as a shell does, as far as quotes go; the last one is what
-// is being typed, empty after a space.
+// split splits a line into words like a shell, as far as quotes are concerned. The last word is the one being
+// typed; it is empty after a space.
 func split(line string) []string {
 	var words []string
 	var word strings.Builder

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// nearest are the words that one was meant to be: those with the fewest slips of the
-// pen, at most one for each three letters, or that it is the beginning of.
+// nearest returns the known words that word may stand for: those with the fewest typing errors, at most one per
+// three letters, and those that start with word.
 func nearest(word string, known []string) []string {
 	var list []string
 	best := max(1, len(word)/3) + 1
@@ -28,7 +28,7 @@ func nearest(word string, known []string) []string {
 	return list
 }
 
-// Meant asks whether a word was meant to be another; empty where none is near.
+// Meant returns a question with similar known words, or "" if none is similar.
 func Meant(word string, known []string) string {
 	near := nearest(word, known)
 	if len(near) == 0 || len(near) > 3 {

@@ -9,19 +9,19 @@ import (
 
 // Command is one command, or the program itself.
 type Command struct {
-	Path        []string // its words: arbiter sessions show
+	Path        []string // such as arbiter sessions show
 	Usage       string   // one line
-	Synopsis    []string // what may be typed, a line each
+	Synopsis    []string // the possible invocations, one per line
 	Description string
-	Args        string // of the synopsis, what follows the flags
+	Args        string // the part of the synopsis after the flags
 	Flags       []cli.Flag
-	Commands    []*cli.Command // below it, those that are shown
+	Commands    []*cli.Command // visible subcommands
 }
 
-// Name is its words in one.
+// Name returns the path as one string.
 func (c Command) Name() string { return strings.Join(c.Path, " ") }
 
-// Of is the program itself.
+// Of returns the program itself.
 func Of(app *cli.App) Command {
 	return Command{
 		Path: []string{app.Name}, Usage: app.Usage, Synopsis: strings.Split(app.UsageText, "\n"),
@@ -29,7 +29,7 @@ func Of(app *cli.App) Command {
 	}
 }
 
-// Below is one of its commands.
+// Below returns a subcommand.
 func (c Command) Below(name string) (Command, bool) {
 	i := slices.IndexFunc(c.Commands, func(b *cli.Command) bool { return b.HasName(name) })
 	if i < 0 {
@@ -49,7 +49,7 @@ func (c Command) Below(name string) (Command, bool) {
 	}, true
 }
 
-// All are the program and its commands, each before those below it.
+// All returns the program and its commands, each before its subcommands.
 func All(app *cli.App) []Command {
 	var list []Command
 	var walk func(Command)
@@ -64,8 +64,7 @@ func All(app *cli.App) []Command {
 	return list
 }
 
-// At is the last command that the words of a command line name, from the program on.
-// Flags before it are passed over.
+// At returns the innermost command that the words of a command line name. It skips flags.
 func At(app *cli.App, words []string) Command {
 	h := Read(app, words, "")
 	return h.Command
@@ -75,7 +74,7 @@ func visible(list []*cli.Command) []*cli.Command {
 	return slices.DeleteFunc(slices.Clone(list), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
 }
 
-// shown leaves out the flag of help, which the parser adds to some commands.
+// shown removes hidden flags, and the help flag, which the parser adds to some commands.
 func shown(list []cli.Flag) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool {
 		v, ok := f.(cli.VisibleFlag)
@@ -83,18 +82,18 @@ func shown(list []cli.Flag) []cli.Flag {
 	})
 }
 
-// Flag is what the manual says about a flag.
+// Flag has the documentation of a flag.
 type Flag struct {
 	Name     string
-	Value    string // what it takes: RUN, DIR, on|auto|off; empty: nothing
+	Value    string // placeholder: RUN, DIR, on|auto|off; empty: it takes no value
 	About    string
-	Default  string // empty: none, or nothing that About does not say
+	Default  string // empty: no default, or About has it
 	Env      string
 	Category string
 	Repeats  bool
 }
 
-// Flags are those of a command.
+// Told returns the flags of a command.
 func (c Command) Told() []Flag {
 	list := make([]Flag, len(c.Flags))
 	for i, f := range c.Flags {
@@ -103,7 +102,8 @@ func (c Command) Told() []Flag {
 	return list
 }
 
-// Tell reads a flag. A usage that begins with what the flag takes and a colon loses both.
+// Tell reads the documentation of a flag. If the usage begins with the placeholder and a colon, both are removed
+// from About.
 func Tell(f cli.Flag) Flag {
 	t := Flag{Name: f.Names()[0]}
 	if c, ok := f.(cli.CategorizableFlag); ok {
@@ -144,21 +144,21 @@ func Tell(f cli.Flag) Flag {
 	return t
 }
 
-// brief is a duration without what is nought: 10m, not 10m0s.
+// brief formats a duration without zero parts: 10m, not 10m0s.
 func brief(d string) string {
 	if d != "0s" {
 		d = strings.TrimSuffix(d, "0s")
 		if strings.HasSuffix(d, "h0m") {
 			d = strings.TrimSuffix(d, "0m")
 		}
-		if d[len(d)-1] >= '0' && d[len(d)-1] <= '9' { // of 10s
+		if d[len(d)-1] >= '0' && d[len(d)-1] <= '9' { // for 10s
 			d += "0s"
 		}
 	}
 	return d
 }
 
-// Choices are the words that a value is one of, nil where it is anything.
+// Choices returns the words that a value must be one of; nil: any value.
 func Choices(value string) []string {
 	if !strings.Contains(value, "|") || value != strings.ToLower(value) {
 		return nil

@@ -23,7 +23,7 @@ type answerIn struct {
 	Choice   string `json:"choice,omitempty" jsonschema:"one of the choices of an item of kind recovery"`
 }
 
-// Answered is what happened to an answer.
+// Answered is the result of an answer.
 type Answered struct {
 	Run      string `json:"run"`
 	Accepted bool   `json:"accepted"`
@@ -31,7 +31,7 @@ type Answered struct {
 	Message  string `json:"message"`
 }
 
-// check refuses what does not go together.
+// check rejects arguments that do not go together.
 func (in answerIn) check() error {
 	switch {
 	case in.Request != "" && in.Choice != "":
@@ -87,7 +87,7 @@ func (s *Server) answer(ctx context.Context, req *mcp.CallToolRequest, in answer
 	return nil, out, err
 }
 
-// permit is the answer to a permission request. A model's holds once.
+// permit converts the answer to a permission request. An answer of a model holds once.
 func (in answerIn) permit(i control.InboxItem) (contract.Permit, error) {
 	r, err := requestOf(i)
 	p := contract.Permit{Request: r.Request, Behavior: in.Behavior, Action: r.Action, Scope: contract.ScopeOnce}
@@ -97,7 +97,7 @@ func (in answerIn) permit(i control.InboxItem) (contract.Permit, error) {
 	return p, err
 }
 
-// meant is the item in the inbox that an answer is for.
+// meant returns the inbox item that an answer is for.
 func (s *Server) meant(ctx context.Context, l *live, in answerIn) (control.InboxItem, error) {
 	st, err := l.Status(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Server) meant(ctx context.Context, l *live, in answerIn) (control.Inbox
 		shortID(l.run), in.Choice)
 }
 
-// leave has the human answer an item that is not for the model: in a form, or by a command that they type.
+// leave lets the human answer an item that is not for the model: in a form, or with a command that they type.
 func (s *Server) leave(ctx context.Context, l *live, req *mcp.CallToolRequest, i control.InboxItem) (
 	*mcp.CallToolResult, Answered, error) {
 	item := s.waitingItem(l.run, i, maxText)

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// maxForm bounds what a form shows of a request, in bytes. A longer one cannot be allowed in a form: what is cut
-	// off could be what matters.
+	// maxForm bounds the part of a request in a form, in bytes. A longer request cannot be allowed in a form,
+	// because the hidden part could be important.
 	maxForm = 6000
-	// shownLines is how many lines of a form every client shows.
+	// shownLines is the number of lines of a form that every client shows.
 	shownLines = 3
-	// maxRules is how many of the rules that a request suggests a form offers.
+	// maxRules is the number of suggested rules that a form offers.
 	maxRules = 2
 )
 
@@ -29,10 +29,10 @@ const (
 const (
 	fieldAnswer   = "answer"   // text
 	fieldDecision = "decision" // one of the options
-	fieldNote     = "note"     // text for the agent that is denied
+	fieldNote     = "note"     // text for the agent whose request is denied
 )
 
-// option is one that a form offers, and the command that it means. A nil command leaves things as they are.
+// option is a choice in a form, with its command. A nil command changes nothing.
 type option struct {
 	label   string
 	command contract.CommandBody
@@ -42,7 +42,7 @@ type option struct {
 type form struct {
 	message string
 	options []option
-	note    bool // a text may go with a denial
+	note    bool // a denial may have a text
 }
 
 // forHuman reports whether an item is not for the model that calls the tools.
@@ -56,7 +56,7 @@ func (s *Server) forHuman(i control.InboxItem) bool {
 	return false
 }
 
-// formOf is the form that asks about an item.
+// formOf returns the form for an item.
 func (s *Server) formOf(run string, i control.InboxItem) (form, error) {
 	about := "Run " + shortID(run) + ": "
 	switch inbox.Kind(i.Kind) {
@@ -77,7 +77,7 @@ func (s *Server) formOf(run string, i control.InboxItem) (form, error) {
 	return form{message: about + clip(sanitize.Text(i.Text), maxForm)}, nil
 }
 
-// requestOf is the permission request of an item.
+// requestOf decodes the permission request of an item.
 func requestOf(i control.InboxItem) (r contract.PermissionRequest, err error) {
 	if err = json.Unmarshal(i.Request, &r); err != nil {
 		err = fmt.Errorf("read permission request %s: %w", i.ID, err)
@@ -85,7 +85,7 @@ func requestOf(i control.InboxItem) (r contract.PermissionRequest, err error) {
 	return r, err
 }
 
-// compact leaves out empty lines: Claude Code shows three lines of a form, and says how many more there are (observed
+// compact removes empty lines: Claude Code shows three lines of a form, and the number of hidden ones (observed
 // with CLI 2.1.329).
 func compact(text string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
@@ -93,7 +93,7 @@ func compact(text string) string {
 	}), "\n")
 }
 
-// permissionForm offers what arbiter allow and deny can say. Whole is the command that shows the request in full.
+// permissionForm offers the answers of arbiter allow and deny. whole is the command that shows the request in full.
 func permissionForm(about, full string, r contract.PermissionRequest, whole string) form {
 	permit := func(behavior, scope, rule string) contract.Permit {
 		return contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Scope: scope, Rule: rule}
@@ -111,7 +111,7 @@ func permissionForm(about, full string, r contract.PermissionRequest, whole stri
 		{"Allow this for the whole run", permit(bridge.Allow, contract.ScopeRun, "")},
 	}}
 	for _, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
-		if sanitize.Line(rule, 200) == rule { // what is offered is what is allowed, to the letter
+		if sanitize.Line(rule, 200) == rule { // offer a rule only if it is shown exactly as it is
 			f.options = append(f.options, option{"Always allow here: " + rule,
 				permit(bridge.Allow, contract.ScopeAlways, rule)})
 		}
@@ -120,7 +120,7 @@ func permissionForm(about, full string, r contract.PermissionRequest, whole stri
 	return f
 }
 
-// params are the form for a client.
+// params returns the form for a client.
 func (f form) params() *mcp.ElicitParams {
 	text := func(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
 	properties, required := map[string]any{fieldAnswer: text("Answer")}, fieldAnswer
@@ -140,8 +140,8 @@ func (f form) params() *mcp.ElicitParams {
 		"type": "object", "properties": properties, "required": []string{required}}}
 }
 
-// command is what a human's answer means; nil: nothing, they closed the form without a decision. Who declines a
-// permission form denies.
+// command returns the command for a human's answer; nil if they closed the form without a decision. To decline a
+// permission form means to deny.
 func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
 	if res.Action != "accept" {
 		if i := f.denial(); res.Action == "decline" && i >= 0 {
@@ -169,7 +169,7 @@ func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
 	return f.options[i].command
 }
 
-// denial is the option that denies; -1: there is none.
+// denial returns the index of the option that denies; -1: there is none.
 func (f form) denial() int {
 	return slices.IndexFunc(f.options, func(o option) bool {
 		permit, ok := o.command.(contract.Permit)
@@ -179,7 +179,7 @@ func (f form) denial() int {
 
 // showsForms reports whether the client of a request can show a form.
 func showsForms(c *mcp.ClientCapabilities) bool {
-	// A client that names neither kind of elicitation has forms: older versions had no other.
+	// A client without details has forms: older versions of the protocol had no other kind.
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestALongRequestIsNotAllowedInAForm: what does not show as a whole can be denied, and nothing else.
+// TestALongRequestIsNotAllowedInAForm: a request that is not shown completely can only be denied.
 func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
 	request := contract.PermissionRequest{Suggestions: []string{"Bash(x)"}}
 	f := permissionForm("", strings.Repeat("x", maxForm+1), request, "")
@@ -24,7 +24,7 @@ func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
 	}
 }
 
-// TestRulesAreOfferedToTheLetter: a rule that would show as another is not offered.
+// TestRulesAreOfferedToTheLetter: a rule that would be displayed differently is not offered.
 func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	rules := []string{"Bash(a\u202eb)", "Bash(ok)", "Bash(no)"}
 	f := permissionForm("", "x", contract.PermissionRequest{Suggestions: rules}, "")
@@ -43,7 +43,7 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	}
 }
 
-// TestAFormSaysThatThereIsMore: a client may show the first lines of a form alone.
+// TestAFormSaysThatThereIsMore: a client may show only the first lines of a form.
 func TestAFormSaysThatThereIsMore(t *testing.T) {
 	for lines, more := range map[int]bool{1: false, shownLines: false, shownLines + 1: true} {
 		text := compact("Asks:\n\n" + strings.Repeat("x\n \n", lines-1))

@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	// takes is how long a run may take to accept a command, which has to be on its disk.
+	// takes is how long a run may take to accept a command, which it first writes to disk.
 	takes = 15 * time.Second
-	// looks is the time after which a waiter looks again although it heard nothing.
+	// looks is the interval at which a waiter checks the run, even if nothing was reported.
 	looks = 2 * time.Second
 	// formStays is how long a form without an answer is shown.
 	formStays = 10 * time.Minute
-	// newest is the first version of the protocol in which a server asks by the result of a call, not by a request.
+	// newest is the first version of the protocol in which a server asks through the result of a call, not with a
+	// request.
 	newest = "2026-07-28"
 )
 
-// live is a connection to a live run that wakes its holder when something happens there.
+// live is a connection to a live run that wakes its holder when something happens in the run.
 type live struct {
 	*control.Client
 	run  string
@@ -53,8 +54,8 @@ func (s *Server) dial(ctx context.Context, run string) (*live, error) {
 	return l, nil
 }
 
-// pause waits until something has happened, some time has passed, or the connection is lost; false: it is lost, or
-// ctx has ended.
+// pause waits until something has happened, some time has passed, or the connection is lost. It returns false if
+// the connection is lost or ctx has ended.
 func (l *live) pause(ctx context.Context) bool {
 	timer := time.NewTimer(looks)
 	defer timer.Stop()
@@ -69,7 +70,7 @@ func (l *live) pause(ctx context.Context) bool {
 	return false
 }
 
-// settled returns when an item waits no more, or the run cannot be asked.
+// settled returns when an item is no longer open, or when the run does not answer.
 func (l *live) settled(ctx context.Context, id string) {
 	for l.pause(ctx) {
 		st, err := l.Status(ctx)
@@ -79,7 +80,7 @@ func (l *live) settled(ctx context.Context, id string) {
 	}
 }
 
-// tell hands a command in, and returns what the run says to it and whether it took it.
+// tell sends a command, and returns the run's answer and whether the run accepted the command.
 func (l *live) tell(ctx context.Context, body contract.CommandBody) (said string, taken bool, err error) {
 	line, err := contract.MarshalCommand(contract.Command{Body: body})
 	if err != nil {
@@ -99,12 +100,12 @@ func (l *live) tell(ctx context.Context, body contract.CommandBody) (said string
 	return sanitize.Line(r.Message, maxLine), r.Accepted, nil
 }
 
-// elicits reports whether a form can be shown in the middle of a call. A newer client gets it as the result of the
-// call, and calls once more with the answer.
+// elicits reports whether a form can be shown during a call. A newer client gets the form as the result of the
+// call, and repeats the call with the answer.
 func elicits(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() < newest }
 
-// elicit shows a form in the middle of a call, as long as its item waits. No result means that it waits no more, or
-// that nobody answered.
+// elicit shows a form during a call, while its item is open. It returns no result if the item was settled or the
+// form was not answered in time.
 func (l *live) elicit(ctx context.Context, req *mcp.CallToolRequest, id string, f form) (*mcp.ElicitResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, formStays)
 	var watching sync.WaitGroup

@@ -11,25 +11,25 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// news collects what has happened in a run behind a cursor. It reads the event log alone, so that it is the same
-// whichever process plays the run, and after a restart of any of them.
+// news collects the events of a run after a cursor. It reads only the event log, so the result does not depend on
+// which process plays the run, or on restarts.
 type news struct {
 	log    *eventlog.Log
 	line   func(contract.Event) string
 	from   eventlog.Position
-	cursor uint64    // the number of the last line that was read
-	at     time.Time // until when a model was told what waits; zero: it was not notified, or by an earlier process
+	cursor uint64    // the number of the last line read
+	at     time.Time // time of the last line that a model was shown; zero: none of this process
 	lines  []string
 	more   bool
-	last   int // only the last lines are wanted, so many; 0: all behind the cursor
+	last   int // number of last lines wanted; 0: all after the cursor
 }
 
-// maxRead is how far back the last lines are looked for.
+// maxRead is how many lines readLast reads at most.
 const maxRead = 10_000
 
 var errEnough = errors.New("enough")
 
-// openNews opens a run's event log behind a cursor. The caller closes the log.
+// openNews opens a run's event log after a cursor. The caller closes the log.
 func (s *Server) openNews(ctx context.Context, run string, since uint64) (*news, error) {
 	log, err := s.o.Runs.Log(run)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Server) openNews(ctx context.Context, run string, since uint64) (*news,
 	return n, nil
 }
 
-// read collects what has been written since, as far as a model is shown it at once.
+// read collects new lines, up to the number that a model is shown at once.
 func (n *news) read(ctx context.Context) error {
 	if n.more {
 		return nil
@@ -80,14 +80,14 @@ func (n *news) read(ctx context.Context) error {
 	return err
 }
 
-// tell is an entry on a line; empty: a model is not told of it.
+// tell renders an entry as one line; empty: it is not for a model.
 func (n *news) tell(e eventlog.Entry) string {
 	if e.Line == nil {
 		return ""
 	}
 	event, err := contract.DecodeWritten(e.Line)
 	if _, again := event.Body.(contract.Session); again {
-		n.at = time.Time{} // what waited before waits once more
+		n.at = time.Time{} // a resumed run asks its open questions again
 	}
 	if err != nil || !worth(event.Body) {
 		return ""
@@ -111,7 +111,7 @@ func (n *news) readLast(ctx context.Context) error {
 	return err
 }
 
-// result is the result of the last process that played the run; nil if it told none.
+// result returns the result of the last process that played the run; nil if it reported none.
 func (n *news) result(ctx context.Context) (result *contract.Result, err error) {
 	err = n.log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
 		if e.Line == nil {
@@ -133,7 +133,7 @@ func (n *news) result(ctx context.Context) (result *contract.Result, err error) 
 	return result, err
 }
 
-// worth reports whether a model sees an event: it sees the work, not each tool call.
+// worth reports whether an event is shown to a model: it sees the work, but not each tool call.
 func worth(b contract.Body) bool {
 	switch b := b.(type) {
 	case contract.ToolCall, contract.Rejected, contract.Withdrawn, contract.Compact, contract.ContextWarning:
@@ -148,7 +148,7 @@ func worth(b contract.Body) bool {
 	return !contract.Narrates(b) && !contract.Fine(b)
 }
 
-// fill puts the news into a view.
+// fill copies the news to a view.
 func (n *news) fill(v *View) {
 	v.News, v.Cursor, v.More = n.lines, n.cursor, n.more
 	if n.more {

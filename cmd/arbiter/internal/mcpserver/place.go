@@ -10,7 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// place is the directory in which a run may work, with all links resolved: a link cannot lead out of what is allowed.
+// place returns the directory in which a run may work, with all links resolved, so that a link cannot lead out of
+// the allowed directories.
 func (s *Server) place(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(s.o.Dirs[0], dir)
@@ -42,7 +43,7 @@ func (s *Server) within(dir string) bool {
 	return false
 }
 
-// find finds a run that this server may show and steer: one that works where a run may be started.
+// find finds a run that this server may show and control: one in an allowed directory.
 func (s *Server) find(named string) (journal.Info, error) {
 	if strings.TrimSpace(named) == "" {
 		return journal.Info{}, errors.New("the run is empty: give its id; list_runs lists the runs")

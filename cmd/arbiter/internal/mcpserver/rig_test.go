@@ -26,12 +26,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// patience is a failure's deadline, never a measure.
+// patience is only a deadline for failures.
 const patience = time.Minute
 
 const theRun = "4be1c2d0-0000-4000-8000-000000000000"
 
-// world is one run of tests: its directory, its event log, and the process that plays it.
+// world is the run of a test: its directory, its event log, and the process that plays it.
 type world struct {
 	t    *testing.T
 	dir  string
@@ -51,7 +51,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "mcp-") // a socket's name is short
+	dir, err := os.MkdirTemp("/tmp", "mcp-") // a socket's path must be short
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
@@ -68,12 +68,12 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.server = control.Serve(l, service{w}, slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { _ = w.server.Close() }) // it was ended, perhaps
+	t.Cleanup(func() { _ = w.server.Close() }) // it may have ended already
 	w.happens(contract.Session{Session: theRun, CWD: dir})
 	return w
 }
 
-// happens adds an event to the log, and tells those who hear the run.
+// happens adds an event to the log, and notifies the clients of the run.
 func (w *world) happens(b contract.Body) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -102,19 +102,19 @@ func (w *world) happens(b contract.Body) {
 	w.tell()
 }
 
-// tell needs mu.
+// tell wakes the waiters. The caller holds mu.
 func (w *world) tell() {
 	close(w.heard)
 	w.heard = make(chan struct{})
 }
 
-// says has an agent say something that a model receives.
+// says lets an agent say something that a model receives.
 func (w *world) says(text string) {
 	w.t.Helper()
 	w.happens(contract.Message{From: "orch-1", To: "arbiter", Kind: "progress", Text: text})
 }
 
-// waits puts an item into the inbox.
+// waits adds an item to the inbox.
 func (w *world) waits(i control.InboxItem) {
 	w.t.Helper()
 	w.happens(contract.Question{Text: i.Text})
@@ -124,7 +124,7 @@ func (w *world) waits(i control.InboxItem) {
 	})
 }
 
-// asks puts a permission request into the inbox.
+// asks adds a permission request to the inbox.
 func (w *world) asks(id, command string, rules ...string) {
 	w.t.Helper()
 	raw, err := json.Marshal(contract.PermissionRequest{Request: id, Tool: "Bash", Action: "hash-" + id,
@@ -142,7 +142,7 @@ func (w *world) do(f func()) {
 	w.tell()
 }
 
-// settle takes an item out of the inbox.
+// settle removes an item from the inbox.
 func (w *world) settle(id string) {
 	w.do(func() {
 		w.status.Inbox = slices.DeleteFunc(slices.Clone(w.status.Inbox),
@@ -150,7 +150,7 @@ func (w *world) settle(id string) {
 	})
 }
 
-// given are the commands so far.
+// given returns the commands received so far.
 func (w *world) given() []contract.CommandBody {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,7 +208,7 @@ func (w *world) Report(_ context.Context, _, format string, out io.Writer) error
 	return err
 }
 
-// service is the process that plays the run.
+// service serves the control socket of the run.
 type service struct{ w *world }
 
 func (s service) Status() control.Status {
@@ -254,7 +254,7 @@ func (service) Stop(context.Context, control.StopParams) error { return nil }
 func (service) InputEnded(context.Context) error               { return nil }
 func (service) Refused(control.Peer, string)                   {}
 
-// options are those of a server of the world's run.
+// options returns the options of a server for the world's run.
 func (w *world) options() Options {
 	return Options{Runs: w, Args: []string{"--max-cost", "5"}, Dirs: []string{w.dir}, Version: "1",
 		Line: func(e contract.Event) string {
@@ -274,7 +274,7 @@ type user struct {
 	session *mcp.ClientSession
 }
 
-// serve connects a client to a server of the world's run. The version is of the protocol; empty: the newest.
+// serve connects a client to a server for the world's run. version is the protocol version; empty: the newest.
 func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options)) *user {
 	w.t.Helper()
 	opts := w.options()
@@ -287,7 +287,7 @@ func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options
 	}
 	mine, theirs := mcp.NewInMemoryTransports()
 	var served sync.WaitGroup
-	served.Go(func() { _ = s.Serve(w.t.Context(), theirs) }) // the client has gone
+	served.Go(func() { _ = s.Serve(w.t.Context(), theirs) }) // it returns when the client has gone
 	w.t.Cleanup(served.Wait)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
 	session, err := client.Connect(w.t.Context(), mine, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -298,7 +298,7 @@ func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options
 	return &user{w.t, session}
 }
 
-// call calls a tool and returns its result, and the text of one that failed.
+// call calls a tool and returns its result, or the error text of a failed call.
 func call[T any](u *user, name string, args map[string]any) (v T, failed string) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), patience)

@@ -11,19 +11,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Options are what a server is made of.
+// Options configure a server.
 type Options struct {
 	Runs runport.Runs
-	// Args are the flags of each run that is started.
+	// Args are flags for each run that is started.
 	Args []string
-	// Dirs are the directories in which runs may work, and below: absolute, the first is the usual one.
+	// Dirs are the directories in and below which runs may work. They are absolute; the first one is the default.
 	Dirs []string
 	// ModelAnswers lets the model that calls the tools answer permission requests.
 	ModelAnswers bool
 	Version      string
-	// Line says an event on one line, and Full in full.
+	// Line renders an event as one line, and Full in full.
 	Line, Full func(contract.Event) string
-	// Typed is the command that a person types to do something with a run.
+	// Typed returns the command line with which a person controls a run.
 	Typed func(name, run string, args ...string) string
 }
 
@@ -34,7 +34,7 @@ type Server struct {
 	left declined
 }
 
-// instructions is what a client tells its model of the server.
+// instructions is the description of the server for the client's model.
 const instructions = `Arbiter runs one long task with several Claude Code sessions, for minutes up to days. ` +
 	`start_run begins a run and returns at once. If it goes on as a task in the background, you hear of its end; ` +
 	`else call wait, with the cursor of the last result as "since", until the status is not "working". ` +
@@ -61,7 +61,7 @@ func New(o Options) (*Server, error) {
 	return s, s.addTasks()
 }
 
-// Serve serves one client until it goes away, or ctx ends. The runs continue.
+// Serve serves one client until it disconnects or ctx ends. The runs continue.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error { return s.mcp.Run(ctx, t) }
 
 func (s *Server) addTools() {

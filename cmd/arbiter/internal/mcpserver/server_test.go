@@ -18,11 +18,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// versions are those of the protocol that differ in how a form is shown.
+// versions are protocol versions that differ in how a form is shown.
 var versions = map[string]string{"a form as a request": "2025-11-25", "a form as a result": newest}
 
-// TestNothingTwice: news come in bounded parts, all of them and each once, whatever the cursor; a call with an old
-// cursor returns the same again.
+// TestNothingTwice: news come in bounded parts, all of them and each once, whatever the cursor. A call with an old
+// cursor returns the same news again.
 func TestNothingTwice(t *testing.T) {
 	w := newWorld(t)
 	u := w.serve("", nil, nil)
@@ -42,7 +42,7 @@ func TestNothingTwice(t *testing.T) {
 		}
 		got = append(got, v.News...)
 		if len(got) == 2*maxNews {
-			w.ends() // or the last wait would wait
+			w.ends() // otherwise the last wait would block
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || v.Status != stopped || !strings.Contains(v.Next, "resume_run") {
@@ -54,8 +54,8 @@ func TestNothingTwice(t *testing.T) {
 	}
 }
 
-// TestWaitReturnsForWhatIsNew: a question that was reported does not end another wait; a new one does, and so does
-// the end of the run, whose result is reported.
+// TestWaitReturnsForWhatIsNew: a question that was reported already does not end another wait. A new question does,
+// and so does the end of the run, whose result is returned.
 func TestWaitReturnsForWhatIsNew(t *testing.T) {
 	w := newWorld(t)
 	progress := make(chan string, 100)
@@ -79,7 +79,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		next, _ := call[View](u, "status", map[string]any{"run": theRun})
 		got <- next
 	})
-	w.says("still at it") // it is reported, and ends no wait
+	w.says("still at it") // it is reported, but ends no wait
 	if said := <-progress; said != "still at it" {
 		t.Errorf("progress: %s", said)
 	}
@@ -111,8 +111,8 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestFormsReachTheHuman: each answer in a form becomes the command that it means, and a form that is closed leaves
-// the request open, and says how it is answered.
+// TestFormsReachTheHuman: each answer in a form becomes the right command. A form that is closed leaves the request
+// open, and the result says how to answer it.
 func TestFormsReachTheHuman(t *testing.T) {
 	permit := func(behavior, scope, rule, message string) contract.CommandBody {
 		return contract.Permit{Request: "perm-1", Behavior: behavior, Action: "hash-perm-1", Scope: scope, Rule: rule,
@@ -135,7 +135,7 @@ func TestFormsReachTheHuman(t *testing.T) {
 				t.Run(how+"/"+name+"/"+tool, func(t *testing.T) {
 					w := newWorld(t)
 					w.asks("perm-1", "make all", "Bash(make all)", "Bash(make *)", "Bash(*)")
-					// A wait returns for the question.
+					// The question makes a wait return.
 					w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: "And?"})
 					shown := 0
 					u := w.serve(version, &mcp.ClientOptions{
@@ -173,7 +173,7 @@ func accepts(decision, note string) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{fieldDecision: decision, fieldNote: note}}
 }
 
-// TestAFormGoesWhenAnotherAnswers: the form is taken back when its request is settled in another terminal.
+// TestAFormGoesWhenAnotherAnswers: the form is withdrawn when its request is settled in another terminal.
 func TestAFormGoesWhenAnotherAnswers(t *testing.T) {
 	w := newWorld(t)
 	w.asks("perm-1", "make all")
@@ -202,8 +202,8 @@ func TestAFormGoesWhenAnotherAnswers(t *testing.T) {
 	}
 }
 
-// TestWhoAnswers: without the user's leave a model answers no permission request and trusts no workspace; with it, a
-// request alone, each for itself.
+// TestWhoAnswers: without the user's permission, a model answers no permission request and trusts no workspace.
+// With it, the model answers permission requests only, and each answer holds once.
 func TestWhoAnswers(t *testing.T) {
 	for _, leave := range []bool{false, true} {
 		w := newWorld(t)
