@@ -15,12 +15,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// Class is why an agent's process is ended for the human's terminal. It is no
-// failure, and restarts are not counted for it.
+// Class is the class of a process that is ended so that the human can have its session in a terminal. It is not
+// a failure, and restarts are not counted for it.
 const Class restart.Class = "takeover"
 
-// Attach hands an agent's session to the human: its process is stopped in order, and the
-// terminal is opened when it is gone.
+// Attach gives an agent's session to the human: it stops the agent's process normally, and opens the terminal
+// when the process has ended.
 func (c *Context) Attach(ref, id string) {
 	a := c.Roster.Edit(id)
 	if why := c.refusal(a, id); why != "" {
@@ -61,7 +61,7 @@ func (c *Context) refusal(a *roster.Agent, id string) string {
 	return ""
 }
 
-// Stopped: the supervised process is gone, as was wanted.
+// Stopped continues when the supervised process has ended, as requested.
 func (c *Context) Stopped(id string) {
 	a := c.Roster.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall, a.Watch = roster.Down, c.Out.Now, "", nil, roster.Watch{}
@@ -82,8 +82,8 @@ func (c *Context) Stopped(id string) {
 	}
 }
 
-// Inspected takes what was seen before or after a takeover, and reports whether it was
-// about one.
+// Inspected handles an inspection before or after a takeover, and reports whether the inspection was for a
+// takeover.
 func (c *Context) Inspected(f input.Inspected) bool {
 	for i := range c.Roster.Agents {
 		if t := c.Roster.Agents[i].Takeover; t == nil || t.Serial != f.Serial {
@@ -104,7 +104,7 @@ func (c *Context) Inspected(f input.Inspected) bool {
 	return false
 }
 
-// openTerminal opens the terminal, now that how things stand is noted.
+// openTerminal opens the terminal, now that the state before it is recorded.
 func (c *Context) openTerminal(a *roster.Agent, f input.Inspected) {
 	a.SetTakeover(a.Takeover.Opens(c.Out.Now, f.Result, f.Failed))
 	a.Generation++
@@ -114,14 +114,14 @@ func (c *Context) openTerminal(a *roster.Agent, f input.Inspected) {
 		Rows: takeover.Rows}})
 }
 
-// TerminalOpened: the terminal is there, or is not.
+// TerminalOpened handles a terminal that was opened, or could not be opened.
 func (c *Context) TerminalOpened(f input.PTYOpened) {
 	a := c.Roster.Edit(f.Agent.ID)
 	switch {
 	case a == nil || a.Generation != f.Agent.Generation:
 		return
 	case a.Status == roster.Stopping && f.Failed != "":
-		a.Status, a.Since = roster.Ended, c.Out.Now // it was let go meanwhile, and nothing follows
+		a.Status, a.Since = roster.Ended, c.Out.Now // the agent was released meanwhile, and nothing follows
 		c.Out.Emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
 		c.Drop(a.ID)
 	case a.Status != roster.InHand || a.Takeover == nil || !a.Takeover.HasProcess():
@@ -138,7 +138,7 @@ func (c *Context) TerminalOpened(f input.PTYOpened) {
 	}
 }
 
-// inspectFor has the session and the repository looked at.
+// inspectFor requests an inspection of the session and the repository.
 func (c *Context) inspectFor(a *roster.Agent, p bridge.InspectParams) {
 	dir := c.Dirs().Of(a.ID)
 	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, c.Options.Env, c.Dirs().Sandbox(dir)

@@ -2,7 +2,7 @@ package attach
 
 import "github.com/arbiter-cli/arbiter/supervisor/process"
 
-// Context is what a step hands sessions over with. It is made for one use within a step.
+// Context is what a step uses to hand over sessions. It is created for one use within a step.
 type Context struct {
 	*process.Context
 

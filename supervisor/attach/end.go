@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// Detach gives it back.
+// Detach gives a session back to its agent.
 func (c *Context) Detach(ref, id string) {
 	a := c.Roster.Edit(id)
 	if a == nil || a.Takeover == nil {
@@ -54,13 +54,13 @@ func (c *Context) goOn(id, release string) {
 	} else {
 		c.Restart(id)
 	}
-	c.Lifecycle.Waking, c.Lifecycle.ReturnedAgent = true, id // the Arbiter may have waited for just that
+	c.Lifecycle.Waking, c.Lifecycle.ReturnedAgent = true, id // the Arbiter may have waited for this session
 	if t := c.Options.Timeout; t > 0 && !c.Closed && !c.Roster.AnyTakenOver() && c.Elapsed >= t {
-		c.TimeIsOver = true // it had waited for that
+		c.TimeIsOver = true // the end of the run had waited for the session
 	}
 }
 
-// TerminalEnded: the terminal's process is gone, of its own accord or because somebody closed it.
+// TerminalEnded handles the end of the terminal's process, whether it ended by itself or was closed.
 func (c *Context) TerminalEnded(a *roster.Agent, e bridge.Exit) {
 	program := ""
 	if e.Code != 0 {
@@ -70,7 +70,7 @@ func (c *Context) TerminalEnded(a *roster.Agent, e bridge.Exit) {
 	c.inspect(a)
 }
 
-// inspect has it read what was done.
+// inspect requests an inspection of what was done.
 func (c *Context) inspect(a *roster.Agent) {
 	c.Handoff.DocumentSerial++
 	a.SetTakeover(a.Takeover.Read(c.Handoff.DocumentSerial))
@@ -108,7 +108,7 @@ func (c *Context) report(id string, f input.Inspected) {
 	c.goOn(id, t.Release)
 }
 
-// Halt closes a terminal at once, and says how many processes that ends.
+// Halt closes a terminal at once, and returns how many processes that ends.
 func (c *Context) Halt(a *roster.Agent) int {
 	switch {
 	case a.Takeover == nil:
@@ -124,7 +124,7 @@ func (c *Context) Halt(a *roster.Agent) int {
 	return 0
 }
 
-// resumeLimit gives one its time again that a human had: its end was not heeded meanwhile.
+// resumeLimit starts an agent's time limit anew after a takeover: a limit that ended meanwhile was ignored.
 func (c *Context) resumeLimit(a *roster.Agent) {
 	if a.Role == roster.RoleOrchestrator && a.Alive() {
 		c.LimitWork(a.ID)

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// LoseTerminals: the bridge is gone, and with it every terminal.
+// LoseTerminals handles the loss of a bridge: every terminal ended with it.
 func (c *Context) LoseTerminals(host string) {
 	for i := range c.Roster.Agents {
 		if c.Roster.Agents[i].Takeover == nil || c.Roster.Agents[i].Host != host {
@@ -33,8 +33,7 @@ func (c *Context) LoseTerminals(host string) {
 	}
 }
 
-// Reread takes up, with another bridge or in another process, the end of takeovers
-// that the last one saw begin.
+// Reread finishes, with another bridge or in another process, takeovers that the previous one began.
 func (c *Context) Reread(of func(*roster.Agent) bool, why string) {
 	for i := range c.Roster.Agents {
 		if c.Roster.Agents[i].Takeover == nil || !of(c.Roster.Agents[i]) {

@@ -7,14 +7,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Where a message stands, for people and for audits.
+// The status of a message, for people and for audits.
 const (
 	MessageSaid      = "said"      // to a human, or to the work log
 	MessageWaiting   = "waiting"   // in a queue
-	MessageSent      = "sent"      // written to the agent, no proof yet
-	MessageDelivered = "delivered" // the agent proved to have it
-	MessageShelved   = "shelved"   // decided without its reader, who reads of it later
-	MessageReturned  = "returned"  // its reader was let go before it read it, or before a model answered it
+	MessageSent      = "sent"      // written to the agent, not proven yet
+	MessageDelivered = "delivered" // the agent has proven that it has the message
+	MessageShelved   = "shelved"   // decided without its reader, which reads about it later
+	MessageReturned  = "returned"  // its reader was released before it read it, or before a model answered it
 )
 
 // MessageRecord is one message and what happened to it.
@@ -26,16 +26,16 @@ type MessageRecord struct {
 	Kind   string    `json:"kind"`
 	Text   string    `json:"text"`
 	Status string    `json:"status"`
-	Sent   int       `json:"sent"` // how often it was written
+	Sent   int       `json:"sent"` // how often it was written to the agent
 }
 
-// Messages makes the ledger of a run from what its event log tells, in order.
+// Messages builds the ledger of a run from the entries of its event log, in order.
 type Messages struct {
 	List []MessageRecord
 	byID map[string]int
 }
 
-// Said begins with a message.
+// Said adds a message.
 func (m *Messages) Said(at time.Time, b contract.Message) {
 	if m.byID == nil {
 		m.byID = map[string]int{}
@@ -46,22 +46,22 @@ func (m *Messages) Said(at time.Time, b contract.Message) {
 	})
 }
 
-// Sent notes that a message was written to its reader, once more.
+// Sent records that a message was written to its reader, once more.
 func (m *Messages) Sent(id string) {
 	m.set(id, func(x *MessageRecord) {
 		x.Sent++
-		if x.Status != MessageDelivered { // sent to a process that knows nothing of it, it stays so
+		if x.Status != MessageDelivered { // sent again to a process that does not know it, it stays delivered
 			x.Status = MessageSent
 		}
 	})
 }
 
-// Delivered notes that its reader proved to have it.
+// Delivered records that the reader has proven that it has the message.
 func (m *Messages) Delivered(id string) {
 	m.set(id, func(x *MessageRecord) { x.Status = MessageDelivered })
 }
 
-// Shelved notes that a message was ruled on without its reader.
+// Shelved records that a message was ruled on without its reader.
 func (m *Messages) Shelved(id string) {
 	m.set(id, func(x *MessageRecord) { x.Status = MessageShelved })
 }
@@ -72,7 +72,7 @@ func (m *Messages) set(id string, change func(*MessageRecord)) {
 	}
 }
 
-// Close settles, by the last state, what is still on its way.
+// Close sets the status of messages that are still on their way, from the last state.
 func (m *Messages) Close(s *State) {
 	waiting := map[string]string{}
 	for _, x := range s.Queue() {

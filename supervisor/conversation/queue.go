@@ -6,9 +6,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// InReach is how many messages may wait for an agent in [State.Mail], which is gone through
-// at every step; beyond it a human's messages wait in the backlog, which is not. A message then
-// costs the same however many wait.
+// InReach is how many messages may wait for an agent in [State.Mail], which is searched at every step. Beyond
+// that a human's messages wait in the backlog, which is not searched. So the cost of a message does not depend
+// on how many wait.
 const InReach = 64
 
 // with returns the backlog with one more message.
@@ -34,12 +34,12 @@ func (s *State) Queue() []Mail {
 	return list
 }
 
-// behind returns the backlog of an agent, -1: it has none.
+// behind returns the index of an agent's backlog; -1: it has none.
 func (s *State) behind(to string) int {
 	return slices.IndexFunc(s.Backlog, func(b Backlog) bool { return b.To == to })
 }
 
-// inLine counts the messages in reach that wait for an agent.
+// inLine counts the messages in Mail that wait for an agent.
 func (s *State) inLine(to string) int {
 	n := 0
 	for i := range s.Mail {
@@ -50,8 +50,8 @@ func (s *State) inLine(to string) int {
 	return n
 }
 
-// fallBehind puts a human's message into the backlog if enough wait before it, and reports whether it did. Messages
-// that something is waiting for, or that do not wait for their turn, stay in reach.
+// fallBehind puts a human's message into the backlog if enough messages wait before it, and reports whether it
+// did. Messages that something waits for, or that do not wait for their turn, stay in Mail.
 func (s *State) fallBehind(m Mail) bool {
 	plain := m.Kind == KindMessage || m.Kind == KindInterjection || m.Kind == KindInstruction || m.Kind == KindAnswer
 	if m.From != contract.Human || !plain || m.Strength != "" && m.Strength != contract.Note {
@@ -69,7 +69,7 @@ func (s *State) fallBehind(m Mail) bool {
 	return true
 }
 
-// CatchUp brings the oldest of the backlog into reach where there is room again.
+// CatchUp moves the oldest messages of the backlog to Mail where there is space again.
 func (s *State) CatchUp() {
 	for i := 0; i < len(s.Backlog); {
 		if to := s.Backlog[i].To; s.inLine(to) < InReach/2 && s.bringUp(to, 1) {
@@ -79,8 +79,8 @@ func (s *State) CatchUp() {
 	}
 }
 
-// bringUp brings so many parts of an agent's backlog into reach, -1: all, and reports whether
-// nothing is left of it.
+// bringUp moves so many parts of an agent's backlog to Mail (-1: all), and reports whether nothing is left of
+// the backlog.
 func (s *State) bringUp(to string, parts int) bool {
 	i := s.behind(to)
 	if i < 0 {
@@ -101,7 +101,7 @@ func (s *State) bringUp(to string, parts int) bool {
 	return true
 }
 
-// onWire finds the message that went out under an id.
+// onWire finds the message that was sent under an id.
 func onWire(list []Mail, wire string) int {
 	return slices.IndexFunc(list, func(m Mail) bool { return m.Sent && m.Wire == wire })
 }
@@ -135,7 +135,7 @@ func (s *State) CarriesBriefTo(id string) bool {
 	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.CarriesBrief })
 }
 
-// SentAs is the message that went out under an id and is not delivered yet; false: none.
+// SentAs is the message that was sent under an id and is not delivered yet; false: none.
 func (s *State) SentAs(wire string) (Mail, bool) {
 	i := onWire(s.Mail, wire)
 	if i < 0 {
@@ -151,8 +151,8 @@ func (s *State) EndTurn(wire string) {
 	}
 }
 
-// Unsend puts a message back that the agent did not take up, and reports whether it was on its way: then nothing waits
-// for a proof of it any more.
+// Unsend puts a message back that the agent did not process, and reports whether it was on its way. Then
+// nothing waits for a proof of its delivery any more.
 func (s *State) Unsend(wire string) bool {
 	i := onWire(s.Mail, wire)
 	if i < 0 {
@@ -161,7 +161,7 @@ func (s *State) Unsend(wire string) bool {
 	m := &s.EditMail()[i]
 	m.Sent, m.Resent = false, false
 	if m.Told {
-		return true // it carries nothing any more, and goes out as it was
+		return true // it carries nothing any more, and is sent as it was
 	}
 	m.Carries, m.Content, m.CarriesBrief, m.BriefBytes = nil, "", false, 0
 	log := s.EditLog()
@@ -173,8 +173,8 @@ func (s *State) Unsend(wire string) bool {
 	return true
 }
 
-// SendFailed puts a message back that could not be written, and reports whether that happened as often as is allowed.
-// The message has to be on its way.
+// SendFailed puts a message back that could not be written, and reports whether that has happened as often as
+// allowed. The message must be on its way.
 func (s *State) SendFailed(wire string, allowed int) bool {
 	i := onWire(s.Mail, wire)
 	s.Unsend(wire)
@@ -187,8 +187,8 @@ func (s *State) SendFailed(wire string, allowed int) bool {
 	return true
 }
 
-// Requeue puts back a message that was lost with a process, to be sent under another id: the session may drop the old
-// one as a repeat. It returns the message as it was; false: none was on its way.
+// Requeue puts back a message that was lost with a process, to be sent under another id: the session may ignore
+// the old id as a duplicate. It returns the message as it was; false: no such message was on its way.
 func (s *State) Requeue(wire, another string) (was Mail, ok bool) {
 	if i := onWire(s.InTurn, wire); i >= 0 {
 		was = s.InTurn[i]
@@ -211,8 +211,9 @@ func (s *State) Requeue(wire, another string) (was Mail, ok bool) {
 	return was, true
 }
 
-// Deliver takes a message off the queue that an agent was proven to have; false: it is not there. Open says that its
-// turn runs: until that ends the message is kept, because a process that dies at once may not have recorded it.
+// Deliver removes a message from the queue that an agent has proven to have; false: it is not there. open says
+// that its turn runs: until the turn ends the message is kept, because a process that ends at once may not have
+// recorded it.
 func (s *State) Deliver(wire string, open bool) (Mail, bool) {
 	i := onWire(s.Mail, wire)
 	if i < 0 {
@@ -231,8 +232,8 @@ func (s *State) Deliver(wire string, open bool) (Mail, bool) {
 	return m, true
 }
 
-// Resend returns a message on its way to be written once more, under the same id; false: it was written twice already,
-// and counts as swallowed. The message has to be on its way.
+// Resend returns a message on its way, to be written once more under the same id; false: it was written twice
+// already, and counts as swallowed. The message must be on its way.
 func (s *State) Resend(wire string) (Mail, bool) {
 	i := onWire(s.Mail, wire)
 	if s.Mail[i].Resent {
@@ -246,8 +247,8 @@ func (s *State) Resend(wire string) (Mail, bool) {
 	return *m, true
 }
 
-// Overtake has a message be sent into the turn of the stop message that interrupted it, with a note before its text, if
-// that one still waits. A message without content is left in its place.
+// Overtake makes a message steer the turn of the stop message that interrupted it, with a note before its text,
+// if that stop message still waits. A message without content stays in its place.
 func (s *State) Overtake(id, note string) {
 	mail := s.EditMail()
 	at := slices.IndexFunc(mail, func(m Mail) bool { return m.ID == id })
@@ -265,8 +266,8 @@ func (s *State) Overtake(id, note string) {
 	s.Mail = slices.Insert(slices.Delete(mail, at, at+1), stop, m)
 }
 
-// Release takes back all mail to an agent that is released: what it did not get, and what it got in turns that the API
-// refused.
+// Release takes back all mail to an agent that is released: what it did not get, and what it got in turns that
+// the API refused.
 func (s *State) Release(to string) (lost, refused []Mail) {
 	s.bringUp(to, -1)
 	lost, refused = s.TakeBack(func(m Mail) bool { return m.To == to }), s.returnRefused(to)
@@ -300,8 +301,8 @@ func (s *State) PostAhead(m Mail) {
 	s.Ahead(m)
 }
 
-// Waiting returns the index in Mail of a message that waits; -1: it does not wait. One of the backlog is brought into
-// reach.
+// Waiting returns the index in Mail of a waiting message; -1: it does not wait. A message in the backlog is
+// moved to Mail.
 func (s *State) Waiting(id string) int {
 	for _, m := range s.Queue()[len(s.Mail):] {
 		if m.ID == id {
@@ -312,8 +313,8 @@ func (s *State) Waiting(id string) int {
 	return slices.IndexFunc(s.Mail, func(m Mail) bool { return m.ID == id })
 }
 
-// TakeBack removes mail from the queue that is not to be read any more, and returns it as it was.
-// What it carried waits for another message.
+// TakeBack removes unwanted mail from the queue, and returns it as it was. Reports that it carried wait for
+// another message.
 func (s *State) TakeBack(unwanted func(Mail) bool) []Mail {
 	var lost []Mail
 	for _, m := range s.Mail {
@@ -334,14 +335,14 @@ func (s *State) TakeBack(unwanted func(Mail) bool) []Mail {
 	return lost
 }
 
-// BetweenAgents reports whether a message is part of the agents' own talk, which
-// the limit of exchanges counts and may hold.
+// BetweenAgents reports whether a message belongs to the agents' own dialogue, which the limit of exchanges
+// counts and may stop.
 func BetweenAgents(from, kind string) bool {
 	return from != contract.Human && from != contract.Supervisor || kind == KindContinue
 }
 
-// AsksArbiter reports whether the Arbiter's own word is asked for, beyond the task: by the human, an Orchestrator, or a
-// correction.
+// AsksArbiter reports whether a message other than the task asks for an answer of the Arbiter: from the human,
+// from an Orchestrator, or a correction.
 func (s *State) AsksArbiter() bool {
 	return slices.ContainsFunc(slices.Concat(s.Mail, s.InTurn), func(m Mail) bool {
 		return m.To == contract.Arbiter && m.Kind != KindTask && m.Kind != KindNotice && m.Kind != KindRenewal

@@ -7,10 +7,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// QuotedTalk bounds what of the conversation is quoted to a successor, in bytes.
+// QuotedTalk bounds how much of the conversation is quoted to a successor, in bytes.
 const QuotedTalk = 20_000
 
-// Recollect lists the last messages an agent had a part in, within a size in bytes. name says how a party is called.
+// Recollect lists the last messages from and to an agent, up to a size in bytes. name returns the name of a
+// party.
 func (s *State) Recollect(id string, room int, name func(id string) string) string {
 	var parts []string
 	for i := len(s.RecentMessages) - 1; i >= 0 && room > 0; i-- {

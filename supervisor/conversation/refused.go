@@ -2,9 +2,9 @@ package conversation
 
 import "slices"
 
-// A message that the CLI has taken up is in the session's history, but no model has read it if the API refused the
-// turn: the supervisor has the agent take it up again later. An Orchestrator that is released before that never reads
-// it.
+// A message that the CLI has processed is in the session's history, but if the API refused the turn, no model
+// has read it: the supervisor makes the agent continue with it later. An Orchestrator that is released before
+// that never reads it.
 
 // MarkRefused keeps a message whose turn the API refused until a model has answered in a later one.
 func (s *State) MarkRefused(wire string) {
@@ -24,8 +24,7 @@ func (s *State) ForgetRefused(id string) {
 	}
 }
 
-// returnRefused returns the messages that an agent was given and no model answered: the agent is
-// released.
+// returnRefused returns the messages that an agent received and no model answered: the agent is released.
 func (s *State) returnRefused(id string) []Mail {
 	var list []Mail
 	for _, m := range s.InTurn {

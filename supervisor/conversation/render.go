@@ -8,18 +8,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 )
 
-// Reading is what a message is rendered with for its reader.
+// Reading is what is needed to render a message for its reader.
 type Reading struct {
 	Delimiter string // of the run's envelopes
-	Sender    string // how the sender is called
+	Sender    string // name of the sender
 	Untrusted bool   // the sender is an Orchestrator
-	Returned  string // what happened to the reader's session in a human's hands; empty: nothing
-	Standing  string // where the task stands, for the Arbiter; empty: it is not told
-	Demand    string // that the reader hands off; empty: it need not
+	Returned  string // what a human did with the reader's session; empty: nothing
+	Standing  string // the state of the task, for the Arbiter; empty: it is not included
+	Demand    string // demand to hand off; empty: none
 }
 
-// Render puts a message into its envelope: the sender is a property of the
-// pipe, never of text. The work log that travels with it comes first.
+// Render puts a message into its envelope: the sender is determined by the pipe, never by text. The work log
+// that is sent with the message comes first.
 func (s *State) Render(m Mail, r Reading) string {
 	e := envelope.Envelope{Delimiter: r.Delimiter, From: m.From, Name: r.Sender, Kind: m.Kind,
 		ID: m.ID}
@@ -55,8 +55,8 @@ func (s *State) Render(m Mail, r Reading) string {
 	return e.Render()
 }
 
-// HandoffBrief renders what a new Arbiter receives from the one before it, to stand before a message. Sender is how the
-// supervisor is called.
+// HandoffBrief renders what a new Arbiter receives from its predecessor, to be put before a message. sender is
+// the supervisor's name.
 func HandoffBrief(delimiter, sender, text string) string {
 	return envelope.Envelope{
 		Delimiter: delimiter, From: contract.Supervisor, Name: sender,
@@ -65,7 +65,7 @@ func HandoffBrief(delimiter, sender, text string) string {
 	}.Render()
 }
 
-// imagesText lists the images that follow a message, with the files that they are of.
+// imagesText lists the images that follow a message, with their files.
 func imagesText(images []contract.Image) string {
 	var b strings.Builder
 	b.WriteString("These images follow, in this order. Agents that are not shown them can read the files.")

@@ -8,17 +8,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// State is the conversation part of a run: messages on their way, and what was said. It is a value that is
+// State is the conversation part of a run: messages on their way, and past messages. It is a value that is
 // copied with the state of the run; the mail and the work log are shared between copies until they are written.
 type State struct {
 	Mail    []Mail    // messages that are not delivered yet, oldest first
-	Backlog []Backlog `json:",omitempty"` // of a human's messages, behind those
+	Backlog []Backlog `json:",omitempty"` // of a human's messages, after those in Mail
 	InTurn  []Mail    // delivered, and their turn is not over, or was refused by the API
 	// ids of messages that were delivered, and whose readers were released before a model answered
 	Unanswered        []string
-	RecentMessages    []*contract.Message // what was said last, oldest first
+	RecentMessages    []*contract.Message // the last messages, oldest first
 	Ledger            Ledger
-	WorkLog           []Entry // reports that wait for a message to travel with
+	WorkLog           []Entry // reports that wait to be sent with a message
 	Exchanges         int     // messages between agents since a human spoke
 	ExchangeLimitHits int     // how often the limit of exchanges was reached since then
 	Held              bool    // by that limit: nothing is sent until a human speaks
@@ -28,16 +28,16 @@ type State struct {
 	own struct{ mail, log bool } // not shared with an earlier copy
 }
 
-// IDs is what ids of messages and sessions derive from.
+// IDs is what ids of messages and sessions are derived from.
 type IDs struct {
-	Count int    // of messages so far
-	Salt  string `json:",omitempty"` // of the process that plays the run
+	Count int    // messages so far
+	Salt  string `json:",omitempty"` // of the process that runs the run
 }
 
 // Freeze ends the editing of this copy. Call it before the state is shared.
 func (s *State) Freeze() { s.own.mail, s.own.log = false, false }
 
-// EditMail returns the mail to be written to.
+// EditMail returns the mail for writing.
 func (s *State) EditMail() []Mail {
 	if !s.own.mail {
 		s.Mail, s.own.mail = slices.Clone(s.Mail), true
@@ -45,7 +45,7 @@ func (s *State) EditMail() []Mail {
 	return s.Mail
 }
 
-// EditLog returns the work log to be written to.
+// EditLog returns the work log for writing.
 func (s *State) EditLog() []Entry {
 	if !s.own.log {
 		s.WorkLog, s.own.log = slices.Clone(s.WorkLog), true
@@ -53,7 +53,7 @@ func (s *State) EditLog() []Entry {
 	return s.WorkLog
 }
 
-// Said remembers a message as the latest of the conversation.
+// Said records a message as the latest of the conversation.
 func (s *State) Said(m *contract.Message) {
 	keep := s.RecentMessages
 	if len(keep) >= RecentMessagesKept {
@@ -62,7 +62,7 @@ func (s *State) Said(m *contract.Message) {
 	s.RecentMessages = append(slices.Clip(keep), m)
 }
 
-// Correct has the conversation remember another text for a message.
+// Correct changes the recorded text of a message.
 func (s *State) Correct(id string, change func(*contract.Message)) {
 	s.RecentMessages = slices.Clone(s.RecentMessages)
 	for i, said := range s.RecentMessages {
@@ -74,7 +74,7 @@ func (s *State) Correct(id string, change func(*contract.Message)) {
 	}
 }
 
-// RemoveSaid removes a message from what the conversation remembers.
+// RemoveSaid removes a message from the recorded conversation.
 func (s *State) RemoveSaid(id string) {
 	s.RecentMessages = slices.DeleteFunc(slices.Clone(s.RecentMessages), func(x *contract.Message) bool {
 		return x.MessageID == id
@@ -88,21 +88,21 @@ type Mail struct {
 	Kind     string
 	Text     string
 	At       time.Time
-	Strength string // of a human's word: note, steer, stop
-	Sent     bool   // written to the agent, no proof yet
-	Wire     string // the id it went out under; another one after its process died
-	Content  string // as it was sent: sent again, it is the same
+	Strength string // of a human's message: note, steer, stop
+	Sent     bool   // written to the agent, not proven yet
+	Wire     string // the id it was sent under; another one after its process ended
+	Content  string // as it was sent: if sent again, it is the same
 	Resent   bool   // written twice under the same id
 	Told     bool   // the `delivered` event was emitted
-	// the API refused the turn it was taken up for: no model has answered it yet
+	// the API refused the turn that contained it: no model has answered it yet
 	Refused      bool             `json:",omitempty"`
 	Tries        int              // sends that failed
-	Carries      []string         // work log entries that travel with it
-	CarriesBrief bool             // the hand-off brief of the Arbiter travels with it
-	BriefBytes   int              // bytes that it takes at the head of Content
-	Stumble      bool             // a question that a failed tool led to: the execution is over
-	Attached     []Attached       `json:",omitempty"` // parts that are not the sender's own word
-	Images       []contract.Image `json:",omitempty"` // that follow the text
+	Carries      []string         // work log entries that are sent with it
+	CarriesBrief bool             // the hand-off brief of the Arbiter is sent with it
+	BriefBytes   int              // size of the brief at the beginning of Content
+	Stumble      bool             // a question caused by a failed tool: the execution is over
+	Attached     []Attached       `json:",omitempty"` // parts that the sender did not write
+	Images       []contract.Image `json:",omitempty"` // after the text
 }
 
 // Entry is a report that expects no answer.
@@ -112,26 +112,26 @@ type Entry struct {
 	Kind    string
 	Text    string
 	At      time.Time
-	Carrier string // the message it travels with, once one is sent
+	Carrier string // the message it is sent with, once there is one
 	Quiet   bool   // it was announced by another event
-	Shelved bool   `json:",omitempty"` // it was a message of its own, and was ruled on without its reader
+	Shelved bool   `json:",omitempty"` // it was a separate message, and was ruled on without its reader
 }
 
 // Ledger counts what happened to messages to agents.
 type Ledger struct {
 	Posted    int `json:"posted"`
 	Sent      int `json:"sent"`              // written to an agent, repeats included
-	Seen      int `json:"seen"`              // proven to have been taken up
-	Resent    int `json:"resent"`            // written again for want of proof
-	Swallowed int `json:"swallowed"`         // not taken up even then; the agent was restarted
+	Seen      int `json:"seen"`              // proven to have been processed
+	Resent    int `json:"resent"`            // written again for lack of proof
+	Swallowed int `json:"swallowed"`         // not processed even then; the agent was restarted
 	Requeued  int `json:"requeued"`          // lost with a process, and queued again
 	Returned  int `json:"returned"`          // their reader was released before it read them
 	Shelved   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
 }
 
-// Attached is a part of a message that is another's word than its sender's: a document
-// that is passed on, or what the supervisor found about one. Unless it is trusted it is
-// marked as a report, so that no Orchestrator speaks in the name of the Arbiter or of the supervisor.
+// Attached is a part of a message that its sender did not write: a document that is passed on, or what the
+// supervisor found about one. Unless it is trusted it is marked as a report, so that no Orchestrator can write
+// in the name of the Arbiter or of the supervisor.
 type Attached struct {
 	Title      string
 	From, Kind string
@@ -139,20 +139,20 @@ type Attached struct {
 	Trusted    bool
 }
 
-// Backlog holds a human's messages that wait behind InReach others for one agent, oldest first.
-// Its parts are never changed once they are full: a state shares them with those before it.
+// Backlog holds a human's messages that wait after InReach others for one agent, oldest first. Its parts are
+// never changed once they are full: a state shares them with earlier ones.
 type Backlog struct {
 	To    string
 	Parts [][]Mail // InReach in each but the first and the last
 }
 
-// RecentMessagesKept is how many messages of the conversation a state remembers.
+// RecentMessagesKept is how many messages of the conversation a state keeps.
 const RecentMessagesKept = 200
 
 // IsDocument reports whether a message of this kind carries a hand-off document.
 func IsDocument(kind string) bool { return kind == verdict.KindDone || kind == verdict.KindHandoff }
 
-// Whole is a message with what is attached to it, as people read it.
+// Whole is a message with its attachments, as people read it.
 func (m *Mail) Whole() string {
 	text := m.Text
 	for _, a := range m.Attached {
@@ -171,22 +171,23 @@ func (m *Mail) AwaitsJudgement() bool {
 	return m.To == contract.Arbiter && m.EndsExecution() && !m.Sent
 }
 
-// OfSession reports whether a message is about what went before in its reader's own session: another session cannot
-// make sense of it.
+// OfSession reports whether a message refers to what its reader's own session contains: another session cannot
+// understand it.
 func (m *Mail) OfSession() bool {
 	return m.From == contract.Supervisor && (m.Kind == KindCorrection || m.Kind == KindRetry || m.Kind == KindRenewal)
 }
 
-// DocumentWaits reports whether a `done` or `handoff` lies unread before the Arbiter.
+// DocumentWaits reports whether a `done` or `handoff` waits to be read by the Arbiter.
 func (s *State) DocumentWaits() bool { return slices.ContainsFunc(s.Mail, isDocumentForArbiter) }
 
-// DocumentIsRead reports whether a `done` or `handoff` is what the Arbiter rules on.
+// DocumentIsRead reports whether the Arbiter's present turn contains a `done` or `handoff`.
 func (s *State) DocumentIsRead() bool { return slices.ContainsFunc(s.InTurn, isDocumentForArbiter) }
 
 func isDocumentForArbiter(m Mail) bool { return m.To == contract.Arbiter && IsDocument(m.Kind) }
 
-// ForSuccessor makes what waits for the Arbiter fit for another session: a message no longer carries what the old one
-// received from its predecessor. It reports whether a ruling of the old session was asked for again.
+// ForSuccessor prepares what waits for the Arbiter for another session: a message no longer contains what the
+// old session received from its predecessor. It reports whether the old session had been asked for its ruling
+// again.
 func (s *State) ForSuccessor() (unruled bool) {
 	for i := range s.EditMail() {
 		m := &s.Mail[i]

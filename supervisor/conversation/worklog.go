@@ -11,7 +11,7 @@ const (
 	shelvedMost = 64      // entries; beyond them the oldest are dropped
 )
 
-// MoveToWorkLog has messages become entries of the work log: they were ruled on without their reader.
+// MoveToWorkLog turns messages into entries of the work log: they were ruled on without their reader.
 func (s *State) MoveToWorkLog(taken func(*Mail) bool) {
 	for _, m := range slices.Clone(s.Mail) {
 		if !taken(&m) {
@@ -26,8 +26,8 @@ func (s *State) MoveToWorkLog(taken func(*Mail) bool) {
 	}
 }
 
-// BoundLog drops the oldest entries of the work log beyond a bound: where another decides, the Arbiter may never read
-// them.
+// BoundLog drops the oldest entries of the work log above a bound: if another decider decides, the Arbiter may
+// never read them.
 func (s *State) BoundLog() {
 	for range len(s.WorkLog) - shelvedMost {
 		if i := slices.IndexFunc(s.WorkLog, func(e Entry) bool { return e.Carrier == "" }); i >= 0 {
@@ -39,7 +39,7 @@ func (s *State) BoundLog() {
 // AddEntry adds a report to the work log.
 func (s *State) AddEntry(e Entry) { s.WorkLog = append(s.EditLog(), e) }
 
-// Attach has a message carry all reports that travel with none yet.
+// Attach attaches to a message all reports that no other message carries yet.
 func (s *State) Attach(m *Mail) {
 	log := s.EditLog()
 	for k := range log {
@@ -50,7 +50,7 @@ func (s *State) Attach(m *Mail) {
 	}
 }
 
-// TakeCarried removes the reports from the work log that travelled with a message, and returns them.
+// TakeCarried removes the reports that were sent with a message from the work log, and returns them.
 func (s *State) TakeCarried(id string) (carried []Entry) {
 	kept := s.WorkLog[:0:0]
 	for _, e := range s.WorkLog {

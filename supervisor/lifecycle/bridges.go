@@ -11,46 +11,47 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Here names the host that arbiter itself runs on, in the state and in inputs. People write [runconfig.Here].
+// Here names the host that Arbiter itself runs on, in the state and in inputs. People write [runconfig.Here].
 const Here = ""
 
-// Bridge is what the run knows of the bridge on one host.
+// Bridge is what the run knows about the bridge on one host.
 type Bridge struct {
 	Host         string `json:",omitempty"`
 	Claude       bridge.ClaudeInfo
-	Up           bool // there is one to speak to
-	Gone         bool // the one on its way is lost already
+	Up           bool // a bridge is running
+	Gone         bool // the bridge that is being started is lost already
 	Unanswered   int  // probes in a row that it did not answer
 	UnansweredAt time.Time
 
 	Dir    string `json:",omitempty"` // where agents on another host work, an absolute path there
 	Status Status `json:",omitempty"` // of another host; empty: no agent was placed there yet
 	Reason string `json:",omitempty"` // why it is not up
-	// Until is when everything that an earlier bridge started on another host has ended. None is started there before.
+	// Until is when everything that an earlier bridge started on another host has ended. No bridge is started
+	// there before.
 	Until  time.Time `json:",omitzero"`
-	Parked bool      `json:",omitempty"` // it is not tried again before a human says so
+	Parked bool      `json:",omitempty"` // it is not retried before a human asks for it
 
-	TrustHash string `json:",omitempty"` // of settings on another host that the human trusts beside those of the workspace
+	TrustHash string `json:",omitempty"` // of settings on another host that the human trusts in addition to the workspace's
 	Untrusted bool   `json:",omitempty"` // agents on another host start without the workspace's settings
 }
 
-// Status is where another host stands, as event `host` names it.
+// Status is the state of another host, as event `host` names it.
 type Status string
 
 // The statuses of hosts.
 const (
 	StatusUp      Status = contract.HostUp
-	StatusDown    Status = contract.HostDown    // it is not tried: nothing needs it, or it is parked
+	StatusDown    Status = contract.HostDown    // no bridge is being started: nothing needs the host, or it is parked
 	StatusLost    Status = contract.HostLost    // its agents are down, and another bridge follows
 	StatusWaiting Status = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
 )
 
-// Start begins the first process run of arbiter, with the bridge of this host and none elsewhere.
+// Start begins the first process run of Arbiter, with a bridge on this host only.
 func (s *State) Start(claude bridge.ClaudeInfo) { s.Bridges = []Bridge{{Claude: claude, Up: true}} }
 
-// Resume begins another process run of arbiter, with the bridge of this host. What an earlier process had started on
-// other hosts may continue until a lease is over that begins now, except on hosts that were fenced. Parked hosts are
-// tried again.
+// Resume begins another process run of Arbiter, with the bridge of this host. What an earlier process started
+// on other hosts may continue until a lease that begins now is over, except on hosts that were fenced. Parked
+// hosts are retried.
 func (s *State) Resume(claude bridge.ClaudeInfo, now time.Time, lease time.Duration, fenced []string) {
 	before := s.Bridges
 	s.Start(claude)
@@ -65,7 +66,8 @@ func (s *State) Resume(claude bridge.ClaudeInfo, now time.Time, lease time.Durat
 	}
 }
 
-// MayStillRun lists the other hosts on which something may run that an earlier process run of arbiter started.
+// MayStillRun lists the other hosts on which something may still run that an earlier process run of Arbiter
+// started.
 func (s *State) MayStillRun() (hosts []string) {
 	for _, b := range s.Bridges {
 		if b.Host != Here && b.Status != "" && b.Status != StatusDown {
@@ -75,10 +77,10 @@ func (s *State) MayStillRun() (hosts []string) {
 	return hosts
 }
 
-// leaseGrace is what a bridge may need to end everything once its lease is over.
+// leaseGrace is the time that a bridge may need to end everything once its lease is over.
 const leaseGrace = 5 * time.Second
 
-// Bridge returns what is known of the bridge on a host; zero but for its name: nothing.
+// Bridge returns what is known about the bridge on a host; if nothing is known, only its name is set.
 func (s *State) Bridge(host string) Bridge {
 	i := slices.IndexFunc(s.Bridges, func(b Bridge) bool { return b.Host == host })
 	if i < 0 {
@@ -87,7 +89,7 @@ func (s *State) Bridge(host string) Bridge {
 	return s.Bridges[i]
 }
 
-// IsUp reports whether there is a bridge on a host to speak to.
+// IsUp reports whether a bridge is running on a host.
 func (s *State) IsUp(host string) bool { return s.Bridge(host).Up }
 
 // Claude returns the CLI that agents on this host are started with.
@@ -104,7 +106,7 @@ func (s *State) edit(host string) *Bridge {
 	return &s.Bridges[i]
 }
 
-// tell notes where another host stands, and reports a change. Emits: host.
+// tell records the status of another host, and reports a change. Emits: host.
 func (b *Bridge) tell(c *effect.Collector, status Status, reason string) {
 	if b.Host == Here || b.Status == status && b.Reason == reason {
 		return
@@ -113,12 +115,12 @@ func (b *Bridge) tell(c *effect.Collector, status Status, reason string) {
 	c.Emit(contract.Supervisor, contract.Host{Name: b.Host, Status: string(status), Reason: reason})
 }
 
-// Want has a bridge be started on a host where an agent is to live, unless there is one or one is under way. Emits:
+// Want starts a bridge on a host where an agent has to run, unless there is one or one is being started. Emits:
 // host. Effects: OpenBridge, SetTimer.
 func (s *State) Want(c *effect.Collector, host string) {
 	b := s.Bridge(host)
 	if host == Here || b.Up || b.Parked || b.Status != "" && b.Status != StatusDown {
-		return // that of this host comes back unasked
+		return // the bridge of this host is always replaced
 	}
 	if left := b.Until.Sub(c.Now); left > 0 {
 		s.edit(host).tell(c, StatusWaiting, stillRuns)
@@ -128,7 +130,7 @@ func (s *State) Want(c *effect.Collector, host string) {
 	s.Due(c, host)
 }
 
-// stillRuns is why a host is not opened at once.
+// stillRuns is the reason why a host is not opened at once.
 const stillRuns = "what ran there before may not have ended yet"
 
 // Due opens another bridge on a host unless there is one. Emits: host. Effects: OpenBridge.
@@ -140,8 +142,8 @@ func (s *State) Due(c *effect.Collector, host string) {
 	c.Do(effect.OpenBridge{Host: host})
 }
 
-// Lost takes the end of the bridge on a host; until is [Bridge.Until]. It reports false for one whose start was not
-// told yet. Emits: host.
+// Lost handles the end of the bridge on a host; until is [Bridge.Until]. It reports false if the start of that
+// bridge was not reported yet. Emits: host.
 func (s *State) Lost(c *effect.Collector, host, reason string, until time.Time) bool {
 	b := s.edit(host)
 	b.Until = until
@@ -154,7 +156,8 @@ func (s *State) Lost(c *effect.Collector, host, reason string, until time.Time) 
 	return true
 }
 
-// Back takes the start of another bridge on a host. It reports false if that one is lost already. Emits: host.
+// Back handles the start of another bridge on a host. It reports false if that bridge is lost already. Emits:
+// host.
 func (s *State) Back(c *effect.Collector, host string, claude bridge.ClaudeInfo, dir string) bool {
 	b := s.edit(host)
 	if b.Gone {
@@ -166,17 +169,17 @@ func (s *State) Back(c *effect.Collector, host string, claude bridge.ClaudeInfo,
 	return true
 }
 
-// reopenPause is before another bridge follows one that was ended on purpose.
+// reopenPause is how long to wait before another bridge follows one that was ended on purpose.
 const reopenPause = time.Second
 
-// Reopen has another bridge follow one that a halt ended: that is no failure. Effects: SetTimer.
+// Reopen starts another bridge after a halt ended the last one: that is no failure. Effects: SetTimer.
 func (s *State) Reopen(c *effect.Collector, host string) {
 	after := max(reopenPause, s.Bridge(host).Until.Sub(c.Now))
 	c.Do(effect.SetTimer{Key: TimerKey(host), After: after})
 }
 
-// Retry has another bridge follow one that was lost or could not be started, if the restart policy says so. Emits:
-// restart, host. Effects: SetTimer.
+// Retry starts another bridge after one was lost or could not be started, if the restart policy allows it.
+// Emits: restart, host. Effects: SetTimer.
 func (s *State) Retry(c *effect.Collector, host string, p restart.Policy, seed, reason string) restart.Decision {
 	d := s.Decide(p, restart.Exit{Agent: processOf(host), Class: restart.Crash, At: c.Now, Reason: reason, Seed: seed})
 	if !d.Starts() {
@@ -197,7 +200,7 @@ func (s *State) Retry(c *effect.Collector, host string, p restart.Policy, seed, 
 // maxReason bounds, in bytes, what is reported about a host.
 const maxReason = 1000
 
-// Park keeps another host from being tried before a human says so. Emits: host.
+// Park stops retries for another host until a human asks for one. Emits: host.
 func (s *State) Park(c *effect.Collector, host, reason string) {
 	b := s.edit(host)
 	b.Up, b.Parked = false, true
@@ -208,20 +211,20 @@ func (s *State) Park(c *effect.Collector, host, reason string) {
 // RetryOption is the recovery option of a parked host.
 func RetryOption(host string) string { return "retry host " + host }
 
-// Unpark has a parked host tried again. It reports false for one that is not parked. Emits: host. Effects: OpenBridge.
+// Unpark retries a parked host. It reports false for one that is not parked. Emits: host. Effects: OpenBridge.
 func (s *State) Unpark(c *effect.Collector, host string) bool {
 	if !s.Bridge(host).Parked {
 		return false
 	}
 	s.edit(host).Parked = false
 	s.Restarts = slices.DeleteFunc(slices.Clone(s.Restarts), func(a restart.Attempt) bool {
-		return a.Agent == processOf(host) // what the human has mended counts no more
+		return a.Agent == processOf(host) // failures before the human's repair do not count
 	})
 	s.Want(c, host)
 	return true
 }
 
-// Leave has a host be left alone that nothing needs any more. Emits: host.
+// Leave stops the start of a bridge on a host that nothing needs any more. Emits: host.
 func (s *State) Leave(c *effect.Collector, host string) {
 	s.edit(host).tell(c, StatusDown, "")
 	c.StopTimer(TimerKey(host))
@@ -237,12 +240,12 @@ func (s *State) Parked() (hosts []string) {
 	return hosts
 }
 
-// mute is how many probes in a row a bridge does not answer that counts as hung. It answers one within milliseconds,
-// whatever its agents do, and every probe has waited for it.
+// mute is how many probes in a row a bridge must leave unanswered to count as hung. A bridge answers a probe
+// within milliseconds, whatever its agents do, and every probe has waited for the answer.
 const mute = 3
 
-// Unanswered counts a probe that the bridge of a host did not answer, and ends a bridge that is mute. Agents are probed
-// every so often, and those that are probed together wait together. Emits: notice. Effects: DropBridge.
+// Unanswered counts a probe that the bridge of a host did not answer, and ends a bridge that hangs. Agents are
+// probed every so often; probes sent together count once. Emits: notice. Effects: DropBridge.
 func (s *State) Unanswered(c *effect.Collector, host string, every time.Duration) {
 	if c.Now.Sub(s.Bridge(host).UnansweredAt) < every {
 		return
@@ -261,7 +264,7 @@ func (s *State) Unanswered(c *effect.Collector, host string, every time.Duration
 	c.Do(effect.DropBridge{Host: host})
 }
 
-// Answered notes that the bridge of a host has answered a probe.
+// Answered records that the bridge of a host has answered a probe.
 func (s *State) Answered(host string) {
 	if s.Bridge(host).Unanswered > 0 {
 		s.edit(host).Unanswered = 0
@@ -276,7 +279,8 @@ func TellSwept(c *effect.Collector, n int) {
 	}
 }
 
-// theBridge names the bridge of this host in the history of restarts; those of other hosts add theirs.
+// theBridge names the bridge of this host in the history of restarts; names for other hosts also contain the
+// host.
 const theBridge = "bridge"
 
 // processOf names the bridge of a host in the history of restarts.

@@ -1,4 +1,4 @@
-// Package lifecycle follows the processes of a run: the bridge on each host, and the agents behind them.
+// Package lifecycle tracks the processes of a run: the bridge on each host, and the agents behind them.
 //
 // [State] is this part of the run's state. It records which bridge is up, counts failures, and replaces a lost bridge
 // by the policy of package restart. Its methods change it and collect effects.

@@ -9,26 +9,25 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// AffectsAllAgents reports whether a failure of one agent is one of every agent: nothing
-// that another agent or a retry could mend.
+// AffectsAllAgents reports whether a failure of one agent affects every agent: neither another agent nor a
+// retry would help.
 func AffectsAllAgents(c bridge.Category) bool {
 	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth || c == bridge.CatSandbox
 }
 
-// ParksHost reports whether a failure to start the bridge of another host is one that no other try mends: a person has
-// to see to it.
+// ParksHost reports whether a failure to start the bridge of another host cannot be solved by a retry: a person
+// has to solve it.
 func ParksHost(c bridge.Category) bool {
 	return AffectsAllAgents(c) || c == bridge.CatHost || c == bridge.CatWorkspace || c == bridge.CatProtocol
 }
 
-// IsEnvironmental reports whether a failure that ended the run lies outside of it. An
-// Arbiter that does not even start is one; an Orchestrator that does not is the
-// Arbiter's to judge.
+// IsEnvironmental reports whether the cause of a failure that ended the run lies outside the run. An Arbiter
+// that cannot even start is such a failure; about an Orchestrator that cannot, the Arbiter decides.
 func IsEnvironmental(c bridge.Category) bool {
 	return AffectsAllAgents(c) || c == bridge.CatStart || c == bridge.CatWorkspace
 }
 
-// RecoveryOptions lists what a person can do about a failure, as the command `choose` takes it.
+// RecoveryOptions lists what a person can do about a failure, as the command `choose` accepts it.
 func RecoveryOptions(c bridge.Category, of roster.Role) []string {
 	switch c {
 	case bridge.CatAuth:
@@ -54,7 +53,7 @@ func RecoveryOptions(c bridge.Category, of roster.Role) []string {
 	return []string{}
 }
 
-// Categories are the categories of the errors that are reported of parked agents, by the class of the failure.
+// Categories are the categories of the errors reported for parked agents, by the class of the failure.
 var Categories = map[restart.Class]bridge.Category{
 	restart.Crash:         bridge.CatCrash,
 	restart.Hung:          bridge.CatTimeout,
@@ -67,9 +66,8 @@ var Categories = map[restart.Class]bridge.Category{
 	restart.UserStop:      bridge.CatCrash, // never parks an agent
 }
 
-// StartClass sorts a start that failed. What failed for want of something that comes
-// back – processes, memory, descriptors – or because somebody killed the process, is tried
-// again like a crash.
+// StartClass classifies a failed start. If the cause can pass – a lack of processes, memory or descriptors, or
+// a killed process – the start is retried like after a crash.
 func StartClass(c bridge.Category, message string) restart.Class {
 	if c == bridge.CatResume {
 		return restart.InvalidResume
@@ -84,7 +82,7 @@ func StartClass(c bridge.Category, message string) restart.Class {
 	return restart.CouldNotStart
 }
 
-// RetryCategory is the category of what the CLI tries again of its own accord.
+// RetryCategory is the category of a failure that the CLI itself retries.
 func RetryCategory(r bridge.Retry) bridge.Category {
 	switch {
 	case r.Status == 529 || r.Reason == string(bridge.CatOverloaded):

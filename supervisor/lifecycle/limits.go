@@ -34,8 +34,8 @@ func ReachedLimit(a *roster.Agent, limits agents.Limits) string {
 	return ""
 }
 
-// RetryDelay is the wait before the next attempt after a number of failures of the API in a row: from base, four times
-// as long each time, until it has passed atMost.
+// RetryDelay is the wait before the next attempt after a number of API failures in a row: it begins with base
+// and is multiplied by four each time, until it has passed atMost.
 func RetryDelay(failures int, base, atMost time.Duration) time.Duration {
 	delay := base
 	for n := 1; n < failures && delay < atMost; n++ {

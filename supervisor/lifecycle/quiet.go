@@ -9,18 +9,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Thinking is what an agent does whose turn runs and that has called no tool.
+// Thinking is the activity of an agent whose turn runs and that has not called a tool.
 const Thinking = "thinking"
 
-// QuietFor returns how long an agent has given no sign of work, as a probe at a moment found it: no output, no progress
-// of a tool, no retry of an API call. It is 0 for an agent that is not expected to give one.
+// QuietFor returns how long an agent has shown no activity, according to a probe at a moment: no output, no
+// progress of a tool, no retry of an API call. It is 0 for an agent that is not expected to show any.
 func QuietFor(a *roster.Agent, r bridge.ProbeResult, at time.Time) time.Duration {
 	waits := a.Backoff != nil && a.Backoff.Until.After(at)
 	if a.Status != roster.Busy || waits || at.Before(a.Watch.Spared) {
 		return 0
 	}
 	silent := time.Duration(r.SilentMS) * time.Millisecond
-	return max(0, min(silent, at.Sub(a.Since))) // it may have been idle for longer than its turn runs
+	return max(0, min(silent, at.Sub(a.Since))) // it may have been idle before its turn began
 }
 
 // NextProbe is the time until the next probe: every, or less if the silence of an agent reaches its limit before.
@@ -31,7 +31,7 @@ func NextProbe(silent, limit, every time.Duration) time.Duration {
 	return every
 }
 
-// Doing says on one line what an agent does whose turn runs.
+// Doing says on one line what an agent does while its turn runs.
 func Doing(a *roster.Agent) string {
 	c := a.ToolCall
 	if c == nil || c.Cut {

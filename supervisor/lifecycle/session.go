@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// OtherSession says why a process is not the one that was asked for, by the session it
-// names; empty: it is, or it names none.
+// OtherSession says why a process does not have the requested session, by the session it names; empty: it has,
+// or it names none.
 func OtherSession(a *roster.Agent, session string) string {
 	if session == "" || strings.EqualFold(session, a.SessionID) {
 		return ""
@@ -26,7 +26,7 @@ func Disown(c *effect.Collector, a *roster.Agent, why string) {
 		RecoveryOptions: []string{}})
 }
 
-// Dirs says where the agents of a run work.
+// Dirs returns where the agents of a run work.
 func (s *State) Dirs(o *runconfig.Options, r *roster.Roster) roster.Dirs {
 	return roster.Dirs{Options: o, Roster: r, HostDir: func(host string) string { return s.Bridge(host).Dir }}
 }

@@ -8,16 +8,16 @@ import (
 
 // State is the lifecycle part of a run. It is a value: slices are cloned before they are written.
 type State struct {
-	Bridges  []Bridge        // one per host; that of [Here] first
+	Bridges  []Bridge        // one per host; the first is that of [Here]
 	Restarts restart.History // of agents and of bridges
-	Crashes  int             // processes that ended unasked
-	Waking   bool            // agents come back; then see that the talk continues
+	Crashes  int             // processes that ended unexpectedly
+	Waking   bool            // agents are being restarted; afterwards check that the dialogue continues
 	// ReturnedAgent is the agent whose session a human gave back meanwhile.
 	ReturnedAgent string         `json:",omitempty"`
-	TrustQuestion *TrustQuestion `json:",omitempty"` // what keeps agents from being started
+	TrustQuestion *TrustQuestion `json:",omitempty"` // keeps agents from being started
 }
 
-// Decide asks the restart policy about the end of a process, and keeps the answer in the history.
+// Decide asks the restart policy about the end of a process, and records the answer in the history.
 func (s *State) Decide(p restart.Policy, e restart.Exit) restart.Decision {
 	d := restart.Decide(p, s.Restarts, e, e.At)
 	s.Restarts = slices.Clone(s.Restarts).Add(p, d.Entry(e, e.At), e.At)

@@ -8,26 +8,26 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// TurnEnd is how far an agent came with a turn in which its process ended, the least finished last.
+// TurnEnd is how far an agent came with a turn during which its process ended, from finished to unfinished.
 type TurnEnd int
 
 // The ends of a turn.
 const (
-	TurnSettled    TurnEnd = iota // nothing to take up
+	TurnSettled    TurnEnd = iota // nothing to continue
 	TurnUnanswered                // a message was read, and nothing was done about it
 	TurnCutOff                    // something was done
 )
 
-// LostTurn is what the end of a process left of its turn.
+// LostTurn is what the end of a process left of the agent's turn.
 type LostTurn struct {
 	End   TurnEnd
-	Over  []string               // messages that the session has
-	Open  []string               // messages that it does not have: they are sent again
-	Ruled *bridge.DeliveryStatus // the last verdict that the turn ended in; nil: none
+	Over  []string               // messages that the session contains
+	Open  []string               // messages that it does not contain: they are sent again
+	Ruled *bridge.DeliveryStatus // the last verdict of the turn; nil: none
 }
 
-// Reconcile reports what happened to the messages of a turn, by what the session's history says. Messages that it
-// does not name are open.
+// Reconcile determines from the session's history what happened to the messages of a turn. Messages that the
+// history does not name are open.
 func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
 	statuses := map[string]bridge.DeliveryStatus{}
 	for _, s := range history {
@@ -52,7 +52,7 @@ func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
 	return t
 }
 
-// MidTurn reports whether an agent's turn runs, or is to continue with another process.
+// MidTurn reports whether an agent's turn runs, or will continue with another process.
 func MidTurn(a *roster.Agent) bool {
 	switch a.Status {
 	case roster.Busy, roster.Restarting:
@@ -63,7 +63,7 @@ func MidTurn(a *roster.Agent) bool {
 	return false
 }
 
-// MarkCut keeps what an agent was at whose process ended in the middle of it.
+// MarkCut marks the tool call that an agent was running when its process ended.
 func MarkCut(a *roster.Agent) {
 	if a.ToolCall != nil {
 		at := *a.ToolCall
@@ -72,7 +72,7 @@ func MarkCut(a *roster.Agent) {
 	}
 }
 
-// ToolSubject is the one member of a tool's input that says most about the call; empty: there is none.
+// ToolSubject is the member of a tool's input that says most about the call; empty: there is none.
 func ToolSubject(input json.RawMessage) string {
 	var in map[string]json.RawMessage
 	if json.Unmarshal(input, &in) != nil {

@@ -11,35 +11,34 @@ import (
 )
 
 const (
-	// Silence is what counts as no output. The CLI is silent for minutes while it
-	// waits for the API (observed with CLI 2.1.329: 300 s and 360 s), so that
-	// silence alone says nothing.
+	// Silence is how long there must be no output for it to count. The CLI is silent for minutes while it waits
+	// for the API (observed with CLI 2.1.329: 300 s and 360 s), so silence alone proves nothing.
 	Silence = time.Minute
-	// idleCPU is how much of one CPU a CLI uses that does nothing, and more
-	// (observed with CLI 2.1.329: 0.4–0.7 %).
+	// idleCPU is above the share of one CPU that an idle CLI uses (observed with CLI 2.1.329: 0.4–0.7 %).
 	idleCPU = 0.02
-	// HungAfter probes without a sign of life, an agent counts as hung.
+	// HungAfter is the number of probes in a row without a sign of activity after which an agent counts as
+	// hung.
 	HungAfter = 3
-	// HungArbiter is the same for the Arbiter: no other session can judge it, so it is
-	// started again, and therefore later.
+	// HungArbiter is the same for the Arbiter. It is larger, because no other session can judge the Arbiter,
+	// and so it is restarted without a decision.
 	HungArbiter = 8
-	// WakeGrace is left alone after the machine slept: connections are dead, and
-	// the CLI needs time to find out.
+	// WakeGrace is how long no conclusion is drawn after the machine slept: connections are dead, and the CLI
+	// needs time to notice.
 	WakeGrace = 5 * time.Minute
-	// warnShare of a limit is where Guard warns.
+	// warnShare is the share of a limit at which Guard warns.
 	warnShare = 0.75
 )
 
-// Probe is what was seen of a process, and when.
+// Probe is the result of a probe, and when it was made.
 type Probe struct {
 	Result  bridge.ProbeResult
 	At      time.Time
-	Busy    bool          // a turn runs: only then are signs of life expected
+	Busy    bool          // a turn runs: only then is activity expected
 	Silence time.Duration // how long no output has to last to count
 }
 
-// Observe adds a probe to what is known of a process; Quiet of the result counts the probes in a row without a sign of
-// life. Only all signs together count: no output, no CPU, a still transcript, and no answer to a ping.
+// Observe adds a probe to the watch of a process. Quiet of the result counts the probes in a row without
+// activity. Only all signs together count: no output, no CPU, an unchanged transcript, and no answer to a ping.
 func Observe(w roster.Watch, p Probe) roster.Watch {
 	quiet := p.Busy && !w.At.IsZero() && !p.At.Before(w.Spared) && lifeless(w.Last, p.Result, p.At.Sub(w.At), p.Silence)
 	w.Last, w.At, w.Stopped = p.Result, p.At, p.Result.Stopped
@@ -51,7 +50,7 @@ func Observe(w roster.Watch, p Probe) roster.Watch {
 	return w
 }
 
-// lifeless compares two probes of a process.
+// lifeless reports whether two probes of a process show no activity between them.
 func lifeless(before, now bridge.ProbeResult, between, silence time.Duration) bool {
 	cpu := time.Duration(now.CPUMS-before.CPUMS) * time.Millisecond
 	return !now.Answered &&
@@ -72,8 +71,8 @@ type ResourceLimits struct {
 	Output int64 // of its background tasks, on disk
 }
 
-// Guard holds what a process uses against the limits. It warns once of each resource that is nearly used up, and says
-// which limit was exceeded; empty: none.
+// Guard checks what a process uses against the limits. It warns once about each resource that is nearly used
+// up, and returns which limit was exceeded; empty: none.
 func Guard(w roster.Watch, r bridge.ProbeResult, limits ResourceLimits) (
 	next roster.Watch, warnings []string, exceeded string,
 ) {
@@ -102,7 +101,7 @@ func Guard(w roster.Watch, r bridge.ProbeResult, limits ResourceLimits) (
 	return w, warnings, ""
 }
 
-// without leaves the list alone, which older states share.
+// without does not change the list, which older states share.
 func without(list []string, x string) []string {
 	i := slices.Index(list, x)
 	if i < 0 {

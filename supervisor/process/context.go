@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Context is what a step starts, stops and watches processes with: the parts of the state that they concern, and the
-// collector of effects. It is made for one use within a step, which owns all that it points to.
+// Context is what a step uses to start, stop and watch processes: the parts of the state that they concern, and
+// the collector of effects. It is created for one use within a step, which owns everything that it points to.
 type Context struct {
 	*delivery.Context
 	Lifecycle  *lifecycle.State
@@ -26,10 +26,10 @@ type Context struct {
 	Channel string // of that command
 }
 
-// Dirs says where the agents work.
+// Dirs returns where the agents work.
 func (c *Context) Dirs() roster.Dirs { return c.Lifecycle.Dirs(c.Options, c.Roster) }
 
-// Configuration is what the process of each agent is started with.
+// Configuration is the configuration that each agent's process starts with.
 func (c *Context) Configuration() agentconfig.Run {
 	return agentconfig.Run{
 		Dirs: c.Dirs(), Task: c.Task.Text, Plan: c.Task.Plan, Spent: c.Roster.SpentWith(c.Budget.CostUSD),

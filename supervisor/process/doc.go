@@ -8,6 +8,6 @@
 // decides which class of failure leads to which restart; package lifecycle tracks the bridges; package attach hands
 // the session of an agent to a human. Package supervisor decides what a lost agent means for the task.
 //
-// Events: spawn, done of agents without a process, takeover that failed or ended with its agent, quiet. Effects: Spawn,
-// Kill, Probe, timers.
+// Events: spawn, done of agents without a process, takeover that failed or ended with its agent, quiet.
+// Effects: Spawn, Kill, Probe, timers.
 package process

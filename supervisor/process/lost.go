@@ -16,16 +16,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Classes of ends that are no failures, and that restarts are not counted for.
+// Classes of process ends that are not failures, and for which restarts are not counted.
 const (
-	// ClassHalt: every process is ended; another follows when the human says so.
+	// ClassHalt: every process is ended; they start again when the human continues the run.
 	ClassHalt restart.Class = "halted"
-	// ClassRenewal: an Arbiter's process is ended for its successor's.
+	// ClassRenewal: an Arbiter's process is ended so that its successor's can start.
 	ClassRenewal restart.Class = "renewed"
 )
 
-// Lost handles the end of a process that ended unexpectedly: it comes back, with
-// what it knew. It reports why its agent is parked instead.
+// Lost handles a process that ended unexpectedly: it is started again with its session, or Lost reports why its
+// agent is parked instead.
 func (c *Context) Lost(id string, class restart.Class, reason string) (parked string, park bool) {
 	a := c.Roster.Edit(id)
 	switch class {
@@ -56,13 +56,14 @@ func (c *Context) Lost(id string, class restart.Class, reason string) (parked st
 	return "", false
 }
 
-// LoseQuestions drops the questions that agents of a host have asked a predecessor: they ended with its bridge.
+// LoseQuestions drops the questions that agents of a host have asked a predecessor: the agents ended with the
+// host's bridge.
 func (c *Context) LoseQuestions(host string) {
 	c.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(c.Handoff.WaitingQuestions),
 		func(q handoff.Asked) bool { return c.Roster.HostOf(q.By) == host })
 }
 
-// LoseProcesses notes that the processes of a host ended with its bridge.
+// LoseProcesses records that the processes of a host ended with its bridge.
 func (c *Context) LoseProcesses(host string) {
 	for i := range c.Roster.Agents {
 		if c.Roster.Agents[i].Host == host {
@@ -72,9 +73,9 @@ func (c *Context) LoseProcesses(host string) {
 }
 
 func (c *Context) lostWithBridge(a *roster.Agent) {
-	a.Backoff = nil // the bridge is waited for
+	a.Backoff = nil // the agent now waits for the bridge
 	switch {
-	case a.Status == roster.InHand: // what was done in the terminal is read with the next bridge
+	case a.Status == roster.InHand: // the next bridge reads what was done in the terminal
 	case a.Status == roster.Stopping:
 		a.Status, a.Since = roster.Ended, c.Out.Now
 		c.Out.Emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
@@ -88,7 +89,8 @@ func (c *Context) lostWithBridge(a *roster.Agent) {
 	}
 }
 
-// RetryHost takes the option to try a parked host again, and reports whether it was one.
+// RetryHost handles the option to retry a parked host, and reports whether the option was one for a parked
+// host.
 func (c *Context) RetryHost(ref, option string) bool {
 	i := slices.IndexFunc(c.Lifecycle.Parked(), func(host string) bool { return lifecycle.RetryOption(host) == option })
 	if i < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// ConfigureModel changes the model of an agent, or of the whole run. The CLI tries a
-// model before it takes it: for the run the Arbiter's is asked, and the others follow.
+// ConfigureModel changes the model of an agent, or of the whole run. The CLI tries a model before it accepts
+// it: for the whole run the Arbiter's process tries it, and the others follow.
 func (c *Context) ConfigureModel(ref string, given contract.Configure) {
 	id := cmp.Or(given.ID, contract.Arbiter)
 	a, ok := c.Roster.Agent(id)
@@ -29,7 +29,7 @@ func (c *Context) ConfigureModel(ref string, given contract.Configure) {
 	c.Out.Do(effect.SetModel{Agent: f.Agent, Model: f.Model, All: f.All})
 }
 
-// Configured takes the model over, for this agent or for all.
+// Configured records a model that the CLI has accepted, for one agent or for all.
 func (c *Context) Configured(f input.Configured) {
 	a := c.Roster.Edit(f.Agent.ID)
 	if a == nil {

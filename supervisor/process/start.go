@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// Add adds an agent and has its process started.
+// Add adds an agent and starts its process.
 func (c *Context) Add(a roster.Agent, prompt string) {
 	a.Status, a.Since = roster.Starting, c.Out.Now
 	a.SessionID = c.SessionID(a.ID, a.Generation)
@@ -42,8 +42,8 @@ func (c *Context) Add(a roster.Agent, prompt string) {
 	})
 }
 
-// Restart starts another process for an agent: the next incarnation, on the session
-// of the last one, or on a new session if that one is lost.
+// Restart starts another process for an agent, with the next generation: on the session of the last process, or
+// on a new session if that one is lost.
 func (c *Context) Restart(id string) {
 	a := c.Roster.Edit(id)
 	if a == nil || a.Status != roster.Down || c.Closed || c.Halted {
@@ -74,11 +74,10 @@ func (c *Context) Restart(id string) {
 	c.Out.Do(effect.Spawn{Params: p, Place: c.Dirs().Place(id)})
 }
 
-// RestartAll starts those whose process is gone: the Arbiter at once, the others one
-// after the other.
+// RestartAll starts the agents whose process has ended: the Arbiter at once, the others one after the other.
 func (c *Context) RestartAll() { c.RestartWhere(func(*roster.Agent) bool { return true }) }
 
-// RestartWhere does so with some of them.
+// RestartWhere does the same for some of them.
 func (c *Context) RestartWhere(want func(*roster.Agent) bool) {
 	after := time.Duration(0)
 	for i := range c.Roster.Agents {
@@ -94,14 +93,14 @@ func (c *Context) RestartWhere(want func(*roster.Agent) bool) {
 	}
 }
 
-// wantHost has a bridge be started for an agent that is to live on a host.
+// wantHost starts a bridge on a host on which an agent has to run.
 func (c *Context) wantHost(host string) {
 	if !c.Closed && !c.Halted {
 		c.Lifecycle.Want(c.Out, host)
 	}
 }
 
-// emptied begins the account of a context that is new.
+// emptied resets what is known about an agent's context, when the context is new.
 func (c *Context) emptied(a *roster.Agent) {
 	a.Context, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, false, 0
 	a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel = "", "", ""
@@ -112,7 +111,7 @@ func (c *Context) emptied(a *roster.Agent) {
 	}
 }
 
-// Recall tells an agent whose history is lost what the supervisor knows of it.
+// Recall tells an agent whose history is lost what the supervisor knows about it.
 func (c *Context) Recall(id string) {
 	a := c.Roster.Edit(id)
 	a.HasHistory = false
@@ -138,7 +137,8 @@ func (c *Context) Recall(id string) {
 	c.Tell(id, conversation.KindRetry, b.String())
 }
 
-// CallOffRenewal: a new session began for another reason, and its context is empty.
+// CallOffRenewal cancels a renewal that the Arbiter has been asked for: it takes back the request for a
+// document.
 func (c *Context) CallOffRenewal() {
 	if c.Renewal.Stage != renewal.Asked {
 		return
@@ -155,7 +155,7 @@ func (c *Context) CallOffRenewal() {
 	c.Conversation.InTurn = slices.DeleteFunc(slices.Clone(c.Conversation.InTurn), demand)
 }
 
-// CallBack makes every agent that the end of the run, or a crash, had taken with it ready to be started again.
+// CallBack makes every agent that ended with the run, or in a crash, ready to be started again.
 func (c *Context) CallBack() {
 	for i := range c.Roster.Agents {
 		a := c.Roster.Edit(c.Roster.Agents[i].ID)
@@ -165,13 +165,13 @@ func (c *Context) CallBack() {
 		}
 		a.Status, a.Since, a.ToolCall, a.Backoff = roster.Down, c.Out.Now, nil, nil
 		if a.Role == roster.RoleOrchestrator && a.ReachedLimit == "" {
-			c.LimitWork(a.ID) // timers ended with the process; each process has all its time
+			c.LimitWork(a.ID) // timers ended with the process; each process has the full time
 		}
 	}
 }
 
-// KeepModes holds on to modes whose files are gone, while somebody lives under them: an
-// agent without its mode would have tools that it was denied.
+// KeepModes keeps modes whose files are gone, while an agent still works under them: without its mode, the
+// agent would have tools that the mode denied.
 func (c *Context) KeepModes(old []agents.Agent) {
 	for i := range c.Roster.Agents {
 		a := c.Roster.Agents[i]
@@ -188,7 +188,7 @@ func (c *Context) KeepModes(old []agents.Agent) {
 	}
 }
 
-// Placed notes the directory that an agent got.
+// Placed records the directory that an agent got.
 func (c *Context) Placed(a *roster.Agent, own runconfig.Worktree) {
 	if own.Branch == "" || a.Own == own {
 		return
@@ -199,7 +199,7 @@ func (c *Context) Placed(a *roster.Agent, own runconfig.Worktree) {
 	})
 }
 
-// recallChars bounds the account of a lost session for the one that follows it.
+// recallChars bounds the summary of a lost session for the session that follows it.
 const recallChars = 60_000
 
 // startGap spreads the starts of Orchestrators when several come back at once.

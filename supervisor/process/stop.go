@@ -22,7 +22,7 @@ func (c *Context) Relaunch(id string, class restart.Class, reason string) {
 	c.Out.Do(effect.Kill{Agent: a.AgentRef, Now: class == restart.Hung})
 }
 
-// Release ends an agent in order.
+// Release ends an agent for good.
 func (c *Context) Release(id, reason string, now bool) {
 	a := c.Roster.Edit(id)
 	if a == nil || !a.Alive() || c.keepsTakeover(a, reason) {
@@ -39,7 +39,7 @@ func (c *Context) Release(id, reason string, now bool) {
 		a.Status = roster.Ended // there is no process to end
 	}
 	if slices.Contains(c.Handoff.SuccessorQueue, id) {
-		// Its document stays: the next one summoned still receives it.
+		// Its document stays: the next Orchestrator that is summoned still receives it.
 		a.Standing = roster.HandedOff
 	}
 	c.Permission.TurnOver(c.Out, id)
@@ -51,8 +51,8 @@ func (c *Context) Release(id, reason string, now bool) {
 	}
 }
 
-// ReleasePredecessor lets the old one go once its successor has spoken for
-// itself: until then it can be asked.
+// ReleasePredecessor releases a predecessor once its successor has given its first verdict: until then the
+// predecessor can be asked questions.
 func (c *Context) ReleasePredecessor(id string) {
 	a, _ := c.Roster.Agent(id)
 	if old, ok := c.Roster.Agent(a.Predecessor); ok && old.Alive() && old.Standing == roster.HandedOff {
@@ -60,8 +60,8 @@ func (c *Context) ReleasePredecessor(id string) {
 	}
 }
 
-// keepsTakeover reports whether a takeover keeps an agent from being let go for now: what the
-// human has nobody else ends.
+// keepsTakeover reports whether a takeover delays the release of an agent: only a human's command ends a
+// session that a human has.
 func (c *Context) keepsTakeover(a *roster.Agent, reason string) bool {
 	if a.Takeover == nil || c.Ordered {
 		return false
@@ -70,7 +70,7 @@ func (c *Context) keepsTakeover(a *roster.Agent, reason string) bool {
 	return true
 }
 
-// dropTakeover ends the takeover of an agent that is let go.
+// dropTakeover ends the takeover of an agent that is released.
 func (c *Context) dropTakeover(a *roster.Agent, reason string) {
 	if a.Takeover == nil {
 		return
@@ -79,7 +79,7 @@ func (c *Context) dropTakeover(a *roster.Agent, reason string) {
 	c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: reason})
 }
 
-// FailTakeover ends the takeover of an agent whose session came to an end of its own.
+// FailTakeover ends the takeover of an agent whose session ended by itself.
 func (c *Context) FailTakeover(a *roster.Agent, why string) {
 	if a.Takeover == nil {
 		return
@@ -88,7 +88,7 @@ func (c *Context) FailTakeover(a *roster.Agent, why string) {
 	c.Out.Emit(a.ID, contract.Takeover{State: takeover.StateFailed, Reason: why})
 }
 
-// ReleaseOrchestrators lets every Orchestrator go.
+// ReleaseOrchestrators releases every Orchestrator.
 func (c *Context) ReleaseOrchestrators() {
 	for i := range c.Roster.Agents {
 		if a := *c.Roster.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() {
@@ -97,7 +97,7 @@ func (c *Context) ReleaseOrchestrators() {
 	}
 }
 
-// InterruptTurns stops the turn of an agent, or every turn that runs, as a human asked.
+// InterruptTurns stops the turn of an agent, or every running turn, at a human's request.
 func (c *Context) InterruptTurns(ref, id string) {
 	n := 0
 	for i := range c.Roster.Agents {
@@ -120,8 +120,8 @@ func forAgent(id string) string {
 	return " in " + id
 }
 
-// ReleaseFinished lets those go whose work is done, or has failed and is another's now,
-// where nobody else would.
+// ReleaseFinished releases the Orchestrators whose work is done, or has failed and is now another agent's, in
+// case no decider does it.
 func (c *Context) ReleaseFinished() {
 	for i := range c.Roster.Agents {
 		switch a := *c.Roster.Agents[i]; {

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// A timer's key says what it is for, and which agent or process run it is about. It is recorded when the timer fires,
-// so that these names stay as they are. Keys that name a generation are about one process run.
+// A timer's key says what it is for, and which agent or process run it is about. The key is recorded when the
+// timer fires, so these names must not change. Keys that contain a generation are about one process run.
 const (
 	WorkLimitPrefix         = "work-limit/"
 	WatchPrefix             = "watch/"
@@ -29,7 +29,7 @@ func RestartKey(a bridge.AgentRef) string { return RestartPrefix + RunOf(a) }
 // CompactionBlockedKey is the key of the timer that interrupts a turn whose compaction is blocked.
 func CompactionBlockedKey(a bridge.AgentRef) string { return CompactionBlockedPrefix + RunOf(a) }
 
-// RetryKey is the key of the timer that takes a turn up again.
+// RetryKey is the key of the timer that resumes a turn.
 func RetryKey(a bridge.AgentRef) string { return RetryPrefix + RunOf(a) }
 
 // RunOf names a process run in keys: an agent and its generation.

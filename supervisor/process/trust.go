@@ -12,11 +12,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// nobodyLooks is why a run continues without the workspace's settings where no human is present.
+// nobodyLooks is the reason why a run continues without the workspace's settings when no human is present.
 const nobodyLooks = "no human is present to look at it"
 
-// Distrusted keeps an agent down whose workspace is not as it was trusted, until the human
-// has looked at it. Without a human, the run continues without the workspace's settings.
+// Distrusted keeps an agent down whose workspace has changed since it was trusted, until the human has checked
+// it. Without a human, the run continues without the workspace's settings.
 func (c *Context) Distrusted(id string, f input.NotSpawned, humanPresent bool) {
 	a := c.Roster.Edit(id)
 	a.Status, a.Since, a.CurrentTool, a.ToolCall = roster.Down, c.Out.Now, "", nil
@@ -27,9 +27,9 @@ func (c *Context) Distrusted(id string, f input.NotSpawned, humanPresent bool) {
 	asked := c.Lifecycle.TrustQuestion
 	switch {
 	case !c.trusts(a.Host) || f.Trust != "" && f.Trust == c.trusted(a.Host):
-		c.Restart(id) // it was decided while it started
+		c.Restart(id) // the decision came while it started
 	case asked != nil && asked.Host == a.Host && asked.Hash == f.Trust:
-	case asked != nil && asked.Host != a.Host && a.Host != lifecycle.Here: // it is asked when that is answered
+	case asked != nil && asked.Host != a.Host && a.Host != lifecycle.Here: // asked when the other one is answered
 	case !humanPresent:
 		c.Question.Recovery.Fail(c.Out, contract.Supervisor, bridge.CatTrust, f.Message, []string{})
 		c.goWithout(a.Host, nobodyLooks)
@@ -53,8 +53,8 @@ func (c *Context) trusted(host string) string {
 	return c.Lifecycle.Bridge(host).TrustHash
 }
 
-// ChooseTrust takes what the human chose about the workspace; cancel is not done here. It stands open whatever else was
-// offered since.
+// ChooseTrust handles the human's choice about the workspace, except cancel. The question stays open even if
+// other options were offered since.
 func (c *Context) ChooseTrust(ref, option string) {
 	q := c.Lifecycle.TrustQuestion
 	switch option {
@@ -74,15 +74,15 @@ func (c *Context) ChooseTrust(ref, option string) {
 	}
 }
 
-// NobodyTrusts decides open questions of trust once no human is present.
+// NobodyTrusts decides open questions of trust when no human is present any more.
 func (c *Context) NobodyTrusts() {
 	if q := c.Lifecycle.TrustQuestion; q != nil {
 		c.goWithout(q.Host, nobodyLooks)
 	}
 }
 
-// goWithout continues without the workspace's own settings: on another host until this process of arbiter ends, here
-// and everywhere for the rest of the run.
+// goWithout continues without the workspace's own settings: on another host until this process of Arbiter ends;
+// for [lifecycle.Here], on all hosts for the rest of the run.
 func (c *Context) goWithout(host, why string) {
 	where := ""
 	if host == lifecycle.Here {
@@ -96,7 +96,7 @@ func (c *Context) goWithout(host, why string) {
 	c.trustDecided()
 }
 
-// trustDecided starts those who waited for it.
+// trustDecided starts the agents that waited for the decision.
 func (c *Context) trustDecided() {
 	if slices.Contains(c.Question.Recovery.Options, lifecycle.ChooseWithout) {
 		c.Question.Recovery = question.Recovery{}
@@ -105,8 +105,8 @@ func (c *Context) trustDecided() {
 	c.RestartAll()
 }
 
-// TellDistrust says that a process run of arbiter begins without what the workspace brings along, although it was
-// trusted once.
+// TellDistrust reports that a process run of Arbiter begins without the workspace's own settings, although they
+// were trusted before.
 func TellDistrust(out *effect.Collector, text string) {
 	if text == "" {
 		return

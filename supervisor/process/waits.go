@@ -11,13 +11,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// BackOff notes the wait of an agent.
+// BackOff records that an agent waits.
 func (c *Context) BackOff(a *roster.Agent, category bridge.Category, attempt int, delay time.Duration) {
 	a.Backoff = &roster.Backoff{Category: category, Attempt: attempt, Until: c.Out.Now.Add(delay)}
 }
 
-// Decide asks the policy about the end of a process, and keeps the answer in the
-// history.
+// Decide asks the policy about the end of a process, and records the answer in the history.
 func (c *Context) Decide(agent string, generation int, class restart.Class, reason string,
 	resets time.Time) restart.Decision {
 	return c.Lifecycle.Decide(c.Options.RestartPolicy(), restart.Exit{
@@ -26,8 +25,8 @@ func (c *Context) Decide(agent string, generation int, class restart.Class, reas
 	})
 }
 
-// restartUsageWaits sets the waits for usage limits anew after a sleep of the machine: timers
-// stood still, and limits end at an hour of the day.
+// restartUsageWaits resets the timers for usage limits after a sleep of the machine: the timers stood still,
+// but limits end at a time of the day.
 func (c *Context) restartUsageWaits(slept time.Duration) {
 	earliest := time.Duration(0)
 	for i := range c.Roster.Agents {

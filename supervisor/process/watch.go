@@ -14,12 +14,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Watch has an agent's process probed after a while.
+// Watch sets the timer for the next probe of an agent's process.
 func (c *Context) Watch(a *roster.Agent, after time.Duration) {
 	c.Out.Do(effect.SetTimer{Key: WatchKey(a.AgentRef), After: after})
 }
 
-// Probed looks at the signs of life of a process, and at what it uses.
+// Probed evaluates a probe: the process's signs of activity, and the resources it uses.
 func (c *Context) Probed(f input.Probed) {
 	a := c.Roster.Edit(f.Agent.ID)
 	if a == nil || a.Generation != f.Agent.Generation || !a.Up() {
@@ -28,7 +28,7 @@ func (c *Context) Probed(f input.Probed) {
 	silent := lifecycle.QuietFor(a, f.Result, c.Out.Now)
 	c.Watch(a, lifecycle.NextProbe(silent, c.Options.QuietAfter, c.Options.ProbeEvery()))
 	if f.Failed != "" {
-		// The bridge is busy, mute or gone, which tells nothing of the agent.
+		// The bridge is busy, hangs or is lost, which says nothing about the agent.
 		if f.Silent {
 			c.Lifecycle.Unanswered(c.Out, a.Host, c.Options.ProbeEvery())
 		}
@@ -54,7 +54,7 @@ func (c *Context) Probed(f input.Probed) {
 	c.hung(a)
 }
 
-// tellQuiet tells once of each long silence of an agent. It informs, and ends nothing.
+// tellQuiet reports each long silence of an agent once. It only informs.
 func (c *Context) tellQuiet(a *roster.Agent, silent time.Duration) {
 	limit := c.Options.QuietAfter
 	was := a.Watch.Silent
@@ -64,8 +64,8 @@ func (c *Context) tellQuiet(a *roster.Agent, silent time.Duration) {
 	}
 }
 
-// hung decides about an agent without any sign of life. The Arbiter is notified of an
-// Orchestrator, and chooses.
+// hung handles an agent without any sign of activity. A hung Arbiter is restarted. For an Orchestrator the
+// Arbiter is notified, and decides.
 func (c *Context) hung(a *roster.Agent) {
 	w := &a.Watch
 	if a.Role == roster.RoleArbiter {
@@ -84,7 +84,7 @@ func (c *Context) hung(a *roster.Agent) {
 		a.Name, a.ID, a.ID))
 }
 
-// guard holds an agent's memory and output files against the limits.
+// guard checks an agent's memory and output files against the limits.
 func (c *Context) guard(a *roster.Agent, r bridge.ProbeResult) {
 	limits := lifecycle.ResourceLimits{Memory: c.Options.MaxMemory, Output: c.Options.MaxOutput}
 	watch, warnings, exceeded := lifecycle.Guard(a.Watch, r, limits)
@@ -98,7 +98,7 @@ func (c *Context) guard(a *roster.Agent, r bridge.ProbeResult) {
 	}
 }
 
-// WokeFromSleep begins the watch anew after the machine slept.
+// WokeFromSleep restarts the watch after the machine slept.
 func (c *Context) WokeFromSleep(f input.WokeFromSleep) {
 	c.Budget.Runtime.Slept(f.Slept)
 	c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " +

@@ -7,8 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// Agent is the Arbiter or an Orchestrator, in its present incarnation, in parts as [State]
-// has them.
+// Agent is the Arbiter or an Orchestrator, in its present generation, divided into parts like [State].
 type Agent struct {
 	AgentIdentity
 	AgentProcess
@@ -26,28 +25,28 @@ type AgentIdentity struct {
 	Role        Role
 	Name        string // "Orchestrator I"
 	Mode        string
-	Model       string // that a human chose for it; empty: the run's, or its mode's
+	Model       string // chosen for it by a human; empty: the run's, or its mode's
 	SessionID   string // Claude's
-	Brief       string // what it was summoned for
-	SummonedIn  string // the Arbiter's turn it was summoned in, by a message of it
+	Brief       string // the work it was summoned for
+	SummonedIn  string // the Arbiter's turn that summoned it, named by one of the turn's messages
 	Predecessor string
-	Isolation   string `json:",omitempty"` // of the directory that is its own; empty: it shares the run's
-	Host        string `json:",omitempty"` // that it runs on; empty: the one that arbiter runs on
-	Forgotten   bool   // what it left is only in the journal
+	Isolation   string `json:",omitempty"` // of its own directory; empty: it shares the run's
+	Host        string `json:",omitempty"` // that it runs on; empty: the one that Arbiter runs on
+	Forgotten   bool   // its records are only in the journal
 }
 
-// Role says what an agent is in the hierarchy.
+// Role is the role of an agent in the hierarchy.
 type Role string
 
-// Alive reports whether the agent can still be spoken to.
+// Alive reports whether the agent can still receive messages.
 func (a *Agent) Alive() bool {
 	return a.Status != Ended && a.Status != Stopping && a.Status != Parked
 }
 
-// Up reports whether it has a process that can be spoken to.
+// Up reports whether it has a process that can receive messages.
 func (a *Agent) Up() bool { return a.Status == Starting || a.Status == Ready || a.Status == Busy }
 
-// HasProcess reports whether it has a process, if only one that is being ended.
+// HasProcess reports whether it has a process, even one that is being ended.
 func (a *Agent) HasProcess() bool {
 	return a.Up() || a.Status == Stopping || a.Status == Restarting ||
 		a.Status == InHand && a.Takeover != nil && a.Takeover.HasProcess()
@@ -58,18 +57,18 @@ func (a *Agent) Works() bool {
 	return a.Role == RoleOrchestrator && a.Alive() && a.Standing == Working
 }
 
-// AgentTakeover follows an agent's session in the hands of a human.
+// AgentTakeover tracks an agent's session while a human has it.
 type AgentTakeover struct {
 	Takeover     *takeover.Takeover `json:",omitempty"` // a human has its session, or is about to
-	ReturnNotice string             `json:",omitempty"` // told with the next message: what a human did meanwhile
+	ReturnNotice string             `json:",omitempty"` // sent with the next message: what a human did meanwhile
 }
 
 // AgentSpending counts what an agent has cost.
 type AgentSpending struct {
 	CostUSD float64
 	Live    bridge.Spent // of the running turn so far; not in CostUSD yet
-	Level   string       `json:",omitempty"` // of its limit of costs that was reported last
-	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a limit of costs
+	Level   string       `json:",omitempty"` // of its cost limit that was reported last
+	Stopped bool         `json:",omitempty"` // its turn is being stopped, because little is left of a cost limit
 }
 
 // Engaged reports whether it is an Orchestrator that works, or has asked and waits.
@@ -77,12 +76,14 @@ func (a *Agent) Engaged() bool {
 	return a.Works() || a.Role == RoleOrchestrator && a.Alive() && a.Standing == Waiting
 }
 
-// ContextLow reports whether the agent's context is at its end: it has to be succeeded.
+// ContextLow reports whether the agent needs a successor: its context is nearly full, or it has reached a
+// limit.
 func (a *Agent) ContextLow() bool {
 	return a.WarnedLevel == LevelCritical || a.CompactionBlocked || a.ReachedLimit != ""
 }
 
-// WithoutRecords returns a copy without what only successors ask for: the brief, the document, the last measurements.
+// WithoutRecords returns a copy without what only successors need: the brief, the document, the last
+// measurements.
 func (a *Agent) WithoutRecords() *Agent {
 	b := *a
 	b.Brief, b.Document, b.Receipts, b.GeneratedWhy = "", nil, nil, ""
@@ -97,7 +98,7 @@ func (a *Agent) Gone() bool { return a.Status == Ended && a.Dismissed }
 // Spent returns what an agent has cost, its running turn included.
 func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
 
-// HandoffDemand is what every message to an Orchestrator ends with whose context is at its end.
+// HandoffDemand is the end of every message to an Orchestrator whose context is nearly full.
 func (a *Agent) HandoffDemand() string {
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
 		return fmt.Sprintf("You have reached a limit: %s. Whatever this message asks: begin nothing. "+
@@ -109,7 +110,7 @@ func (a *Agent) HandoffDemand() string {
 		"what this message told you belongs into it.", a.Context.Pct, a.Context.Window)
 }
 
-// SetTakeover keeps the next value of a takeover. The old state's is shared with it.
+// SetTakeover sets the next value of a takeover. The old value is shared with the old state.
 func (a *Agent) SetTakeover(t takeover.Takeover) { a.Takeover = &t }
 
 // The roles.

@@ -9,14 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Dirs says where the agents of a run work: in the run's directory, or in directories of their own.
+// Dirs determines where the agents of a run work: in the run's directory, or in directories of their own.
 type Dirs struct {
 	Options *runconfig.Options
 	Roster  *Roster
 	HostDir func(host string) string // where agents of another host work; empty: it is not known yet
 }
 
-// Own is where an agent starts that has a directory of its own; empty: it shares the run's.
+// Own is the working directory of an agent with a directory of its own; empty: it shares the run's.
 func (d Dirs) Own(id string) string {
 	if d.Place(id).Agent == "" {
 		return ""
@@ -31,7 +31,7 @@ func (d Dirs) Own(id string) string {
 	return d.Options.Workspace.Dir(id)
 }
 
-// topOn is the top of an agent's own directory on another host; empty while that host was never up.
+// topOn is the top of an agent's own directory on another host; empty if that host was never up.
 func (d Dirs) topOn(host, id string) string {
 	dir := d.HostDir(host)
 	if dir == "" {
@@ -40,7 +40,7 @@ func (d Dirs) topOn(host, id string) string {
 	return path.Join(dir, d.Options.Run[:min(len(d.Options.Run), 8)], id)
 }
 
-// Place is what an agent's directory is asked for with; zero: it shares the run's.
+// Place describes the directory to create for an agent; zero: it shares the run's.
 func (d Dirs) Place(id string) runconfig.Place {
 	a, ok := d.Roster.Agent(id)
 	switch {
@@ -49,7 +49,7 @@ func (d Dirs) Place(id string) runconfig.Place {
 		return runconfig.Place{Agent: id, Generation: a.Generation}
 	case a.Isolation != "":
 		p := runconfig.Place{Agent: id, Generation: a.Generation, Kind: a.Isolation, After: a.Predecessor}
-		if d.Options.Sandbox != nil { // which must not let it write to the user's Git directory
+		if d.Options.Sandbox != nil { // the sandbox must not let it write to the user's Git directory
 			p.Kind = runconfig.IsolationClone
 		}
 		return p
@@ -57,7 +57,7 @@ func (d Dirs) Place(id string) runconfig.Place {
 	return runconfig.Place{}
 }
 
-// Of is where an agent starts.
+// Of is the working directory of an agent.
 func (d Dirs) Of(id string) string {
 	if dir := d.Own(id); dir != "" {
 		return dir
@@ -65,7 +65,8 @@ func (d Dirs) Of(id string) string {
 	return d.Options.CWD
 }
 
-// Result has the files that the run delivers: where checks are repeated and criteria are judged.
+// Result is the directory with the files that the run delivers: there checks are repeated and criteria are
+// judged.
 func (d Dirs) Result() string {
 	if d.Options.Workspace.Isolated() {
 		return d.Options.Workspace.Dir(contract.Arbiter)
@@ -73,7 +74,7 @@ func (d Dirs) Result() string {
 	return d.Options.CWD
 }
 
-// Sandbox is what confines a process that works in a directory; nil: nothing does.
+// Sandbox is the sandbox of a process that works in a directory; nil: none.
 func (d Dirs) Sandbox(dir string) *bridge.SandboxConfig {
 	o := d.Options
 	if o.Sandbox == nil || dir == o.CWD {
@@ -81,7 +82,7 @@ func (d Dirs) Sandbox(dir string) *bridge.SandboxConfig {
 	}
 	cfg := *o.Sandbox
 	top := dir
-	for _, a := range d.Roster.Agents { // the agent starts below the top where the run does
+	for _, a := range d.Roster.Agents { // the agent starts in the same place below the top as the run does
 		switch {
 		case d.Own(a.ID) != dir:
 		case a.Host != "": // its port knows the rest

@@ -8,30 +8,30 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// AgentProcess follows the process of an agent.
+// AgentProcess tracks the process of an agent.
 type AgentProcess struct {
 	Status       Status
 	Since        time.Time     // of Status
-	EndReason    string        // why we are ending it: released, killed, shutdown …
-	Dismissed    bool          // its end was its own, not the run's: it does not come back
+	EndReason    string        // why it is being ended: released, killed, shutdown …
+	Dismissed    bool          // it ended for itself, not with the run: it is not started again
 	HasHistory   bool          // its session has a history
 	NewSession   bool          // its next process begins a new session
 	RestartClass restart.Class // why it is Restarting
 	RestartCause string        // the same in words
 	Watch        Watch
 	Backoff      *Backoff           `json:",omitempty"` // it waits for another attempt
-	Own          runconfig.Worktree `json:",omitzero"`  // the directory that is its own
+	Own          runconfig.Worktree `json:",omitzero"`  // its own directory
 }
 
-// Status is where an agent's process stands.
+// Status is the state of an agent's process.
 type Status string
 
 // The statuses of an agent.
 const (
 	Starting   Status = "starting"
-	Down       Status = "down"       // the process is gone; another follows
+	Down       Status = "down"       // the process has ended; another follows
 	Restarting Status = "restarting" // it is being ended, and another follows
-	Parked     Status = "parked"     // it failed too often; a human has to say so
+	Parked     Status = "parked"     // it failed too often; a human has to restart it
 	Ready      Status = "ready"      // no turn runs
 	Busy       Status = "busy"       // a turn runs
 	InHand     Status = "taken"      // a human has its session (Agent.Takeover)
@@ -39,27 +39,27 @@ const (
 	Ended      Status = "ended"
 )
 
-// Backoff is the wait of an agent that failed to reach the API, or whose process failed, before
-// the next attempt. It is only told: what happens next hangs on timers.
+// Backoff is the wait of an agent that failed to reach the API, or whose process failed, before the next
+// attempt. It is only for display: timers control what happens next.
 type Backoff struct {
-	Category bridge.Category // of the trouble
-	Attempt  int             // that comes next
+	Category bridge.Category // of the failure
+	Attempt  int             // number of the next attempt
 	Until    time.Time
 }
 
-// Watch is what the watchdog and the resource guard know of an agent.
+// Watch is what the watchdog and the resource guard know about an agent.
 type Watch struct {
 	Last    bridge.ProbeResult
 	At      time.Time // of Last; zero: none yet
-	Quiet   int       // looks in a row without any sign of life
-	Hung    bool      // so many that somebody was told
+	Quiet   int       // probes in a row without any activity
+	Hung    bool      // it counts as hung, and that was reported
 	Stopped bool      // its process is stopped, and that was reported
 	Silent  bool      `json:",omitempty"` // it has been quiet for long, and that was reported
-	Warned  []string  // the resources that were warned of
-	Spared  time.Time // nothing is concluded before: the machine slept
+	Warned  []string  // the resources about which a warning was given
+	Spared  time.Time // no conclusion before this time: the machine slept
 }
 
-// Waiting is the wait that an agent is in, nil for none.
+// Waiting is the present wait of an agent, or nil.
 func (a *Agent) Waiting() *Backoff {
 	switch a.Status {
 	case Ready, Busy, Down:
@@ -68,8 +68,7 @@ func (a *Agent) Waiting() *Backoff {
 	return nil
 }
 
-// Trouble names what keeps an agent from getting through to the API; empty for one whose process
-// is started again.
+// Trouble names what keeps an agent from reaching the API; empty if its process is being restarted.
 func (b *Backoff) Trouble() string {
 	switch b.Category {
 	case bridge.CatOverloaded:

@@ -15,7 +15,7 @@ import (
 // [Roster.Add] replaces them.
 type Roster struct {
 	Agents   []*Agent // the Arbiter first, then the Orchestrators in order of summoning
-	Summoned int      // Orchestrators so far; the next one's number less one
+	Summoned int      // Orchestrators so far; the next one's number minus one
 
 	own []*Agent // not shared with an earlier state
 }
@@ -23,7 +23,7 @@ type Roster struct {
 // Engaged reports whether an Orchestrator works, or has asked and waits.
 func (r *Roster) Engaged() bool { return r.EngagedBeside("") }
 
-// EngagedBeside says so of all but one.
+// EngagedBeside reports the same for all Orchestrators but one.
 func (r *Roster) EngagedBeside(id string) bool {
 	for _, a := range r.Agents {
 		if a.ID == id && id != "" {
@@ -39,11 +39,11 @@ func (r *Roster) EngagedBeside(id string) bool {
 // Add appends an agent, which belongs to the roster from then on.
 func (r *Roster) Add(a *Agent) { r.Agents, r.own = append(slices.Clip(r.Agents), a), append(r.own, a) }
 
-// Freeze ends the editing of this copy: what is edited from now on is copied again. Call it before the roster is
-// shared.
+// Freeze ends the editing of this copy: agents that are edited later are copied again. Call it before the
+// roster is shared.
 func (r *Roster) Freeze() { r.own = nil }
 
-// Agent returns a copy of the agent named, and whether there is one.
+// Agent returns a copy of an agent by its id, and whether it exists.
 func (r *Roster) Agent(id string) (Agent, bool) {
 	i := slices.IndexFunc(r.Agents, func(a *Agent) bool { return a.ID == id })
 	if i < 0 {
@@ -58,7 +58,7 @@ func (r *Roster) HostOf(id string) string {
 	return a.Host
 }
 
-// Needs reports whether an agent runs on a host, or is to.
+// Needs reports whether an agent runs on a host, or will.
 func (r *Roster) Needs(host string) bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
 		return a.Host == host && a.Status != Ended && a.Status != Parked
@@ -105,7 +105,7 @@ func (r *Roster) Edit(id string) *Agent {
 	return r.Agents[i]
 }
 
-// LivingText names the living Orchestrators and where they stand.
+// LivingText names the living Orchestrators and their standing.
 func (r *Roster) LivingText() string {
 	var list []string
 	for _, a := range r.Agents {
@@ -119,7 +119,7 @@ func (r *Roster) LivingText() string {
 	return strings.Join(list, ", ")
 }
 
-// AddresseesText names all that can be spoken to, the Arbiter first, for the human.
+// AddresseesText names all agents that can receive messages, the Arbiter first, for the human.
 func (r *Roster) AddresseesText() string {
 	if r.LivingText() == "none" {
 		return "arbiter"
@@ -139,11 +139,11 @@ func (r *Roster) IsOrchestrator(id string) bool {
 	return ok && a.Role == RoleOrchestrator
 }
 
-// Shown returns the Orchestrators that are listed for an Arbiter, in order of summoning: all that
-// live, and those that went last. Others counts the rest.
+// Shown returns the Orchestrators that are listed for an Arbiter, in order of summoning: all living ones, and
+// those that ended last. The second result counts the rest.
 func (r *Roster) Shown() ([]*Agent, int) {
 	var list []*Agent
-	gone, others := 0, r.Summoned // less those that are remembered
+	gone, others := 0, r.Summoned // minus those in the roster
 	for _, a := range r.Agents {
 		if a.Role == RoleOrchestrator {
 			if others--; a.Gone() {
@@ -167,7 +167,7 @@ func (r *Roster) Shown() ([]*Agent, int) {
 	return list, others
 }
 
-// OthersText reports those that shown leaves out.
+// OthersText reports the Orchestrators that Shown leaves out.
 func OthersText(n int) string {
 	if n == 0 {
 		return ""
@@ -185,8 +185,7 @@ func (r *Roster) HasSuccessor(id string) bool {
 	return false
 }
 
-// ModeEngagedBeside reports whether another Orchestrator of a mode is at work, or has asked
-// and waits.
+// ModeEngagedBeside reports whether another Orchestrator of a mode works, or has asked and waits.
 func (r *Roster) ModeEngagedBeside(mode, id string) bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.Engaged() })
 }
@@ -205,11 +204,11 @@ func (r *Roster) AnyWaiting() bool {
 	})
 }
 
-// A run has no last window, so that nothing may grow with each generation. Who is gone
-// for good keeps its name and its place; what it left is in the journal, and the state
-// remembers as much of it as anybody may still ask for.
+// A run can have any number of generations, so nothing may grow with each one. An agent that ended for good
+// keeps its name and its place; its records are in the journal, and the state keeps as much of them as may
+// still be needed.
 const (
-	RecordsKept = 20 // Orchestrators that are gone, with their briefs and documents
-	NamesKept   = 50 // of them, with what happened to them
-	GoneShown   = 10 // of them, to an Arbiter
+	RecordsKept = 20 // Orchestrators that have ended, with their briefs and documents
+	NamesKept   = 50 // Orchestrators that have ended, with what happened to them
+	GoneShown   = 10 // Orchestrators that have ended, listed for an Arbiter
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// DisplayName is how a party is called in prose.
+// DisplayName is the name of a party in prose.
 func (r *Roster) DisplayName(id string) string {
 	switch id {
 	case contract.Arbiter:
@@ -25,10 +25,10 @@ func (r *Roster) DisplayName(id string) string {
 	return id
 }
 
-// AnyTakenOver reports whether a human has somebody's session.
+// AnyTakenOver reports whether a human has an agent's session.
 func (r *Roster) AnyTakenOver() bool { return r.TakenOver() != "" }
 
-// TakenOver lists whose sessions a human has.
+// TakenOver lists the agents whose sessions a human has.
 func (r *Roster) TakenOver() string {
 	var names []string
 	for _, a := range r.Agents {
@@ -39,7 +39,7 @@ func (r *Roster) TakenOver() string {
 	return strings.Join(names, ", ")
 }
 
-// WaitingAgents lists the Orchestrators that wait for a word.
+// WaitingAgents lists the Orchestrators that wait for a message.
 func (r *Roster) WaitingAgents() []string {
 	var ids []string
 	for _, a := range r.Agents {
@@ -50,7 +50,7 @@ func (r *Roster) WaitingAgents() []string {
 	return ids
 }
 
-// SpentWith adds what the turns under way have cost to a sum.
+// SpentWith adds the cost of the running turns to a sum.
 func (r *Roster) SpentWith(usd float64) float64 {
 	for _, a := range r.Agents {
 		usd += a.Live.CostUSD
@@ -58,7 +58,7 @@ func (r *Roster) SpentWith(usd float64) float64 {
 	return usd
 }
 
-// AnyReturning reports whether an Orchestrator comes back that works or waits.
+// AnyReturning reports whether an Orchestrator will be restarted that works or waits.
 func (r *Roster) AnyReturning() bool {
 	for _, a := range r.Agents {
 		if a.Role == RoleOrchestrator && !a.Dismissed &&
@@ -85,7 +85,7 @@ func (r *Roster) SharingText(self string) string {
 		". Keep to the files of your brief, expect changes you did not make, and never undo them."
 }
 
-// ForSuccessor lists the Orchestrators for one who has never met them.
+// ForSuccessor lists the Orchestrators for an Arbiter that does not know them.
 func (r *Roster) ForSuccessor() string {
 	var b strings.Builder
 	list, others := r.Shown()
@@ -113,21 +113,21 @@ func (r *Roster) ForSuccessor() string {
 	return b.String()
 }
 
-// Unfinished reports whether an Orchestrator, as it was before its end, leaves work
-// behind that nobody has told of.
+// Unfinished reports whether an Orchestrator, in the state before its end, leaves work that it has not reported
+// on.
 func (a *Agent) Unfinished() bool {
 	return a.Role == RoleOrchestrator && a.HasHistory &&
 		(a.Standing == Working || a.Standing == Waiting)
 }
 
-// SummonedBefore finds the Orchestrator that the same call of the Arbiter's had summoned
-// before its process ended, when the turn continues in another and the call is made again.
+// SummonedBefore finds the Orchestrator that the same call of the Arbiter summoned before the Arbiter's process
+// ended. The turn continues in another process, and the call is repeated.
 func (r *Roster) SummonedBefore(prompt, mode string) (Agent, bool) {
 	for i := range r.Agents {
 		a := r.Agents[i]
 		if a.SummonedIn != "" && slices.Contains(r.Agents[0].InterruptedTurn, a.SummonedIn) && a.Brief == prompt &&
 			a.Mode == mode && a.Alive() {
-			r.Edit(a.ID).SummonedIn = "" // a further call means another one
+			r.Edit(a.ID).SummonedIn = "" // a further call means another Orchestrator
 			return *r.Agents[i], true
 		}
 	}
