@@ -53,7 +53,7 @@ func (e env) mcp(c *cli.Context) error {
 		return command.Environmentf("working directory: %v", err)
 	}
 	dirs := c.StringSlice("allow-dir")
-	if here != string(filepath.Separator) { // desktop programs start servers in /, which would allow all directories
+	if here != string(filepath.Separator) { // started there by a desktop program: it would allow all
 		dirs = append([]string{here}, dirs...)
 	}
 	if len(dirs) == 0 {

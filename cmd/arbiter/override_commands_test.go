@@ -11,15 +11,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// overridden is a play in which the human rules: each Orchestrator does as its mode says,
-// and the Arbiter asks what is to be done.
+// overridden is a play in which the human decides: each Orchestrator behaves as its mode says, and the Arbiter
+// asks what to do.
 //
-//   - a developer is at a command that does not end; told to try again, it is done
-//   - a tester stops at a tool that fails, without a verdict; told to try again, it is done
-//   - a reviewer stops at one that timed out
-//   - a planner is done at once; told to try again, it is at a command, too
+//   - a developer runs a command that does not end; on a retry, it is done
+//   - a tester stops at a tool that fails, without a verdict; on a retry, it is done
+//   - a reviewer stops at a command that timed out
+//   - a planner is done at once; on a retry, it runs a command too
 //
-// What a planner has done the Arbiter ponders for long.
+// The Arbiter takes a long time to evaluate a planner's work.
 const overridden = `name: overridden
 title: The human rules
 allow: ["Bash(*)"]
@@ -77,7 +77,7 @@ func (s *script) command(b contract.CommandBody) (ok bool, message string) {
 	return one.ok, one.message
 }
 
-// together gives commands between which nothing else may happen, and waits for their answers.
+// together sends commands in one write, so that nothing happens between them, and waits for their answers.
 func (s *script) together(bodies ...contract.CommandBody) []answer {
 	s.t.Helper()
 	s.mu.Lock()
@@ -113,8 +113,8 @@ func (s *script) together(bodies ...contract.CommandBody) []answer {
 	return answers
 }
 
-// after waits for a line among those from the one given on, and returns the number of the
-// next one. It fails at once when the output ends without it.
+// after waits for a line from number from on, and returns the number of the line after it. It fails at once
+// when the output ends without such a line.
 func (s *script) after(from int, what string, fits func(contract.Line) bool) int {
 	s.t.Helper()
 	deadline := time.After(patience)
@@ -166,7 +166,7 @@ func (s *script) holds(what, text string, words []string) {
 	}
 }
 
-// moves waits for a change of the task's state.
+// moves waits for a transition of the task's state.
 func (s *script) moves(from, to, trigger string) {
 	s.t.Helper()
 	await(s, fmt.Sprintf("the state %s", to), func(_ string, b contract.State) bool {
@@ -174,7 +174,7 @@ func (s *script) moves(from, to, trigger string) {
 	})
 }
 
-// at waits until an Orchestrator is at its command.
+// at waits until an Orchestrator calls its command.
 func (s *script) at(id string) {
 	s.t.Helper()
 	await(s, id+" at its command", func(who string, b contract.ToolUse) bool { return who == id && b.Tool == "Bash" })
@@ -192,7 +192,7 @@ func steps(text ...string) contract.SetPlan {
 	return p
 }
 
-// aPlan waits for a plan whose steps stand so.
+// aPlan waits for a plan whose steps have these texts and statuses.
 func (s *script) aPlan(want ...string) {
 	s.t.Helper()
 	await(s, fmt.Sprintf("the plan %v", want), func(_ string, p contract.Plan) bool {
@@ -210,8 +210,8 @@ func (s *script) whoWas(id string) contract.Spawn {
 	return await(s, "the spawn of "+id, func(who string, _ contract.Spawn) bool { return who == id })
 }
 
-// TestOverridesWhileOneWorks: the plan is set and skipped, others are summoned, all is
-// reset; what counts for nothing in a state is refused, with what would.
+// TestOverridesWhileOneWorks: while an agent works, the plan is set, steps are skipped, others are summoned,
+// and all is reset. A command that is not possible in a state is refused, with what would be possible.
 func TestOverridesWhileOneWorks(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -261,8 +261,8 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 	}
 }
 
-// TestOverridesInEvaluation: the work is sent back, or given to another, while the
-// Arbiter ponders what was done.
+// TestOverridesInEvaluation: while the Arbiter evaluates the work, the human sends it back, or gives it to
+// another agent.
 func TestOverridesInEvaluation(t *testing.T) {
 	t.Parallel()
 	t.Run("retry", func(t *testing.T) {
@@ -301,7 +301,8 @@ func TestOverridesInEvaluation(t *testing.T) {
 	})
 }
 
-// troubled waits for an error of an Orchestrator that offers these ways out, from a line on.
+// troubled waits for an error of an Orchestrator that offers these ways out, from a line on. It returns the
+// number of the next line.
 func (s *script) troubled(from int, id string, ways ...string) int {
 	s.t.Helper()
 	return s.after(from, "trouble of "+id, func(l contract.Line) bool {
@@ -310,7 +311,7 @@ func (s *script) troubled(from int, id string, ways ...string) int {
 	})
 }
 
-// TestWaysOutOfAFailure takes each that is offered.
+// TestWaysOutOfAFailure takes each way out that is offered.
 func TestWaysOutOfAFailure(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -327,7 +328,7 @@ func TestWaysOutOfAFailure(t *testing.T) {
 				return id == "orch-1" && strings.Contains(d.Reason, "takes its place")
 			})
 			s.troubled(at, "orch-2", "retry", "skip", "fallback")
-			// The second try soon is the end of the run.
+			// The second try soon ends the run.
 			told := s.together(contract.Choose{Option: "retry"}, contract.Choose{Option: "retry"})
 			if !told[0].ok || told[1].ok {
 				t.Errorf("two choices are reported as %+v", told)

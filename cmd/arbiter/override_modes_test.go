@@ -15,12 +15,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// clerk is a mode of a workspace with one tool, and that for some uses only.
+// clerk is a mode of a workspace that has, besides Read, one tool, and that only for some uses.
 const clerk = "---\nname: clerk\ndescription: to keep the books\ntools: Read, Bash(git *)\nmodel: " +
 	"claude-opus-5-5\neffort: low\n---\nKeep the books.\n"
 
-// bounded is the play of a clerk and a reviewer who try what they may not, on their own
-// and by a subagent.
+// bounded is the play of a clerk and a reviewer who try calls that their modes forbid, themselves and by a
+// subagent.
 const bounded = `name: bounded
 title: What they may not
 actors:
@@ -61,8 +61,8 @@ actors:
       - {expect: (?i)no such tool, say: I may not.}
 `
 
-// hired starts arbiter on a workspace with agent files, by their path below it, against
-// a scripted model that keeps what it is asked.
+// hired starts arbiter in a workspace with these files, keyed by their paths, against a scripted model that
+// records its requests.
 func hired(t *testing.T, p player, play string, files map[string]string, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
 	work := t.TempDir()
@@ -72,7 +72,7 @@ func hired(t *testing.T, p player, play string, files map[string]string, args ..
 	return hiredIn(t, p, play, work, args...)
 }
 
-// hiredIn is hired in a workspace that is there.
+// hiredIn is hired in an existing workspace.
 func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
 	scenario, err := rehearsal.Parse("play.yaml", []byte(play))
@@ -94,13 +94,13 @@ func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script
 	}, append([]string{"--json", "--claude", claude, "--cwd", work}, args...)...), model
 }
 
-// TestAModeIsHeldToItsTools on the CLI and where permission is asked, and so are its
-// subagents; its model and effort are asked for.
+// TestAModeIsHeldToItsTools: the CLI and arbiter's permission rules restrict an agent and its subagents to the
+// tools of its mode. Requests to the model have the mode's model and effort.
 func TestAModeIsHeldToItsTools(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the driver's TestLiveDeniedTools and TestLiveAskTools hold the real CLI to its tools
+			p.long(t) // the driver's TestLiveDeniedTools and TestLiveAskTools cover the real CLI
 			t.Parallel()
 			s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
 				"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow",
@@ -120,7 +120,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 			}
 			cwd := collect[contract.Session](s)[0].CWD
 			left, _ := filepath.Glob(filepath.Join(cwd, "*"))
-			// and .claude
+			// The second file is .claude.
 			if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
 				len(left) != 2 {
 				t.Errorf("kept: %q, %v; files %v", kept, err, left)
@@ -151,8 +151,8 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 	}
 }
 
-// TestModesOfAWorkspace are used where it is trusted, and only there; a broken file is
-// reported and left out.
+// TestModesOfAWorkspace: a workspace's modes are used only if it is trusted; a broken file is reported and left
+// out.
 func TestModesOfAWorkspace(t *testing.T) {
 	t.Parallel()
 	for _, trust := range []bool{false, true} {
@@ -180,7 +180,7 @@ func TestModesOfAWorkspace(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAMode: an agent that reaches one has to hand off, and another continues.
+// TestLimitsOfAMode: an agent that reaches a limit of its mode must hand off, and another continues.
 func TestLimitsOfAMode(t *testing.T) {
 	t.Parallel()
 	const limited = `name: limited

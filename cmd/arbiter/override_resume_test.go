@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// broken is a play that stays in each state for as long as an answer takes
-// (PONDER-state in its text), and goes through all of them.
+// broken is a play that goes through all states, and stays in each for the delay of an answer (PONDER-state in
+// its text).
 const broken = `name: broken
 title: Broken off
 allow: ["Bash(*)"]
@@ -44,7 +44,7 @@ actors:
       verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
 `
 
-// pondering is the play in which the one named does not come to an end.
+// pondering is the play in which the answer named who takes ten minutes. with has pairs of old and new text.
 func pondering(who string, with ...string) string {
 	text := broken
 	for i := 0; i+1 < len(with); i += 2 {
@@ -61,30 +61,30 @@ func pondering(who string, with ...string) string {
 	return text
 }
 
-// once is a command that does not end when it is first run.
+// once is a command that does not end on its first run.
 const once = "mkdir once && exec sleep 1000; true"
 
-// atOnce waits until that command has come so far that it will end when it is run again.
+// atOnce waits until that command has run far enough to end when it is run again.
 func (s *script) atOnce(id string) {
 	s.t.Helper()
 	s.at(id)
 	awaitFile(s.t, filepath.Join(collect[contract.Session](s)[0].CWD, "once"))
 }
 
-// TestKilledInEachState kills arbiter in each state of the task, and in the middle of a
-// decision of another than the Arbiter. It is taken up in that state, the decisions are
-// numbered on, and the work comes to its end.
+// TestKilledInEachState kills arbiter in each state of the task, and in the middle of a decision that a model
+// other than the Arbiter makes. The run resumes in that state, the numbers of decisions continue, and the work
+// is completed.
 func TestKilledInEachState(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	refused := []string{"FAULT", "{fault: {status: 400}, repeat: forever}"}
 	for _, c := range []struct {
-		name  string // the state, and who is asked
+		name  string // the state, and the decider that is asked
 		play  string
 		args  []string
 		reach func(s *script)
 		real  bool
-		word  string // of the human's in the second process
+		word  string // the human's message in the second process
 	}{
 		{name: "selecting", play: pondering("selecting")},
 		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.atOnce("orch-1") }},
@@ -142,7 +142,7 @@ func TestKilledInEachState(t *testing.T) {
 	}
 }
 
-// reads waits until the Arbiter ponders what led to the present state.
+// reads waits until the Arbiter has received a message since the last change of state.
 func (s *script) reads() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -159,7 +159,7 @@ func (s *script) reads() {
 	})
 }
 
-// asksAside reports whether a model is asked beside the sessions.
+// asksAside reports whether a one-shot process asks a model.
 func (s *script) asksAside() bool {
 	for _, cmd := range survivors(s.run()) {
 		if strings.Contains(cmd, "--no-session-persistence") {
@@ -169,8 +169,8 @@ func (s *script) asksAside() bool {
 	return false
 }
 
-// goesOnFrom reads all processes of a run as they are recorded: the task's state continues from
-// where it was, and decisions have the next number each.
+// goesOnFrom reads the recorded events of all processes of a run: the task's state continues from where it was,
+// and decisions are numbered consecutively.
 func (s *script) goesOnFrom(state string) {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())
@@ -206,8 +206,7 @@ func (s *script) goesOnFrom(state string) {
 	}
 }
 
-// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task continues
-// where it was.
+// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task's state is unchanged.
 func TestALostBridgeLeavesTheState(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)

@@ -9,8 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// listed is a play of an Orchestrator that keeps a list of its own, of which one entry is
-// a step of the plan.
+// listed is a play of an Orchestrator that keeps its own task list, of which one entry is a step of the plan.
 const listed = `name: listed
 title: A list of its own
 actors:
@@ -31,8 +30,8 @@ CALLS
       - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
 `
 
-// TestListsOfAnAgentMoveThePlan: what an Orchestrator notes with Claude's own tools for
-// tasks moves the step of the same text, and is shown beside the plan.
+// TestListsOfAnAgentMoveThePlan: when an Orchestrator updates an entry with Claude's own task tools, the plan's
+// step with the same text follows. Its list is shown beside the plan.
 func TestListsOfAnAgentMoveThePlan(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -55,14 +54,14 @@ func TestListsOfAnAgentMoveThePlan(t *testing.T) {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
 				p.inside(t)
-				p.long(t) // the driver's TestLiveTodos and TestLiveTasks read them of the real CLI
+				p.long(t) // the driver's TestLiveTodos and TestLiveTasks cover the real CLI
 				t.Parallel()
 				var calls []string
 				for _, call := range c.calls {
 					calls = append(calls, "      - use: ["+call+"]")
 				}
 				args := []string{"--task", "Spin"}
-				for _, e := range c.env { // a rehearsal's own environment is closed
+				for _, e := range c.env { // the environment of a rehearsal is replaced
 					args = append(args, "--env", e)
 				}
 				s, _ := hired(t, p, strings.Replace(listed, "CALLS", strings.Join(calls, "\n"), 1), nil, args...)

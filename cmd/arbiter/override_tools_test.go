@@ -9,10 +9,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// restless is a command with children in the background, of which one left its group.
+// restless is a command with background children, one of which has left its process group.
 const restless = "sleep 3001 & setsid sleep 3002 & sleep 3003"
 
-// sleepers are those of its processes that live.
+// sleepers lists its live processes.
 func sleepers(run string) []string {
 	var list []string
 	for _, cmd := range survivors(run) {
@@ -24,8 +24,8 @@ func sleepers(run string) []string {
 	return list
 }
 
-// TestATreeIsCutDown: a tool's whole tree of processes ends with the run or with its
-// agent, and it is said what was left half-done.
+// TestATreeIsCutDown: a tool's whole process tree ends with the run or with its agent, and the work that was
+// left half-done is reported.
 func TestATreeIsCutDown(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)

@@ -29,7 +29,7 @@ actors:
 `
 
 // TestOversizedMessageIsNotRedelivered: a message that the API refuses as too large is not delivered again. The
-// human sees why, the Arbiter continues in a new session, and no rule takes its place.
+// human sees why, the Arbiter continues in a new session, and no rule decides in its place.
 func TestOversizedMessageIsNotRedelivered(t *testing.T) {
 	for _, who := range players(t) {
 		for _, c := range []struct{ name, fault, word, told string }{
@@ -39,12 +39,12 @@ func TestOversizedMessageIsNotRedelivered(t *testing.T) {
 			{"large", "status: 413", strings.Repeat("long ", 20_000) + "POISON", "is its beginning"},
 		} {
 			t.Run(who.name+"/"+c.name, func(t *testing.T) {
-				who.long(t) // the driver's TestLivePromptTooLong has the real CLI
+				who.long(t) // the driver's TestLivePromptTooLong covers the real CLI
 				t.Parallel()
 				play := strings.NewReplacer("FAULT", c.fault, "TOLD", c.told).Replace(poisoned)
 				s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, play), "--task",
 					"Make a thing")...)
-				s.offScript = true // the CLI may ask once more for what was refused
+				s.offScript = true // the CLI may repeat the refused request once
 				await[contract.Question](s, "a question", nil)
 				s.send(contract.Say{Text: c.word})
 				e := await[contract.Error](s, "word to the human", nil)
@@ -65,7 +65,8 @@ func TestOversizedMessageIsNotRedelivered(t *testing.T) {
 	}
 }
 
-// TestOversizedMessageIsRefused: 4 MB are refused at the door, with what to do instead.
+// TestOversizedMessageIsRefused: a command with a text of 4 MB is rejected, and the answer says what to do
+// instead.
 func TestOversizedMessageIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")

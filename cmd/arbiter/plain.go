@@ -31,11 +31,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
-// plainHost lends a host to the frontend of plain lines.
+// plainHost is the host of the frontend that prints plain lines.
 type plainHost struct {
 	*screenhost.Host
 	resume     string
-	atTerminal bool      // the human is
+	atTerminal bool      // whether the human is at a terminal
 	leave      func()    // ends the frontend
 	images     *[]string // paths of the images that go with the next message
 	told       *plainTold
@@ -45,17 +45,17 @@ type plainHost struct {
 // plainTold is the state of a run's agents, as its events report it.
 type plainTold struct {
 	doing *activity.Tracker  // what they do; nil before the run
-	times *timeline.Timeline // and when; likewise
+	times *timeline.Timeline // when they did it; nil before the run
 }
 
-// plainRun is a run whose human writes lines.
+// plainRun is a run whose human types lines.
 type plainRun struct {
 	*runsession.Session
 	host plainHost
 }
 
-// InputEnded implements plain.Run. The end of a pipe means that no answer will come; at a terminal it is
-// Ctrl+D, or the terminal is gone, and the run continues without this frontend.
+// InputEnded implements plain.Run. The end of a pipe means that no answer will come. At a terminal it means
+// Ctrl+D or the loss of the terminal, and the run continues without this frontend.
 func (r plainRun) InputEnded() {
 	if !r.host.atTerminal {
 		r.Session.InputEnded()
@@ -67,15 +67,15 @@ func (r plainRun) InputEnded() {
 	r.host.leave()
 }
 
-// Stop implements plain.Run. The first asks for an orderly end; a run whose terminal is gone continues, if
-// that is wanted.
+// Stop implements plain.Run. The first call asks for an orderly end. A run whose terminal is gone continues if
+// it is configured to.
 func (r plainRun) Stop() {
 	if !r.host.lostTerminal() && !r.Stopping() && !r.HasLeft() {
 		r.Session.Stop()
 	}
 }
 
-// lostTerminal notes that the human's terminal has gone, and reports it.
+// lostTerminal reports whether the human's terminal is gone, and if so, tells the host.
 func (p plainHost) lostTerminal() bool {
 	if !p.atTerminal {
 		return false
@@ -113,8 +113,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	return plainRun{s, p}, nil
 }
 
-// Run implements plain.Commands: the slash commands of the screen, as far as they
-// mean something without one.
+// Run implements plain.Commands: the screen's slash commands, as far as they make sense without a screen.
 func (p plainHost) Run(line string) (handled bool, say string) {
 	c, err := editor.ParseSlash(line)
 	if err != nil {
@@ -145,14 +144,14 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	return true, ""
 }
 
-// plainHere are the slash commands that plain lines answer by themselves. There is no life,
-// and no state, before the first run.
+// plainHere are the slash commands that the plain frontend handles itself. Before the first run, they get
+// neither a session nor a state.
 var plainHere map[string]plainAnswer
 
-// plainAnswer carries a slash command out, and reports the result.
+// plainAnswer executes a slash command and returns the text to print.
 type plainAnswer func(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string
 
-func init() { // not at once: help leads back to it
+func init() { // set here since help refers back to it
 	played := func(do func(p plainHost, l *runsession.Session, c editor.Command) string) plainAnswer {
 		return func(p plainHost, l *runsession.Session, _ *supervisor.State, c editor.Command) string {
 			if l == nil {
@@ -220,7 +219,7 @@ func init() { // not at once: help leads back to it
 	}
 }
 
-// timesOf reports when each agent of a run did what.
+// timesOf describes what each agent of a run did, and when.
 func timesOf(p plainHost, l *runsession.Session) string {
 	names := map[string]string{}
 	if s := l.Snapshot(); s != nil {
@@ -231,7 +230,8 @@ func timesOf(p plainHost, l *runsession.Session) string {
 	return p.told.times.Words(names, time.Now())
 }
 
-// plainHelp lists what works without a screen; who asks for leave says how it is answered.
+// plainHelp lists the commands that work without a screen. It leaves out how to answer a permission request:
+// the request itself says that.
 func plainHelp() string {
 	var b strings.Builder
 	b.WriteString("What you write is said to the Arbiter. Commands:\n")
@@ -243,7 +243,7 @@ func plainHelp() string {
 	return b.String()
 }
 
-// plain is the same run as lines of prose.
+// plain runs the plain frontend: the same run as on the screen, as lines of text.
 func (e env) plain(c settings.Choices) error {
 	h := plainHost{Host: screenhost.New(e.Env, c), images: new([]string), told: new(plainTold), stderr: e.Stderr}
 	f := plain.Frontend{
@@ -262,7 +262,7 @@ func (e env) plain(c settings.Choices) error {
 		},
 		Settles: func(rule string) []string {
 			if l := h.Session(); l != nil {
-				home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
+				home, _ := os.UserHomeDir() // without a home, rules with ~ match nothing
 				return inbox.Settles(l.Snapshot(), rule, home)
 			}
 			return nil

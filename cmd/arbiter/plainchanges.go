@@ -15,14 +15,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// What a person does in plain lines with the files that a run has changed.
+// Commands of the plain frontend for the files that a run has changed.
 
-// plainDiff bounds, in bytes, a difference that is said in plain lines.
+// plainDiff is the maximum size, in bytes, of a diff in plain lines.
 const plainDiff = 32 << 10
 
 const noRunYet = "There is no run yet. Say what is to be done, and one begins."
 
-// plainChanges lists the changed files with their authors, or reports what has changed in one.
+// plainChanges lists the changed files with their authors, or shows the changes of one file.
 func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet
@@ -55,7 +55,7 @@ func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c edi
 		"-12,3 +12,5, one place."
 }
 
-// changesText lists changed files: what happened to each, its lines, and who changed it.
+// changesText lists changed files: the kind of change, the numbers of lines, and who changed the file.
 func changesText(changed []workspaces.Change, s *supervisor.State) string {
 	if len(changed) == 0 {
 		return "No file has changed since the run began."
@@ -94,7 +94,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 	return b.String()
 }
 
-// plainRevert takes a file back, or one place of it.
+// plainRevert reverts a file, or one hunk of it.
 func plainRevert(p plainHost, l *runsession.Session, _ *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet

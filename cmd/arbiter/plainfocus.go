@@ -16,10 +16,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// toldItems is how much of what an agent said and did /focus tells.
+// toldItems is how many of an agent's last texts and calls /focus shows.
 const toldItems = 12
 
-// plainFocus looks at one agent, in words.
+// plainFocus describes one agent.
 func plainFocus(p plainHost, l *runsession.Session, c editor.Command) string {
 	s, id := l.Snapshot(), c.Arg(0)
 	var a *roster.Agent

@@ -11,7 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/activity"
 )
 
-// TestFocusInWords: who the agent is, what it received, and what it said and did last, each with its time.
+// TestFocusInWords: /focus says who the agent is, what its brief is, and what it said and did last, with the
+// times.
 func TestFocusInWords(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	a := &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},

@@ -20,7 +20,7 @@ func plainImage(p plainHost, _ *runsession.Session, _ *supervisor.State, c edito
 	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500)
 }
 
-// withImages adds the images that were kept to a message. Other commands stay as they are.
+// withImages adds the kept images to a message. It does not change other commands.
 func (p plainHost) withImages(b contract.CommandBody) contract.CommandBody {
 	if say, ok := b.(contract.Say); ok {
 		say.Images = p.takeImages()
@@ -29,7 +29,7 @@ func (p plainHost) withImages(b contract.CommandBody) contract.CommandBody {
 	return b
 }
 
-// takeImages takes the images that were kept: they go with one message.
+// takeImages returns the kept images and forgets them: they go with one message.
 func (p plainHost) takeImages() []string {
 	taken := *p.images
 	*p.images = nil

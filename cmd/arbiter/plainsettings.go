@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// plainSettings tells the settings, or one of them, or changes one in the user's configuration file.
+// plainSettings lists the settings, describes one, or changes one in the user's configuration file.
 func plainSettings(p plainHost, _ *runsession.Session, _ *supervisor.State, c editor.Command) string {
 	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
 	if given {
@@ -48,7 +48,7 @@ func plainSettings(p plainHost, _ *runsession.Session, _ *supervisor.State, c ed
 		". /settings NAME explains one, /settings NAME VALUE changes it there, /settings NAME default removes it."
 }
 
-// settingText tells all of a setting.
+// settingText describes a setting.
 func settingText(s tui.Setting) string {
 	text := fmt.Sprintf("%s: %s\n%s\n", s.Name, sanitize.Line(s.Value, 1000), s.About)
 	if len(s.Choices) > 0 {

@@ -23,20 +23,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 )
 
-// providerKey is a key of no known format, in a variable whose name tells nothing.
+// providerKey is a key of no known format, in a variable whose name does not mark it as a secret.
 const providerKey = "loom-of-4711-tapestries"
 
-// gateway is a provider's server that a test plays: it looks at each request, answers the first ones itself, and
-// has the scripted model answer the others. It echoes the key wherever it can.
+// gateway is a test's server in the place of a provider. It checks each request, answers the first ones itself,
+// and forwards the others to the scripted model. It echoes the key wherever it can.
 type gateway struct {
 	*httptest.Server
 	t     *testing.T
 	model *rehearsal.Server
-	first []int // statuses that it answers with
+	first []int // statuses of the first answers
 
 	mu     sync.Mutex
 	bodies []map[string]any
-	seen   int // command lines
+	seen   int // number of command lines checked
 }
 
 func newGateway(t *testing.T, model *rehearsal.Server, first ...int) *gateway {
@@ -87,8 +87,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(bytes.ReplaceAll(answer, []byte("The order was wrong"), []byte("The key is "+providerKey)))
 }
 
-// commandLines looks for the key in the arguments of every process, and in the environment of every process but
-// arbiter's own; it counts those that it has read.
+// commandLines checks that the key is not in the arguments of any process, nor in the environment of any
+// process except arbiter's own. It returns how many processes it checked.
 func (g *gateway) commandLines() int {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	read := 0
@@ -117,8 +117,8 @@ func (g *gateway) requests() []map[string]any {
 	return slices.Clone(g.bodies)
 }
 
-// besideProvider prepares a run that is no rehearsal: its agents ask the scripted model, and its decider a server of
-// its own.
+// besideProvider prepares a run that is no rehearsal: its agents use the scripted model, and its decider uses a
+// gateway.
 func besideProvider(t *testing.T, p player, provider string, first ...int) (*script, *gateway) {
 	t.Helper()
 	model := scriptedModel(t, "workflow")
@@ -136,8 +136,9 @@ func besideProvider(t *testing.T, p player, provider string, first ...int) (*scr
 		"--decider-max-tokens", "900"), g
 }
 
-// TestTheKeyOfAProvider: the key is in no file, event, log, argument or error, even if the server echoes it, and in no
-// agent's environment. Arbiter retries after two temporary failures; temperature and limit are in each request.
+// TestTheKeyOfAProvider: the key is in no file, event, log, argument or error, even if the server echoes it,
+// and in no agent's environment. Arbiter retries after two temporary failures; temperature and token limit are
+// in each request.
 func TestTheKeyOfAProvider(t *testing.T) {
 	t.Parallel()
 	for provider, busy := range map[string]int{modelapi.OpenAI: 429, modelapi.Anthropic: 529} {
@@ -196,7 +197,7 @@ func TestTheKeyOfAProvider(t *testing.T) {
 	}
 }
 
-// printed is output where any exit code may be wanted: -1.
+// printed is like output, but accepts any exit code if want is -1.
 func (s *script) printed(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	if want >= 0 {
@@ -210,7 +211,7 @@ func (s *script) printed(want int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// filesWithout fails for each file below a directory that holds a text, and counts the files.
+// filesWithout fails for each file below a directory that contains a text, and returns the number of files.
 func filesWithout(t *testing.T, dir, text string) (files int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
@@ -230,7 +231,8 @@ func filesWithout(t *testing.T, dir, text string) (files int) {
 	return files
 }
 
-// TestAProviderThatRefuses: the rules decide, openly; a question outside of a run fails as the environment's fault.
+// TestAProviderThatRefuses: if the provider refuses, the rules decide and a warning says so; a question outside
+// of a run fails with the exit code for the environment.
 func TestAProviderThatRefuses(t *testing.T) {
 	t.Parallel()
 	s, g := besideProvider(t, players(t)[0], modelapi.OpenAI, slices.Repeat([]int{401}, 100)...)
@@ -252,7 +254,7 @@ func TestAProviderThatRefuses(t *testing.T) {
 	if !strings.Contains(errs, "401") || strings.Contains(errs, providerKey) {
 		t.Error(errs)
 	}
-	// A server that says nothing is left when the time is up.
+	// A server that does not answer is given up after the timeout.
 	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
@@ -262,7 +264,7 @@ func TestAProviderThatRefuses(t *testing.T) {
 	if !strings.Contains(errs, "no answer within 1s") || !strings.Contains(errs, "--decider-timeout") {
 		t.Error(errs)
 	}
-	// The usual variables name the proxy.
+	// A proxy from the usual variables is used.
 	s.cmd.Env = append(s.cmd.Env, "HTTP_PROXY="+g.URL)
 	out, errs := s.output(int(contract.ExitEnvironment), append(asks, "http://models.internal:4000/v1")...)
 	if g.requests()[len(g.requests())-1]["model"] != "m" || !strings.Contains(errs, "models.internal:4000") ||

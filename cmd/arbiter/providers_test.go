@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestWorkflowByProviders: whichever provider is asked, the same task comes to the same end by the same decisions,
-// which are explained and made again alike.
+// TestWorkflowByProviders: with every provider, the same task ends in the same way by the same decisions; these
+// can be explained, and are the same when made again.
 func TestWorkflowByProviders(t *testing.T) {
 	t.Parallel()
 	for _, provider := range settings.Providers {
@@ -61,7 +61,7 @@ func TestWorkflowByProviders(t *testing.T) {
 	}
 }
 
-// TestProvidersAnswersAreCached by provider and settings.
+// TestProvidersAnswersAreCached: answers are cached by provider and settings.
 func TestProvidersAnswersAreCached(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--stand-in", "--json", "--no-input", "--scenario", "workflow", "--task", "Weave",
@@ -85,8 +85,8 @@ func TestProvidersAnswersAreCached(t *testing.T) {
 	}
 }
 
-// TestProviderSettings: each wrong one is refused with what to do, and a key that stands where its name belongs is
-// not repeated.
+// TestProviderSettings: each wrong setting is refused with what to do. A key that is given in place of its
+// variable's name is not repeated in the error.
 func TestProviderSettings(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, nil)
@@ -115,7 +115,7 @@ func TestProviderSettings(t *testing.T) {
 	} {
 		for _, command := range [][]string{{"--json", "--no-input", "--task", "Weave"}, {"decide", "--input", "-"}} {
 			if command[0] == "decide" && c.exit == contract.ExitEnvironment {
-				continue // its input is looked at first
+				continue // it reads its input first
 			}
 			out, errs := s.output(int(c.exit), append(command, c.args...)...)
 			if command[0] == "decide" && !strings.Contains(errs, "input") && !strings.Contains(errs, c.words) ||
@@ -126,7 +126,8 @@ func TestProviderSettings(t *testing.T) {
 	}
 }
 
-// TestProviderInTheConfiguration: the block of the decider, that of the decision record, and the one of agents.
+// TestProviderInTheConfiguration: the configuration's blocks for the decider, in its own form and in that of
+// the decision record, and for agents.
 func TestProviderInTheConfiguration(t *testing.T) {
 	s := prepare(t, []string{"LOOM=tapestry-4711"})
 	for name, c := range map[string]struct {
@@ -151,7 +152,7 @@ func TestProviderInTheConfiguration(t *testing.T) {
 		"this agent": {"provider: {default: claude}\narbiter: {provider: codex}", "", contract.ExitUsage,
 			"\"codex\""},
 		"no mapping": {"arbiter: opus", "", contract.ExitUsage, "arbiter"},
-		// A key is not sent to an address that was named elsewhere.
+		// A key is not sent to an address that comes from another source.
 		"a key for another address": {"decider: {provider: openai, key_env: LOOM, base_url: http://127.0.0.1:1/v1}",
 			"--decider-provider anthropic", contract.ExitEnvironment, "ANTHROPIC_API_KEY is not set"},
 	} {

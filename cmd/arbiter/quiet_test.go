@@ -12,7 +12,7 @@ import (
 
 // TestQuietCommand: a command that prints nothing is reported while it runs, and runs to its end.
 func TestQuietCommand(t *testing.T) {
-	wirecase.Long(t) // the supervisor's TestQuiet, and TestSilentAgent, show it faster
+	wirecase.Long(t) // the supervisor's TestQuiet and TestSilentAgent show it faster
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,7 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// nearlyUsed is a play in which the API tells in the Orchestrator's turn that a window is nearly used up.
+// nearlyUsed is a play in which the API reports, in the Orchestrator's turn, that a quota window is nearly used
+// up.
 const nearlyUsed = `name: nearly used
 title: The last fifth
 actors:
@@ -33,13 +34,14 @@ actors:
           anthropic-ratelimit-unified-representative-claim: five_hour}
 `
 
-// TestQuotaOfALogin: what the API reports about a window comes as an event, nothing is sent past the reserve, and the
-// run continues at the human's word. An API key has no windows: here is a login, of the scripted API.
+// TestQuotaOfALogin: what the API reports about a quota window becomes an event, nothing is sent once the
+// reserve is reached, and the run continues when the human says so. An API key has no quota windows: this is a
+// login, with a scripted API.
 func TestQuotaOfALogin(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			who.inside(t)
-			who.long(t) // the driver's tests decode what the real CLI tells, in CI
+			who.long(t) // the driver's tests decode the real CLI's reports
 			t.Parallel()
 			resets := time.Now().Add(time.Hour).Truncate(time.Second)
 			play := strings.ReplaceAll(nearlyUsed, "RESET", fmt.Sprint(resets.Unix()))

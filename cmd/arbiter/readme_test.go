@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// A written line is one that a document tells people to type.
+// A written line is a command line that a document tells people to type.
 type written struct {
 	where string
 	words []string // after the program's name
@@ -37,14 +37,14 @@ var (
 	flagInText = regexp.MustCompile("`(--[a-z-]+)[^`\n]*`")
 )
 
-// document are the lines of a Markdown text: those of shell blocks, and code that begins
-// with the program's name.
+// document returns the command lines of a Markdown text: those of shell blocks, and code spans that begin with
+// the program's name.
 func document(text string) (lines []written, scripts []string) {
 	add := func(where, code string) {
 		if before, inside, substituted := strings.Cut(code, "<("); substituted {
 			code = before + strings.TrimSuffix(inside, ")")
 		}
-		code = redirected.ReplaceAllString(code, "") // that is the shell's
+		code = redirected.ReplaceAllString(code, "") // the shell handles it
 		for part := range strings.SplitSeq(code, " | ") {
 			if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); m != nil {
 				lines = append(lines, written{where, shellWords(m[1])})
@@ -67,7 +67,7 @@ func document(text string) (lines []written, scripts []string) {
 	return lines, scripts
 }
 
-// shellWords are the words of a line without what a document leaves out.
+// shellWords returns the words of a line, without an ellipsis for omitted arguments.
 func shellWords(line string) []string {
 	_, words, word := manual.Asked([]string{"bash", "", "arbiter" + line + " "})
 	before := ""
@@ -78,7 +78,7 @@ func shellWords(line string) []string {
 	})
 }
 
-// recorded is arbiter with commands that only say that they were reached.
+// recorded returns arbiter's commands with actions that only record which command was reached.
 func recorded(reached *string) *cli.App {
 	app := env{command.Env{Stdin: strings.NewReader(""), Stdout: &strings.Builder{}, Stderr: &strings.Builder{}}}.app()
 	app.Action = func(*cli.Context) error { *reached = "arbiter"; return nil }
@@ -90,7 +90,7 @@ func recorded(reached *string) *cli.App {
 	return app
 }
 
-// parse holds a line to the table of commands and flags.
+// parse checks a line against the commands and flags.
 func (w written) parse() error {
 	var reached string
 	app := recorded(&reached)
@@ -223,7 +223,7 @@ func TestWrittenLinesAreRead(t *testing.T) {
 	}
 }
 
-// notRun are lines that cannot be run here, by their first words, and why.
+// notRun are lines that this test cannot run, by their first words, with the reason.
 var notRun = map[string]string{
 	"attach": "takes a terminal and a run that is alive; TestAttachFromAnotherTerminal " +
 		"does it",
@@ -268,8 +268,8 @@ func (w written) notRun() bool {
 	return false
 }
 
-// TestWrittenLinesAreRun types them, in a directory of their own and without a terminal,
-// with the stand-in in the place of claude.
+// TestWrittenLinesAreRun runs the lines in their own directory, without a terminal, and with the stand-in as
+// claude.
 func TestWrittenLinesAreRun(t *testing.T) {
 	first := start(t, nil, "--json", "--no-input", "--stand-in", "--scenario", "workflow", "--task", "Weave")
 	first.finish(contract.ExitComplete)
@@ -281,7 +281,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 	}
 	arbiter := func(input string, args ...string) (string, int) {
 		cmd := exec.Command("arbiter", args...)
-		// vi would wait for a human
+		// vi would wait for a human.
 		cmd.Dir, cmd.Env = first.cmd.Dir, append(slices.Clone(first.cmd.Env), "VISUAL=true")
 		cmd.Stdin = strings.NewReader(input)
 		out, _ := cmd.CombinedOutput()
@@ -311,7 +311,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 			case !json && !plain:
 				want, says = int(contract.ExitUsage), "cannot show the screen"
 			case resumes:
-				want = -1 // that of the run, which was over: it continues, and the script is at its end
+				want = -1 // any but a usage error: the resumed run has reached the end of its script
 			default:
 				begins = true
 				args = append([]string{"--stand-in"}, args...)
@@ -338,7 +338,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 			try(t)
 			continue
 		}
-		t.Run(line, func(t *testing.T) { // has a run of its own
+		t.Run(line, func(t *testing.T) { // these lines begin their own runs
 			t.Parallel()
 			try(t)
 		})
@@ -348,7 +348,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 	}
 }
 
-// typable puts something for each placeholder.
+// typable replaces each placeholder by a value.
 func typable(words []string, run string) []string {
 	var args []string
 	for _, w := range words {

@@ -11,15 +11,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// unsettled is a repository in a state that keeps Git, or Arbiter, from doing something.
+// unsettled is a repository in a state that keeps Git or Arbiter from doing something.
 type unsettled struct {
-	ci      []string // how agents are isolated in CI's runs; the others are played with ARBITER_LONG
+	ci      []string // isolation of agents in CI; other cases need ARBITER_LONG
 	setUp   func(d gittest.Dir)
-	notice  string // what a shared run says
-	refused string // why an isolated run does not begin; empty: it does
-	noDiff  string // why there is nothing to compare after a shared run; empty: there is
-	left    string // a file that is not recorded, and so stays as the run leaves it
-	noLand  string // why the work is not landed at first
+	notice  string // what a shared run reports
+	refused string // why an isolated run does not begin; empty if it does
+	noDiff  string // why there is no diff after a shared run; empty if there is one
+	left    string // a file that is not recorded, so that undo leaves it as the run did
+	noLand  string // why the work cannot be landed at first
 	goOn    func(d gittest.Dir)
 }
 
@@ -76,8 +76,8 @@ var states = map[string]unsettled{
 	},
 }
 
-// TestRepositoriesInUnsettledStates: what cannot be done is refused or left out with its reason, nothing of the user's
-// changes, and once the reason is gone the work is landed.
+// TestRepositoriesInUnsettledStates: what is not possible is refused or left out with its reason, nothing of
+// the user's is changed, and the work can be landed once the reason is gone.
 func TestRepositoriesInUnsettledStates(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -150,7 +150,7 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 	j.same("files after undo", before, d.Files())
 }
 
-// refuses: an isolated run does not begin, and says why; what it says to do is not about Claude Code.
+// refuses checks that an isolated run does not begin, and says why. The advice must not be about Claude Code.
 func (c unsettled) refuses(j job, before map[string]string) {
 	j.Helper()
 	_ = j.run.stdin.Close()
@@ -165,7 +165,7 @@ func (c unsettled) refuses(j job, before map[string]string) {
 	j.same("files after the refusal", before, j.dir.Files())
 }
 
-// saysOf runs a command of arbiter's that says a text.
+// saysOf runs an arbiter command and checks that its output contains a text.
 func (j job) saysOf(text string, want contract.Exit, args ...string) {
 	j.Helper()
 	if got := j.says(want, args...); !strings.Contains(got, text) {

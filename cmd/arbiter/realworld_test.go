@@ -45,17 +45,17 @@ actors:
           checks: [{command: cat woven.txt, expect: woven}]
 `
 
-// trait is something that repositories of users have.
+// trait is a feature that users' repositories have.
 type trait struct {
-	commit func(d gittest.Dir) // makes what is committed
-	dirty  func(d gittest.Dir) // makes what is not
-	work   string              // what the Orchestrator does, as a shell script
-	// changed are the files that the work changes, as they are in the end, as [gittest.Dir.Files] tells them;
-	// empty: it is not there.
+	commit func(d gittest.Dir) // makes the committed files
+	dirty  func(d gittest.Dir) // makes uncommitted changes
+	work   string              // the Orchestrator's work, as a shell script
+	// changed are the files that the work changes, in their final state and in the form of [gittest.Dir.Files];
+	// an empty text means that the file is gone.
 	changed map[string]string
 }
 
-// traits are those that one repository can have all at once.
+// traits can all be combined in one repository.
 var traits = map[string]trait{
 	"submodule": {
 		commit: func(d gittest.Dir) {
@@ -122,7 +122,7 @@ func pointer(of string) string {
 	return "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat(of, 64) + "\nsize 12\n"
 }
 
-// lived is a repository in which its user is in the middle of something: files are changed, staged and new, and one
+// lived is a repository whose user is in the middle of something: files are changed, staged and new, and one
 // change is in the stash.
 func lived(t testing.TB, names ...string) gittest.Dir {
 	d := gittest.New(t, map[string]string{"mine": "1\n", "staged": "1\n", "put-aside": "1\n"})
@@ -147,9 +147,9 @@ func lived(t testing.TB, names ...string) gittest.Dir {
 	return d
 }
 
-// TestRealWorldRepositories: a run in each kind of repository, isolated in each way, and what `diff`, `land` and `undo`
-// make of it. The user's index, branch, stash and uncommitted changes stay as they are, and files are right to the
-// byte.
+// TestRealWorldRepositories plays a run in each kind of repository, with each kind of isolation, and then
+// `diff`, `land` and `undo`. The user's index, branch, stash and uncommitted changes stay unchanged, and files
+// are right to the byte.
 func TestRealWorldRepositories(t *testing.T) {
 	t.Parallel()
 	kinds := map[string][]string{"all at once": nil}
@@ -258,7 +258,7 @@ func playJob(t *testing.T, p player, d gittest.Dir, work string, args ...string)
 	return job{t, d, s}
 }
 
-// says runs a command of arbiter's in the repository, and returns what it writes.
+// says runs an arbiter command in the repository, checks its exit code, and returns its output.
 func (j job) says(want contract.Exit, args ...string) string {
 	j.Helper()
 	cmd := exec.Command("arbiter", args...)

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
-// TestReferencePages holds the pages of settings and of commands to the tables that the
-// program itself runs on. `go test ./cmd/arbiter -run TestReferencePages -freeze` writes them.
+// TestReferencePages checks that the pages of settings and of commands agree with the tables that the program
+// uses. `go test ./cmd/arbiter -run TestReferencePages -freeze` writes them.
 func TestReferencePages(t *testing.T) {
 	t.Parallel()
 	for path, got := range map[string]string{
@@ -168,5 +168,5 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// cell escapes what would end a cell of a table.
+// cell escapes the character that would end a cell of a table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// overwriting is a play in which one agent proves its work and another breaks it. The
-// Arbiter has it put right when it is notified that the check does not hold any more.
+// overwriting is a play in which one agent proves its work and another breaks it. When the Arbiter is notified
+// that the check fails now, it has the work repaired.
 const overwriting = `
 name: overwriting
 title: Two at one loom
@@ -96,8 +96,8 @@ func TestChecksAreRepeatedBeforeCompletion(t *testing.T) {
 	}
 }
 
-// TestWhoChangedTheFilesOfABrokenCheck is named to the Arbiter, in events and in the report, however the agents are
-// isolated.
+// TestWhoChangedTheFilesOfABrokenCheck: the Arbiter, events and the report name the agent that changed the
+// files of a broken check, with each kind of isolation.
 func TestWhoChangedTheFilesOfABrokenCheck(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -110,7 +110,7 @@ func TestWhoChangedTheFilesOfABrokenCheck(t *testing.T) {
 				t.Parallel()
 				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 				play := overwriting
-				if isolation == "shared" { // else the second agent may begin before it is recorded what the first did
+				if isolation == "shared" { // or the second agent may start before the first one's work is recorded
 					play = strings.Replace(play, "command: cat cloth.txt", "command: 'until git for-each-ref "+
 						"refs/arbiter | grep -q handoff; do sleep 0.1; done; cat cloth.txt'", 1)
 				}

@@ -36,7 +36,7 @@ func (e env) replayCommand() *cli.Command {
 	}
 }
 
-// replay is `arbiter replay`: it checks which of the three kinds is meant.
+// replay is `arbiter replay`. It checks the flags, and runs one of the three kinds of replay.
 func (e env) replay(c *cli.Context) error {
 	if c.Bool("decisions") && c.Bool("screen") {
 		return command.Usagef("replay: use either --screen or --decisions")

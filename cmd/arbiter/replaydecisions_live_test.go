@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
-// aside runs arbiter as a process of its own where a journal lies, with its temporary
-// files in a directory where it is to leave none. (The CLI leaves some of its own.)
+// aside prepares an arbiter process in the directory of a journal. The directory for its temporary files must
+// have no files of arbiter at the end of the test. (The CLI leaves some of its own.)
 func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *shared) {
 	r.t.Helper()
 	home, err := os.Getwd()
@@ -41,7 +41,7 @@ func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *sha
 	return cmd, out, errs
 }
 
-// asking runs it to its end.
+// asking runs such a process to its end.
 func (r aRun) asking(want contract.Exit, stdin string, args ...string) (stdout, stderr string) {
 	r.t.Helper()
 	cmd, out, errs := r.aside(stdin, args...)
@@ -52,8 +52,8 @@ func (r aRun) asking(want contract.Exit, stdin string, args ...string) (stdout, 
 	return out.String(), errs.String()
 }
 
-// decidingBy is a scenario in which these steps answer each question. Each question is a conversation of its
-// own, even if the same question comes again with a correction.
+// decidingBy returns the flags for a scenario in which these steps answer each question. Each question is a
+// separate conversation, even if it is a repeated question with a correction.
 func decidingBy(t *testing.T, steps string) []string {
 	t.Helper()
 	script := "name: decider\ntitle: Somebody decides\nactors:\n" + corrected +
@@ -72,8 +72,8 @@ const choosesPlanner = `
       - {expect: Weave, verdict: {decision: SELECT_MODE, mode: planner, reason: nothing is planned}, repeat: forever}
 `
 
-// TestDecisionsAreMadeAgainByAModel has a model, alone with each input, decide what was
-// decided: the first as it was, the second otherwise.
+// TestDecisionsAreMadeAgainByAModel has a model repeat recorded decisions from their inputs alone: the first
+// comes out the same, the second differs.
 func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -107,9 +107,8 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 	}
 }
 
-// TestAModelIsTriedOnAnInput tells a model's trouble apart: an answer that cannot be used
-// is corrected twice, then there is no decision; a login that is refused is the
-// environment's.
+// TestAModelIsTriedOnAnInput: an answer that cannot be used is corrected, and after several such answers there
+// is no decision; a refused login gives the exit code for the environment.
 func TestAModelIsTriedOnAnInput(t *testing.T) {
 	for _, p := range players(t) {
 		for _, c := range []struct {
@@ -145,7 +144,7 @@ func TestAModelIsTriedOnAnInput(t *testing.T) {
 
 var markInLog = regexp.MustCompile(`msg=bridge run=(\S+)`)
 
-// TestAskingIsCalledOff interrupts a decider whose model is silent: nothing is left.
+// TestAskingIsCalledOff interrupts a decider whose model is silent: no process is left.
 func TestAskingIsCalledOff(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -169,7 +168,7 @@ func TestAskingIsCalledOff(t *testing.T) {
 						return true
 					}
 				}
-				return survivors(mark) == nil // no /proc here
+				return survivors(mark) == nil // without /proc the process cannot be seen
 			})
 			if err := cmd.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
@@ -200,8 +199,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestMomentsAreExplained plays a run, and looks at what would be decided at its end and
-// at its beginning.
+// TestMomentsAreExplained plays a run, and checks what would be decided at its end and at its beginning.
 func TestMomentsAreExplained(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--task", "Weave it")
 	s.finish(contract.ExitComplete)
@@ -225,7 +223,7 @@ func TestMomentsAreExplained(t *testing.T) {
 		s.run()); !strings.Contains(out, "after record 1") || strings.Contains(out, "evaluate") {
 		t.Error(out)
 	}
-	// And what was decided.
+	// It also shows what was decided.
 	if out, _ = s.output(int(contract.ExitComplete), "decide", "--explain"); !strings.Contains(out, "session") ||
 		!strings.Contains(out, "COMPLETE") {
 		t.Error(out)

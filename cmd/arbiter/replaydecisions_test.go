@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestTheArbitersOwnWaysAreCompared: the Arbiter chooses by spawning through its tool, and continues by
-// sending a message. A decision that no other decider can make is skipped.
+// TestTheArbitersOwnWaysAreCompared: the Arbiter selects by calling its tool to spawn, and continues by sending
+// a message; both are compared. A decision that no other decider can make is skipped.
 func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	session := func(n int, p decision.Point, what string, in any) input.Decided {
 		d := input.Decided{Number: n, Point: p,
@@ -36,7 +36,7 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	}
 	r := newJournal(t,
 		calls("arbiter", "status", `{}`),
-		calls("orch-9", "spawn_orchestrator", `{"mode":"developer"}`), // not its word
+		calls("orch-9", "spawn_orchestrator", `{"mode":"developer"}`), // not a call by the Arbiter
 		calls("arbiter", "spawn_orchestrator", `{"mode":"planner","prompt":"Plan."}`),
 		session(1, decision.PointSelect, "CONTINUE", aSelection("Weave")),
 		session(2, decision.PointSelect, "CONTINUE", aSelection("Weave")), // it waits
@@ -67,8 +67,8 @@ func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
 	}
 }
 
-// TestReplayDecisions has the rules decide again what others decided: the planner as it
-// was, the developer otherwise.
+// TestReplayDecisions has the rules repeat decisions that others made: the planner comes out the same, the
+// developer differs.
 func TestReplayDecisions(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules")
@@ -106,7 +106,7 @@ func TestReplayDecisions(t *testing.T) {
 	}
 }
 
-// TestNothingToCompareIsNoPass: a regression test that tested nothing says so.
+// TestNothingToCompareIsNoPass: a replay that compared no decision fails and says so.
 func TestNothingToCompareIsNoPass(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, errs := r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules", "--only", "3")
@@ -115,7 +115,7 @@ func TestNothingToCompareIsNoPass(t *testing.T) {
 	}
 	r = newJournal(t)
 	r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules")
-	// Nor is a moment made up of a run that nothing is known of.
+	// Likewise, no moment is explained of a run without any facts.
 	if out, errs = r.arbiter(contract.ExitEnvironment, "decide", "--explain", "--at", "last", r.id); out != "" ||
 		!strings.Contains(errs, "there is no moment to explain") {
 		t.Errorf("%s%s", out, errs)

@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// replayScreenFlags are how the screen of a playback looks.
+// replayScreenFlags are the flags for the look of a playback's screen.
 func replayScreenFlags() []cli.Flag {
 	return []cli.Flag{settings.FlagOf("theme"), settings.FlagOf("ascii"), settings.FlagOf("reduced-motion"),
 		settings.FlagOf("no-mouse")}
@@ -54,10 +54,11 @@ func (e env) replayScreen(c *cli.Context) error {
 	return h.Show(f)
 }
 
-// errPlayback is the answer to what only a run that continues can do.
+// errPlayback is the answer to requests that only a live run can fulfil.
 var errPlayback = errors.New("this is a playback: nothing runs")
 
-// replayHost is the program around the screen of a playback: it looks for no CLI, starts nothing, and writes nothing.
+// replayHost is the program around the screen of a playback: it looks for no CLI, starts nothing, and writes
+// nothing.
 type replayHost struct {
 	*screenhost.Host
 	player *playback.Player
@@ -73,10 +74,10 @@ func (h replayHost) Begin(context.Context, tui.Begin, runloop.Sink) (tui.Run, er
 	return replayRun{h.player, make(chan struct{})}, nil
 }
 
-// Past implements tui.Host: the player tells all.
+// Past implements tui.Host. It returns nothing: the player shows all events.
 func (h replayHost) Past(context.Context, string) (*eventlog.Log, error) { return nil, nil }
 
-// Trust, Edit, Login, Attach, Inputs and Remember implement tui.Host.
+// Trust, Edit, Login, Attach, Open, OpenSettings, Inputs, Remember and Documents implement tui.Host.
 func (h replayHost) Trust(context.Context) error              { return errPlayback }
 func (h replayHost) Edit(string) (string, error)              { return "", errPlayback }
 func (h replayHost) Login() error                             { return errPlayback }
@@ -87,10 +88,10 @@ func (h replayHost) Inputs() []string                         { return nil }
 func (h replayHost) Remember(string)                          {}
 func (h replayHost) Documents(context.Context) []tui.Document { return nil }
 
-// replayRun is a run that is over: it is looked at, and takes no commands.
+// replayRun is a finished run that can be viewed, but takes no commands.
 type replayRun struct {
 	player *playback.Player
-	done   chan struct{} // never closed: a playback is left
+	done   chan struct{} // never closed: the user leaves a playback
 }
 
 var _ tui.Playback = replayRun{}
@@ -103,7 +104,7 @@ func (r replayRun) ID() string                  { return r.player.ID() }
 func (r replayRun) Snapshot() *supervisor.State { return r.player.Snapshot() }
 func (r replayRun) Changed() <-chan struct{}    { return r.player.Changed() }
 
-// Put, Stop, Leave, Halt, Done and Outcome implement tui.Run: nothing runs.
+// Put, Stop, Leave, Halt, Done and Outcome implement tui.Run; they do nothing.
 func (r replayRun) Put(contract.Command) bool { return false }
 func (r replayRun) Stop()                     {}
 func (r replayRun) Leave()                    {}

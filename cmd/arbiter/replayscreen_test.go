@@ -14,8 +14,8 @@ import (
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-// TestReplayOnTheScreen: a run that is over is played again on the screen, without Claude Code, and no file of it
-// changes. Keys hold it, play it out and leave it.
+// TestReplayOnTheScreen: a finished run is played back on the screen, without Claude Code, and none of its
+// files changes. Keys jump to the end, show the timeline and leave.
 func TestReplayOnTheScreen(t *testing.T) {
 	t.Parallel()
 	size := pty.Size{Columns: 100, Rows: 30}
@@ -40,7 +40,7 @@ func TestReplayOnTheScreen(t *testing.T) {
 	env := append(p.cmd.Env, "PATH=/nowhere", "ARBITER_CLAUDE=/nowhere/claude")
 	again := show(t, size, "", env, "replay", runs[0].Run[:8], "--screen", "--theme", "high-contrast-dark")
 	again.await("PLAYBACK 1×", "Count the omens")
-	again.press("$") // that a key holds it is TestPlayback's: this run is over before one is pressed
+	again.press("$") // TestPlayback tests pausing: this run would be over before a key is pressed
 	again.await("It is woven.", "the end", "It is done")
 	again.press("F6")
 	again.await("TIMELINE", "The Arbiter")
@@ -62,7 +62,7 @@ func TestReplayOnTheScreen(t *testing.T) {
 	}
 }
 
-// envOf is a variable's last value.
+// envOf returns a variable's last value.
 func envOf(env []string, name string) (value string) {
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, name+"="); ok {
@@ -72,7 +72,7 @@ func envOf(env []string, name string) (value string) {
 	return value
 }
 
-// sumsOf are the checksums of the files below a directory.
+// sumsOf returns the checksums of the files below a directory.
 func sumsOf(t *testing.T, dir string) map[string][32]byte {
 	t.Helper()
 	sums := map[string][32]byte{}

@@ -42,7 +42,7 @@ func TestReportOfARun(t *testing.T) {
 	for _, a := range r.Agents {
 		cost += a.CostUSD
 	}
-	if math.Abs(cost-result.CostUSD) > 1e-5 { // turns are rounded
+	if math.Abs(cost-result.CostUSD) > 1e-5 { // the costs of turns are rounded
 		t.Errorf("the agents cost %v, the run %v", cost, result.CostUSD)
 	}
 	for format, want := range map[string]string{
@@ -73,7 +73,7 @@ func TestReportOfARun(t *testing.T) {
 	}
 }
 
-// TestReportOfWork: changes come from the snapshots of the run, and files are written as a whole.
+// TestReportOfWork: the report takes changes from the run's snapshots, and writes files as a whole.
 func TestReportOfWork(t *testing.T) {
 	w := newWorked(t)
 	t.Setenv(runwork.StepSummary, "")
@@ -119,7 +119,7 @@ func TestReportOfWork(t *testing.T) {
 	}
 }
 
-// TestReportRefuses: what is wrong is said with its exit code, and no file is touched.
+// TestReportRefuses: each error has its exit code, and no file is changed.
 func TestReportRefuses(t *testing.T) {
 	w := newWorked(t)
 	w.says("--format pdf: use markdown, html, json, junit or github", contract.ExitUsage, "report", "--format", "pdf")

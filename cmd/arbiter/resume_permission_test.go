@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestPermissionOverAResume: a request that was open when everything died is asked
-// again under its id when its agent asks again, and not before.
+// TestPermissionOverAResume: a request that was open when all processes were killed is made again, with the
+// same id, when its agent asks again, and not before.
 func TestPermissionOverAResume(t *testing.T) {
 	path := scenarioFile(t, `name: asks
 title: It asks
@@ -47,7 +47,7 @@ actors:
 			}
 			n.send(contract.Permit{Request: again.Request, Behavior: "allow"})
 			n.finish(contract.ExitComplete)
-			spoken := slices.IndexFunc(n.lines, func(l contract.Line) bool { // to its agent, which then asks
+			spoken := slices.IndexFunc(n.lines, func(l contract.Line) bool { // to the agent, which asks then
 				_, ok := l.Body.(contract.Delivered)
 				return ok && l.ID == "orch-1"
 			})
