@@ -30,17 +30,18 @@ func (e envelope) request() message {
 	return message{append(line, '}'), e.Params}
 }
 
-// eventParams returns the parameters of a line that [numbered] made, without the members around them being read.
+// eventParams returns the parameters of a line that [numbered] made, without parsing the members around
+// them.
 func eventParams(line []byte) (params []byte, ok bool) {
 	if !bytes.HasPrefix(line, []byte(eventHeader)) {
 		return nil, false
 	}
 	params = line[eventParamsAt : len(line)-1]
-	// Where it is one valid value, there is nothing behind it either but the brace that ends the message.
+	// If params is one valid value, only the closing brace of the message follows it.
 	return params, line[len(line)-1] == '}' && json.Valid(params)
 }
 
-// readEnvelope reads a message. Of one that is damaged it returns what stands before the fault.
+// readEnvelope reads a message. If the message is damaged, it returns the members before the damage.
 func readEnvelope(line []byte) (env envelope, err error) {
 	members, err := jsonl.Members(line)
 	for _, m := range members {
@@ -69,7 +70,7 @@ func validID(id []byte) bool {
 	return json.Unmarshal(id, &n) == nil && n >= 0 && len(id) > 0
 }
 
-// madeUpAnswer is an error response of our own making, to the raw id.
+// madeUpAnswer returns an error response to the raw id, for a message that jsonrpc2 cannot answer.
 func madeUpAnswer(id []byte, code int, message string) []byte {
 	quoted, _ := json.Marshal(message) // a string always encodes
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quoted)

@@ -12,17 +12,14 @@ import (
 	"sync"
 )
 
-// maxUnhandled is how many bytes of events may wait for the handler before the
-// connection is read no further. Nothing is lost by that pause: an answer read
-// later could not overtake these events anyway.
+// maxUnhandled is how many bytes of events may wait for the handler before reading from the connection
+// pauses. The pause delays no answer: an answer read later would have to wait for these events anyway.
 const maxUnhandled = 64 << 20
 
-// eventQueue stands between the goroutine that reads events and the one that
-// hands them to the handler, in order.
+// eventQueue passes events from the goroutine that reads them to the one that calls the handler, in order.
 //
-// It is also the ordering barrier: an answer is given to its caller only when
-// all events that were read before it have been handled, so a caller of "kill"
-// and gets the answer has seen the agent's `done`.
+// It is also the ordering barrier: an answer is returned to its caller only when all events that were read
+// before it have been handled, so that a caller that gets the answer to "kill" has seen the agent's `done`.
 type eventQueue struct {
 	handle func(Event)
 	log    *slog.Logger
@@ -37,7 +34,7 @@ type eventQueue struct {
 	limit   int    // of bytes
 	pushed  uint64 // events read so far
 	handled uint64 // events handled so far
-	ended   bool   // nothing more is pushed; what waits is still handled
+	ended   bool   // nothing more is pushed; waiting events are still handled
 	dropped bool   // nothing more is handled
 	passed  []barrier
 	done    chan struct{}
@@ -71,8 +68,8 @@ func (q *eventQueue) push(params []byte) {
 	q.change.Broadcast()
 }
 
-// unbound lets the reading goroutine finish: the connection has ended, so only little
-// is left to read.
+// unbound removes the limit, so that the reading goroutine can finish: the connection has ended, so only
+// little is left to read.
 func (q *eventQueue) unbound() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,7 +77,7 @@ func (q *eventQueue) unbound() {
 	q.change.Broadcast()
 }
 
-// end lets run return when all that waits is handled; drop at once.
+// end makes run return when all waiting events are handled; drop makes it return at once.
 func (q *eventQueue) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,7 +93,7 @@ func (q *eventQueue) drop() {
 	q.change.Broadcast()
 }
 
-// run hands events on until end or drop.
+// run passes events to the handler until end or drop.
 func (q *eventQueue) run() {
 	defer close(q.done)
 	for {
@@ -141,7 +138,7 @@ func (q *eventQueue) one(params []byte) bool {
 	return !q.dropped
 }
 
-// checked hands an event on that may be.
+// checked handles an event, unless check refuses it.
 func (q *eventQueue) checked(ev Event, number uint64) error {
 	if q.check != nil {
 		if err := q.check(ev, number); err != nil {
@@ -151,8 +148,8 @@ func (q *eventQueue) checked(ev Event, number uint64) error {
 	return q.guarded(ev)
 }
 
-// guarded turns a panic of the handler into the end of the connection: the state
-// it was changing can no longer be trusted, but the terminal can be restored.
+// guarded turns a panic of the handler into the end of the connection: the state that the handler was
+// changing can no longer be trusted, but the terminal can be restored.
 func (q *eventQueue) guarded(ev Event) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -173,7 +170,7 @@ func (q *eventQueue) isDropped() bool {
 	return q.dropped
 }
 
-// release opens the barriers that are reached. The caller holds mu.
+// release opens the barriers that were reached. The caller holds mu.
 func (q *eventQueue) release() {
 	for len(q.passed) > 0 && (q.dropped || q.passed[0].mark <= q.handled) {
 		close(q.passed[0].open)
@@ -181,8 +178,8 @@ func (q *eventQueue) release() {
 	}
 }
 
-// wait returns when all events pushed so far are handled. Called by the handler
-// itself it returns at once, for it would wait for its own end.
+// wait returns when all events pushed so far are handled. If the handler itself calls it, it returns at
+// once, because it would wait for itself.
 func (q *eventQueue) wait(ctx context.Context) error {
 	q.mu.Lock()
 	if q.dropped || q.handled >= q.pushed {
@@ -203,12 +200,12 @@ func (q *eventQueue) wait(ctx context.Context) error {
 	}
 }
 
-// errAnswered is the error of a caller whose time was up between the answer and the
-// events before it: unlike other abandoned calls, this one did succeed.
+// errAnswered is the error of a caller whose context ended between the answer and the events before it:
+// unlike other abandoned calls, this one succeeded.
 var errAnswered = errors.New("answered, but the events before the answer are not yet handled")
 
-// calledFrom reports whether this goroutine is inside the given method of this
-// package. It is asked only where the answer yes means a certain deadlock.
+// calledFrom reports whether this goroutine is inside the given method of this package. It is used only
+// where waiting in that method would be a deadlock.
 func calledFrom(method string) bool {
 	pcs := make([]uintptr, 256)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

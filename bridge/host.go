@@ -13,19 +13,19 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// host is the side of the client that one incarnation sees. All its messages go out under its own
-// name and generation, even if it writes others.
+// host is the part of the client that one incarnation can use. All its messages go out under its own name
+// and generation, even if it sets others.
 type host struct {
 	ref AgentRef
 	p   *peer
 	log *slog.Logger
 
 	mu     sync.Mutex
-	closed bool // `done` was emitted, or the start has failed: nothing follows
+	closed bool // `done` was emitted, or the start has failed: no event follows
 }
 
-// Emit implements [Host]. It blocks while too much is waiting for the client; it
-// returns at once when the connection has ended.
+// Emit implements [Host]. It blocks while too much waits for the client; it returns at once when the
+// connection has ended.
 func (h *host) Emit(ev Event) {
 	ev.AgentRef = h.ref
 	line, err := eventLine(ev)
@@ -33,7 +33,7 @@ func (h *host) Emit(ev Event) {
 		h.log.Error("an event could not be encoded", "agent", h.ref.String(), "err", err)
 		line, err = eventLine(Event{h.ref, Error{Category: CatInternal, Message: err.Error()}})
 		if err != nil {
-			return // cannot be: two plain strings
+			return // impossible: two plain strings
 		}
 	}
 	_, last := ev.Body.(Done)
@@ -46,7 +46,7 @@ func (h *host) Emit(ev Event) {
 		return
 	}
 	h.closed = last
-	h.p.s.out.pushEvent(line) // under the lock, so that nothing gets behind `done`; it never blocks
+	h.p.s.out.pushEvent(line) // under the lock, so that no event follows `done`; it never blocks
 }
 
 func (h *host) close() {
@@ -98,8 +98,8 @@ func (h *host) Judge(ctx context.Context, p JudgeParams) (JudgeResult, error) {
 	return JudgeResult(answer), nil
 }
 
-// strictPermission decodes by exact member names, where encoding/json would let
-// a "Behavior" overrule the "behavior" before it.
+// strictPermission decodes by exact member names; encoding/json would let a "Behavior" override the
+// "behavior" before it.
 type strictPermission PermissionResult
 
 func (s *strictPermission) UnmarshalJSON(data []byte) (err error) {

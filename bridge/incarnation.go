@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// startSlack is added to an agent's start timeout before the server ends a start
-// itself: keeping the timeout is the launcher's business, this is for one that hangs.
+// startSlack is added to an agent's start timeout before the server itself ends a start: the launcher
+// enforces the timeout; this is for a launcher that hangs.
 const startSlack = 5 * time.Second
 
-// Why a start is cancelled, beside its caller giving up.
+// Why a start is cancelled, apart from its caller giving up.
 var (
 	errStopped  = errors.New("stopped while it was starting")
 	errNotReady = errors.New("not ready in time")
@@ -28,7 +28,7 @@ type incarnation struct {
 	settled chan struct{} // closed when the start is over
 	agent   Agent         // nil when it failed; read after settled
 
-	agentless bool // it is over, and only its name is remembered
+	agentless bool // it is over, and only its name is kept
 }
 
 func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *incarnation {
@@ -37,8 +37,8 @@ func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *in
 	return inc
 }
 
-// start launches the agent. The end of ctx, stop and the timeout cancel it; an
-// agent that became ready all the same is ended before start returns.
+// start launches the agent. The end of ctx, stop and the timeout cancel it; if the agent became ready
+// nevertheless, it is ended before start returns.
 func (i *incarnation) start(ctx context.Context, timeout time.Duration,
 	launch func(context.Context) (Agent, error)) (Agent, error) {
 	defer func() {
@@ -60,7 +60,7 @@ func (i *incarnation) start(ctx context.Context, timeout time.Duration,
 		stopCtx, done := context.WithTimeout(context.Background(), killTimeout)
 		defer done()
 		if err = agent.Stop(stopCtx, true); err != nil {
-			i.agent = agent // still there: stopAll tries again and names it
+			i.agent = agent // it still runs: stopAll tries again and reports it
 		}
 		err = i.ctx.Err()
 	}
@@ -101,8 +101,8 @@ func (i *incarnation) ready(ctx context.Context) (Agent, error) {
 	return i.agent, nil
 }
 
-// stop ends the incarnation, also one that is still starting, and returns when
-// its `done` is on its way to the client, or ctx has ended.
+// stop ends the incarnation, even while it is starting, and returns when its `done` has been queued for the
+// client, or ctx has ended.
 func (i *incarnation) stop(ctx context.Context, now bool) error {
 	select {
 	case <-i.settled:
@@ -129,8 +129,8 @@ func (i *incarnation) stop(ctx context.Context, now bool) error {
 	return nil
 }
 
-// ended reports whether the incarnation is over: its `done` was emitted, so that a
-// client that has seen it may claim the id at once, or its start had failed.
+// ended reports whether the incarnation is over: its `done` was emitted, so that a client that has seen it
+// may claim the id at once, or its start has failed.
 func (i *incarnation) ended() bool {
 	if i.host.isClosed() {
 		return true
@@ -151,8 +151,8 @@ func (i *incarnation) ended() bool {
 	}
 }
 
-// remembered keeps the little that is needed of an ended incarnation. Its agent, with all its
-// records and buffers, is released: a run may see thousands.
+// remembered returns the little that is needed of an ended incarnation. Its agent, with all its records and
+// buffers, is released: a run may have thousands.
 func (i *incarnation) remembered() *incarnation {
 	if i.agentless {
 		return i
@@ -167,8 +167,8 @@ func (i *incarnation) endedError() error {
 	return rpcErrorf(CodeEnded, i.ref.String()+" has ended")
 }
 
-// explain makes what an agent's method returned fit for the wire: most plain
-// errors are the agent's end, which its process noticed before we did.
+// explain converts an error of an agent's method for the wire: most plain errors occur because the agent has
+// just ended.
 func (i *incarnation) explain(err error) error {
 	var typed *RPCError
 	if !errors.As(err, &typed) && i.ended() {

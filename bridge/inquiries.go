@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// inquiries are a conversation's requests that start processes and are no agents:
-// checks, inspections and queries. They end with it: end comes before the wait for
-// agents, so that both end at the same time.
+// inquiries are a conversation's requests that start processes other than agents: checks, inspections and
+// queries. They end with the conversation: end is called before waiting for agents, so that both end at the
+// same time.
 type inquiries struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -26,8 +26,8 @@ func newInquiries() *inquiries {
 	return i
 }
 
-// inquire runs ask unless the conversation is ending. name identifies it if it
-// outlasts the conversation.
+// inquire calls ask unless the conversation is ending. name identifies the request if it outlasts the
+// conversation.
 func inquire[R any](ctx context.Context, i *inquiries, name string, ask func(context.Context) (R, error)) (R, error) {
 	var none R
 	if !i.begin(name) {
@@ -69,7 +69,7 @@ func (i *inquiries) done(name string) {
 	i.running.Done()
 }
 
-// end cancels what runs and lets nothing new begin. It does not wait.
+// end cancels the running requests and refuses new ones. It does not wait.
 func (i *inquiries) end() {
 	i.mu.Lock()
 	i.ended = true
@@ -77,7 +77,7 @@ func (i *inquiries) end() {
 	i.cancel()
 }
 
-// wait waits until nothing runs, for at most d, and names what does then.
+// wait waits until no request runs, for at most d, and returns the names of those that still run.
 func (i *inquiries) wait(d time.Duration) (left []string) {
 	if within(d, i.running.Wait) {
 		return nil

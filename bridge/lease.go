@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// LeaseGrace is how long after the end of its lease a remote bridge may need until nothing of what it started runs: it
-// notices within a second, ends all in two, and what refuses to end is swept.
+// LeaseGrace is how long a remote bridge may take after the end of its lease until no process that it
+// started runs: it notices within a second and ends all in two; processes that refuse to end are swept.
 const LeaseGrace = 5 * time.Second
 
 // errLeaseOver is the error with which a remote bridge ends.
 var errLeaseOver = errors.New("the client was out of reach for longer than the lease")
 
-// lease bounds how long a remote bridge continues without its client. It runs from the sending of a tick that was
-// answered, so that an answer that was long on its way renews little. A nil lease holds for ever.
+// lease bounds how long a remote bridge continues without its client. It is counted from the time at which
+// the last answered tick was sent, so that a slow answer renews little. A nil lease never ends.
 type lease struct {
 	length  time.Duration
-	now     func() time.Duration        // counts suspend
+	now     func() time.Duration        // includes the time in suspend
 	renewed func(until time.Duration)   // may be nil
 	tick    func(context.Context) error // asks the client; an error is no answer
 
 	mu    sync.Mutex
 	until time.Duration
-	over  bool // for good, with any later answer
+	over  bool // permanently: later answers change nothing
 }
 
 func newLease(length time.Duration, now func() time.Duration, renewed func(time.Duration),
@@ -35,12 +35,12 @@ func newLease(length time.Duration, now func() time.Duration, renewed func(time.
 	return l
 }
 
-// renew takes the answer to a tick of that time.
+// renew handles the answer to a tick that was sent at that time.
 func (l *lease) renew(sent time.Duration) {
 	l.mu.Lock()
 	until := sent + l.length
 	if l.over || until <= l.until || l.now() >= l.until && l.until > 0 {
-		l.mu.Unlock() // an answer that comes after the end, as after a stop of this process, changes nothing
+		l.mu.Unlock() // an answer after the end, such as after a stop of this process, changes nothing
 		return
 	}
 	l.until = until
@@ -50,7 +50,8 @@ func (l *lease) renew(sent time.Duration) {
 	}
 }
 
-// holds reports whether work may continue. It asks the clock: after a stop of the process no timer has fired yet.
+// holds reports whether work may continue. It reads the clock: after a stop of the process no timer has
+// fired yet.
 func (l *lease) holds() bool {
 	if l == nil {
 		return true
@@ -63,8 +64,8 @@ func (l *lease) holds() bool {
 	return !l.over
 }
 
-// run sends ticks and watches the clock until ctx ends or the lease is over, and returns when no tick is under way.
-// Timers may stand still while the machine sleeps, so that the clock is looked at often.
+// run sends ticks and checks the clock until ctx ends or the lease is over, and returns when no tick is in
+// progress. Timers may stand still while the machine sleeps, so the clock is checked often.
 func (l *lease) run(ctx context.Context) {
 	var ticks sync.WaitGroup
 	defer ticks.Wait()
@@ -92,7 +93,7 @@ func (l *lease) run(ctx context.Context) {
 	}
 }
 
-// check refuses what would continue after the end of the lease.
+// check returns an error after the end of the lease.
 func (l *lease) check() error {
 	if l.holds() {
 		return nil

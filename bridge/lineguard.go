@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// lineGuard fails a reader whose lines have no end, where strict says so: what reads lines would wait for one for ever.
+// lineGuard fails a reader whose lines have no end, if strict is set: otherwise the line reader would wait
+// forever.
 type lineGuard struct {
 	r      io.Reader
 	strict *atomic.Bool

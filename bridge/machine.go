@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Machine is the host of a remote bridge: its file system, and the directories of agents. A [Server] without one
-// refuses to be remote. Its methods are safe for concurrent use.
+// Machine is the host of a remote bridge: its file system, and the directories of agents. A [Server]
+// without a Machine refuses to be remote. Its methods are safe for concurrent use.
 type Machine interface {
 	// Begin is called once, before any other method. Failures are *RPCError with a category.
 	Begin(ctx context.Context, of Owner, p RemoteParams) (RemoteInfo, error)
@@ -21,7 +21,7 @@ type Machine interface {
 	RemoveWork(ctx context.Context, p RemoveWorkParams) (RemoveWorkResult, error)
 }
 
-// Bounds of what a client asks of a host.
+// Bounds of a client's requests to a host.
 const (
 	maxResolved   = 10_000
 	maxPathLength = 16 << 10
@@ -76,7 +76,7 @@ func (p PrepareWorkParams) check() error {
 	return checkCommit("base", p.Base)
 }
 
-// checkCommit keeps names of branches, and options, out of git's arguments.
+// checkCommit keeps branch names and options out of git's arguments.
 func checkCommit(name, id string) error {
 	if n := len(id); n != 40 && n != 64 || strings.Trim(id, "0123456789abcdef") != "" {
 		return fmt.Errorf("%s is no commit: %.100q", name, id)
@@ -101,7 +101,7 @@ func (p RemoveWorkParams) check() error {
 	return checkCommit("head", p.Head)
 }
 
-// onMachine makes a handler of a method of the host's.
+// onMachine makes a handler from a method of the host.
 func onMachine[P, R any](c *conversation, name string, ask func(Machine, context.Context, P) (R, error)) handlerFunc {
 	return method(func(ctx context.Context, p P) (R, error) {
 		var none R
@@ -116,7 +116,7 @@ func resolveOn(m Machine, ctx context.Context, p ResolveParams) (ResolveResult, 
 	return ResolveResult{Paths: m.Resolve(ctx, p.Paths)}, ctx.Err()
 }
 
-// Resolve asks where paths lead on the bridge's host.
+// Resolve returns where paths lead on the bridge's host.
 func (c *Client) Resolve(ctx context.Context, p ResolveParams) (ResolveResult, error) {
 	r, err := call[ResolveResult](ctx, c, MethodResolve, p)
 	if err == nil && len(r.Paths) != len(p.Paths) {
@@ -126,12 +126,12 @@ func (c *Client) Resolve(ctx context.Context, p ResolveParams) (ResolveResult, e
 	return r, err
 }
 
-// Inventory asks what the workspace of a directory on the bridge's host brings along.
+// Inventory describes the workspace of a directory on the bridge's host.
 func (c *Client) Inventory(ctx context.Context, p InventoryParams) (InventoryResult, error) {
 	return call[InventoryResult](ctx, c, MethodInventory, p)
 }
 
-// PrepareWork makes the directory of an Orchestrator on the bridge's host, or finds it.
+// PrepareWork creates the directory of an Orchestrator on the bridge's host, or finds it.
 func (c *Client) PrepareWork(ctx context.Context, p PrepareWorkParams) (WorkResult, error) {
 	r, err := call[WorkResult](ctx, c, MethodPrepareWork, p)
 	if err == nil {

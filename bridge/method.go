@@ -19,9 +19,8 @@ type Empty struct{}
 // checker is implemented by parameters with constraints beyond their types.
 type checker interface{ check() error }
 
-// method makes a handler of a typed function. Parameters of the wrong type, or
-// that fail their check, are refused with -32602; unknown ones are tolerated, so
-// that a newer client can talk to an older bridge.
+// method makes a handler from a typed function. Parameters of the wrong type, or that fail their check, are
+// refused with -32602; unknown ones are ignored, so that a newer client can use an older bridge.
 func method[P, R any](serve func(context.Context, P) (R, error)) handlerFunc {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var p P
@@ -39,7 +38,7 @@ func method[P, R any](serve func(context.Context, P) (R, error)) handlerFunc {
 	}
 }
 
-// typeError says it in JSON's words instead of Go's.
+// typeError describes the error in terms of JSON instead of Go.
 func typeError(err error) string {
 	var e *json.UnmarshalTypeError
 	switch {
@@ -61,8 +60,8 @@ func (r AgentRef) check() error {
 	return nil
 }
 
-// Bounds of SpawnParams.Pending. An agent gets one message per turn, so that
-// more than a few without an end are a mistake.
+// Bounds of SpawnParams.Pending. An agent gets one message per turn, so that more than a few unfinished
+// ones are a mistake.
 const (
 	maxPending   = 256
 	maxMessageID = 128
@@ -161,7 +160,8 @@ func (p InspectParams) check() error {
 	return checkPlace(p.CWD, p.Env)
 }
 
-// checkPlace: a relative directory would depend on where the bridge was started.
+// checkPlace checks a directory and an environment. A relative directory would depend on where the bridge
+// was started.
 func checkPlace(cwd string, env map[string]string) error {
 	if err := required("cwd", cwd); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (p ShutdownParams) check() error {
 	return nil
 }
 
-// required takes names and values in turn.
+// required takes alternating names and values, and returns an error for the first empty value.
 func required(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] == "" {

@@ -16,16 +16,16 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// peer is one end of a connection, the same for both: it calls with string ids,
-// and serves each request on a goroutine of its own under a context of its own.
+// peer is one end of a connection, the same for both: it calls with string ids, and serves each request on
+// a goroutine of its own with a context of its own.
 type peer struct {
 	s       *stream
 	conn    *jsonrpc2.Conn
 	log     *slog.Logger
 	methods map[string]handlerFunc
 	seq     atomic.Uint64
-	fresh   window // ids of the peer's requests, where it is strict
-	// valid refuses answers that come too late; may be nil.
+	fresh   window // ids of the peer's requests, if strict
+	// valid returns an error if an answer comes too late; may be nil.
 	valid func() error
 
 	mu       sync.Mutex
@@ -44,27 +44,26 @@ type peerOptions struct {
 // handlerFunc serves a request.
 type handlerFunc func(ctx context.Context, params json.RawMessage) (any, error)
 
-// newPeer makes an end of rwc. Nothing is read or written before s.start. The
-// owner waits for the connection's end, then calls close.
+// newPeer makes one end of a connection over rwc. Nothing is read or written before s.start. The owner
+// waits for the connection's end, then calls close.
 func newPeer(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *peer {
 	if o.writeTimeout <= 0 {
 		o.writeTimeout = DefaultWriteTimeout
 	}
 	p := &peer{log: log, methods: o.methods, inFlight: map[jsonrpc2.ID]context.CancelFunc{}}
 	p.s = newStream(rwc, log, o)
-	// The connection ends by Close, never by a caller's context.
+	// Close ends the connection; a caller's context never does.
 	p.conn = jsonrpc2.NewConn(context.Background(), p.s, p, jsonrpc2.SetLogger(connLogger{log}))
 	return p
 }
 
-// connLogger takes jsonrpc2's own remarks, mostly on answers that came too late.
+// connLogger receives the log of jsonrpc2, which is mostly about answers that came too late.
 type connLogger struct{ log *slog.Logger }
 
 func (l connLogger) Printf(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
 
-// close ends the connection for the reason given, which cancels the requests
-// being served, and waits for the pipe's goroutines. The requests' goroutines are
-// waited for with serving.Wait.
+// close ends the connection for the given reason, which cancels the requests being served, and waits for
+// the pipe's goroutines. To wait for the requests' goroutines, use serving.Wait.
 func (p *peer) close(cause error) {
 	p.refuseNew()
 	p.s.fail(cause)
@@ -72,7 +71,7 @@ func (p *peer) close(cause error) {
 	p.s.wait()
 }
 
-// refuseNew lets no further request in. It comes before any wait for serving.
+// refuseNew refuses all further requests. It must be called before waiting for serving.
 func (p *peer) refuseNew() {
 	p.mu.Lock()
 	p.closing = true
@@ -96,9 +95,8 @@ func within(d time.Duration, wait func()) bool {
 	}
 }
 
-// call asks the other end. When ctx ends first, it sends a cancellation, and the
-// call's error wraps ctx.Err(); a refusal is an *RPCError, the end of the
-// connection wraps ErrClosed.
+// call sends a request to the other end. If ctx ends first, it sends a cancellation, and its error wraps
+// ctx.Err(); a refusal is an *RPCError; at the end of the connection the error wraps ErrClosed.
 func (p *peer) call(ctx context.Context, method string, params, result any) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
@@ -108,8 +106,7 @@ func (p *peer) call(ctx context.Context, method string, params, result any) erro
 	if err != nil {
 		return p.callError(method, err)
 	}
-	// Once nothing more can be read no answer can come, though a half-open
-	// connection is still there.
+	// When nothing more can be read, no answer can come, even if a half-open connection still exists.
 	waitCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.s.reading, func() { cancel(ErrClosed) })()
@@ -144,7 +141,7 @@ func (p *peer) callError(method string, err error) error {
 	return fmt.Errorf("%s: %w", method, err)
 }
 
-// closedError is ErrClosed with the reason, where one is known.
+// closedError returns ErrClosed with the reason, if that is known.
 func (p *peer) closedError() error {
 	cause := p.cause()
 	if cause == nil || errors.Is(cause, ErrClosed) {
@@ -153,7 +150,7 @@ func (p *peer) closedError() error {
 	return fmt.Errorf("%w: %w", ErrClosed, cause)
 }
 
-// cause says why the connection ended; nil while it has not.
+// cause returns why the connection ended; nil while it has not.
 func (p *peer) cause() error {
 	select {
 	case <-p.s.failed:
@@ -163,10 +160,9 @@ func (p *peer) cause() error {
 	}
 }
 
-// abandon tells the other end that nothing waits for the answer any more, and
-// frees the call's entry in jsonrpc2. v0.2.3 has no way to do that (a call given
-// up stays in its map until the connection ends), except an answer: so we answer
-// it ourselves. The real answer, if it still comes, finds no call and is dropped.
+// abandon tells the other end that the caller no longer waits for the answer, and frees the call's entry in
+// jsonrpc2. v0.2.3 can only do that by an answer (an abandoned call stays in its map until the connection
+// ends), so we answer it ourselves. If the real answer still comes, it matches no call and is dropped.
 func (p *peer) abandon(id jsonrpc2.ID) {
 	if err := p.conn.Notify(context.Background(), MethodCancel, CancelParams{ID: id.Str}); err != nil {
 		return // closed: jsonrpc2 has forgotten all calls
@@ -177,8 +173,8 @@ func (p *peer) abandon(id jsonrpc2.ID) {
 	}
 }
 
-// Handle implements jsonrpc2.Handler. It runs on the connection's only reading
-// goroutine and so never waits: cancel is done here, requests go elsewhere.
+// Handle implements jsonrpc2.Handler. It runs on the connection's only reading goroutine and so must never
+// wait: cancel is handled here, requests on other goroutines.
 func (p *peer) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	if params := p.s.params; params != nil {
 		req.Params = &params
@@ -266,7 +262,7 @@ func (p *peer) reply(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Req
 
 func (p *peer) cancelRequest(params *json.RawMessage) {
 	var named struct {
-		ID *jsonrpc2.ID `json:"id"` // a client that numbers its requests may cancel, too
+		ID *jsonrpc2.ID `json:"id"` // numeric ids can be cancelled, too
 	}
 	if params == nil || json.Unmarshal(*params, &named) != nil || named.ID == nil {
 		p.log.Warn("ignored a cancel that names no request")
@@ -275,7 +271,7 @@ func (p *peer) cancelRequest(params *json.RawMessage) {
 	p.mu.Lock()
 	cancel := p.inFlight[*named.ID]
 	p.mu.Unlock()
-	if cancel != nil { // else it was answered already
+	if cancel != nil { // otherwise it was answered already
 		cancel()
 	}
 }

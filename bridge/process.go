@@ -17,29 +17,28 @@ import (
 )
 
 const (
-	// exitGrace is how long a bridge may take to end after the end of its stdin.
-	// Its agents are gone after two seconds.
+	// exitGrace is how long a bridge may take to end after the end of its stdin. Its agents have ended
+	// after two seconds.
 	exitGrace = 3 * time.Second
-	// termGrace is how long after TERM, before KILL.
+	// termGrace is the time between TERM and KILL.
 	termGrace = 2 * time.Second
-	// drainGrace is how long its stderr may stay open after its end, in the hands
-	// of a process it left behind.
+	// drainGrace is how long its stderr may stay open after its end, if a process that it left behind holds
+	// it.
 	drainGrace = 250 * time.Millisecond
 	// maxStderrLine bounds a line of the bridge's stderr in the log.
 	maxStderrLine = 16 << 10
 )
 
-// StartProcess starts a bridge as a child and returns a client of it. cmd is the
-// command alone: StartProcess sets its pipes and puts it into a process group of
-// its own, so that a Ctrl-C in our terminal does not reach it. It may be anything
-// that gives a stdio pipe to a bridge, ssh for one.
+// StartProcess starts a bridge as a child and returns a client for it. cmd is the command alone:
+// StartProcess sets its pipes and puts it into a process group of its own, so that a Ctrl-C in our terminal
+// does not reach it. Any command that provides a stdio pipe to a bridge will do, such as ssh.
 //
-// begin starts the command, and may be nil: then cmd.Start does. What it returns is called
-// when the command has been waited for.
+// begin starts the command; if it is nil, cmd.Start does. The function that it returns is called when the
+// command has been waited for.
 //
-// The bridge's stderr goes to log, line by line. Close, or the end of ctx, closes
-// its stdin, at which it stops its agents and exits; TERM and KILL follow where it
-// does not. [Client.Err] reports how it exited on its own.
+// The bridge's stderr goes to log, line by line. Close, or the end of ctx, closes its stdin; the bridge
+// then stops its agents and exits. If it does not, TERM and KILL follow. [Client.Err] reports how it exited
+// on its own.
 func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logger, begin Begin) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -62,8 +61,8 @@ func StartProcess(ctx context.Context, cmd *exec.Cmd, h Handler, log *slog.Logge
 // Begin starts a command. ended is called once, when the command has been waited for.
 type Begin func(*exec.Cmd) (ended func(), err error)
 
-// process is the pipe to a child, whose Close ends the child. One goroutine
-// waits for it and one drains its stderr; Close waits for both.
+// process is the pipe to a child; closing it ends the child. One goroutine waits for the child and one
+// drains its stderr; Close waits for both.
 type process struct {
 	cmd    *exec.Cmd
 	log    *slog.Logger
@@ -71,7 +70,7 @@ type process struct {
 	stdout *os.File
 	stderr *os.File
 
-	lastWords atomic.Pointer[string] // its last line on stderr, nil as long as there is none
+	lastWords atomic.Pointer[string] // its last line on stderr; nil while there is none
 	exited    chan struct{}          // closed when the child was waited for; exitErr says how it ended
 	exitErr   error
 	drained   chan struct{}
@@ -81,8 +80,8 @@ type process struct {
 
 func startProcess(cmd *exec.Cmd, log *slog.Logger, begin Begin) (*process, error) {
 	p := &process{cmd: cmd, log: log, exited: make(chan struct{}), drained: make(chan struct{})}
-	// Pipes of our own, not cmd.StdoutPipe: Wait would close that with what the
-	// child said last still in it.
+	// Pipes of our own, not cmd.StdoutPipe: Wait would close that while it still contains the child's last
+	// output.
 	var theirs [3]*os.File
 	var err error
 	defer func() {
@@ -175,8 +174,8 @@ func (p *process) gone(within time.Duration) bool {
 	}
 }
 
-// exitError says how the connection ended, for [Client.Err]: the way the process
-// did, and its last words.
+// exitError returns, for [Client.Err], how the connection ended: how the process ended, and its last line
+// on stderr.
 func (p *process) exitError(cause error) error {
 	how := "exit status 0"
 	select {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps the terminal's signals away. A caller that wants a session
-// instead has set that already; both together are refused by the kernel (EPERM).
+// ownGroup protects a command from the terminal's signals. If the caller has requested a session, nothing
+// is changed: the kernel refuses both together (EPERM).
 func ownGroup(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -18,11 +18,11 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// terminate asks the bridge alone: it knows in which order its agents end.
+// terminate sends TERM to the bridge only: the bridge knows in which order its agents must end.
 func terminate(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGTERM) }
 
-// killGroup kills what stayed in its group. The child was not waited for yet, so
-// its number cannot be another's.
+// killGroup kills what is left in the child's group. The child was not waited for yet, so its number cannot
+// have been reused.
 func killGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	_ = cmd.Process.Kill()

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Check implements [bridge.EvidenceCollector]. A time limit that is reached is a result and
-// no error: TERM, KILL a second later, TimedOut.
+// Check implements [bridge.EvidenceCollector]. Reaching the time limit is a result, not an error: TERM,
+// KILL a second later, TimedOut.
 func (w *Collector) Check(ctx context.Context, of bridge.Owner, p bridge.CheckParams) (bridge.CheckResult, error) {
 	var none bridge.CheckResult
 	select { // its time limit begins when it does
@@ -55,11 +55,11 @@ func limitOf(p bridge.CheckParams) time.Duration {
 	return bridge.DefaultCheckTimeoutMS * time.Millisecond
 }
 
-// codeInvalidParams is JSON-RPC's.
+// codeInvalidParams is a code of JSON-RPC.
 const codeInvalidParams = -32602
 
-// startError says what keeps a command from being started: its directory, most
-// often. It says nothing about the claim that it was to prove.
+// startError returns why a command could not be started; most often its directory does not exist. It says
+// nothing about the claim that the command was to prove.
 func startError(shell, cwd string, err error) error {
 	if info, statErr := os.Stat(cwd); statErr != nil {
 		return &bridge.RPCError{Code: codeInvalidParams,

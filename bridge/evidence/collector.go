@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// maxChecks is how many checks run at a time: they are builds and tests, beside
-// agents that build and test, too.
+// maxChecks is how many checks run at a time: they are builds and tests, and the agents build and test at
+// the same time.
 const maxChecks = 2
 
 // Collector implements [bridge.EvidenceCollector] on this machine. Its host process should have
@@ -25,9 +25,9 @@ var _ bridge.EvidenceCollector = (*Collector)(nil)
 
 // New returns a collector. log may be nil.
 //
-// Checks are run by bash, as the commands of agents are: the author has tried the line there, and
-// the permission rules read it by that grammar. Where /bin/sh is another shell, it would run
-// other words than were judged.
+// Checks are run by bash, like the commands of agents: the author has tried the line in bash, and the
+// permission rules parse it by bash's grammar. If /bin/sh is another shell, it could run different words
+// than those that were judged.
 func New(log *slog.Logger) *Collector {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

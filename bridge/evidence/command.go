@@ -19,29 +19,28 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
-// How a command is ended.
+// Time limits for ending a command.
 const (
 	termGrace   = time.Second            // after TERM at the time limit
-	cancelGrace = 300 * time.Millisecond // after TERM when nothing waits any more
-	killTimeout = 5 * time.Second        // until nothing is left
-	tailGrace   = 300 * time.Millisecond // for what is still in the pipe then
-	// Descendants are noted at growing intervals, so that those are known that clear
-	// their environment and are orphaned later.
+	cancelGrace = 300 * time.Millisecond // after TERM when the caller no longer waits
+	killTimeout = 5 * time.Second        // until no process is left
+	tailGrace   = 300 * time.Millisecond // for what is still in the pipe after that
+	// Descendants are recorded at growing intervals, to know those that clear their environment and are
+	// orphaned later.
 	readSize  = 64 << 10 // at a time: a pipe's whole buffer (Linux)
 	firstPoll = 50 * time.Millisecond
 	lastPoll  = 2 * time.Second
 )
 
-// command is one that runs for us. What it says is read by the sinks.
+// command is a running command. The sinks read its output.
 type command struct {
 	child *proctree.Child
 	pipes []*os.File // our ends
 	sinks sync.WaitGroup
 }
 
-// start starts cmd in a session of its own, so that it has no terminal to ask
-// on, with nothing on stdin. Without complain both outputs go to said through one
-// pipe, as on a screen.
+// start starts cmd in a session of its own, so that it has no terminal on which to ask, with an empty
+// stdin. If complain is nil, both outputs go to said through one pipe, as on a screen.
 func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.SandboxConfig,
 	said, complain io.Writer) (*command, error) {
 	c := &command{}
@@ -85,8 +84,8 @@ func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.Sandb
 	return c, nil
 }
 
-// drain reads r to its end, or until its deadline. It reads on when the sink has
-// had enough: a writer that nothing reads would never end.
+// drain reads r to its end, or until its deadline. It continues even when the sink has enough: a command
+// whose output is not read would never end.
 func drain(r io.Reader, sink io.Writer) {
 	buf := make([]byte, readSize)
 	for {
@@ -104,11 +103,10 @@ func (c *command) close() {
 	}
 }
 
-// errLimit says that a command was ended because its time was over.
+// errLimit reports that a command was ended at its time limit.
 var errLimit = errors.New("the time limit")
 
-// await waits for the command's end, or brings it about when the time limit is
-// over (errLimit) or ctx ends (its error).
+// await waits for the command's end, or ends it at the time limit (errLimit) or when ctx ends (its error).
 func (c *command) await(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -133,7 +131,7 @@ func (c *command) await(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// terminate asks the command's group to end, and waits for the command.
+// terminate sends TERM to the command's group, and waits for the command.
 func (c *command) terminate(grace time.Duration) {
 	c.child.Remember() // before it is asked to end: its orphans are then known
 	_ = c.child.Signal(unix.SIGTERM)
@@ -146,9 +144,8 @@ func (c *command) terminate(grace time.Duration) {
 	}
 }
 
-// sweep ends the command and all that it has started, and waits for the sinks. Who
-// cannot be ended (a process of another user) may continue to hold the pipe: it is read
-// a moment longer, and no more.
+// sweep ends the command and all that it has started, and waits for the sinks. A process that cannot be
+// ended (one of another user) may keep the pipe open: the pipe is read a moment longer, and no more.
 func (c *command) sweep() error {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
@@ -164,7 +161,7 @@ func (c *command) sweep() error {
 	return nil
 }
 
-// ending is the exit code and, of a command that a signal ended, the signal's name.
+// ending returns the exit code and, if a signal ended the command, the signal's name.
 func ending(state *os.ProcessState) (exit int, signal string) {
 	if state == nil {
 		return -1, ""

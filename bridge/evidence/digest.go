@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// capture counts and hashes all that is written, and keeps the end of it.
+// capture counts and hashes all output, and keeps the end of it.
 type capture struct {
 	sum   hash.Hash
 	bytes int64
@@ -41,8 +41,8 @@ func (c *capture) Write(p []byte) (int, error) {
 
 func (c *capture) digest() string { return hex.EncodeToString(c.sum.Sum(nil)) }
 
-// tail is the end as valid UTF-8, max bytes at most: it begins with a whole rune,
-// and what is no text is shown as such.
+// tail returns the end as valid UTF-8, at most max bytes: it begins with a whole rune, and bytes that are
+// not text are shown as such.
 func (c *capture) tail() string {
 	raw := append(append(make([]byte, 0, len(c.end)), c.end[c.at:]...), c.end[:c.at]...)
 	if c.bytes > int64(len(raw)) {
@@ -51,7 +51,7 @@ func (c *capture) tail() string {
 	return lastBytes(strings.ToValidUTF8(string(raw), string(utf8.RuneError)), c.max)
 }
 
-// partialRune is how many bytes at the beginning belong to a rune that was cut.
+// partialRune returns how many bytes at the beginning belong to a rune that was cut.
 func partialRune(b []byte) int {
 	for i := range min(utf8.UTFMax-1, len(b)) {
 		if utf8.RuneStart(b[i]) {
@@ -61,7 +61,7 @@ func partialRune(b []byte) int {
 	return 0 // no text at all
 }
 
-// lastBytes is the end of s, of max bytes at most, from a whole rune on.
+// lastBytes returns the end of s, at most max bytes, beginning with a whole rune.
 func lastBytes(s string, max int) string {
 	if len(s) <= max {
 		return s

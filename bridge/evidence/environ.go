@@ -8,14 +8,15 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
-// Variables a check does not get, in any case of letters: what opens the model's
-// API, a cloud or a collector of traces, and what says how an agent is to be run. A check needs
-// none of them, and its output is shown.
+// Variables a check does not get, in upper or lower case: those that open the model's API, a cloud or a
+// collector of traces, and those that control how an agent is run. A check needs none of them, and its
+// output is shown.
 var (
 	secretPrefixes = []string{"ANTHROPIC_", "AWS_", "GOOGLE_", "CLAUDE_CODE_", "OTEL_"}
 	secretSuffixes = []string{"_TOKEN", "_API_KEY"}
 	secretNames    = []string{"TOKEN", "API_KEY"}
-	// The proctree's own: a command that bore another's mark would be ended with that.
+	// Variables of proctree: a command that bore the mark of another owner would be ended with that owner's
+	// processes.
 	reservedPrefix = "ARBITER_"
 )
 

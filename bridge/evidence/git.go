@@ -19,7 +19,7 @@ import (
 // Bounds of what is reported about a repository.
 const (
 	gitLimit    = 5 * time.Second // of each call
-	gitOutput   = 256 << 10       // that is kept of each call; what says more is ended
+	gitOutput   = 256 << 10       // kept of each call; a call with more output is ended
 	maxStatus   = 200             // lines
 	maxStat     = 8 << 10         // bytes
 	maxCommits  = 10
@@ -33,10 +33,10 @@ type repository struct {
 	ctx     context.Context
 	cwd     string
 	env     []string
-	confine *bridge.SandboxConfig // nil does not
+	confine *bridge.SandboxConfig // nil: not confined
 	trouble []string
-	// bare lets git take cwd itself for a repository. Its configuration could be a file of
-	// the work tree then, so that nothing is to be asked that runs what that names.
+	// bare allows git to treat cwd itself as a repository. The configuration could then be a file of the
+	// work tree, so that only calls are allowed that run no program which that file names.
 	bare bool
 }
 
@@ -44,13 +44,13 @@ func (w *Collector) repository(ctx context.Context, p bridge.InspectParams) *rep
 	r := &repository{w: w, ctx: ctx, cwd: p.CWD, confine: p.Sandbox}
 	var extra map[string]string
 	if r.confine != nil {
-		extra = p.Env // which says where the agents' home is
+		extra = p.Env // it says where the agents' home directory is
 	}
 	r.env = append(environ(os.Environ(), extra), git.Variables()...)
 	return r
 }
 
-// gitState describes the repository that cwd lies in; nil outside of one.
+// gitState describes the repository that contains cwd; nil if there is none.
 func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*bridge.GitState, []string) {
 	r := w.repository(ctx, p)
 	r.bare = true
@@ -77,7 +77,7 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100",
 			"--stat-count=80", "HEAD")
 		r.note("diff", err)
-		g.Stat = lastBytes(stat, maxStat) // its end is the sum
+		g.Stat = lastBytes(stat, maxStat) // its last line is the total
 	}
 	return g, r.trouble
 }
@@ -88,7 +88,7 @@ func (r *repository) note(call string, err error) {
 	}
 }
 
-// lines returns the output of a call, at most so many lines.
+// lines returns the output of a call, at most max lines.
 func (r *repository) lines(max int, args ...string) []string {
 	out, err := r.git(args...)
 	r.note(args[0], err)
@@ -106,11 +106,11 @@ func (r *repository) lines(max int, args ...string) []string {
 	return all
 }
 
-// errMore says that a call had more to say than is kept.
+// errMore reports that a call had more output than is kept.
 var errMore = errors.New("too much output")
 
-// git runs one call and returns what it said, as text, without the last line end.
-// With errMore, what was read is returned, up to its last line end.
+// git runs one call and returns its output as text, without the last line end. With errMore, it returns
+// what was read, up to its last line end.
 func (r *repository) git(args ...string) (string, error) {
 	flags := git.Flags()
 	if !r.bare {
@@ -150,7 +150,7 @@ func (r *repository) git(args ...string) (string, error) {
 	return text(said.data), nil
 }
 
-// head keeps the beginning of what is written, and tells once when there is more.
+// head keeps the beginning of what is written, and calls full once when there is more.
 type head struct {
 	max  int
 	full func() // may be nil
@@ -171,12 +171,12 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is valid UTF-8 without the last line end.
+// text returns valid UTF-8 without the last line end.
 func text(b []byte) string {
 	return strings.TrimRight(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\n")
 }
 
-// firstBytes is the beginning of s, of max bytes at most, up to a whole rune.
+// firstBytes returns the beginning of s, at most max bytes, ending with a whole rune.
 func firstBytes(s string, max int) string {
 	if len(s) <= max {
 		return s

@@ -27,7 +27,7 @@ func (w *Collector) Inspect(ctx context.Context, p bridge.InspectParams) (bridge
 	return r, nil
 }
 
-// readPast puts what the session's transcript says into r.
+// readPast adds what the session's transcript contains to r.
 func readPast(ctx context.Context, p bridge.InspectParams, r *bridge.InspectResult) (trouble []string) {
 	path, ok := transcriptOf(p)
 	if !ok {

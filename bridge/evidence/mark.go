@@ -21,13 +21,13 @@ import (
 
 // Bounds of marks and of the changes that are reported since.
 const (
-	maxSummed  = 16 << 20 // bytes of a file that are read; a longer one is compared by size and time
+	maxSummed  = 16 << 20 // read of a file; a longer one is compared by size and time
 	maxChanged = 200      // files
 	maxTyped   = 10       // messages
 	typedBytes = 1 << 10  // of each
 )
 
-// mark notes how a session and its repository stand.
+// mark records the current state of a session and its repository.
 func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.InspectMark, []string) {
 	m := &bridge.InspectMark{AtMS: time.Now().UnixMilli()}
 	if path, ok := transcriptOf(p); ok {
@@ -48,7 +48,7 @@ func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.I
 	return m, r.trouble
 }
 
-// since reports what is different from a mark.
+// since reports what has changed since a mark.
 func (w *Collector) since(ctx context.Context, p bridge.InspectParams) (*bridge.Changes, []string) {
 	c := &bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}
 	files := map[string]bool{}
@@ -92,8 +92,8 @@ func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes
 	return trouble
 }
 
-// since reports what of the repository is different. A file that was not as in the mark's
-// commit is compared with itself; of any other the commits tell, and its state now.
+// since reports what has changed in the repository. A file that differed from the mark's commit is compared
+// with its state in the mark; for any other file, the commits since and the current status are used.
 func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[string]bool) {
 	root, inside := r.root()
 	if !inside {
@@ -128,7 +128,7 @@ func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[s
 	}
 }
 
-// moved lists the files that two commits differ in, and notes what was committed.
+// moved lists the files in which two commits differ, and records the commits between them.
 func (r *repository) moved(from, to string, c *bridge.Changes) []string {
 	if to == "" {
 		c.Moved = true
@@ -149,7 +149,7 @@ func (r *repository) moved(from, to string, c *bridge.Changes) []string {
 	return list
 }
 
-// root is the top of the work tree that cwd lies in.
+// root returns the top of the work tree that contains cwd.
 func (r *repository) root() (dir string, inside bool) {
 	dir, err := r.git("rev-parse", "--show-toplevel")
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *repository) root() (dir string, inside bool) {
 	return dir, true
 }
 
-// dirty lists what differs from HEAD, untracked files one by one, from the root on.
+// dirty lists what differs from HEAD, untracked files one by one, relative to the root.
 func (r *repository) dirty(max int) (paths []string, more bool) {
 	entries, cut := r.paths("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames",
 		"--ignore-submodules=dirty")
@@ -178,7 +178,8 @@ func (r *repository) dirty(max int) (paths []string, more bool) {
 	return paths, cut
 }
 
-// paths returns the paths that a call lists, each ended by NUL. A list that is too long counts as unknown.
+// paths returns the paths that a call lists, each ended by NUL. If the list is too long, it counts as
+// unknown.
 func (r *repository) paths(args ...string) (list []string, cut bool) {
 	out, err := r.git(args...)
 	r.note(args[0], err)
@@ -191,7 +192,7 @@ func (r *repository) paths(args ...string) (list []string, cut bool) {
 	return strings.Split(out, "\x00"), false
 }
 
-// sumOf tells a file's content from another's; empty if there is none.
+// sumOf returns a string that differs between contents of a file; empty if there is no file.
 func sumOf(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -213,7 +214,7 @@ func sumOf(path string) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// within names a path from a directory on, if it lies there.
+// within returns a path relative to a directory, if the path is inside it.
 func within(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) && rel != ".." &&
 		!strings.HasPrefix(rel, "../") {

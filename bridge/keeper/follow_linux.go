@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// follow has the kernel kill a command when the thread ends that starts it.
+// follow makes the kernel kill a command when the thread that starts it ends.
 func follow(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -16,19 +16,20 @@ import (
 // maxHello bounds the first line of a client.
 const maxHello = 1 << 20
 
-// hello is what the first line says that the keeper needs.
+// hello holds what the keeper needs from the first line.
 type hello struct {
 	run, bridge string
 	lease       time.Duration
 }
 
-// safeName is what run and bridge may be: they are part of a file's name.
+// safeName matches valid names of run and bridge: they are part of a file's name.
 var safeName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 })
 
-// readHello reads up to the first line end, and perhaps more: what is read is to be given to the bridge as it is. A
-// line that is no initialize of a remote bridge is not judged here: the hello is empty then, and the bridge answers.
+// readHello reads up to the first line end, and possibly more: the caller must pass all that was read to
+// the bridge. A line that is not an initialize of a remote bridge is not an error here: the hello is empty
+// then, and the bridge answers.
 func readHello(r io.Reader) (read []byte, h hello, err error) {
 	buf := make([]byte, 32<<10)
 	for {

@@ -26,25 +26,26 @@ import (
 // look is how often the keeper looks at the clock: timers may stand still while the machine sleeps.
 const look = 250 * time.Millisecond
 
-// patience is how much longer than its lease the bridge may need to end what it started, in order.
+// patience is how much longer than its lease the bridge may take to end, in order, what it started.
 const patience = 2500 * time.Millisecond
 
-// Options say how a bridge is kept.
+// Options are the settings of a keeper.
 type Options struct {
-	Program string   // that is started as the bridge, with Args; it calls [Kept]
+	Program string   // started as the bridge, with Args; it calls [Kept]
 	Args    []string // without the program's name
-	Env     []string // without what belongs to the client's machine
+	Env     []string // without the variables of the client's machine
 	Locks   string   // directory of the locks
 	Mode    proctree.Mode
 	Log     *slog.Logger
 }
 
-// Run is the keeper. It returns the exit code of the bridge, when nothing of it is left; 1 if it had to be killed, or
-// could not be started. stdin and stdout become the bridge's and are closed here.
+// Run is the keeper. It returns the exit code of the bridge when no process of the bridge is left; 1 if the
+// bridge had to be killed, or could not be started. stdin and stdout become the bridge's and are closed
+// here.
 func Run(ctx context.Context, stdin, stdout *os.File, o Options) (code int, err error) {
 	read, h, err := readHello(stdin)
 	if errors.Is(err, io.EOF) {
-		return 0, nil // the client is gone before it said anything
+		return 0, nil // the client ended before it sent anything
 	}
 	if err != nil {
 		return 1, err
@@ -58,7 +59,7 @@ func Run(ctx context.Context, stdin, stdout *os.File, o Options) (code int, err 
 		defer held.Close()
 		k.lock, k.ended = held, ended
 	}
-	// The kernel's signal to the bridge at our end comes when the thread ends that started it.
+	// The kernel sends the signal of follow when the thread that started the bridge ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := k.start(ctx, stdin, stdout, read); err != nil {
@@ -72,7 +73,7 @@ type keeper struct {
 	Options
 	hello
 	mark  proctree.Mark
-	lock  *os.File // nil for a client that asks for no remote bridge
+	lock  *os.File // nil for a client that requests no remote bridge
 	ended int
 
 	cmd     *exec.Cmd
@@ -84,7 +85,7 @@ type keeper struct {
 
 // Variables by which a bridge knows its keeper.
 const (
-	envKept  = "ARBITER_KEPT"       // descriptors of the first words and of the lease
+	envKept  = "ARBITER_KEPT"       // descriptors of the first bytes and of the lease
 	envEnded = "ARBITER_KEPT_ENDED" // how many processes of an earlier bridge were ended
 )
 
@@ -123,18 +124,18 @@ func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte)
 		return errors.Join(err, say.Close(), leases.Close())
 	}
 	go func() { k.exited <- cmd.Wait() }()
-	k.handing.Go(func() { // a bridge that ends closes its end
+	k.handing.Go(func() { // when the bridge ends, it closes its end
 		_, err := say.Write(read)
 		if err = errors.Join(err, say.Close()); err != nil {
 			k.Log.Warn("hand on initialize failed", "err", err)
 		}
 	})
-	_ = stdin.Close() // they are the bridge's from now on, and end with it
+	_ = stdin.Close() // both belong to the bridge from now on, and end with it
 	_ = stdout.Close()
 	return nil
 }
 
-// wait waits for the end of the bridge, or makes it.
+// wait waits for the end of the bridge, or ends it.
 func (k *keeper) wait(ctx context.Context) (code int, err error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
@@ -182,7 +183,7 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 	}
 }
 
-// sweep ends what bears the mark of the bridge.
+// sweep ends the processes that bear the mark of the bridge.
 func (k *keeper) sweep() {
 	if n := proctree.SweepMarked(k.mark); n > 0 {
 		k.Log.Warn("ended processes that the bridge had left", "count", n)
@@ -211,17 +212,17 @@ func readRenewals(r io.Reader, renewals chan<- time.Duration) {
 	}
 }
 
-// Bridge is the end of a bridge at its keeper.
+// Bridge is a bridge's connection to its keeper.
 type Bridge struct {
 	Ended  int           // processes of an earlier bridge that the keeper ended
-	Gone   chan struct{} // closed when the keeper was seen to have gone
+	Gone   chan struct{} // closed when the keeper was found to have ended
 	words  *os.File      // what the keeper read of the client
 	leases *os.File
 	once   sync.Once
 }
 
-// Kept returns the keeper's end of this process; nil if it has no keeper. It is called once, before any child is
-// started.
+// Kept returns this process's connection to its keeper; nil if it has no keeper. It is called once, before
+// any child is started.
 func Kept() (*Bridge, error) {
 	value, kept := os.LookupEnv(envKept)
 	if !kept {
@@ -243,7 +244,7 @@ func Kept() (*Bridge, error) {
 	return &Bridge{Ended: ended, Gone: make(chan struct{}), words: files[0], leases: files[1]}, nil
 }
 
-// Renewed tells the keeper of a new end of the lease. It is a [bridge.ServerOptions.Renewed].
+// Renewed reports a new end of the lease to the keeper. It is a [bridge.ServerOptions.Renewed].
 func (b *Bridge) Renewed(until time.Duration) {
 	var raw [8]byte
 	binary.BigEndian.PutUint64(raw[:], uint64(until))
@@ -252,14 +253,14 @@ func (b *Bridge) Renewed(until time.Duration) {
 	}
 }
 
-// Pipe is the pipe to the client, from the first words on.
+// Pipe returns the pipe to the client, including the bytes that the keeper has read.
 func (b *Bridge) Pipe(rest io.ReadWriteCloser) io.ReadWriteCloser {
 	return &pipe{ReadWriteCloser: rest, words: b.words}
 }
 
 type pipe struct {
 	io.ReadWriteCloser
-	words *os.File // nil when all of them are read; the reader's alone
+	words *os.File // nil when all of them are read; only the reader uses it
 }
 
 func (p *pipe) Read(b []byte) (int, error) {

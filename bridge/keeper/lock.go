@@ -22,14 +22,14 @@ const (
 	maxNote      = 4 << 10
 )
 
-// note is what a lock file says of its holder.
+// note is the content of a lock file: it identifies the holder.
 type note struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
 }
 
-// lock takes the lock of a bridge. If another process holds it, that is ended first, with all that bears the mark. It
-// returns how many processes were ended. The caller closes the file.
+// lock takes the lock of a bridge. If another process holds it, that process and all that bear the mark are
+// ended first. It returns how many processes were ended. The caller closes the file.
 func lock(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, 0, err
@@ -59,7 +59,7 @@ func lock(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended i
 		case <-time.After(fencePause):
 		}
 	}
-	ended += proctree.SweepMarked(m) // also what outlived a holder that was killed
+	ended += proctree.SweepMarked(m) // including those that outlived a killed holder
 	if err := write(f); err != nil {
 		f.Close()
 		return nil, ended, fmt.Errorf("write %s: %w", path, err)
@@ -67,10 +67,10 @@ func lock(ctx context.Context, dir string, m proctree.Mark) (f *os.File, ended i
 	return f, ended, nil
 }
 
-// fence ends the holder of a lock, and what bears the mark.
+// fence ends the holder of a lock, and all processes that bear the mark.
 func fence(ctx context.Context, f *os.File, m proctree.Mark) (ended int) {
 	raw := make([]byte, maxNote)
-	n, _ := f.ReadAt(raw, 0) // a note that is not whole yet is read the next time
+	n, _ := f.ReadAt(raw, 0) // an incomplete note is read again the next time
 	var holder note
 	if json.Unmarshal(raw[:n], &holder) == nil && holder.PID > 1 && holder.PID != os.Getpid() {
 		if proctree.End(ctx, holder.PID, holder.Start) == nil {
@@ -80,7 +80,7 @@ func fence(ctx context.Context, f *os.File, m proctree.Mark) (ended int) {
 	return ended + proctree.SweepMarked(m)
 }
 
-// write notes this process in its lock file.
+// write writes the identity of this process to its lock file.
 func write(f *os.File) error {
 	line, err := proctree.Lineage(os.Getpid())
 	if err != nil {

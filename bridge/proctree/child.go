@@ -19,16 +19,16 @@ type Child struct {
 	cmd  *exec.Cmd
 	mark Mark
 	done chan struct{} // closed when the process was waited for
-	// monitored says that the process only waits for the one it confines.
+	// monitored reports that the process only waits for the one that it confines.
 	monitored bool
 
 	mu     sync.Mutex
-	waited bool // the pid may belong to another process from now on
+	waited bool // the pid may be reused from now on
 
 	err error // of cmd.Wait; set before done is closed
 
-	// killing is held while the tree is killed, for as long as that takes. It orders
-	// killers, and guards known; Signal does not wait for it.
+	// killing is held while the tree is killed, for as long as that takes. It serializes killers, and
+	// guards known; Signal does not wait for it.
 	killing sync.Mutex
 	known   map[procKey]bool // descendants seen so far
 }
@@ -57,9 +57,8 @@ func start(cmd *exec.Cmd, mark Mark, monitored bool) (*Child, error) {
 	return c, nil
 }
 
-// wait is the only caller of cmd.Wait. Where it can be, the child is marked as
-// waited for while it is still a zombie, so that no signal goes to a pid that was
-// used again.
+// wait is the only caller of cmd.Wait. If possible, the child is marked as waited for while it is still a
+// zombie, so that no signal goes to a reused pid.
 func (c *Child) wait() {
 	var err error
 	zombie := awaitExit(c.cmd.Process.Pid)
@@ -84,7 +83,7 @@ func (c *Child) over() bool {
 	return c.waited
 }
 
-// PID of the process; its group has the same number.
+// PID returns the id of the process; its group has the same number.
 func (c *Child) PID() int { return c.cmd.Process.Pid }
 
 // Done is closed when the process has ended and was waited for.
@@ -96,7 +95,7 @@ func (c *Child) Wait() error {
 	return c.err
 }
 
-// State is the exit status; nil before Done.
+// State returns the exit status; nil before Done.
 func (c *Child) State() *os.ProcessState {
 	select {
 	case <-c.done:
@@ -106,17 +105,16 @@ func (c *Child) State() *os.ProcessState {
 	}
 }
 
-// Confines reports whether the child was started by [StartMonitored]: its exit code is
-// then that of another, 128 and the signal's number where a signal ended that.
+// Confines reports whether [StartMonitored] started the child: its exit code is then that of the confined
+// process, or 128 plus the signal's number if a signal ended that process.
 func (c *Child) Confines() bool { return c.monitored }
 
-// Remember notes who descends from the child now, so that Kill finds them also
-// when they have been orphaned and bear no mark. Call it before the child is
-// asked to end.
+// Remember records the child's current descendants, so that Kill finds them even if they have been orphaned
+// and bear no mark. Call it before the child is asked to end.
 func (c *Child) Remember() { c.remember() }
 
-// Signal sends sig to the child's process group; of one that is monitored, to those the
-// monitor waits for, unless it is KILL. A child that has ended is no error.
+// Signal sends sig to the child's process group. For a monitored child it goes to the processes for which
+// the monitor waits, unless it is KILL. It is no error if the child has ended.
 func (c *Child) Signal(sig syscall.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,9 +131,9 @@ func (c *Child) Signal(sig syscall.Signal) error {
 	return fmt.Errorf("signal group %d: %w", c.cmd.Process.Pid, err)
 }
 
-// Kill ends the child and all processes that descend from it or bear its mark, and
-// returns how many of them besides the child had to be killed. It returns
-// when no process is left, or with an error when ctx ends first.
+// Kill ends the child and all processes that descend from it or bear its mark, and returns how many of
+// them, without the child, had to be killed. It returns when no process is left, or with an error when ctx
+// ends first.
 func (c *Child) Kill(ctx context.Context) (others int, err error) {
 	others, err = c.killTree(ctx)
 	if err != nil {
@@ -149,15 +147,14 @@ func (c *Child) Kill(ctx context.Context) (others int, err error) {
 	}
 }
 
-// procKey names one process for good: a pid alone may be used again.
+// procKey identifies one process permanently: a pid alone may be reused.
 type procKey struct {
 	pid   int
 	start uint64 // clock ticks since boot
 }
 
-// registry knows the direct children that are waited for by their own
-// goroutine. A start holds the lock, so that the reaper never sees a child
-// which is not registered yet.
+// registry holds the direct children for which their own goroutine waits. A start holds the lock, so that
+// the reaper never sees a child which is not registered yet.
 type registry struct {
 	mu    sync.Mutex
 	pids  map[int]bool
@@ -178,8 +175,8 @@ func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
 	return nil
 }
 
-// begin starts cmd on the fork thread, but for one that only waits: it must not end before the
-// one it confines.
+// begin starts cmd on the fork thread, except for a monitor: it must not end before the process that it
+// confines.
 func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
 	if monitored {
 		return cmd.Start()
@@ -190,8 +187,8 @@ func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
 	return r.forks.start(cmd)
 }
 
-// Keep starts a command that its caller waits for and ends, and keeps it from being taken for an
-// orphan by [Sweep] meanwhile. The caller calls ended when the command has been waited for.
+// Keep starts a command that its caller waits for and ends, and prevents [Sweep] from treating it as an
+// orphan meanwhile. The caller calls ended when the command has been waited for.
 func Keep(cmd *exec.Cmd) (ended func(), err error) {
 	children.mu.Lock()
 	defer children.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepFiles keeps from children all files that this process has open beside the standard streams:
-// they inherit its own files only by [InheritLock], but its parent may have
-// left it a file, a socket or another program's lock.
+// KeepFiles prevents children from inheriting any file that this process has open, except the standard
+// streams. Its own files are inherited only by [InheritLock], but its parent may have left it a file, a
+// socket or another program's lock.
 func KeepFiles() error {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
