@@ -250,7 +250,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPlaces: runs work below the server's directory or one that the user allows, whatever links say, and runs
+// TestPlaces: runs work below the server's directory or below one that the user allows, even through links. Runs
 // elsewhere are not shown.
 func TestPlaces(t *testing.T) {
 	w := newWorld(t)
@@ -298,7 +298,7 @@ func resolved(t *testing.T, dir string) string {
 	return real
 }
 
-// TestReportIsBounded: a model is shown the beginning of a long report, and how to print all of it.
+// TestReportIsBounded: a model gets the beginning of a long report, and the command that prints all of it.
 func TestReportIsBounded(t *testing.T) {
 	u := newWorld(t).serve("", nil, nil)
 	r, _ := call[ReportText](u, "report", map[string]any{"run": theRun, "format": "json"})
@@ -310,7 +310,7 @@ func TestReportIsBounded(t *testing.T) {
 	}
 }
 
-// TestARehearsalIsMarked while it is live and when it has ended.
+// TestARehearsalIsMarked: a rehearsal is marked while it is live and after it has ended.
 func TestARehearsalIsMarked(t *testing.T) {
 	w := newWorld(t)
 	u := w.serve("", nil, nil)
@@ -327,7 +327,7 @@ func TestARehearsalIsMarked(t *testing.T) {
 	}
 }
 
-// TestAgentsWithHosts: an agent on another host, and what it asks, is shown with it.
+// TestAgentsWithHosts: an agent on another host and its requests are shown with the host.
 func TestAgentsWithHosts(t *testing.T) {
 	w := newWorld(t)
 	w.do(func() {

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxRuns = 20
-	// maxReport is what a model is shown of a report, in bytes: some 6,000 tokens.
+	// maxReport bounds the part of a report that a model gets, in bytes: about 6,000 tokens.
 	maxReport = 24 << 10
 )
 
@@ -25,7 +25,7 @@ type startIn struct {
 	Dir  string `json:"dir,omitempty" jsonschema:"the directory to work in; absent: where the server was started"`
 }
 
-// startRun is the tool start_run. The run continues whatever happens to the call.
+// startRun is the tool start_run. The run continues if the call is cancelled.
 func (s *Server) startRun(ctx context.Context, _ *mcp.CallToolRequest, in startIn) (*mcp.CallToolResult, View, error) {
 	dir, err := s.place(in.Dir)
 	if err != nil {
@@ -42,7 +42,7 @@ type runIn struct {
 	Run string `json:"run" jsonschema:"the run's id, or the beginning of it"`
 }
 
-// resumeRun is the tool resume_run. It has the settings that the run had.
+// resumeRun is the tool resume_run. The run keeps its settings.
 func (s *Server) resumeRun(ctx context.Context, _ *mcp.CallToolRequest, in runIn) (*mcp.CallToolResult, View, error) {
 	info, err := s.find(in.Run)
 	if err == nil && !info.Live && !info.Unfinished {
@@ -68,7 +68,7 @@ func (s *Server) status(ctx context.Context, _ *mcp.CallToolRequest, in runIn) (
 	return nil, v, err
 }
 
-// view is where a run stands, with its last news.
+// view returns the view of a run, with its last news.
 func (s *Server) view(ctx context.Context, run string) (View, error) {
 	n, err := s.openNews(ctx, run, 0)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Server) view(ctx context.Context, run string) (View, error) {
 	}
 }
 
-// lastView is the view of a run that no process plays.
+// lastView returns the view of a run that no process plays.
 func (s *Server) lastView(ctx context.Context, info journal.Info, n *news) (View, error) {
 	if err := n.read(ctx); err != nil {
 		return View{}, err
@@ -187,7 +187,7 @@ func (s *Server) report(ctx context.Context, _ *mcp.CallToolRequest, in reportIn
 	return nil, out, nil
 }
 
-// cancel is the tool cancel. It waits for the end.
+// cancel is the tool cancel. It waits for the end of the run.
 func (s *Server) cancel(ctx context.Context, _ *mcp.CallToolRequest, in runIn) (*mcp.CallToolResult, View, error) {
 	info, err := s.find(in.Run)
 	if err == nil && info.Live {
@@ -200,7 +200,7 @@ func (s *Server) cancel(ctx context.Context, _ *mcp.CallToolRequest, in runIn) (
 	return nil, v, err
 }
 
-// cancelLive cancels a live run, and waits for the end of its process, but no longer than that.
+// cancelLive cancels a live run, and waits at most within for the end of its process.
 func (s *Server) cancelLive(ctx context.Context, run string, within time.Duration) error {
 	l, err := s.dial(ctx, run)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 )
 
-// tasksExtension is the extension of MCP by which a call returns a task. The SDK does not know it; its custom methods
-// and a middleware are enough.
+// tasksExtension is the MCP extension with which a call returns a task. The SDK does not implement it; a middleware
+// and custom methods do.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
 // taskTools are the tools that return a task to a client that knows tasks.
 var taskTools = []string{"start_run", "resume_run"}
 
-// taskParams are the parameters of all methods of tasks.
+// taskParams has the parameters of all task methods.
 type taskParams struct {
 	mcp.ParamsBase
 	TaskID         string               `json:"taskId"`
@@ -35,7 +35,7 @@ type acknowledged struct {
 
 const complete = "complete"
 
-// addTasks adds the methods of tasks, and has the tools return them.
+// addTasks adds the task methods, and makes the tools return tasks.
 func (s *Server) addTasks() error {
 	s.mcp.AddReceivingMiddleware(s.asTask)
 	return errors.Join(
@@ -53,8 +53,8 @@ func knowsTasks(c *mcp.ClientCapabilities) bool {
 	return ok
 }
 
-// asTask makes the result of a tool that has begun or resumed a run into a task. The run's id is the task's, so it can
-// be asked for as soon as the client knows it, and whichever server is asked.
+// asTask turns the result of a tool that has started or resumed a run into a task. The id of the task is the id of
+// the run, so any server can return the task as soon as the client knows its id.
 func (s *Server) asTask(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
@@ -74,14 +74,14 @@ func (s *Server) asTask(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		t, err := s.task(ctx, v.Run)
 		if err != nil {
-			return result, nil // it has begun all the same
+			return result, nil // the run has started nevertheless
 		}
 		t.ResultType = "task"
 		return t, nil
 	}
 }
 
-// asked checks that a client knows tasks, and finds the run that one of them is.
+// asked checks that a client knows tasks, and returns the run of a task.
 func (s *Server) asked(ss *mcp.ServerSession, p *taskParams) (run string, err error) {
 	if p == nil {
 		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there are no params: give taskId"}
@@ -110,7 +110,7 @@ func (s *Server) taskGet(ctx context.Context, ss *mcp.ServerSession, p *taskPara
 	return s.task(ctx, run)
 }
 
-// taskUpdate is the method tasks/update. Answers to what does not wait any more are passed over.
+// taskUpdate is the method tasks/update. It ignores answers to items that are not open any more.
 func (s *Server) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*acknowledged, error) {
 	run, err := s.asked(ss, p)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Server) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *taskP
 	return &acknowledged{ResultType: complete}, nil
 }
 
-// taskCancel is the method tasks/cancel. It does not wait for the end.
+// taskCancel is the method tasks/cancel. It does not wait for the end of the run.
 func (s *Server) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*acknowledged, error) {
 	run, err := s.asked(ss, p)
 	if err != nil {
@@ -154,9 +154,10 @@ func (s *Server) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *taskP
 	return &acknowledged{ResultType: complete}, err
 }
 
-// inputKey names an item among the input requests of a task. A client never shows a form with the same key again, so
-// an item gets another when the run was resumed: an answer may have been lost with the process before. Items that come
-// more than once in a process bear when they came.
+// inputKey returns the key of an item among the input requests of a task. A client never shows a form with the same
+// key again. So the key changes when the run is resumed, because an answer may have been lost with the previous
+// process. For items with choices, which can occur more than once in a process, the key contains the time of the
+// item.
 func inputKey(st control.Status, i control.InboxItem) string {
 	key := i.ID + "." + strconv.FormatUint(st.LogLines, 10)
 	if len(i.Choices) > 0 {

@@ -17,13 +17,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// wire is a client that knows tasks, which the SDK's does not.
+// wire is a client that knows tasks; the SDK's client does not.
 type wire struct {
 	t     *testing.T
 	in    io.Writer
 	out   *bufio.Reader
 	n     int
-	tasks bool // it says that it knows them
+	tasks bool // whether it announces the capability
 }
 
 func (w *world) wire(tasks bool) *wire {
@@ -36,7 +36,7 @@ func (w *world) wire(tasks bool) *wire {
 	out, ours := io.Pipe()
 	var served sync.WaitGroup
 	served.Go(func() {
-		_ = s.Serve(w.t.Context(), &mcp.IOTransport{Reader: theirs, Writer: ours}) // the client has gone
+		_ = s.Serve(w.t.Context(), &mcp.IOTransport{Reader: theirs, Writer: ours}) // ends with the client
 	})
 	w.t.Cleanup(func() {
 		_ = in.Close()
@@ -46,7 +46,7 @@ func (w *world) wire(tasks bool) *wire {
 	return &wire{t: w.t, in: in, out: bufio.NewReader(out), tasks: tasks}
 }
 
-// answerOf is what a client reads of a result or an error.
+// answerOf is the result or error that a client reads.
 type answerOf struct {
 	Result struct {
 		ResultType, TaskID, Status, StatusMessage string
@@ -101,8 +101,8 @@ func keys(a answerOf) (list []string) {
 	return list
 }
 
-// TestTask: a run is a task from its start to its end, for any server. What waits for the human comes as forms, and
-// their answers become commands; answers to anything else are passed over.
+// TestTask: a run is a task from its start to its end, on any server. Items for the human come as forms, and the
+// answers become commands; answers to other keys are ignored.
 func TestTask(t *testing.T) {
 	w := newWorld(t)
 	task := map[string]any{"task": "x"}
@@ -158,7 +158,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestTaskOfAStoppedRun: the human is asked whether a run that was killed continues, once for each time.
+// TestTaskOfAStoppedRun: after each time that the run was killed, the human is asked once whether it should be
+// resumed.
 func TestTaskOfAStoppedRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
@@ -190,7 +191,7 @@ func TestTaskOfAStoppedRun(t *testing.T) {
 	}
 }
 
-// TestTaskCancelled: tasks/cancel ends the run in order, and a run that was cancelled is a cancelled task.
+// TestTaskCancelled: tasks/cancel ends the run in an orderly way, and the task of a cancelled run is cancelled.
 func TestTaskCancelled(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
@@ -208,7 +209,8 @@ func TestTaskCancelled(t *testing.T) {
 	}
 }
 
-// TestTasksNeedTheCapability: who does not know tasks gets the usual result, and no task; an unknown task is an error.
+// TestTasksNeedTheCapability: a client without the capability gets the usual result and no task. An unknown task is
+// an error.
 func TestTasksNeedTheCapability(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(false)

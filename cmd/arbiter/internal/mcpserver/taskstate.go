@@ -12,10 +12,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// pollMS is how often a client should ask, in milliseconds.
+// pollMS is the polling interval for clients, in milliseconds.
 const pollMS = 1000
 
-// task is a run as MCP reports a task.
+// task is a run in MCP's form of a task.
 type task struct {
 	mcp.ResultBase
 	ResultType string              `json:"resultType"`
@@ -24,14 +24,14 @@ type task struct {
 	Message    string              `json:"statusMessage,omitempty"`
 	CreatedAt  time.Time           `json:"createdAt"`
 	UpdatedAt  time.Time           `json:"lastUpdatedAt"`
-	TTL        *int64              `json:"ttlMs"` // null: it is kept
+	TTL        *int64              `json:"ttlMs"` // null: unlimited
 	Poll       int                 `json:"pollIntervalMs"`
 	Inputs     mcp.InputRequestMap `json:"inputRequests,omitempty"`
 	Result     *mcp.CallToolResult `json:"result,omitempty"`
 }
 
-// declined are the runs that stopped and that the human does not want to resume, with the cursor where each stopped.
-// Another server asks again.
+// declined has the stopped runs that the human does not want to resume, each with its cursor when it stopped. It is
+// not stored: another server asks again.
 type declined struct {
 	mu   sync.Mutex
 	runs map[string]uint64
@@ -53,7 +53,7 @@ func (d *declined) has(run string, cursor uint64) bool {
 	return ok && at == cursor
 }
 
-// task is where a run stands. A run that stopped without a result waits for its human, who may have it resumed.
+// task returns a run as a task. A run that stopped without a result waits for the human, who may resume it.
 func (s *Server) task(ctx context.Context, run string) (*task, error) {
 	v, err := s.view(ctx, run)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Server) task(ctx context.Context, run string) (*task, error) {
 	case working:
 	case inputRequired:
 		t.Inputs, err = s.inputs(ctx, run)
-		if len(t.Inputs) == 0 { // answered meanwhile
+		if len(t.Inputs) == 0 { // answered in the meantime
 			t.Status = working
 		}
 		return t, err
@@ -90,7 +90,7 @@ func (s *Server) task(ctx context.Context, run string) (*task, error) {
 	return t, nil
 }
 
-// end gives a task its result. A run that failed has a result, too: only a fault of the protocol is a failed task.
+// end sets the result of a task. A failed run has a result, too: only a protocol error makes a failed task.
 func (t *task) end(v View) {
 	if v.Status == contract.StatusCancelled {
 		t.Status = "cancelled"
@@ -98,18 +98,18 @@ func (t *task) end(v View) {
 	}
 	t.Status = "completed"
 	text, err := json.Marshal(v)
-	if err != nil { // our own types: tests encode them
+	if err != nil { // cannot happen with our own types
 		text = []byte(v.Status)
 	}
 	t.Result = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: v,
 		IsError: v.Status != contract.StatusComplete}
 }
 
-// inputs are the forms of all that waits for a human in a live run.
+// inputs returns the forms for all items that wait for the human in a live run.
 func (s *Server) inputs(ctx context.Context, run string) (mcp.InputRequestMap, error) {
 	c, st, err := s.o.Runs.Dial(ctx, run)
 	if err != nil {
-		return nil, nil // it has just ended; the next call reports how
+		return nil, nil // it has just ended: the next call reports how
 	}
 	c.Close()
 	all := mcp.InputRequestMap{}
@@ -138,7 +138,7 @@ func resumeForm(v View) form {
 		options: []option{{label: doResume}, {label: doLeave}}}
 }
 
-// obeyResume does what a human has answered to the form of a run that stopped.
+// obeyResume carries out the human's answer to the form of a stopped run.
 func (s *Server) obeyResume(ctx context.Context, run string, responses mcp.InputResponseMap) error {
 	info, err := s.find(run)
 	if err != nil || info.Live {

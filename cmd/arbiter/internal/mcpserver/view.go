@@ -15,33 +15,33 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// Bounds of what a model is shown at once.
+// Limits for what a model gets at once.
 const (
 	maxNews    = 40    // lines
 	maxLine    = 300   // runes of a line
 	maxText    = 4000  // bytes of a question
-	maxTexts   = 12000 // bytes of all of them, but for leastText of each
+	maxTexts   = 12000 // bytes of all texts together, apart from leastText for each
 	leastText  = 400
 	maxAgents  = 20
 	maxWaiting = 20
-	lastNews   = 10 // lines of a status
+	lastNews   = 10 // lines of news in a status
 )
 
-// Statuses of a run beside those of its result.
+// Statuses of a run, in addition to those of its result.
 const (
 	working       = "working"
 	inputRequired = "input_required"
 	stopped       = "stopped" // no process plays it, and it has no result
 )
 
-// View is what a model is shown of a run.
+// View is what a model gets about a run.
 type View struct {
 	Run     string  `json:"run" jsonschema:"the run's id"`
 	Status  string  `json:"status" jsonschema:"working, input_required, stopped, or how it ended"`
 	Next    string  `json:"next" jsonschema:"what to do next"`
 	Phase   string  `json:"phase,omitempty" jsonschema:"of the task, while the run is live"`
 	CostUSD float64 `json:"cost_usd"`
-	// Simulated: a scripted model plays, costs are not real.
+	// Simulated: a scripted model plays, and costs are not real.
 	Simulated bool     `json:"simulated,omitempty" jsonschema:"a rehearsal: no money is spent"`
 	Agents    []Agent  `json:"agents,omitempty"`
 	Waiting   []Item   `json:"waiting,omitempty" jsonschema:"what waits for an answer, the oldest first"`
@@ -61,7 +61,7 @@ type Agent struct {
 	CostUSD    float64 `json:"cost_usd"`
 }
 
-// Item is what waits for an answer.
+// Item is an item that waits for an answer.
 type Item struct {
 	ID      string   `json:"id"`
 	Kind    string   `json:"kind" jsonschema:"question, acceptance, permission, trust or recovery"`
@@ -73,7 +73,7 @@ type Item struct {
 	Answer  string   `json:"answer" jsonschema:"how it is answered, and by whom"`
 }
 
-// waitingItem is an item of the inbox with how it is answered. Its text has so many bytes at most.
+// waitingItem converts an inbox item, with advice how to answer it. The text has at most most bytes.
 func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
 	item := Item{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Host: sanitize.Line(i.Host, 60),
 		Text: clip(sanitize.Text(i.Text), most), Seconds: int(max(time.Since(i.Since), 0).Seconds()), Choices: i.Choices}
@@ -96,7 +96,7 @@ func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
 	return item
 }
 
-// liveView is what a live run shows, without its news.
+// liveView returns the view of a live run, without news.
 func (s *Server) liveView(st control.Status) View {
 	v := View{Run: st.Run, Status: working, Phase: phase(st), CostUSD: contract.RoundUSD(st.Cost),
 		Simulated: st.Rehearsal}
@@ -141,7 +141,8 @@ func nextOf(status string) string {
 	return ""
 }
 
-// endedView is the view of a run that no process plays. Result is nil if the run has none since it was last played.
+// endedView returns the view of a run that no process plays. result is nil if the last process that played the run
+// reported none.
 func endedView(info journal.Info, result *contract.Result) View {
 	v := View{Run: info.Run, Status: stopped, Simulated: info.Rehearsal}
 	if result != nil {
@@ -166,12 +167,12 @@ func endedView(info journal.Info, result *contract.Result) View {
 	return v
 }
 
-// awaits reports whether something waits that came after a moment.
+// awaits reports whether an item is newer than a time.
 func awaits(list []control.InboxItem, after time.Time) bool {
 	return slices.ContainsFunc(list, func(i control.InboxItem) bool { return i.Since.After(after) })
 }
 
-// clip bounds a text in bytes, at the end of a rune, and says so.
+// clip cuts a text to a number of bytes at the end of a rune, and marks the cut.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

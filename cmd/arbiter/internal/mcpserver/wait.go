@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// usualWait fits into the time that clients give a call unless told otherwise: a minute.
+	// usualWait fits into the usual time limit of clients for a call: one minute.
 	usualWait   = 50 * time.Second
 	longestWait = time.Hour
-	// maxForms is how many forms one call shows: clients bound how often a call may come back.
+	// maxForms is how many forms one call shows, because clients limit how often a call may be repeated.
 	maxForms = 5
-	// settles is how long the end of a run's process may take, and a resumed one to answer.
+	// settles is how long the process of a run may take to end, or a resumed run to answer.
 	settles = 15 * time.Second
-	// breath is the least time between two looks at a run.
+	// breath is the minimum time between two checks of a run.
 	breath = 100 * time.Millisecond
 )
 
@@ -37,7 +37,7 @@ type waiter struct {
 	run    string
 	news   *news
 	asked  []string // items whose form was shown in this call
-	told   uint64   // the cursor of the last progress that was notified
+	told   uint64   // the cursor of the last progress notification
 	within time.Duration
 }
 
@@ -73,7 +73,7 @@ func (w *waiter) wait(ctx context.Context) (*mcp.CallToolResult, View, error) {
 				return nil, v, gone
 			}
 			select {
-			case <-time.After(breath): // it is about to end, perhaps
+			case <-time.After(breath): // it may be about to end
 			case <-ctx.Done():
 			}
 			continue
@@ -86,14 +86,15 @@ func (w *waiter) wait(ctx context.Context) (*mcp.CallToolResult, View, error) {
 	}
 }
 
-// attend waits by one connection. It is done when there is something to return, and not when the connection is lost.
+// attend waits on one connection. done is true when there is something to return, and false when the connection is
+// lost.
 func (w *waiter) attend(ctx context.Context, l *live, until time.Time) (res *mcp.CallToolResult, v View, done bool,
 	err error) {
 	if err := w.take(ctx, l); err != nil {
 		return nil, v, false, err
 	}
 	for {
-		// The news first: what they report is then in the inbox, if it still waits.
+		// Read the news first: an item that they report is then in the inbox, if it is still open.
 		if err := w.news.read(ctx); err != nil {
 			return nil, v, false, err
 		}
@@ -126,20 +127,20 @@ func (w *waiter) attend(ctx context.Context, l *live, until time.Time) (res *mcp
 	}
 }
 
-// progress notifies the client of the last news, if it asked to be.
+// progress notifies the client of the last news, if the client asked for progress.
 func (w *waiter) progress(ctx context.Context) {
 	token := w.req.Params.GetProgressToken()
 	if token == nil || len(w.news.lines) == 0 || w.news.cursor <= w.told {
 		return
 	}
 	w.told = w.news.cursor
-	// A client that cannot be reached gets no answer, either.
+	// The error is ignored: an unreachable client gets no result either.
 	_ = w.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token,
 		Progress: float64(w.told), Message: w.news.lines[len(w.news.lines)-1]})
 }
 
-// ask shows the form of the oldest item that is for the human and was not shown in this call. A result is to be
-// returned to the client; shown says that the form was answered, or that its item waits no more.
+// ask shows the form of the oldest item that is for the human and was not shown in this call. A non-nil result must
+// be returned to the client. shown reports that the form was answered, or that its item is no longer open.
 func (w *waiter) ask(ctx context.Context, l *live, st control.Status) (_ *mcp.CallToolResult, shown bool, _ error) {
 	if !showsForms(w.req.ClientCapabilities()) || len(w.asked) >= maxForms {
 		return nil, false, nil
@@ -158,7 +159,7 @@ func (w *waiter) ask(ctx context.Context, l *live, st control.Status) (_ *mcp.Ca
 	return res, err == nil, err
 }
 
-// take hands in what the client's human answered to the form of the call before.
+// take sends the human's answers to the forms of the previous call to the run.
 func (w *waiter) take(ctx context.Context, l *live) error {
 	responses := w.req.Params.InputResponses
 	if len(responses) == 0 {
@@ -166,7 +167,7 @@ func (w *waiter) take(ctx context.Context, l *live) error {
 	}
 	st, err := l.Status(ctx)
 	if err != nil {
-		return ctx.Err() // another connection tries again
+		return ctx.Err() // the next connection tries again
 	}
 	w.req.Params.InputResponses = nil
 	for _, i := range st.Inbox {
@@ -179,7 +180,7 @@ func (w *waiter) take(ctx context.Context, l *live) error {
 	return nil
 }
 
-// askHuman shows the form of an item, and hands in what it is answered, as [Server.obey] does. A result is to be
+// askHuman shows the form of an item, and sends the answer to the run with [Server.obey]. A non-nil result must be
 // returned to the client: the answer comes with its next call.
 func (s *Server) askHuman(ctx context.Context, l *live, req *mcp.CallToolRequest, i control.InboxItem) (
 	result *mcp.CallToolResult, said string, taken bool, err error) {
@@ -198,8 +199,8 @@ func (s *Server) askHuman(ctx context.Context, l *live, req *mcp.CallToolRequest
 	return nil, said, taken, err
 }
 
-// obey hands in what a human has answered to the form of an item, and returns what the run says to it; nothing, if the
-// human has not decided. The run does not take what another has answered meanwhile.
+// obey sends a human's answer to the form of an item to the run, and returns the run's reply. It sends nothing if
+// the human has not decided. The run rejects the answer if the item was answered in another way in the meantime.
 func (s *Server) obey(ctx context.Context, l *live, i control.InboxItem, res *mcp.ElicitResult) (said string,
 	taken bool, err error) {
 	f, err := s.formOf(l.run, i)
@@ -213,7 +214,8 @@ func (s *Server) obey(ctx context.Context, l *live, i control.InboxItem, res *mc
 	return l.tell(ctx, body)
 }
 
-// ended is the view of a run that cannot be connected to: it has ended, or its process is about to begin or to end.
+// ended returns the view of a run that cannot be connected to: it has ended, or its process is about to start or to
+// end.
 func (s *Server) ended(ctx context.Context, run string, n *news, cause error) (View, bool, error) {
 	late := time.NewTimer(settles)
 	defer late.Stop()

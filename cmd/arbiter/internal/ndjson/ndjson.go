@@ -1,6 +1,6 @@
-// Package ndjson writes the events of a run for a script: one JSON object a line, counted, in
-// order. A [Writer] owns the goroutine that writes, so that a slow, stuck or closed reader
-// never holds the run; Close waits for it for a given time.
+// Package ndjson writes the events of a run for a script: one JSON object per line, numbered, in order. A [Writer]
+// owns the goroutine that writes, so a slow, stuck or closed reader never delays the run. Close waits for that
+// goroutine for a limited time.
 package ndjson
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Backlog is how many lines may wait for a slow reader before those that
-// only narrate are left out (and counted). What a script acts on is always kept.
+// Backlog is how many lines may wait for a slow reader before purely narrative events are dropped (and counted).
+// Events that a script acts on are always kept.
 const Backlog = 50_000
 
-// Writer writes events as NDJSON from a goroutine of its own, so that a
-// slow, stuck or closed stdout never holds the run.
+// Writer writes events as NDJSON from its own goroutine, so that a slow, stuck or closed stdout never delays the
+// run.
 type Writer struct {
 	queue *backlog.Queue[timedEvent]
 	done  chan struct{} // closed when the writer's goroutine has ended
@@ -32,7 +32,7 @@ type Writer struct {
 	err    error
 
 	w     *bufio.Writer
-	limit backlog.Limit // of what only narrates
+	limit backlog.Limit // for narrative events
 	fail  func(error)
 }
 
@@ -41,8 +41,8 @@ type timedEvent struct {
 	e  contract.Event
 }
 
-// New starts the writer; limit is its Backlog. fail is called once, from the writer's
-// goroutine, when the output is lost.
+// New starts the writer; limit is its Backlog. fail is called once, on the writer's goroutine, when the output
+// fails.
 func New(w io.Writer, limit int, fail func(error)) *Writer {
 	l := &Writer{
 		queue: backlog.New[timedEvent](), done: make(chan struct{}),
@@ -71,7 +71,7 @@ func (l *Writer) run() {
 	var seq uint64
 	var line []byte
 	for {
-		closed := l.isClosed() // looked at first: all that was put in before is in the batch
+		closed := l.isClosed() // checked first: all events put in before are in the batch
 		batch, dropped, _ := l.queue.Take(0)
 		if dropped > 0 {
 			batch = append(batch, timedEvent{time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
@@ -119,16 +119,15 @@ func (l *Writer) lost(err error) {
 	l.mu.Lock()
 	l.err = err
 	l.mu.Unlock()
-	l.queue.Take(0) // let go of what will not be written
+	l.queue.Take(0) // free what will not be written
 	l.fail(err)
 }
 
-// ErrStuck is what Close says of a reader that takes nothing.
+// errStuck is the error of Close if the reader does not read.
 var errStuck = errors.New("the last events were not read in time")
 
-// Close writes what is left, within a time, and reports whether all of it went
-// out. A writer that is stuck in a write stays behind: only the end of the
-// process can free it.
+// Close writes the remaining events within a time, and returns an error if that fails. A goroutine that is stuck in
+// a write stays until the process ends.
 func (l *Writer) Close(within time.Duration) error {
 	l.mu.Lock()
 	l.closed = true

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// gatedWriter is a reader of arbiter that does not read until its gate opens.
+// gatedWriter is a reader that does not read until its gate opens.
 type gatedWriter struct {
 	gate chan struct{}
 	bytes.Buffer
@@ -28,7 +28,7 @@ func TestSlowReaderNeverHoldsTheRun(t *testing.T) {
 		l := New(w, 500, func(err error) { t.Errorf("lost: %v", err) })
 		put := func(b contract.Body) { l.Put(time.Now(), contract.Event{ID: "arbiter", Body: b}) }
 		put(contract.Question{Text: "first"})
-		synctest.Wait() // the writer is stuck on it now, or has it in its buffer
+		synctest.Wait() // now the writer is stuck on it, or has it in its buffer
 		const flood = 1500
 		for range flood {
 			put(contract.Assistant{Text: "on and on"})
@@ -48,7 +48,7 @@ func TestSlowReaderNeverHoldsTheRun(t *testing.T) {
 				t.Errorf("%s was left out", want)
 			}
 		}
-		// Lines are counted as they are written: nothing is missing in the count.
+		// Lines are numbered as they are written, so the numbers have no gaps.
 		n := uint64(0)
 		for line := range strings.Lines(w.String()) {
 			n++

@@ -1,3 +1,3 @@
-// Package pastrun reads what a run has left: its report, its work in Git, and where its sessions and images are. The
-// run may be live.
+// Package pastrun reads what a run has left: its report, its work in Git, and the places of its sessions and
+// images. The run may be live.
 package pastrun

@@ -7,10 +7,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// ImagesDir is the directory in a run's own that holds the images of its messages.
+// ImagesDir is the directory for the images of messages, in the run's directory.
 const ImagesDir = "images"
 
-// ClaudeConfig is where the agents of a run keep their sessions.
+// ClaudeConfig returns the directory where the agents of a run store their sessions.
 func ClaudeConfig(o runconfig.Options) string {
 	var environ []string
 	for _, name := range []string{"CLAUDE_CONFIG_DIR", "HOME"} {

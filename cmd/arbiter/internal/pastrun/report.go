@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Report collects what a run's events and its snapshots tell.
+// Report makes the report of a run from its events and snapshots.
 func Report(ctx context.Context, store *runstore.Runs, info journal.Info) (*report.Report, eventlog.Health, error) {
 	log, err := store.EventLog(info.Run)
 	if err != nil {
@@ -39,7 +39,7 @@ func Report(ctx context.Context, store *runstore.Runs, info journal.Info) (*repo
 	return r, health, nil
 }
 
-// addChanges gives a report the files that differ between the snapshots of the run.
+// addChanges adds the files that differ between the snapshots of the run to a report.
 func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask func(string) string) {
 	repo, err := Work(ctx, info)
 	if err == nil {

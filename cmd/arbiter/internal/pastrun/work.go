@@ -14,10 +14,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// WorkDir is the directory that a run worked in.
+// WorkDir returns the directory that a run worked in.
 func WorkDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
 
-// Work opens the files that a run worked on.
+// Work opens the repository of a run.
 func Work(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
 	dir := WorkDir(info)
 	if _, err := os.Stat(dir); err != nil {
@@ -26,8 +26,8 @@ func Work(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
 	return workspaces.Open(ctx, workspaces.Options{Dir: dir, Run: info.Run})
 }
 
-// RemoveLeft removes the directories of agents that a run has left which is over, and reports what happens to work in
-// them.
+// RemoveLeft removes the agents' directories that a run has left. The run must be over. said has a sentence for
+// each agent whose work needs attention.
 func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (said []string, err error) {
 	left, err := store.HasWork(info.Run)
 	if err != nil || !left {

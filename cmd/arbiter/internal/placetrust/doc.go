@@ -1,3 +1,3 @@
-// Package placetrust decides whether a workspace's own settings, hooks and agents are trusted: by a flag, or because
-// a human trusted exactly what is there now.
+// Package placetrust decides whether a workspace's own settings, hooks and agents are trusted: by a flag, or
+// because a human trusted exactly the current ones.
 package placetrust

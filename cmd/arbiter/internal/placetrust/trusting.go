@@ -12,21 +12,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
-// ToldChanges is how many changes of a workspace a line names.
+// ToldChanges is how many changes of a workspace are listed in one line.
 const ToldChanges = 4
 
-// State is what is known of a workspace's own settings, and whether they are trusted.
+// State says whether a workspace's own settings are trusted, and why.
 type State struct {
 	Trusted  bool
 	ByFlag   bool           // for this run, by --trust
-	Listing  trust.Listing  // what is there; empty if it could not be looked at
-	Recorded bool           // it was trusted once
-	Was      trust.Listing  // what was there then
+	Listing  trust.Listing  // the current settings; empty if they could not be read
+	Recorded bool           // it was trusted before
+	Was      trust.Listing  // the settings at that time
 	Changed  []trust.Change // since then
 	Problem  string         // what could not be read
 }
 
-// OwnConfiguration are the directories of the user's own, which are no workspace's.
+// OwnConfiguration returns the directories of the user's own configuration, which do not belong to a workspace.
 func OwnConfiguration() []string {
 	var own []string
 	claude := os.Getenv("CLAUDE_CONFIG_DIR")
@@ -43,9 +43,9 @@ func OwnConfiguration() []string {
 	return own
 }
 
-// Of decides about a workspace: by the flag for what is there now, or by the record
-// of exactly that. The state directory is that of --state-dir or its variable, else the
-// user's: what a configuration file says comes too late for this.
+// Of decides about a workspace: by the flag for the current settings, or by a record of exactly these. The state
+// directory is the one in --state-dir or its variable, or else the user's. A configuration file cannot set it,
+// because it is read later.
 func Of(c *cli.Context, place string) (State, error) {
 	return In(place, c.String("state-dir"), c.Bool("trust"))
 }
@@ -88,8 +88,8 @@ func Open(state string) (trust.Store, error) {
 	return trust.Open(dir)
 }
 
-// Distrust describes, for a person, a workspace that was trusted and is not any more;
-// empty if there is nothing to tell.
+// Distrust describes, for a person, why a workspace that was trusted is not trusted any more; empty if there is
+// nothing to say.
 func (t State) Distrust() string {
 	if t.Trusted || !t.Recorded {
 		return ""
@@ -102,7 +102,7 @@ func (t State) Distrust() string {
 		" – its own settings, hooks, agents and MCP servers are not loaded (arbiter trust shows them, and trusts them anew)"
 }
 
-// Greeting is the line for stderr; empty if there is nothing to say.
+// Greeting returns the line for stderr; empty if there is nothing to say.
 func (t State) Greeting() string {
 	switch {
 	case t.ByFlag && !t.Listing.Empty():
@@ -112,13 +112,13 @@ func (t State) Greeting() string {
 	case t.Problem != "":
 		return "This workspace is not trusted: " + sanitize.Line(t.Problem, 400)
 	case t.Recorded:
-		return "" // told as an error
+		return "" // reported as an error
 	}
 	return "This workspace is not trusted: arbiter does not load its settings, hooks, agents and CLAUDE.md (--trust " +
 		"loads them for one run, arbiter trust for all)."
 }
 
-// InShort counts what is there, by kind.
+// InShort counts the settings by kind.
 func (t State) InShort() string {
 	var kinds []string
 	count := map[string]int{}
@@ -144,7 +144,7 @@ func (t State) InShort() string {
 	return text
 }
 
-// Unchanged checks that what was read since the decision is what was decided about.
+// Unchanged checks that the settings have not changed since the decision.
 func (t State) Unchanged(place string) error {
 	if !t.Trusted {
 		return nil

@@ -1,7 +1,7 @@
-// Package remotehost is the host of a remote bridge: what it reports about itself, its file system, and the
-// directories of Orchestrators that work there.
+// Package remotehost implements the host of a remote bridge: what it reports about itself, its file system, and the
+// directories of the Orchestrators that work there.
 //
-// Base commits are pushed to a repository of the host's directory, the cache, whose own work tree stays empty. The
+// Base commits are pushed to a repository in the host's directory, the cache, whose own work tree stays empty. The
 // directories of Orchestrators are worktrees or clones of it, in a directory of the run: DIR/RUN8/orch-N.
 //
 // A [Machine] has no goroutine. Its methods are safe for concurrent use after Begin.
@@ -27,30 +27,30 @@ import (
 
 // Machine implements [bridge.Machine].
 type Machine struct {
-	Data      string   // where directories of agents are made unless the client names another place
-	Own       []string // directories of the user's own configuration
-	Hide      []string // directories that agents in a sandbox are not to see
-	Namespace string   // what the bridge is isolated by
-	Ended     int      // processes of an earlier bridge that were ended
+	Data      string   // default parent of agents' directories
+	Own       []string // directories with the user's own configuration
+	Hide      []string // directories that are hidden from agents in a sandbox
+	Namespace string   // the bridge's isolation
+	Ended     int      // number of processes of an earlier bridge that were ended
 
 	run8  string
-	dir   string // without links
+	dir   string // with links resolved
 	cache string // top of the cache's work tree
 }
 
 var _ bridge.Machine = (*Machine)(nil)
 
-// plainWord are the characters of paths that are appended to a host's command.
+// plainWord has the characters that are allowed in paths that are appended to a host's command.
 const plainWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/=:@%+,-"
 
-// caseFolds says that the file system usually takes two cases for one name.
+// caseFolds says that the file system usually ignores case.
 const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 
 func hostError(format string, args ...any) error {
 	return &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatHost, Message: fmt.Sprintf(format, args...)}
 }
 
-// Begin implements [bridge.Machine]: it makes the directory and the cache.
+// Begin implements [bridge.Machine]. It creates the directory and the cache.
 func (m *Machine) Begin(ctx context.Context, of bridge.Owner, p bridge.RemoteParams) (bridge.RemoteInfo, error) {
 	var none bridge.RemoteInfo
 	home, err := os.UserHomeDir()
@@ -91,11 +91,11 @@ func (m *Machine) Begin(ctx context.Context, of bridge.Owner, p bridge.RemotePar
 	return info, nil
 }
 
-// cacheSettings are those of the cache: Git starts no maintenance in it, and shallow bases are accepted.
+// cacheSettings is the Git configuration of the cache: no maintenance runs in it, and shallow bases are accepted.
 var cacheSettings = [][2]string{{"receive.shallowUpdate", "true"}, {"gc.auto", "0"}, {"receive.autogc", "false"},
 	{"maintenance.auto", "false"}, {"core.hooksPath", os.DevNull}}
 
-// makeCache makes the repository, if it is not there, in one step, since several bridges may do so at once.
+// makeCache creates the repository atomically if it does not exist, because several bridges may do so concurrently.
 func (m *Machine) makeCache(ctx context.Context) error {
 	m.cache = filepath.Join(m.dir, "cache")
 	at := git.Runner{Dir: m.dir, Env: git.Environ(os.Environ()), Begin: proctree.Keep} // the bridge reaps orphans

@@ -16,12 +16,12 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
-// work opens the directories of the run. subdir is where the run works below the top of its work tree, base a commit of
-// the cache.
+// work opens the directories of the run. subdir is the directory of the run below the top of its work tree; base is
+// a commit of the cache.
 func (m *Machine) work(ctx context.Context, subdir, base string) (*workspace.Repo, *worktree.Manager, error) {
 	at := git.Runner{Dir: m.cache, Env: git.Environ(os.Environ()), Begin: proctree.Keep}
 	if _, err := at.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 && base != "" {
-		// A work tree has a HEAD. No branch is checked out, so that all can be pushed to.
+		// A work tree needs a HEAD. It is detached, so that every branch can be pushed to.
 		if _, err := at.Write(ctx, "update-ref", "--no-deref", "HEAD", base); err != nil {
 			return nil, nil, err
 		}
@@ -79,8 +79,8 @@ func (m *Machine) find(ctx context.Context, orchestrator int) (*workspace.Repo, 
 	return repo, dirs, w, err
 }
 
-// CommitWork implements [bridge.Machine]. The branch of the directory goes to what is checked out there, whatever the
-// agent did with branches.
+// CommitWork implements [bridge.Machine]. It moves the branch of the directory to the commit that is checked out
+// there, even if the agent has switched branches.
 func (m *Machine) CommitWork(ctx context.Context, p bridge.CommitWorkParams) (bridge.CommitWorkResult, error) {
 	var none bridge.CommitWorkResult
 	repo, dirs, w, err := m.find(ctx, p.Orchestrator)
@@ -120,8 +120,8 @@ func (m *Machine) RemoveWork(ctx context.Context, p bridge.RemoveWorkParams) (br
 		Trouble: append(saved.Trouble, saved.Nested...)}, nil
 }
 
-// forget removes the branch of a directory that is gone, if the client has all of it. With the last directory of the
-// run it removes what was pushed for the run.
+// forget removes the branch of a removed directory, if the client has all of its commits. With the last directory
+// of the run it removes everything that was pushed for the run.
 func (m *Machine) forget(
 	ctx context.Context, repo *workspace.Repo, dirs *worktree.Manager, w worktree.Worktree, head string,
 ) error {
@@ -152,7 +152,7 @@ func (m *Machine) forget(
 	if err := repo.Move(ctx, "arbiter: the run is over", gone...); err != nil {
 		return err
 	}
-	// It is not empty if something of the user's is in it.
+	// The directory is not empty if the user has put something into it.
 	err = os.Remove(filepath.Join(m.dir, m.run8))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// begun is a machine of the tests' run.
+// begun returns a machine for the tests' run.
 func begun(t *testing.T, data string) (*Machine, bridge.RemoteInfo) {
 	t.Helper()
 	for _, entry := range gittest.Environ() {
@@ -30,8 +30,8 @@ func begun(t *testing.T, data string) (*Machine, bridge.RemoteInfo) {
 	return m, info
 }
 
-// TestWork goes the way of an Orchestrator's work: a base is pushed, its directory is made, what is uncommitted there
-// is committed on its branch, and what is left is saved when the directory goes.
+// TestWork follows an Orchestrator's work: a base is pushed, a directory is created, uncommitted changes are
+// committed on its branch, and later ones are saved when the directory is removed.
 func TestWork(t *testing.T) {
 	for _, kind := range []string{"worktree", "clone"} {
 		t.Run(kind, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestWorkBesideAReaper: a bridge reaps orphans, and must not take git for one.
+// TestWorkBesideAReaper: a bridge reaps orphans, but must not reap git.
 func TestWorkBesideAReaper(t *testing.T) {
 	release, err := proctree.BecomeSubreaper()
 	if err != nil {
@@ -119,7 +119,7 @@ func TestWorkBesideAReaper(t *testing.T) {
 	}
 }
 
-// TestBegin makes the directory once for all bridges, and refuses one that a shell would read.
+// TestBegin: all bridges share one directory, and a directory with shell metacharacters is refused.
 func TestBegin(t *testing.T) {
 	data := filepath.Join(gittest.Temp(t), "data")
 	_, first := begun(t, data)
@@ -140,7 +140,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestResolve follows links as the kernel does, of all paths in one request.
+// TestResolve: links are resolved as in the kernel, for all paths of a request.
 func TestResolve(t *testing.T) {
 	dir := gittest.Temp(t)
 	write(t, filepath.Join(dir, "file"), "x")
@@ -167,7 +167,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestInventory has no path of the workspace in what it counts: a copy elsewhere has the same hashes.
+// TestInventory: hashes do not depend on the path of the workspace, so a copy elsewhere has the same hashes.
 func TestInventory(t *testing.T) {
 	list := func() (r bridge.InventoryResult) {
 		dir := gittest.Temp(t)

@@ -1,5 +1,5 @@
-// Package runarchive reads and writes archives of runs: a run that ended in one place continues in another, with the
-// same conversations.
+// Package runarchive reads and writes archives of runs: a run that ended in one place continues in another, with
+// the same conversations.
 //
 // # Format
 //
@@ -12,13 +12,13 @@
 //	projects/PROJECT/SESSION/{subagents,tool-results}/FILE
 //	repository.bundle                                 the run's files, as a Git bundle
 //
-// A reader believes nothing: an entry that is unknown, too large, no regular file, in the wrong place or of another
-// hash than the manifest says is an error ([Error]), and so is what follows the last entry. Hashes find damage. They do
-// not prove who made an archive: anyone who can write one can write any run.
+// A reader trusts nothing: an entry that is unknown, too large, no regular file, in the wrong place, or whose hash
+// differs from the manifest's is an error ([Error]), and so is anything after the last entry. Hashes detect damage.
+// They do not prove who made an archive: anyone who can write one can write any run.
 //
 // # Transcripts
 //
-// Claude Code finds a session in whichever project's directory it lies (observed with CLI 2.1.319 and later). So they
-// keep the name of the project that they began in. [Place] copies them into a Claude configuration directory: one that
-// is there already is replaced only if it is the beginning of the other.
+// Claude Code finds a session in any project's directory (observed with CLI 2.1.319 and later). So transcripts keep
+// the name of the project in which they began. [Place] copies them into a Claude configuration directory: it
+// replaces an existing transcript only if that is a prefix of the exported one.
 package runarchive

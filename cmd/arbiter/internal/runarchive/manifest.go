@@ -12,10 +12,10 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// Version is that of the format.
+// Version is the version of the format.
 const Version = 1
 
-// Bounds of what is read. A journal has 256 MiB at most.
+// Limits when reading. A journal has 256 MiB at most.
 const (
 	maxManifest = 8 << 20
 	maxFiles    = 20_000
@@ -34,12 +34,12 @@ const (
 // Bundle is the Git bundle with the files of the run.
 const Bundle = "repository.bundle"
 
-// HasBundle reports whether the archive has one.
+// HasBundle reports whether the archive has a Git bundle.
 func (m Manifest) HasBundle() bool {
 	return slices.ContainsFunc(m.Files, func(f File) bool { return f.Path == Bundle })
 }
 
-// Manifest says what is in an archive.
+// Manifest lists the content of an archive.
 type Manifest struct {
 	V         int    `json:"v"`
 	Arbiter   string `json:"arbiter"`        // version of the program that wrote it
@@ -57,7 +57,7 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Error reports what is wrong with an archive, as a clause.
+// Error says what is wrong with an archive, as a clause.
 type Error struct{ Reason string }
 
 func (e *Error) Error() string { return e.Reason }
@@ -71,7 +71,7 @@ const (
 	fileName  = `[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}`
 )
 
-// Forms of names. They are compiled when they are needed: each start of arbiter would take a millisecond for it.
+// Patterns of names. They are compiled when they are first used, because that takes a millisecond.
 var (
 	runID = form(uuid)
 	known = form(`(?:` + regexp.QuoteMeta(Bundle) + `|` +
@@ -85,7 +85,7 @@ func form(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + expr + `$`) })
 }
 
-// decodeManifest reads a manifest and checks all that can be checked without the files.
+// decodeManifest decodes a manifest and checks everything that can be checked without the files.
 func decodeManifest(b []byte) (Manifest, error) {
 	var head struct{ V int }
 	var m Manifest
@@ -101,7 +101,7 @@ func decodeManifest(b []byte) (Manifest, error) {
 	return m, m.check()
 }
 
-// check holds a manifest to the format.
+// check checks a manifest against the format.
 func (m Manifest) check() error {
 	if !runID().MatchString(m.Run) {
 		return wrong("its manifest names no run: %.80q", m.Run)
@@ -112,7 +112,7 @@ func (m Manifest) check() error {
 	seen, total := map[string]bool{}, int64(0)
 	for _, f := range m.Files {
 		_, hash := hex.DecodeString(f.SHA256)
-		folded := strings.ToLower(f.Path) // for file systems that do not tell them apart
+		folded := strings.ToLower(f.Path) // for case-insensitive file systems
 		switch {
 		case !known().MatchString(f.Path):
 			return wrong("it has an unknown file: %.120q", f.Path)

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// OtherError reports a session that continued in another way in a Claude configuration directory.
+// OtherError reports a session that has continued differently in a Claude configuration directory.
 type OtherError struct{ Session, Path string }
 
 func (e *OtherError) Error() string {
@@ -23,9 +23,9 @@ func (e *OtherError) Error() string {
 		"there", e.Session, e.Path)
 }
 
-// Place copies transcripts that were exported into a Claude configuration directory. From is their directory: that of
-// the name [ProjectsDir] of an archive. A transcript that is there is replaced if it is the beginning of the exported
-// one, and else refused ([OtherError]) before anything is written. Place may be killed, and called again.
+// Place copies exported transcripts into a Claude configuration directory. from is their directory, [ProjectsDir]
+// of an archive. An existing transcript is replaced if it is a prefix of the exported one; otherwise Place returns
+// an [OtherError] before it writes anything. Place can be repeated after it was killed.
 func Place(from, config string) error {
 	found, err := Check(from, config)
 	if err != nil {
@@ -39,15 +39,15 @@ func Place(from, config string) error {
 	return nil
 }
 
-// exported is a transcript in the directory of an import.
+// exported is a transcript in an imported directory.
 type exported struct {
-	file string // where it is
-	name string // below the directory of projects
-	to   string // the transcript that it replaces; empty: there is none
-	same bool   // and that is the same
+	file string // path of the file
+	name string // path below the projects directory
+	to   string // path of the transcript to replace; empty: none
+	same bool   // both are identical
 }
 
-// Check reports what would keep [Place] from its work.
+// Check returns the error that [Place] would return before it writes, and otherwise the transcripts to copy.
 func Check(from, config string) ([]exported, error) {
 	files, err := filepath.Glob(filepath.Join(escape(from), "*", "*.jsonl"))
 	if err != nil {
@@ -73,12 +73,12 @@ func Check(from, config string) ([]exported, error) {
 	return all, nil
 }
 
-// escape makes a path a pattern that fits it alone.
+// escape quotes a path as a glob pattern.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// beginning reports whether file a is the beginning of file b, and whether it is the whole.
+// beginning reports whether file a is a prefix of file b, and whether both are equal.
 func beginning(a, b string) (begins, same bool, err error) {
 	short, n, err := openRegular(a)
 	if err != nil {
@@ -107,14 +107,14 @@ func beginning(a, b string) (begins, same bool, err error) {
 		if !bytes.Equal(p, q) {
 			return false, false, nil
 		}
-		_, _ = x.Discard(size) // it was peeked at
+		_, _ = x.Discard(size) // it was peeked before
 		_, _ = y.Discard(size)
 		left -= int64(size)
 	}
 	return true, n == m, nil
 }
 
-// place copies a transcript, after what lies beside it.
+// place copies a transcript, after the files in the directories beside it.
 func (x exported) place(projects string) error {
 	to := x.to
 	if to == "" {
@@ -139,7 +139,7 @@ func (x exported) place(projects string) error {
 	return copyFile(x.file, to)
 }
 
-// copyMissing copies a file if it is not there, or only its beginning is.
+// copyMissing copies a file if the target does not exist or has only its beginning.
 func copyMissing(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		begins, same, err := beginning(to, from)
@@ -150,8 +150,8 @@ func copyMissing(from, to string) error {
 	return copyFile(from, to)
 }
 
-// copyFile copies a file as a whole or not at all, for nobody else to read. The copy has no name of Claude Code's until
-// it is on disk.
+// copyFile copies a file atomically, readable only by the user. Until the copy is on disk, its name is one that
+// Claude Code does not use.
 func copyFile(from, to string) error {
 	in, _, err := openRegular(from)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Reader reads an archive from its beginning to its end.
+// Reader reads an archive from beginning to end.
 type Reader struct {
 	Manifest Manifest
 
@@ -18,7 +18,7 @@ type Reader struct {
 	tar *tar.Reader
 }
 
-// NewReader reads the manifest.
+// NewReader opens an archive and reads its manifest.
 func NewReader(in io.Reader) (*Reader, error) {
 	zip, err := gzip.NewReader(in)
 	if err != nil {
@@ -40,7 +40,7 @@ func NewReader(in io.Reader) (*Reader, error) {
 	return r, err
 }
 
-// damaged is an error of what reads an archive.
+// damaged converts an error of reading an archive.
 func damaged(err error) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -51,8 +51,9 @@ func damaged(err error) error {
 	return err
 }
 
-// Each calls take with each file of the manifest, in order. What take reads is as long as the manifest says, or an
-// error; its hash is checked when take has returned. So nothing may be believed before Each returns nil.
+// Each calls take for each file of the manifest, in order. content has exactly the length in the manifest, or
+// returns an error. The hash is checked after take has returned, so do not trust any content before Each returns
+// nil.
 func (r *Reader) Each(take func(f File, content io.Reader) error) error {
 	for _, want := range r.Manifest.Files {
 		h, err := r.tar.Next()
@@ -79,7 +80,7 @@ func (r *Reader) Each(take func(f File, content io.Reader) error) error {
 	return r.end()
 }
 
-// end checks that nothing follows.
+// end checks that nothing follows the last file.
 func (r *Reader) end() error {
 	switch _, err := r.tar.Next(); {
 	case err == nil:
@@ -87,7 +88,7 @@ func (r *Reader) end() error {
 	case !errors.Is(err, io.EOF):
 		return damaged(err)
 	}
-	// The checksum of gzip is read behind the last of what it compressed.
+	// Gzip checks its checksum after the last compressed byte.
 	rest, err := io.Copy(io.Discard, io.LimitReader(r.zip, 1))
 	switch {
 	case err != nil:
@@ -98,7 +99,7 @@ func (r *Reader) end() error {
 	return nil
 }
 
-// hashed is content with its hash, and the error of reading it.
+// hashed reads content, and keeps its hash and read error.
 type hashed struct {
 	in     io.Reader
 	sum    hash.Hash

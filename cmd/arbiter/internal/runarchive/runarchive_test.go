@@ -23,7 +23,7 @@ const (
 	script  = "projects/-home-me-work/" + session
 )
 
-// content is what a small archive has.
+// content returns the files of a small archive.
 func content() [][2]string {
 	return [][2]string{
 		{"run/events.ndjson", "{}\n"}, {"run/journal-000001", strings.Repeat("input ", 1000)}, {"run/meta.json", "{}"},
@@ -77,10 +77,10 @@ func TestArchive(t *testing.T) {
 			t.Fatalf("cut off after %d of %d bytes: %v", n, len(b), err)
 		}
 	}
-	for n := 10; n < len(b); n++ { // behind the header of gzip, which says nothing of the content
+	for n := 10; n < len(b); n++ { // after the gzip header, which is not part of the content
 		damaged := bytes.Clone(b)
 		damaged[n] ^= 0x20
-		// What repeats can be said in several ways: such a change changes nothing.
+		// Repetitions can be encoded in several ways, so some changes have no effect.
 		if _, got, err := readAll(bytes.NewReader(damaged)); err == nil && !cmp.Equal(content(), got) {
 			t.Errorf("byte %d was changed, and nobody noticed", n)
 		}
@@ -94,7 +94,7 @@ func TestFilesThatChangeAreNotWritten(t *testing.T) {
 		return io.NopCloser(strings.NewReader(strings.Repeat("x", opened))), 1, nil
 	}}
 	err := Write(io.Discard, Manifest{Run: run}, []Source{text("run/events.ndjson", ""), changes})
-	if err != nil { // the second reading is cut to the length of the first
+	if err != nil { // the second read is limited to the length of the first
 		t.Error(err)
 	}
 	opened = 0
@@ -107,7 +107,7 @@ func TestFilesThatChangeAreNotWritten(t *testing.T) {
 	}
 }
 
-// made is an archive of any entries and any manifest.
+// made returns an archive with any manifest and entries.
 func made(t *testing.T, manifest any, entries []tar.Header, contents ...string) []byte {
 	t.Helper()
 	head, err := json.Marshal(manifest)
@@ -226,7 +226,7 @@ func TestPlace(t *testing.T) {
 	if err := Place(from, config); err != nil {
 		t.Errorf("a second time: %v", err)
 	}
-	// An earlier one, of another project's name, is gone on with.
+	// An existing transcript of another project, with the beginning of the exported one, is continued.
 	at := filepath.Join(config, "projects", "-other", session+".jsonl")
 	if err := os.RemoveAll(filepath.Join(config, "projects", "-w")); err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestTranscripts: what is found of a session is what can be read again.
+// TestTranscripts: the files found for a session are exactly those that an import accepts.
 func TestTranscripts(t *testing.T) {
 	config := t.TempDir()
 	at := filepath.Join(config, "projects", "-w", session)

@@ -11,12 +11,12 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// besideDirs are the directories beside a transcript that a resumed session reads.
+// besideDirs are the directories next to a transcript that a resumed session reads.
 var besideDirs = []string{"subagents", "tool-results"}
 
-// Transcripts finds the transcript of a session in a Claude configuration directory, with those of its subagents and
-// the results that are too large for it. A session that never got a message has none. Files with names that Claude Code
-// does not give are left out.
+// Transcripts finds the transcript of a session in a Claude configuration directory, with those of its subagents
+// and the results that are too large for it. A session without any message has no transcript. Files with names that
+// Claude Code does not use are left out.
 func Transcripts(config, session string) ([]Source, error) {
 	at, ok := transcript.Locate(config, session)
 	if !ok {
@@ -43,7 +43,7 @@ func Transcripts(config, session string) ([]Source, error) {
 	return files, nil
 }
 
-// Local is a file of this machine.
+// Local returns a source for a file of this machine.
 func Local(name, file string) Source {
 	return Source{name, func() (io.ReadCloser, int64, error) {
 		f, n, err := openRegular(file)
@@ -51,7 +51,7 @@ func Local(name, file string) Source {
 	}}
 }
 
-// openRegular opens a file that is no link, and nothing that could be waited for.
+// openRegular opens a regular file. It refuses links, and files on which an open or read could block.
 func openRegular(file string) (*os.File, int64, error) {
 	info, err := os.Lstat(file)
 	if err != nil {

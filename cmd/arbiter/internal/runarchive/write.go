@@ -11,13 +11,13 @@ import (
 	"io"
 )
 
-// Source is a file to put into an archive. It is opened twice: for its hash, and for its content.
+// Source is a file for an archive. It is opened twice: for its hash, and for its content.
 type Source struct {
 	Path string // in the archive
 	Open func() (content io.ReadCloser, bytes int64, err error)
 }
 
-// Write writes an archive. Files must not change meanwhile. m.Files is filled in.
+// Write writes an archive. The files must not change during the call. It sets m.Files.
 func Write(w io.Writer, m Manifest, files []Source) error {
 	m.V, m.Files = Version, nil
 	for _, f := range files {
@@ -65,7 +65,7 @@ func Write(w io.Writer, m Manifest, files []Source) error {
 	return zip.Close()
 }
 
-// add writes a file whose hash is known.
+// add writes a file with a known hash.
 func add(out *tar.Writer, f Source, want File) error {
 	content, _, err := f.Open()
 	if err != nil {
@@ -86,7 +86,7 @@ func add(out *tar.Writer, f Source, want File) error {
 	return nil
 }
 
-// entry has nothing in it that differs from one machine to another.
+// entry returns a header without anything that differs between machines.
 func entry(name string, n int64) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: n, Mode: 0o600, Format: tar.FormatPAX}
 }

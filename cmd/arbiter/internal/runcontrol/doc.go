@@ -1,3 +1,3 @@
-// Package runcontrol serves the control socket of a run: it answers clients from the run's snapshots, and passes what
-// they ask for on to its loop, its terminals, its subscribers and its halter.
+// Package runcontrol serves the control socket of a run: it answers clients from the run's snapshots, and passes
+// their requests on to its loop, terminals, subscribers and halter.
 package runcontrol

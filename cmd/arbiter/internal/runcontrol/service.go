@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Run is the run that clients reach.
+// Run is the run that clients talk to.
 type Run struct {
 	ID, CWD string
 	Loop    runinput.Loop
@@ -31,7 +31,7 @@ type Run struct {
 	Halter  *halting.Halter
 }
 
-// Server serves the control socket. [Serve] makes one.
+// Server serves the control socket. Create one with [Serve].
 type Server struct {
 	server *control.Server
 	socket *socket.Listener
@@ -47,7 +47,8 @@ func Serve(dir string, run Run, log *slog.Logger) (*Server, error) {
 	return &Server{control.Serve(l.UnixListener, &service{run: run}, log), l, log}, nil
 }
 
-// Close ends the connections. What is attached was given back with the run. A nil server has nothing to close.
+// Close closes the connections. Attached sessions were given back when the run ended. It does nothing on a nil
+// server.
 func (s *Server) Close() {
 	if s == nil {
 		return
@@ -60,12 +61,12 @@ func (s *Server) Close() {
 // service answers the clients of a run. It implements [control.Service].
 type service struct {
 	run    Run
-	warned atomic.Bool // the human, of an agent that tried to
+	warned atomic.Bool // whether the human was warned about an agent
 }
 
 var _ control.Service = (*service)(nil)
 
-// channelOf is how an input of a client comes.
+// channelOf returns the input channel of a client.
 func channelOf(frontend string) string {
 	if frontend == input.ChannelScreen {
 		return input.ChannelScreen
@@ -145,7 +146,8 @@ func (s *service) Stop(_ context.Context, p control.StopParams) error {
 	return nil
 }
 
-// InputEnded implements [control.Service]. While others hear the run, they may answer.
+// InputEnded implements [control.Service]. It does nothing while other clients are subscribed, because they may
+// answer.
 func (s *service) InputEnded(context.Context) error {
 	if s.run.Clients.Count() > 1 {
 		return nil
@@ -161,7 +163,7 @@ func (s *service) Subscribe(ctx context.Context, p control.SubscribeParams, send
 	s.run.Clients.Subscribe(ctx, p, send)
 }
 
-// Refused implements [control.Service]: the human is notified once, of the agent whose process it was.
+// Refused implements [control.Service]: it warns the human, once, about the agent whose process was refused.
 func (s *service) Refused(p control.Peer, method string) {
 	if s.warned.Swap(true) {
 		return

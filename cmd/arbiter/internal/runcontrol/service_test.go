@@ -22,7 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// loop notes what it takes, and accepts every command.
+// loop records its inputs, and accepts every command.
 type loop struct {
 	took   []string
 	events []bridge.Event
@@ -54,7 +54,7 @@ func serviceOf() (*service, *loop) {
 		})}}, l
 }
 
-// TestCommands: a command is answered with the ref that the client gave, and comes by the channel of its frontend.
+// TestCommands: the answer has the ref of the client, and the command arrives on the channel of its frontend.
 func TestCommands(t *testing.T) {
 	s, l := serviceOf()
 	for line, want := range map[string]control.CommandResult{
@@ -81,7 +81,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestSignals: a client can end the run by three signals, and by none else.
+// TestSignals: a client can end the run with exactly three signals.
 func TestSignals(t *testing.T) {
 	s, l := serviceOf()
 	for _, name := range []string{"INT", "TERM", "HUP"} {
@@ -94,7 +94,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestInputEnds: the last client that leaves ends the input of the run, and no other.
+// TestInputEnds: only the last client to leave ends the input of the run.
 func TestInputEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l := serviceOf()
@@ -114,7 +114,7 @@ func TestInputEnds(t *testing.T) {
 	})
 }
 
-// TestRefusedPeers: the human hears once of agents that try to use the socket.
+// TestRefusedPeers: the human is warned once about agents that try to use the socket.
 func TestRefusedPeers(t *testing.T) {
 	s, l := serviceOf()
 	for range 3 {

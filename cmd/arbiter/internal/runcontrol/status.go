@@ -31,7 +31,7 @@ func (s *service) Status() control.Status {
 	return status
 }
 
-// inboxItems returns what waits for a human, as clients of the socket get it.
+// inboxItems returns the items that wait for a human, in the form for clients of the socket.
 func inboxItems(s *supervisor.State) []control.InboxItem {
 	list := []control.InboxItem{}
 	for _, i := range inbox.Of(s) {
@@ -42,7 +42,7 @@ func inboxItems(s *supervisor.State) []control.InboxItem {
 		if i.Request != nil {
 			raw, err := json.Marshal(i.Request)
 			if err != nil {
-				panic(err) // our own type, of input that was parsed
+				panic(err) // our own type, from parsed input
 			}
 			item.Request = raw
 		}

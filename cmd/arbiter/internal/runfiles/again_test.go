@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// mortalGit has one call of git be killed: that which makes the count in a file zero. It returns what sets the count,
-// and what reads it.
+// mortalGit makes one call of git kill itself: the call that counts the number in a file down to zero. It returns
+// functions that set and read the count.
 func mortalGit(t *testing.T) (set func(n int), left func() int) {
 	t.Helper()
 	real, err := exec.LookPath("git")
@@ -55,8 +55,8 @@ exec %[2]s "$@"
 	}
 }
 
-// TestGitIsKilled kills each call of git in turn (in CI's runs each seventh) while an agent's directory is created, its
-// work merged and its files recorded: nothing fails for that.
+// TestGitIsKilled kills each call of git in turn (in CI every few calls only) while an agent's directory is
+// created, its work merged and its files recorded. None of these operations fails.
 func TestGitIsKilled(t *testing.T) {
 	set, left := mortalGit(t)
 	stride := gittest.Stride(11)

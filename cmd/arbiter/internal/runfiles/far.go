@@ -11,35 +11,36 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Far reaches the directories of agents on other hosts. Methods are called by several goroutines.
+// Far reaches the directories of agents on other hosts. Its methods must be safe for concurrent use.
 type Far interface {
 	// Lives reports whether an agent works on another host.
 	Lives(agent string) bool
-	// Prepare makes the directory of an agent there, beginning with a commit of this repository, or finds the one that
-	// it has.
+	// Prepare creates the directory of an agent there, starting from a commit of this repository, or returns the
+	// existing one.
 	Prepare(ctx context.Context, repo *workspace.Repo, p runconfig.Place, base string) (runconfig.Worktree, error)
-	// Bring commits what an agent has not committed there, and brings its branch here. It waits for a host that is lost
-	// until ctx ends.
+	// Bring commits an agent's uncommitted work there, and fetches its branch. It waits for a lost host until ctx
+	// ends.
 	Bring(ctx context.Context, repo *workspace.Repo, agent, message string) (Brought, error)
-	// Give brings a commit to the host where an agent works.
+	// Give pushes a commit to the host where an agent works.
 	Give(ctx context.Context, repo *workspace.Repo, agent, commit string) error
-	// Remove removes the directory of an agent there, and its branch, of which head was brought here.
+	// Remove removes the directory and the branch of an agent there. head is the commit of the branch that was
+	// fetched.
 	Remove(ctx context.Context, repo *workspace.Repo, agent, head string) error
 }
 
-// Brought is the work of an agent on another host, which is now here.
+// Brought is the work of an agent on another host after it was fetched.
 type Brought struct {
 	runconfig.Worktree
 	Head, Tree string // of its branch
 }
 
-// Reach sets how other hosts are reached; they are not by default. Call it before the files are used.
+// Reach sets the connection to other hosts. Without it, all agents work here. Call it before the files are used.
 func (f *Files) Reach(far Far) { f.far = far }
 
 // isFar reports whether an agent works on another host.
 func (f *Files) isFar(agent string) bool { return f.far != nil && f.far.Lives(agent) }
 
-// bring brings the work of an agent here.
+// bring fetches the work of an agent.
 func (f *Files) bring(ctx context.Context, agent, message string) (w worktree.Worktree, head, tree string, err error) {
 	n, err := number(agent)
 	if err != nil {
@@ -50,7 +51,7 @@ func (f *Files) bring(ctx context.Context, agent, message string) (w worktree.Wo
 		b.Head, b.Tree, err
 }
 
-// prepareFar makes the directory of an agent on its host.
+// prepareFar creates the directory of an agent on its host.
 func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
 	from, err := f.beginning(ctx, p)
 	if err != nil {
@@ -66,7 +67,7 @@ func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Wo
 	return f.far.Prepare(ctx, f.repo, p, base.ID)
 }
 
-// recordFar records the files of an agent on another host: what it has committed by now, here.
+// recordFar records the files of an agent on another host: it fetches what the agent has done so far.
 func (f *Files) recordFar(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
 	w, head, tree, err := f.bring(ctx, e.Own, "Work of "+e.Own)
 	if err != nil {
@@ -81,11 +82,12 @@ func (f *Files) recordFar(ctx context.Context, e changes.Record, taken *changes.
 	return f.compare(ctx, f.known(ctx, e.Last, w.Base), f.known(ctx, e.Since, w.Base), nil, taken)
 }
 
-// handedPatience is how long a successor waits for the last work of a predecessor on a host that does not answer.
+// handedPatience is how long a successor waits for the last work of its predecessor, if the predecessor's host does
+// not answer.
 const handedPatience = 30 * time.Second
 
-// handedFar is [Files.handed] for a predecessor on another host: the last commit that was brought here if that host is
-// out of reach.
+// handedFar is [Files.handed] for a predecessor on another host. If that host cannot be reached, it returns the
+// last commit that was fetched.
 func (f *Files) handedFar(ctx context.Context, agent string) (commit, base string, err error) {
 	soon, cancel := context.WithTimeout(ctx, handedPatience)
 	defer cancel()
@@ -95,13 +97,13 @@ func (f *Files) handedFar(ctx context.Context, agent string) (commit, base strin
 	}
 	last, err := f.repo.Commit(ctx, "refs/heads/"+w.Branch)
 	if err == nil && last.ID == "" {
-		return w.Base, w.Base, nil // nothing was brought yet
+		return w.Base, w.Base, nil // nothing was fetched yet
 	}
 	return last.ID, w.Base, err
 }
 
-// RemoveFar removes the directory of an agent on another host, in a run that is over, if the run has all of its work.
-// Otherwise it is kept, and text says so. where names the directory.
+// RemoveFar removes the directory of an agent on another host after the end of a run, if the run has all of its
+// work. Otherwise the directory is kept, and text says so. where describes its place.
 func (f *Files) RemoveFar(ctx context.Context, agent, where string) (text string) {
 	w, head, _, err := f.bring(ctx, agent, "Unfinished work of "+agent)
 	has := false

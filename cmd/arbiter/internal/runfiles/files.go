@@ -1,5 +1,5 @@
-// Package runfiles carries out the supervisor's effects on files with Git: it records the files of a run, gives agents
-// directories of their own, and merges their work.
+// Package runfiles carries out the supervisor's effects on files with Git: it records the files of a run, gives
+// agents their own directories, and merges their work.
 //
 // It connects [workspace] and its packages, which know Git but not agents, with the supervisor's parts [changes]
 // and [isolation], which compute these effects.
@@ -14,18 +14,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Files are the files of one run. It has no state of its own besides Git's, and is safe for concurrent use.
+// Files are the files of one run. It has no state besides Git's, and is safe for concurrent use.
 type Files struct {
 	Workspace   runconfig.Workspace
-	Uncommitted int // files of the user's that differ from HEAD: isolated agents do not see them. Of a new run only
+	Uncommitted int // user's files that differ from HEAD, which isolated agents do not see. New runs only
 
 	repo *workspace.Repo
 	far  Far // nil: no agent works on another host
 }
 
-// Begin takes the first snapshot of a new run, and creates the run branch if the run is isolated. Own is where agents
-// get directories of their own; its parent exists. Errors are those of [workspace.Open]: without Git, or without a
-// commit, there are neither snapshots nor isolation.
+// Begin takes the first snapshot of a new run, and creates the run branch if the run is isolated. own is the parent
+// of the agents' own directories; its parent exists. Errors are those of [workspace.Open]: without Git, or without
+// a commit, there are neither snapshots nor isolation.
 func Begin(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
 	f, err := open(ctx, o, own, isolation)
 	if err != nil {
@@ -51,7 +51,8 @@ func Begin(ctx context.Context, o workspace.Options, own, isolation string) (*Fi
 	return f, f.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: f.main(), New: base.Head})
 }
 
-// Resume finds the first snapshot of an earlier process of the run. Error: [workspace.ErrNoSnapshot] if it took none.
+// Resume finds the first snapshot, which an earlier process of the run took. Error: [workspace.ErrNoSnapshot] if
+// there is none.
 func Resume(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
 	f, err := open(ctx, o, own, isolation)
 	if err != nil {
@@ -68,7 +69,7 @@ func Resume(ctx context.Context, o workspace.Options, own, isolation string) (*F
 	return f, nil
 }
 
-// Left finds the files of a run that is over, to remove what it left. Errors are those of [workspace.Open].
+// Left opens the files of a run that is over, to remove what it left. Errors are those of [workspace.Open].
 func Left(ctx context.Context, o workspace.Options, own string) (*Files, error) {
 	return open(ctx, o, own, "")
 }
@@ -88,5 +89,5 @@ func open(ctx context.Context, o workspace.Options, own, isolation string) (*Fil
 	}}, nil
 }
 
-// main is the run branch.
+// main returns the run branch.
 func (f *Files) main() string { return f.repo.Branch(workspace.Main) }

@@ -20,7 +20,7 @@ var ctx = context.Background()
 
 func TestMain(m *testing.M) {
 	gittest.Main(m, gittest.Operations{
-		// merge merges the work of orch-1 in the repository args[0], whose agents have their directories in args[1].
+		// merge merges the work of orch-1 in the repository args[0]. The agents have their directories in args[1].
 		"merge": func(step func(string), args []string) error {
 			f, err := Resume(ctx, gittest.Options(args[0], step), args[1], args[2])
 			if err == nil {
@@ -53,7 +53,7 @@ func begin(t testing.TB, isolationMode string) project {
 	return project{d, f}
 }
 
-// place gives an agent a directory.
+// place creates a directory for an agent.
 func (p project) place(agent, kind, after string) gittest.Dir {
 	p.Helper()
 	_, env, err := p.files.Place(ctx, runconfig.Place{Agent: agent, Generation: 1, Kind: kind, After: after})
@@ -73,7 +73,7 @@ func (p project) merge(agent string) isolation.Merged {
 	return m
 }
 
-// record takes a snapshot of an agent's directory, and returns the files that it is said to have changed.
+// record takes a snapshot of an agent's directory, and returns the files that the agent has changed.
 func (p project) record(agent, since string) (commit string, paths []string) {
 	p.Helper()
 	r := p.files.Record(ctx, changes.Record{Own: agent, Base: p.files.Workspace.Base, Last: since, Since: since})
@@ -90,7 +90,7 @@ func (p project) record(agent, since string) (commit string, paths []string) {
 }
 
 // TestOwnChanges: the changes of an agent are found, committed or not, before and after they were merged. What it
-// merged from others is not among them, except for what it resolved.
+// merged from others does not count, except for the conflicts that it resolved.
 func TestOwnChanges(t *testing.T) {
 	for _, kind := range []string{"worktree", "clone"} {
 		t.Run(kind, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestOwnChanges(t *testing.T) {
 				t.Fatalf("%+v", m)
 			}
 			base, _ := p.record("orch-2", "")
-			_, _ = two.Command("merge", m.Head).CombinedOutput() // which fails
+			_, _ = two.Command("merge", m.Head).CombinedOutput() // this fails
 			two.Write("shared", "first\n2\n3\n4\n5\nONE\nTWO\n")
 			two.Commit("both")
 			if _, paths := p.record("orch-2", base); !slices.Equal(paths, []string{"shared"}) {
@@ -138,8 +138,8 @@ func TestOwnChanges(t *testing.T) {
 	}
 }
 
-// TestMergeIntoSharedFiles: the work of an isolated agent comes to the files that the others share, beside what they
-// did since. Nothing is committed there. A file that differs in a way that the agent knows is no conflict.
+// TestMergeIntoSharedFiles: the work of an isolated agent is merged into the files that the others share, next to
+// their later changes. Nothing is committed there. A file whose difference the agent already knows is no conflict.
 func TestMergeIntoSharedFiles(t *testing.T) {
 	p := begin(t, "shared")
 	p.Write("other", "others, uncommitted\n")
@@ -157,7 +157,7 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 		got["other"] != "-rw-r--r-- others, uncommitted\n" {
 		t.Errorf("shared files %v", got)
 	}
-	// It continues with the same line, and so do the others.
+	// The agent continues with the same line, and so do the others.
 	one.Write("shared", "ONE more\n2\n3\n4\n5\nlast\n")
 	p.Write("shared", "OTHERS\n2\n3\n4\n5\nLAST\n")
 	m := p.merge("orch-1")
@@ -167,7 +167,7 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	if got := p.Files()["shared"]; got != "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n" {
 		t.Errorf("a conflict changed the file: %q", got)
 	}
-	_, _ = one.Command("merge", m.Head).CombinedOutput() // which fails
+	_, _ = one.Command("merge", m.Head).CombinedOutput() // this fails
 	if m := p.merge("orch-1"); m.Status != isolation.StatusUnfinished || m.Detail != "merge" {
 		t.Errorf("in the middle of a merge: %+v", m)
 	}
@@ -190,8 +190,8 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	}
 }
 
-// TestSuccessorContinues with the work of its predecessor, committed or not. What is not merged is named when the
-// directories are removed, and stays on its branch; uncommitted work is saved.
+// TestSuccessorContinues: a successor continues with the work of its predecessor, committed or not. When the
+// directories are removed, unmerged work is reported and stays on its branch, and uncommitted work is saved.
 func TestSuccessorContinues(t *testing.T) {
 	p := begin(t, "worktree")
 	one := p.place("orch-1", "worktree", "")
@@ -226,7 +226,7 @@ func TestSuccessorContinues(t *testing.T) {
 	}
 }
 
-// stride leaves out steps in CI's runs: most of them are alike, those of a clone above all.
+// stride skips steps in CI, because most steps are alike, especially those of a clone.
 func stride(kind string) int {
 	if kind == "clone" {
 		return gittest.Stride(9)
@@ -234,7 +234,7 @@ func stride(kind string) int {
 	return gittest.Stride(5)
 }
 
-// TestMergeKilled after each step: the next call finishes the work, and says the same.
+// TestMergeKilled kills a merge after each step: the next call finishes it with the same result.
 func TestMergeKilled(t *testing.T) {
 	for _, mode := range []string{"worktree", "clone", "shared"} {
 		t.Run(mode, func(t *testing.T) {
@@ -285,7 +285,8 @@ func TestMergeKilled(t *testing.T) {
 	}
 }
 
-// recording asks for the files after a turn of an agent with a directory of its own, or at the end.
+// recording returns the effect that records the files after a turn of an agent with its own directory, or at the
+// end.
 func recording(f *Files, agent string) changes.Record {
 	r := changes.Record{Own: agent, Base: f.Workspace.Base, Keep: "handoff-1"}
 	r.Branch = agent == "" && f.Workspace.Isolated()
@@ -293,7 +294,7 @@ func recording(f *Files, agent string) changes.Record {
 	return r
 }
 
-// TestRecordKilled after each step: the next call records the same.
+// TestRecordKilled kills a recording after each step: the next call records the same.
 func TestRecordKilled(t *testing.T) {
 	for name, c := range map[string]struct{ mode, kind, agent string }{
 		"shared": {"shared", "", ""}, "worktree": {"worktree", "worktree", "orch-1"},

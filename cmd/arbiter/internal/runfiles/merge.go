@@ -11,11 +11,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 )
 
-// attempts at what another process may disturb.
+// attempts is how often an operation that another process may disturb is tried.
 const attempts = 5
 
-// Merge merges an agent's work: into the run branch if all are isolated, else into the run's directory. What it has not
-// committed is committed first. A call after a crash has the same result.
+// Merge merges an agent's work: into the run branch if all agents are isolated, otherwise into the run's directory.
+// It first commits the agent's uncommitted changes. A call after a crash has the same result.
 func (f *Files) Merge(ctx context.Context, e isolation.Merge) isolation.Merged {
 	m, err := again(ctx, func() (isolation.Merged, error) { return f.merge(ctx, e) })
 	if err != nil {
@@ -44,8 +44,8 @@ func (f *Files) merge(ctx context.Context, e isolation.Merge) (isolation.Merged,
 	return f.into(ctx, w, e.Agent, work.Head)
 }
 
-// mergeFar brings the work of an agent on another host here, and merges it. What it has to merge itself is brought
-// there.
+// mergeFar fetches the work of an agent on another host, and merges it. On a conflict it pushes the commit that the
+// agent has to merge.
 func (f *Files) mergeFar(ctx context.Context, agent string) (isolation.Merged, error) {
 	w, head, _, err := f.bring(ctx, agent, "Work of "+agent)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *Files) intoBranch(ctx context.Context, w worktree.Worktree, agent, head
 	if err := f.read(ctx, r.Head); err != nil {
 		return isolation.Merged{}, err
 	}
-	if r.Status == merge.Nothing { // perhaps merged by a call that was killed
+	if r.Status == merge.Nothing { // perhaps merged by a killed call
 		if r.Before, err = f.beforeMerge(ctx, w, head); err != nil {
 			return isolation.Merged{}, err
 		}
@@ -93,7 +93,7 @@ func (f *Files) intoBranch(ctx context.Context, w worktree.Worktree, agent, head
 	return f.merged(ctx, r.Before, r.Head)
 }
 
-// beforeMerge is the commit of the run branch before a commit was merged into it last.
+// beforeMerge returns the commit of the run branch before the last merge of a commit.
 func (f *Files) beforeMerge(ctx context.Context, w worktree.Worktree, head string) (string, error) {
 	found, err := f.repo.Commits(ctx, f.main(), f.main()+"^1", f.main()+"^2")
 	switch {
@@ -116,14 +116,14 @@ func (f *Files) merged(ctx context.Context, before, after string) (isolation.Mer
 	return m, err
 }
 
-// Names of commits that say what of the shared files an agent's directory has, and the reverse.
+// Names of commits that record what an agent's directory and the shared files have of each other.
 const (
-	synced  = "/synced"  // of the agent's, which the shared files have
-	offered = "/offered" // of the shared files, which the agent was asked to merge
+	synced  = "/synced"  // commit of the agent that the shared files have
+	offered = "/offered" // snapshot of the shared files that the agent was asked to merge
 )
 
-// mergeBase is the commit that the work of a directory is compared with when it is merged into the shared files: the
-// last state of those that the directory is known to have.
+// mergeBase returns the merge base for merging the work of a directory into the shared files: the last state of
+// these files that the directory is known to have.
 func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head string) (string, error) {
 	found, err := f.repo.Commits(ctx, f.repo.Ref(agent+offered), f.repo.Ref(agent+synced))
 	if err != nil {
@@ -144,8 +144,8 @@ func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head 
 	return w.Base, nil
 }
 
-// intoShared merges a commit into the files that the others share: nothing is committed there. The commits of snapshots
-// are no descendants of each other, so the base is the one that the directory is known to have.
+// intoShared merges a commit into the files that the others share, without committing there. Snapshots are not
+// descendants of each other, so the merge base is the snapshot that the directory is known to have.
 func (f *Files) intoShared(ctx context.Context, w worktree.Worktree, agent, head string) (isolation.Merged, error) {
 	base, err := f.mergeBase(ctx, w, agent, head)
 	if err != nil {
@@ -176,8 +176,8 @@ func (f *Files) intoShared(ctx context.Context, w worktree.Worktree, agent, head
 	return m, err
 }
 
-// apply brings the shared files from a snapshot to a tree. A file that was changed meanwhile makes it fail with
-// [workspace.ErrMoved]; then a later snapshot has what was written already.
+// apply changes the shared files from a snapshot to a tree. If a file was changed in the meantime, it fails with
+// [workspace.ErrMoved]; a later snapshot then has the files that were already written.
 func (f *Files) apply(ctx context.Context, from, to string) error {
 	repo, unlock, err := f.repo.Lock(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// number is that of an Orchestrator, by its id.
+// number returns the number of an Orchestrator from its id.
 func number(agent string) (int, error) {
 	var n int
 	_, err := fmt.Sscanf(agent, "orch-%d", &n)
@@ -21,7 +21,7 @@ func number(agent string) (int, error) {
 	return n, nil
 }
 
-// find returns the directory of an agent; without a Dir if the agent has none.
+// find returns the directory of an agent; Dir is empty if the agent has none.
 func (f *Files) find(agent string) (*worktree.Manager, worktree.Worktree, error) {
 	n, err := number(agent)
 	if err != nil {
@@ -36,7 +36,7 @@ func (f *Files) find(agent string) (*worktree.Manager, worktree.Worktree, error)
 	return dirs, w, err
 }
 
-// mustFind is find for an agent that was given a directory.
+// mustFind is find for an agent that must have a directory.
 func (f *Files) mustFind(agent string) (*worktree.Manager, worktree.Worktree, error) {
 	dirs, w, err := f.find(agent)
 	if err == nil && w.Dir == "" {
@@ -45,8 +45,8 @@ func (f *Files) mustFind(agent string) (*worktree.Manager, worktree.Worktree, er
 	return dirs, w, err
 }
 
-// Place creates the directory of an agent, or finds the one that it has, and returns the variables that name who
-// commits there if the user's configuration does not. A call after a crash finishes the work.
+// Place creates the directory of an agent, or returns the existing one. It also returns the environment variables
+// with the author of commits there, if the user's configuration has none. A call after a crash finishes the work.
 func (f *Files) Place(ctx context.Context, p runconfig.Place) (runconfig.Worktree, map[string]string, error) {
 	if p.Kind == "" {
 		head, err := f.repo.Commit(ctx, f.main())
@@ -83,7 +83,7 @@ func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktr
 	return runconfig.Worktree{Branch: w.Branch, Base: w.Base, Isolation: string(w.Kind)}, err
 }
 
-// beginning is the commit that a new directory begins with: the work of a predecessor, or the work of the run so far.
+// beginning returns the first commit of a new directory: the work of a predecessor, or the work of the run so far.
 func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error) {
 	if p.After != "" {
 		head, base, err := f.handed(ctx, p.After)
@@ -97,14 +97,15 @@ func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error
 	if f.Workspace.Isolated() {
 		return f.main(), nil
 	}
-	now, err := f.repo.Again(ctx, workspace.End) // with what the others have not committed
+	now, err := f.repo.Again(ctx, workspace.End) // with the others' uncommitted work
 	return now.Commit.ID, err
 }
 
-// inherit notes what the shared files have of a predecessor's work: the rest of it is merged with the successor's.
+// inherit records which part of a predecessor's work the shared files have. The rest is merged with the successor's
+// work.
 func (f *Files) inherit(ctx context.Context, p runconfig.Place, base, head string) error {
 	if f.Workspace.Isolated() {
-		return nil // Git knows that from the run branch
+		return nil // Git knows it from the run branch
 	}
 	had, err := f.repo.Commit(ctx, f.repo.Ref(p.Agent+synced))
 	if err != nil || had.ID != "" {
@@ -116,8 +117,8 @@ func (f *Files) inherit(ctx context.Context, p runconfig.Place, base, head strin
 	return f.keep(ctx, p.Agent+synced, base)
 }
 
-// handed is the commit with all work of a predecessor, and the one that its directory began with; empty if it had no
-// directory of its own.
+// handed returns the commit with all work of a predecessor, and the commit that its directory began with. They are
+// empty if it had no directory of its own.
 func (f *Files) handed(ctx context.Context, agent string) (head, base string, err error) {
 	if f.isFar(agent) {
 		return f.handedFar(ctx, agent)
@@ -131,14 +132,14 @@ func (f *Files) handed(ctx context.Context, agent string) (head, base string, er
 	if !errors.As(err, &unfinished) {
 		return work.Head, w.Base, err
 	}
-	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: what is committed continues
+	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: continue with the committed work
 		return "", "", err
 	}
 	head, err = dirs.Head(ctx, w)
 	return head, w.Base, err
 }
 
-// read brings the directory of those who only read to a commit.
+// read moves the directory of agents that only read to a commit.
 func (f *Files) read(ctx context.Context, commit string) error {
 	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
 	if err == nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Record takes a snapshot and compares it. A snapshot that an earlier process was asked for is taken anew.
+// Record takes a snapshot and compares it with earlier ones. A snapshot that was requested from an earlier process
+// is taken again.
 func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
 	record := f.record
 	switch {
@@ -38,7 +39,7 @@ func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
 // record records the run's directory.
 func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
 	end, err := f.repo.Again(ctx, workspace.End)
-	if errors.Is(err, workspace.ErrMoved) { // by a process of this run that was killed, and whose git was not yet
+	if errors.Is(err, workspace.ErrMoved) { // by the git of a killed process of this run
 		end, err = f.repo.Again(ctx, workspace.End)
 	}
 	if err != nil {
@@ -61,16 +62,15 @@ func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Rec
 	return f.compare(ctx, f.known(ctx, e.Last, e.Base), f.known(ctx, e.Since, e.Base), nil, taken)
 }
 
-// left bounds what is said of files that could not be recorded, and leaves out git's last line, which says that there
-// are some.
+// left limits the number of messages about files that could not be recorded, and drops git's last line, which only
+// says that there are some.
 func left(trouble []string) []string {
 	last := func(line string) bool { return strings.HasPrefix(line, "fatal:") }
 	trouble = slices.DeleteFunc(slices.Clone(trouble), last)
 	return trouble[:min(len(trouble), changes.MaxLeft)]
 }
 
-// compare lists what differs between earlier commits and the one that was taken. only limits it to some paths; nil:
-// all.
+// compare lists the differences between earlier commits and the new one. only limits it to some paths; nil: all.
 func (f *Files) compare(ctx context.Context, last, since string, only map[string]bool, taken *changes.Recorded) error {
 	paths, err := f.repo.Delta(ctx, last, taken.Commit)
 	if err != nil {
@@ -93,17 +93,17 @@ func (f *Files) compare(ctx context.Context, last, since string, only map[string
 	return nil
 }
 
-// snapshotSubject begins the subject of a snapshot of an agent's own directory. Its parent is the commit that was
-// checked out there.
+// snapshotSubject begins the subject of a snapshot of an agent's own directory. The parent of the snapshot is the
+// commit that was checked out there.
 const snapshotSubject = "arbiter: files of "
 
-// subject is the first line of a commit's message; empty if there is no such commit.
+// subject returns the first line of a commit's message; empty if there is no such commit.
 func (f *Files) subject(ctx context.Context, commit string) string {
 	text, _ := f.repo.Git.Text(ctx, "log", "-1", "--format=%s", commit)
 	return text
 }
 
-// recordOwn records an agent's own directory. What it merged from others is not counted as its change.
+// recordOwn records an agent's own directory. Changes that the agent merged from others do not count as its own.
 func (f *Files) recordOwn(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
 	dirs, w, err := f.mustFind(e.Own)
 	if err != nil {
@@ -141,18 +141,18 @@ func (f *Files) recordOwn(ctx context.Context, e changes.Record, taken *changes.
 	return f.compare(ctx, last, f.known(ctx, e.Since, w.Base), own, taken)
 }
 
-// ownPaths are the files that an agent changed itself since a snapshot of its directory, and not by merging the commits
+// ownPaths returns the files that an agent has changed since a snapshot of its directory, except by merging commits
 // of others.
 func (f *Files) ownPaths(ctx context.Context, agent, last string, work worktree.Work) (map[string]bool, error) {
 	found, err := f.repo.Commits(ctx, last, last+"^1")
 	if err != nil {
 		return nil, err
 	}
-	lastHead := found[0].ID // its branch began there
+	lastHead := found[0].ID // where its branch began
 	if last != "" && strings.HasPrefix(f.subject(ctx, last), snapshotSubject) {
 		lastHead = found[1].ID
 	}
-	// Of the agent's own merges only what it resolved.
+	// For the agent's own merges, this lists only the conflicts that it resolved.
 	out, err := f.repo.Git.Do(ctx, git.Call{Args: []string{
 		"log", "--first-parent", "--cc", "--name-only", "--no-renames", "-z", "--format=", work.Head, "--not", lastHead,
 		"--exclude=" + f.repo.Branch(agent+".*"), "--glob=" + f.repo.Branch("orch-*"),
@@ -164,7 +164,7 @@ func (f *Files) ownPaths(ctx context.Context, agent, last string, work worktree.
 	for _, path := range workspace.Fields(out) {
 		own[strings.TrimPrefix(path, "\n")] = true
 	}
-	for _, pair := range [][2]string{{work.Head, work.Tree}, {lastHead, found[0].ID}} { // what was not committed
+	for _, pair := range [][2]string{{work.Head, work.Tree}, {lastHead, found[0].ID}} { // uncommitted changes
 		delta, err := f.repo.Delta(ctx, pair[0], pair[1])
 		if err != nil {
 			return nil, err
@@ -176,7 +176,7 @@ func (f *Files) ownPaths(ctx context.Context, agent, last string, work worktree.
 	return own, nil
 }
 
-// recordBranch finds the files of the run branch, and has those who judge them read these.
+// recordBranch records the files of the run branch, and moves the directory of the reading agents to them.
 func (f *Files) recordBranch(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
 	head, err := f.repo.Commit(ctx, f.main())
 	if err != nil {
@@ -200,7 +200,7 @@ func (f *Files) recordBranch(ctx context.Context, e changes.Record, taken *chang
 	return err
 }
 
-// keep gives a snapshot a further name.
+// keep sets an additional reference to a snapshot.
 func (f *Files) keep(ctx context.Context, name, commit string) error {
 	old, err := f.repo.Find(ctx, name)
 	if err != nil {
@@ -210,8 +210,8 @@ func (f *Files) keep(ctx context.Context, name, commit string) error {
 	return f.repo.Move(ctx, "arbiter: snapshot", update)
 }
 
-// known is a commit, or another in its place if it is there no more: snapshots that no reference names are removed by
-// Git in time.
+// known returns a commit, or instead if the commit no longer exists: Git eventually removes snapshots without a
+// reference.
 func (f *Files) known(ctx context.Context, commit, instead string) string {
 	if commit == "" {
 		return instead

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
-// Remove removes all directories of the agents of a run that is over. Their branches stay, and uncommitted work is
+// Remove removes the directories of all agents after the end of a run. Their branches stay, and uncommitted work is
 // saved in refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and
 // about directories that had to stay.
 func (f *Files) Remove(ctx context.Context) (said []string, err error) {
@@ -31,7 +31,7 @@ func (f *Files) Remove(ctx context.Context) (said []string, err error) {
 
 func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.Worktree) (said []string, err error) {
 	head := "refs/heads/" + w.Branch
-	if _, gone := os.Lstat(w.Dir); gone == nil { // else somebody deleted the files, and the branch is all that is left
+	if _, gone := os.Lstat(w.Dir); gone == nil { // otherwise the files were deleted, and only the branch is left
 		if head, err = dirs.Head(ctx, w); err != nil {
 			return nil, err
 		}
@@ -55,8 +55,8 @@ func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.W
 	return said, err
 }
 
-// has reports whether the run's result has a commit of an agent's: it is on the run branch, or of a shared run in the
-// shared files. An agent that committed nothing has nothing to merge.
+// has reports whether the run's result includes a commit of an agent: on the run branch, or for a shared run in the
+// shared files. An agent without commits has nothing to merge.
 func (f *Files) has(ctx context.Context, w worktree.Worktree, head string) (bool, error) {
 	found, err := f.repo.Commits(ctx, head, f.main(), f.repo.Ref(fmt.Sprintf("orch-%d%s", w.Orchestrator, synced)))
 	if err != nil || found[0].ID == "" || found[0].ID == w.Base {

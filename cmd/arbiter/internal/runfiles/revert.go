@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 )
 
-// Revert takes one change of the run back, and has the last snapshot show it. A call after a crash finishes the work.
+// Revert undoes one change of the run, and updates the last snapshot. A call after a crash finishes the work.
 func (f *Files) Revert(ctx context.Context, e changes.Revert) changes.Reverted {
 	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, Revert(ctx, f.repo, e) })
 	done := changes.Reverted{Serial: e.Serial}
@@ -23,8 +23,8 @@ func (f *Files) Revert(ctx context.Context, e changes.Revert) changes.Reverted {
 	return done
 }
 
-// Revert takes one change of the run of a repository back. Error: [undo.RefusedError]; git's and the file system's,
-// after which a second call finishes the work.
+// Revert undoes one change of a run in its repository. Errors: [undo.RefusedError], and errors of Git or the file
+// system, after which a second call finishes the work.
 func Revert(ctx context.Context, r *workspace.Repo, e changes.Revert) error {
 	part := undo.Part{Path: e.Path, Seen: e.Seen}
 	if e.Hunk != "" {
@@ -42,11 +42,11 @@ func Revert(ctx context.Context, r *workspace.Repo, e changes.Revert) error {
 		return err
 	}
 	end, err := r.Find(ctx, workspace.End)
-	if err != nil || end.Commit.ID == "" { // there is no snapshot to be renewed
+	if err != nil || end.Commit.ID == "" { // there is no snapshot to update
 		return err
 	}
 	_, err = r.Again(ctx, workspace.End)
-	if errors.Is(err, workspace.ErrMoved) { // a snapshot after a turn came first, and shows it, too
+	if errors.Is(err, workspace.ErrMoved) { // a snapshot after a turn came first, and has the change
 		return nil
 	}
 	return err

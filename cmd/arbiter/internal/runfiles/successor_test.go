@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// TestSuccessorBringsAllIntoSharedFiles: what a predecessor left unmerged reaches the shared files with the work of its
-// successor, and of the successor's, and what was merged before is not merged twice.
+// TestSuccessorBringsAllIntoSharedFiles: work that a predecessor left unmerged reaches the shared files with the
+// work of its successor or of a later one. Work that was merged before is not merged again.
 func TestSuccessorBringsAllIntoSharedFiles(t *testing.T) {
 	p := begin(t, "shared")
 	one := p.place("orch-1", "worktree", "")
 	one.Write("merged", "1\n")
 	p.merge("orch-1")
-	p.Write("merged", "2\n") // by another, in the shared files
+	p.Write("merged", "2\n") // by another agent, in the shared files
 	one.Write("left", "by the first\n")
 	two := p.place("orch-2", "worktree", "orch-1")
 	two.Write("more", "by the second\n")

@@ -29,7 +29,7 @@ func AuditFlags() []cli.Flag {
 	}
 }
 
-// audit prints or verifies one.
+// audit prints or verifies an audit.
 func (e env) audit(c *cli.Context) error {
 	if c.IsSet("verify") {
 		return e.verifyAudit(c)
@@ -58,7 +58,7 @@ func (e env) audit(c *cli.Context) error {
 	return nil
 }
 
-// verifyAudit checks a file. A break is a failure, with its line.
+// verifyAudit verifies an audit file. A break in it is an error with the line number.
 func (e env) verifyAudit(c *cli.Context) error {
 	if c.NArg() > 1 || c.Bool("json") || c.Bool("text") {
 		return command.Usagef("logs --verify FILE: give at most one RUN, without --json and --text")
@@ -99,7 +99,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 	return nil
 }
 
-// brokenf is the error of an audit that does not hold, or cannot be read.
+// brokenf returns the error for an audit that is broken or cannot be read.
 func brokenf(err error) error {
 	var broken *audit.Broken
 	if errors.As(err, &broken) {

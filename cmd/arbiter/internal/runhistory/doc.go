@@ -1,3 +1,3 @@
-// Package runhistory has the commands that read the record of a run: its story, its audit, its events, its agents and
-// messages; and those that export runs to an archive and import them from one.
+// Package runhistory has the commands that read the record of a run (its story, its audit, its events, its agents
+// and messages), and the commands that export and import runs as archives.
 package runhistory

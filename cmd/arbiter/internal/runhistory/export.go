@@ -107,7 +107,7 @@ func (e env) exportSession(c *cli.Context) error {
 	return nil
 }
 
-// filesToExport lists what goes into the archive of a run.
+// filesToExport lists the files for the archive of a run.
 func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifest, []runarchive.Source, error) {
 	m := kept.Meta()
 	run := command.ShortID(m.Run)
@@ -164,8 +164,8 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 	return manifest, files, nil
 }
 
-// imagesOf lists the images of a run's messages, without files that were never renamed into place. Keep the run locked
-// meanwhile.
+// imagesOf lists the images of a run's messages, without temporary files that were never renamed. The caller must
+// hold the lock of the run.
 func imagesOf(dir string) ([]runarchive.Source, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, pastrun.ImagesDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,8 +181,8 @@ func imagesOf(dir string) ([]runarchive.Source, error) {
 	return files, err
 }
 
-// packFiles writes the files of a run to a Git bundle, and returns the commit that it builds on; empty: the run
-// recorded no files, and there is no bundle.
+// packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
+// has recorded no files, base is empty and there is no bundle.
 func packFiles(ctx context.Context, info journal.Info, file string) (base string, err error) {
 	repo, err := pastrun.Work(ctx, info)
 	if err == nil {
@@ -195,7 +195,7 @@ func packFiles(ctx context.Context, info journal.Info, file string) (base string
 	return base, err
 }
 
-// writeArchive writes an archive that nobody else can read. A file appears as a whole or not at all.
+// writeArchive writes an archive that only the user can read. A file is written atomically.
 func (e env) writeArchive(file string, m runarchive.Manifest, files []runarchive.Source) error {
 	if file == "-" {
 		return runarchive.Write(command.Raw(e.Stdout), m, files)

@@ -96,7 +96,7 @@ func (e env) importSession(c *cli.Context) error {
 	return nil
 }
 
-// importError says why an archive was not taken.
+// importError explains why an archive was not imported.
 func importError(name, run string, err error) error {
 	var bad *runarchive.Error
 	var other *runarchive.OtherError
@@ -123,7 +123,7 @@ func importError(name, run string, err error) error {
 	return command.Environmentf("import %s: %v", name, err)
 }
 
-// takeArchive imports a run: all of it, or nothing. It returns what its user should know.
+// takeArchive imports a run completely or not at all. It returns a message for the user.
 func takeArchive(
 	ctx context.Context, store *runstore.Runs, archive *runarchive.Reader, place string, files bool,
 ) (said string, err error) {
@@ -156,7 +156,7 @@ func takeArchive(
 	return said, err
 }
 
-// unpackFiles writes the files of a run into a directory, and reports what happened to commits.
+// unpackFiles writes the files of a run into a directory, and returns a message about its commits.
 func unpackFiles(ctx context.Context, m runarchive.Manifest, place, bundle string) (said string, err error) {
 	repo, err := workspaces.Open(ctx, workspaces.Options{Dir: place, Run: m.Run})
 	if err != nil {
@@ -173,7 +173,7 @@ func unpackFiles(ctx context.Context, m runarchive.Manifest, place, bundle strin
 		"%[1]s", head), nil
 }
 
-// filesError is why the files of a run were not written.
+// filesError says why the files of a run were not written.
 type filesError struct{ error }
 
 func (e *filesError) Unwrap() error { return e.error }

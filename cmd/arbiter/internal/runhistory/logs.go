@@ -79,7 +79,7 @@ func Logs(io command.Env, c *cli.Context) error {
 	return nil
 }
 
-// tellStory prints what happened in a run, and continues while it is live, if that is wanted.
+// tellStory prints the story of a run. With follow it continues while the run is live.
 func (e env) tellStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
 	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
@@ -111,7 +111,7 @@ func (e env) tellStory(c *cli.Context, store *runstore.Runs, info journal.Info, 
 		fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 		return nil
 	}
-	defer func() { l.Close() }() // the last one
+	defer func() { l.Close() }() // of the last connection
 	f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
 	for {
 		end, err := f.Follow(ctx, l)
