@@ -21,14 +21,14 @@ import (
 // Run is what the configuration of every agent of a run depends on.
 type Run struct {
 	roster.Dirs
-	Task  string // what the human wants
+	Task  string // the human's task
 	Plan  []contract.Step
 	Spent float64 // US dollars, by all agents
 	// Untrusted are other hosts where agents start without the workspace's settings.
 	Untrusted []string
 }
 
-// Config is what an agent's process is started with (and what its role may do).
+// Config is the configuration that an agent's process is started with (and says what its role may do).
 func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
 	o := r.Options
 	c := bridge.AgentConfig{
@@ -56,8 +56,8 @@ func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
 		c.Env = policy.GitEnvironment(c.Env)
 	}
 	if o.MaxCostUSD > 0 {
-		// The limit is shared, and the supervisor keeps it. This only stops a turn that does not end: when the run
-		// has cost twice its limit. A session's costs go on counting when it is resumed.
+		// The supervisor enforces the shared limit. This limit only stops a turn that does not end, when the
+		// run has cost twice its limit. The costs of a session continue to count when it is resumed.
 		c.MaxBudgetUSD = max(o.MaxCostUSD-r.Spent, 0) + o.MaxCostUSD + a.Spent()
 	}
 	hooks := r.Hooks(a)
@@ -73,7 +73,7 @@ func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
 	return c
 }
 
-// Hooks is what the hooks of an agent tell it, in a supervised process and in a terminal.
+// Hooks is the configuration of an agent's hooks, in a supervised process and in a terminal.
 func (r Run) Hooks(a *roster.Agent) bridge.HookConfig {
 	return bridge.HookConfig{
 		Role: string(a.Role), Warn: r.Options.ContextWarn, Critical: r.Options.ContextCritical, Spent: a.NotifiedLevel,
@@ -125,8 +125,8 @@ func (r Run) orchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 	c.AppendSystemPrompt = p.Text()
 }
 
-// Parts of a reminder, in bytes: beyond 10,000 characters in all the CLI puts what a hook
-// adds into a file, and shows the model its beginning (observed with CLI 2.1.329).
+// Parts of a reminder, in bytes: if a hook adds more than 10,000 characters in total, the CLI writes them to a
+// file, and shows the model only the beginning (observed with CLI 2.1.329).
 const (
 	reminderBrief = 5_000
 	reminderPlan  = 2_500

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// What can be chosen about a limit of costs that is spent.
+// The choices when a cost limit is reached.
 const (
 	ChooseRaise  = "raise"
 	ChooseFinish = "finish"
@@ -24,16 +24,16 @@ type Account struct {
 	Budget  *budget.State
 }
 
-// Limits are the limits of the run, as its budget is judged by.
+// Limits are the limits of the run, as its budget uses them.
 func (a Account) Limits() budget.Limits {
 	return budget.Limits{RunUSD: a.Options.MaxCostUSD, DayUSD: a.Options.MaxCostPerDay,
 		ReservePct: a.Options.QuotaReserve, Simulated: a.Options.Rehearsal}
 }
 
-// Spent returns what the run has cost, the turns under way included.
+// Spent returns what the run has cost, including running turns.
 func (a Account) Spent() float64 { return a.Roster.SpentWith(a.Budget.CostUSD) }
 
-// Used returns what the run has used, the turns under way included.
+// Used returns what the run has used, including running turns.
 func (a Account) Used() bridge.Usage {
 	all := a.Budget.Usage
 	for _, agent := range a.Roster.Agents {
@@ -42,20 +42,20 @@ func (a Account) Used() bridge.Usage {
 	return all
 }
 
-// Reached returns a limit of costs that all agents share and have spent, and whether there is one.
+// Reached returns a cost limit that all agents share and that is reached, and whether there is one.
 func (a Account) Reached() (budget.Limit, bool) { return a.Budget.Reached(a.Limits(), a.Spent()) }
 
 // Room is how many turns may run at once.
 func (a Account) Room() int { return a.Budget.Room(a.Limits(), a.Spent()) }
 
-// Holds reports whether nothing is sent, because of a usage window's reserve or a limit of costs.
+// Holds reports whether messages are held back because of a usage window's reserve or a cost limit.
 func (a Account) Holds() bool {
 	_, spent := a.Reached()
 	return spent || a.Budget.Holds()
 }
 
-// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their end
-// without.
+// NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their
+// end without new ones.
 func (a Account) NoNewSubagent() string {
 	if l, spent := a.Reached(); spent {
 		return l.Text() + " No further subagent starts: end your turn"
@@ -66,7 +66,7 @@ func (a Account) NoNewSubagent() string {
 	return ""
 }
 
-// spentLimits are the limits of costs that all agents share and have spent.
+// spentLimits are the cost limits that all agents share and that are reached.
 func (a Account) spentLimits() (list []budget.Limit) {
 	for _, l := range a.Budget.Shared(a.Limits(), a.Spent()) {
 		if l.Level() == budget.LevelLimit {
@@ -76,7 +76,7 @@ func (a Account) spentLimits() (list []budget.Limit) {
 	return list
 }
 
-// Question asks what to do about the limits of costs that are spent.
+// Question asks what to do about the cost limits that are reached.
 func (a Account) Question() string {
 	var spent, raise []string
 	for _, l := range a.spentLimits() {
@@ -87,7 +87,7 @@ func (a Account) Question() string {
 		strings.Join(raise, " and ") + ", or " + ChooseFinish + ": the run ends, and can be resumed."
 }
 
-// ReachedText says at which limit of costs a run ends.
+// ReachedText says which cost limit ended a run.
 func ReachedText(l budget.Limit) string {
 	what := "the cost reached"
 	if l.Scope == contract.ScopeDay {
@@ -96,7 +96,7 @@ func ReachedText(l budget.Limit) string {
 	return fmt.Sprintf("%s %s of $%.4f: raise %s to go on", what, l.SpentText(), l.LimitUSD, l.Flag())
 }
 
-// ofAgent is what an agent may cost, in dollars; 0: there is no limit.
+// ofAgent is what an agent may cost, in dollars; 0: no limit.
 func (a Account) ofAgent(agent *roster.Agent) float64 {
 	if agent.Role != roster.RoleOrchestrator {
 		return 0
@@ -109,7 +109,7 @@ func (a Account) ofAgent(agent *roster.Agent) float64 {
 	return limit
 }
 
-// ChargeLost charges what the turn of a process had cost that ended without telling it.
+// ChargeLost charges what the turn of a process had cost that ended without reporting it.
 func (a Account) ChargeLost(agent *roster.Agent) {
 	live := agent.Live
 	agent.Live = bridge.Spent{}
@@ -125,7 +125,7 @@ func (a Account) charge(agent *roster.Agent, t bridge.Turn) {
 	a.Budget.Charge(t.Usage, t.CostUSD)
 }
 
-// observe takes in that the turn of an agent has cost so much by now.
+// observe records what the running turn of an agent has cost so far.
 func (a Account) observe(agent *roster.Agent, usd float64) {
 	if agent.Role == roster.RoleOrchestrator {
 		a.Budget.Observe(usd - agent.Live.CostUSD)

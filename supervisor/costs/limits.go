@@ -17,8 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Context is what a step charges agents with, and reports their limits. It is made for one use within a step, which
-// owns all that it points to.
+// Context is what a step uses to charge agents and to report their limits. It is created for one use within a
+// step, which owns everything that it points to.
 type Context struct {
 	Account
 	Mail *delivery.Context
@@ -36,11 +36,11 @@ func (c *Context) TurnEnded(a *roster.Agent, t bridge.Turn) {
 		MessageIDs: c.Mail.Conversation.PublicIDs(t.MessageIDs)})
 }
 
-// Spends takes what a running turn has cost so far. All agents share the limit of the run.
+// Spends records what a running turn has cost so far. All agents share the limit of the run.
 func (c *Context) Spends(id string, b bridge.Spent) {
 	a := c.Roster.Edit(id)
 	if len(a.Turn) == 0 {
-		return // the end of its turn has told it
+		return // the end of its turn has reported it
 	}
 	c.observe(a, b.CostUSD)
 	a.Live = b
@@ -48,8 +48,9 @@ func (c *Context) Spends(id string, b bridge.Spent) {
 	c.TellLevels(id)
 }
 
-// TellLevels reports when an agent, or all together, have spent so much of a limit that it matters. The Arbiter reads
-// of it with its next message: it is notified before an agent stops, and summons none that it cannot pay.
+// TellLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads
+// it with its next message: so it knows before an agent stops, and does not summon an Orchestrator that the run
+// cannot pay for.
 func (c *Context) TellLevels(id string) {
 	a := c.Roster.Edit(id)
 	limit := c.ofAgent(a)
@@ -66,7 +67,7 @@ func (c *Context) TellLevels(id string) {
 	c.TellSharedLevels()
 }
 
-// TellSharedLevels reports when a limit of the run, or of the day, is nearly or all spent.
+// TellSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.
 func (c *Context) TellSharedLevels() {
 	for _, l := range c.Budget.TellLevels(c.Mail.Out, c.Limits(), c.Spent()) {
 		if len(c.Roster.Agents) > 0 {
@@ -86,7 +87,7 @@ func (c *Context) CountTurn(id string) {
 	if a.ReachedLimit != "" {
 		return
 	}
-	mode, _ := c.Options.ModeNamed(a.Mode) // one without a mode has no limits of it
+	mode, _ := c.Options.ModeNamed(a.Mode) // an Orchestrator without a mode has no such limits
 	why := lifecycle.ReachedLimit(a, mode.Limits)
 	if limit := c.Options.MaxCostPerAgent; why == "" && budget.Level(a.CostUSD, limit) == budget.LevelLimit {
 		why = fmt.Sprintf("it has cost $%.4f of the $%.4f of an Orchestrator (--max-cost-per-agent)", a.CostUSD, limit)
@@ -96,13 +97,13 @@ func (c *Context) CountTurn(id string) {
 	}
 }
 
-// limitAgent has an Orchestrator hand off because a limit is reached.
+// limitAgent makes an Orchestrator hand off because a limit is reached.
 func (c *Context) limitAgent(a *roster.Agent, why string) {
 	a.ReachedLimit = why
 	c.log(fmt.Sprintf("%s (%s) has reached a limit: %s. It is told to hand off.", a.Name, a.ID, why))
 }
 
-// WorkTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is about nothing but its
+// WorkTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is only for its
 // hand-off.
 func (c *Context) WorkTimeOver(id string) {
 	a, ok := c.Roster.Agent(id)
@@ -117,13 +118,13 @@ func (c *Context) WorkTimeOver(id string) {
 	}
 }
 
-// ResumeStopped has an agent resume a turn that was stopped because little was left of a limit.
+// ResumeStopped makes an agent resume a turn that was stopped because little was left of a limit.
 func (c *Context) ResumeStopped(id string) {
 	c.Mail.Tell(id, conversation.KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
 		"for several turns at once. Take up the last message again where you left it.")
 }
 
-// Raise raises the limits of costs that are spent, and names them.
+// Raise raises the cost limits that are reached, and names them.
 func (c *Context) Raise() string {
 	var raised []string
 	for _, l := range c.spentLimits() {
@@ -142,8 +143,8 @@ func (c *Context) Raise() string {
 
 func (c *Context) log(text string) { c.Mail.Log(contract.Supervisor, conversation.KindNotice, text) }
 
-// StopTurns stops the turns for which too little is left, those that have cost least first. Their agents take them up
-// again when there is room.
+// StopTurns stops the turns for which too little is left, starting with those that have cost least. Their
+// agents resume them when more turns may run.
 func (a Account) StopTurns(out *effect.Collector) {
 	var running []*roster.Agent
 	for _, agent := range a.Roster.Agents {
@@ -167,7 +168,7 @@ func (a Account) StopTurns(out *effect.Collector) {
 		strings.Join(names, ", "))})
 }
 
-// GoOn closes the question about a limit that is not spent any more.
+// GoOn closes the question about a cost limit that is no longer reached.
 func (a Account) GoOn(out *effect.Collector) {
 	if !a.Budget.AskedAt.IsZero() {
 		a.Budget.AskedAt = time.Time{}

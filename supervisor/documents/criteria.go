@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// SetCriteria takes the human's criteria.
+// SetCriteria sets the human's criteria.
 func (c *Context) SetCriteria(ref string, given contract.SetAcceptance) {
 	list := make([]acceptance.Given, 0, len(given.Criteria))
 	for _, g := range given.Criteria {
@@ -51,7 +51,7 @@ func (c *Context) CriteriaFromOptions() {
 	}
 }
 
-// CriterionChecked takes the result of the command of the next acceptance criterion.
+// CriterionChecked handles the result of the command of the next acceptance criterion.
 func (c *Context) CriterionChecked(r bridge.CheckResult, failed string) {
 	pending := c.Task.Acceptance.Pending()
 	if len(pending) == 0 {

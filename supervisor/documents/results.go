@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Checked takes the result of a check, and reports whether its document continues.
+// Checked handles the result of a check, and reports whether the processing of its document continues.
 func (c *Context) Checked(f input.Checked) bool {
 	h := c.Handoff.Edit(f.Serial)
 	if h == nil || h.Document == nil || f.Number > h.ChecksOf(c.Options.CheckTimeout) ||
@@ -36,8 +36,8 @@ func (c *Context) Checked(f input.Checked) bool {
 	return true
 }
 
-// Inspected generates the document of an agent that can no longer write it, from what was seen. It reports whether the
-// document continues.
+// Inspected generates the document of an agent that can no longer write it, from the results of an inspection.
+// It reports whether the processing of the document continues.
 func (c *Context) Inspected(f input.Inspected) bool {
 	h := c.Handoff.Edit(f.Serial)
 	if h == nil || h.Document != nil {
@@ -54,8 +54,8 @@ func (c *Context) Inspected(f input.Inspected) bool {
 	return true
 }
 
-// OutOfTime ends what is under way for a document whose time is over: what was not done is said to be so. It reports
-// whether the document continues.
+// OutOfTime ends the current step of a document whose time is over, and records what was not done. It reports
+// whether the processing of the document continues.
 func (c *Context) OutOfTime(serial int) bool {
 	h := c.Handoff.Edit(serial)
 	switch {
@@ -63,7 +63,7 @@ func (c *Context) OutOfTime(serial int) bool {
 		return false
 	case h.Document == nil:
 		return c.Inspected(input.Inspected{Serial: serial, Failed: "nothing was found out in time"})
-	case c.Halted: // its time begins anew
+	case c.Halted: // its time begins anew when the run continues
 		return false
 	}
 	for n := len(h.Receipts); n < h.ChecksOf(c.Options.CheckTimeout); n++ {

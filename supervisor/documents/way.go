@@ -13,14 +13,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// Context is what a step takes documents along their way with. It is made for one use within a step, which owns all
-// that it points to.
+// Context is what a step uses to process documents. It is created for one use within a step, which owns
+// everything that it points to.
 type Context struct {
 	*process.Context
 	Changes *changes.State
 }
 
-// Begin puts a document on its way, and returns its serial.
+// Begin begins to process a document, and returns its serial.
 func (c *Context) Begin(h handoff.Handover) int {
 	h.Serial = c.Handoff.Add(h)
 	if a := c.Roster.Edit(h.Agent.ID); a != nil && h.Document != nil && h.Agent.ID != contract.Arbiter {
@@ -29,8 +29,7 @@ func (c *Context) Begin(h handoff.Handover) int {
 	return h.Serial
 }
 
-// Next does the next thing on a document's way. It returns the document where it has come to the end of it, and takes
-// it off.
+// Next starts the next step for a document. When all steps are done, it removes the document and returns it.
 func (c *Context) Next(serial int) (done *handoff.Handover, underWay bool) {
 	h := c.Handoff.Edit(serial)
 	timeout := c.Options.CheckTimeout
@@ -43,13 +42,13 @@ func (c *Context) Next(serial int) (done *handoff.Handover, underWay bool) {
 		c.Out.Do(effect.Survey{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
 			SessionID: a.SessionID, CWD: dir, Env: c.Options.Env, Sandbox: c.Dirs().Sandbox(dir),
 		}})
-	case len(h.Receipts) < h.ChecksOf(timeout) && c.Halted: // until the human says so
+	case len(h.Receipts) < h.ChecksOf(timeout) && c.Halted: // until the human continues the run
 	case len(h.Receipts) < h.ChecksOf(timeout):
 		c.runCheck(h)
 	case h.MustMerge(c.Roster) && c.Halted:
 	case h.MustMerge(c.Roster):
 		c.Handoff.Merges.Ask(c.Out, serial, h.Agent.ID)
-	case c.Handoff.Overtakes(h): // what its author said first is heard first
+	case c.Handoff.Overtakes(h): // documents of one author are delivered in order
 	default:
 		ended := *h
 		c.Handoff.Remove(serial)
@@ -62,7 +61,7 @@ func (c *Context) Next(serial int) (done *handoff.Handover, underWay bool) {
 func (c *Context) runCheck(h *handoff.Handover) {
 	h.Request = c.NewID()
 	if a, ok := c.Roster.Agent(h.Agent.ID); ok {
-		h.Agent = a.AgentRef // it may have been started again
+		h.Agent = a.AgentRef // it may have been restarted
 	}
 	n, dir := len(h.Receipts), h.Dir(c.Dirs())
 	c.Out.Do(effect.RunCheck{
@@ -78,7 +77,7 @@ func (c *Context) runCheck(h *handoff.Handover) {
 	})
 }
 
-// Record keeps what a document and its checks say about the work of its author.
+// Record records what a document and its checks say about the work of its author.
 func (c *Context) Record(h handoff.Handover) {
 	id, byAuthor := h.Agent.ID, h.Kind == handoff.KindDone || h.Kind == handoff.KindHandoff
 	if byAuthor {
@@ -86,7 +85,7 @@ func (c *Context) Record(h handoff.Handover) {
 		c.Handoff.Prove(h, task.ModeOf(&a), h.Files(c.Dirs()))
 		c.Task.Acceptance.HandedOver()
 	}
-	if a := c.Roster.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another since
+	if a := c.Roster.Edit(id); a != nil && a.DocumentSerial <= h.Serial { // it may have given another one since
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
 	}
 	if byAuthor {
@@ -94,14 +93,14 @@ func (c *Context) Record(h handoff.Handover) {
 	}
 }
 
-// Forget drops all documents under way but the Arbiter's own, which is renewed all the same.
+// Forget drops all documents that are being processed, except the Arbiter's own: its renewal continues.
 func (c *Context) Forget() {
 	c.Handoff.Completing = nil
 	c.remove("the document is not wanted any more",
 		func(h *handoff.Handover) bool { return h.Kind != handoff.KindRenewal })
 }
 
-// DropRepetition ends a repetition that another COMPLETE, or a reset, makes void.
+// DropRepetition ends a repetition of checks that another COMPLETE, or a reset, makes obsolete.
 func (c *Context) DropRepetition() {
 	c.Handoff.Completing = nil
 	c.Task.Acceptance.Drop()
@@ -115,7 +114,7 @@ func (c *Context) DropCriteria() bool {
 	return len(dropped) > 0
 }
 
-// remove takes documents off their way.
+// remove removes documents that are being processed.
 func (c *Context) remove(why string, unwanted func(*handoff.Handover) bool) []handoff.Handover {
 	removed := c.Handoff.RemoveWhere(unwanted)
 	for _, h := range removed {
@@ -126,17 +125,17 @@ func (c *Context) remove(why string, unwanted func(*handoff.Handover) bool) []ha
 	return removed
 }
 
-// CancelSuccession: an agent that was given up comes back, and gets no successor.
+// CancelSuccession cancels the succession of an agent that was given up and is restarted: it gets no successor.
 func (c *Context) CancelSuccession(id string) {
 	for _, serial := range c.Handoff.CancelSuccession(id) {
 		c.Out.StopTimer(handoff.TimerKey(serial))
 	}
 }
 
-// LoseAll ends the checks under way: they are lost with their bridge, and run again with the next one.
+// LoseAll ends all running checks: they are lost with their bridge, and run again with the next one.
 func (c *Context) LoseAll() { c.loseWhere(func(*handoff.Handover) bool { return true }) }
 
-// LoseOn ends those that run on a host.
+// LoseOn ends the checks that run on a host.
 func (c *Context) LoseOn(host string) {
 	c.loseWhere(func(h *handoff.Handover) bool { return h.NextHost(c.Roster) == host })
 }
@@ -150,7 +149,7 @@ func (c *Context) loseWhere(lost func(*handoff.Handover) bool) {
 	}
 }
 
-// dropCheck ends a check that is not awaited longer.
+// dropCheck ends a check whose result is no longer needed.
 func (c *Context) dropCheck(request, why string) {
 	if request != "" {
 		c.Permission.CheckOver(c.Out, request, why)

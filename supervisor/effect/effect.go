@@ -12,13 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Effect is something that a step wants done. The method only marks the types that are meant.
+// Effect is an action that a step requests. The method only marks the intended types.
 type Effect interface{ Effect() }
 
 type (
-	// Emit tells every frontend of an event.
+	// Emit sends an event to every frontend.
 	Emit struct{ Event contract.Event }
-	// SetTimer has a timer fire after a while. Setting a key again replaces its timer; After 0 stops it.
+	// SetTimer sets a timer. Setting a key again replaces its timer; After 0 stops it.
 	SetTimer struct {
 		Key   string
 		After time.Duration
@@ -49,12 +49,12 @@ func (c *Collector) Emit(id string, body contract.Body) {
 	c.Do(Emit{contract.Event{ID: id, Body: body}})
 }
 
-// Accept answers a command: it was taken. Each command gets exactly one answer.
+// Accept answers a command that was accepted. Each command gets exactly one answer.
 func (c *Collector) Accept(ref, message string) {
 	c.Emit(contract.Human, contract.Accepted{Ref: ref, Message: message})
 }
 
-// Reject answers a command: it was not taken, and why.
+// Reject answers a command that was rejected, and says why.
 func (c *Collector) Reject(ref, format string, args ...any) {
 	c.Emit(contract.Human, contract.Rejected{Ref: ref, Message: fmt.Sprintf(format, args...)})
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// The effects that are this package's own; package effect has those of every part. Effects run outside of Apply, in the
-// order given for one agent, and come back as inputs that name the agent's generation.
+// Effects of the run. They are carried out outside of Apply, in the order given for one agent. Their outcomes
+// come back as inputs (package input) that contain the agent's generation; an arrow names the input.
 type (
-	// Spawn starts an agent → Spawned or NotSpawned. Place is the directory that it gets before; zero: it needs none.
+	// Spawn starts an agent → Spawned or NotSpawned. Place is the directory that is created for it before;
+	// zero: none.
 	Spawn struct {
 		Params bridge.SpawnParams
 		Place  runconfig.Place
@@ -39,49 +40,47 @@ type (
 		Agent    bridge.AgentRef
 		Question string
 	}
-	// RunCheck runs a check of a hand-off document, if the permission policy lets it,
-	// and the human where that asks → Checked.
+	// RunCheck runs a check of a hand-off document, if the permission policy allows it, or the human where the
+	// policy asks → Checked.
 	RunCheck struct {
 		Serial, Number int
 		Host           string          // where it runs
-		Agent          bridge.AgentRef // whose document it is: the permission is asked in its name
+		Agent          bridge.AgentRef // author of the document: the permission is requested in its name
 		Request        string          // of the permission
 		Params         bridge.CheckParams
-		Again          bool // it has been run before, when the document was handed over
+		Again          bool // it has run before, when the document was handed over
 		Criterion      bool // it is an acceptance criterion
-		Permitted      bool // the human gave the command: it runs without asking
+		Permitted      bool // the human wrote the command: it runs without asking
 	}
-	// Drop gives up a check, by its request, or all checks and what a decider is asked:
-	// what they have started is ended at once, and their results are not awaited.
+	// Drop cancels a check, by its request, or all checks and the question to a decider: the processes that
+	// they have started are ended at once, and their results are not awaited.
 	Drop struct{ Request string }
-	// Survey looks at an agent's work from outside → Surveyed.
+	// Survey inspects an agent's work from outside → Inspected.
 	Survey struct {
 		Serial int
 		Host   string // where the agent works
 		Params bridge.InspectParams
 	}
-	// Configure changes what an agent is reminded of after a compaction.
+	// Configure changes the reminder that an agent reads after a compaction.
 	Configure struct{ Params bridge.ConfigureParams }
-	// SetModel changes an agent's model, which the CLI tries first. All says that it is
-	// meant for every agent.
+	// SetModel changes an agent's model, which the CLI tries first. All says that the model is for every agent.
 	SetModel struct {
 		Agent bridge.AgentRef
 		Model string
 		All   bool
 	}
-	// Decide asks the run's decider → Decided. Note has the input recorded as it is: a
-	// decision that was made already.
+	// Decide asks the run's decider → Decided. Note records a decision that was made already.
 	Decide struct{ Question decider.Record }
 	Note   struct{ Decision decider.Record }
-	// Probe looks for signs of life → Probed.
+	// Probe looks for signs of activity → Probed.
 	Probe struct{ Agent bridge.AgentRef }
-	// DropBridge ends the bridge of a host that does not answer; it is then lost.
+	// DropBridge ends the bridge of a host that does not answer; the bridge is then lost.
 	DropBridge struct{ Host string }
-	// OpenBridge starts a bridge on a host, in place of one that is gone or was never there →
-	// BridgeBack or BridgeFailed.
+	// OpenBridge starts a bridge on a host, in place of one that was lost or never existed → BridgeBack or
+	// BridgeFailed.
 	OpenBridge struct{ Host string }
-	// PinTrust records that the human trusts the workspace, or what agents on another host bring along, as it is now
-	// → TrustRecorded.
+	// PinTrust records that the human trusts the workspace as it is now, or the files that agents on another
+	// host load → TrustRecorded.
 	PinTrust struct{ Host, Hash string }
 	// Shutdown ends all agents → Stopped.
 	Shutdown struct{ Fast bool }

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Kinds is the one place that knows the names under which inputs are recorded.
+// Kinds are all names under which inputs are recorded, with their types.
 var Kinds = map[string]reflect.Type{
 	"began":                reflect.TypeFor[Began](),
 	"resumed":              reflect.TypeFor[Resumed](),
@@ -85,7 +85,7 @@ func EncodeInput(in Input) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode input %s: %w", name, err)
 	}
-	// The record by hand: another pass over the data would double the cost.
+	// The record is written by hand: another pass over the data would double the cost.
 	raw := make([]byte, 0, len(`{"at":,"fact":"","by":"","session":"","gen":,"data":}`)+90+len(name)+len(data))
 	raw = append(raw, `{"at":`...)
 	raw = strconv.AppendInt(raw, in.At.UnixNano(), 10)
@@ -104,7 +104,7 @@ func encodeData(f Body) ([]byte, error) {
 	switch f := f.(type) {
 	case AgentEvent:
 		if _, ok := f.Event.Body.(bridge.Unknown); ok {
-			return jsonl.Marshal(f.Event) // its bytes are another's
+			return jsonl.Marshal(f.Event) // its bytes are another program's
 		}
 		return f.Event.MarshalJSON()
 	case Command:
@@ -118,8 +118,7 @@ func encodeData(f Body) ([]byte, error) {
 	return jsonl.Marshal(f)
 }
 
-// command is a command as the journal keeps it: the line it came on, or what was
-// wrong with one that was none.
+// command is a command as the journal keeps it: the line it came on, or what was wrong with a malformed one.
 type command struct {
 	Channel string           `json:"channel,omitempty"`
 	Line    json.RawMessage  `json:"line,omitempty"`
@@ -138,11 +137,11 @@ func encodeCommand(c contract.Command) (command, error) {
 	return command{Line: line, Images: say.Kept}, err
 }
 
-// DecodeInput reads what EncodeInput wrote. An input this version does not know is an
-// error: a history with holes is none.
+// DecodeInput reads what EncodeInput wrote. An input that this version does not know is an error: a history
+// must not have gaps.
 func DecodeInput(raw []byte) (Input, error) {
-	// The data comes last. It is cut off, and read once it is known what it is:
-	// encoding/json would walk it three times more.
+	// The data comes last. It is cut off, and decoded once its type is known: encoding/json would read it three
+	// more times.
 	head, data, cut := bytes.Cut(raw, []byte(`,"data":`))
 	if cut {
 		head = append(slices.Clip(head), '}')

@@ -13,64 +13,63 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Input is something that happened outside the loop, at a time. The
-// state of a run is the fold of its inputs, so an input carries all that apply
-// needs to know and cannot compute (time, policy decisions, random marks).
+// Input is something that happened outside the loop, at a time. The state of a run is computed from its inputs
+// alone, so an input contains everything that Apply needs to know and cannot compute (time, policy decisions,
+// random marks).
 type Input struct {
 	At   time.Time
 	Body Body
-	From Origin // as the loop recorded it; Apply does not look at it
+	From Origin // as the loop recorded it; Apply does not read it
 }
 
-// Channels by which a human's commands come. Nothing that an agent writes does.
+// Channels by which a human's commands come. Nothing that an agent writes comes by them.
 const (
 	ChannelStdin  = "stdin"
 	ChannelScreen = "screen"
-	ChannelSocket = "socket" // another process of the same user, that no agent started
+	ChannelSocket = "socket" // another process of the same user that no agent started
 )
 
 // Body is the sealed union of inputs.
 type Body interface{ isBody() }
 
 type (
-	// Began is the first: the bridge answered `initialize`.
+	// Began is the first input of a run: the bridge answered `initialize`.
 	Began struct {
 		Options runconfig.Options
 		Claude  bridge.ClaudeInfo
-		Notice  string           // what was found on the way
+		Notice  string           // what the start found
 		Images  []contract.Image `json:",omitempty"` // of the task
 		// Distrust says that the workspace was trusted once and is not now, and why.
 		Distrust string `json:",omitempty"`
 	}
-	// Resumed is the first of every further process of a run.
+	// Resumed is the first input of every further process of a run.
 	Resumed struct {
 		Options runconfig.Options
 		Claude  bridge.ClaudeInfo
-		Word    string           // what the human says with it; empty: nothing
+		Word    string           // the message that the human gave with --resume; empty: none
 		Images  []contract.Image `json:",omitempty"` // of Word
-		Stay    bool             // a human looks on: a complete run waits for another task
-		Notice  string           // what was found on the way: damage, processes left over
-		Salt    string           // of this process's ids: a history that lost its end counts again from there
-		// Distrust is Began's.
+		Stay    bool             // a human watches: a complete run waits for another task
+		Notice  string           // what the start found: damage, processes left over
+		Salt    string           // for this process's ids: a history that lost its end counts again from there
+		// Distrust is like Began's.
 		Distrust string `json:",omitempty"`
-		// Fenced are other hosts on which everything has ended that an earlier process had started there.
+		// Fenced are other hosts on which everything that an earlier process had started has ended.
 		Fenced []string `json:",omitempty"`
 	}
-	// NoBridge is the first when it did not.
+	// NoBridge is the first input if the bridge did not answer.
 	NoBridge struct {
 		Options  runconfig.Options
 		Category bridge.Category
 		Message  string
 	}
-	// Command is a command from a frontend. Channel is how it came: one of the Channel…
-	// constants.
+	// Command is a command from a frontend. Channel is how it came: one of the Channel… constants.
 	Command struct {
 		Command contract.Command
 		Channel string
 	}
 	// InputEnded means that no human will answer from now on.
 	InputEnded struct{}
-	// Signal is a signal to this process, or a client that asks for the same. Fast is the second one.
+	// Signal is a signal to this process, or the same request from a client. Fast marks the second one.
 	Signal struct {
 		Signal   string // INT, TERM, HUP
 		Fast     bool
@@ -82,14 +81,14 @@ type (
 	Spawned struct {
 		Agent  bridge.AgentRef
 		Result bridge.SpawnResult
-		Own    runconfig.Worktree `json:",omitzero"` // the directory that it got
+		Own    runconfig.Worktree `json:",omitzero"` // the agent's own directory
 	}
 	NotSpawned struct {
 		Agent    bridge.AgentRef
 		Category bridge.Category
 		Message  string
 		Stderr   string
-		// Trust is, of CatTrust, the hash of the workspace as it is now; empty: it cannot be determined.
+		// Trust is set for CatTrust: the hash of the workspace as it is now; empty: it cannot be determined.
 		Trust string `json:",omitempty"`
 	}
 	// TrustRecorded ends a PinTrust effect. Failed says why nothing was recorded.
@@ -97,7 +96,7 @@ type (
 		Hash   string
 		Failed string `json:",omitempty"`
 	}
-	// NotSent ends a Send effect that failed; one that worked is silent.
+	// NotSent ends a Send effect that failed; a successful one has no input.
 	NotSent struct {
 		Agent     bridge.AgentRef
 		MessageID string
@@ -114,19 +113,19 @@ type (
 		Behavior string // allow, deny, ask
 		By, Rule string
 		Reason   string
-		// Action is the SHA-256 of the exact action, whose secrets the input here is without.
+		// Action is the SHA-256 of the exact action; the input here contains no secrets.
 		Action string `json:",omitempty"`
 		// Suggestions are rules that would cover it.
 		Suggestions []string `json:",omitempty"`
 		// Told says that the same call was reported when it was judged.
 		Told bool `json:",omitempty"`
-		// Changes is the State.Permission.Changes that the rules were looked up with.
+		// Changes is the value of State.Permission.Changes for which the rules were evaluated.
 		Changes int `json:",omitempty"`
 	}
 	// Reconsidered ends a Reconsider effect.
 	Reconsidered struct {
 		Settled []permission.Settlement `json:",omitempty"`
-		Changes int                     // PermissionAsked's
+		Changes int                     // like PermissionAsked's
 	}
 	// Remembered ends a Remember effect. Failed says why it is not kept.
 	Remembered struct {
@@ -143,24 +142,24 @@ type (
 	}
 	// Stopped ends the Shutdown effect.
 	Stopped struct{ Unstopped []string }
-	// BridgeLost says the bridge of a host is gone, unasked; BridgeBack and BridgeFailed end
-	// an OpenBridge effect. Host is empty for the host that arbiter runs on.
+	// BridgeLost says that the bridge of a host ended unexpectedly; BridgeBack and BridgeFailed end an
+	// OpenBridge effect. Host is empty for the host that Arbiter runs on.
 	BridgeLost struct {
 		Host    string `json:",omitempty"`
 		Message string
-		// Until is, of another host, when everything that the bridge started there has ended; zero: it has.
+		// Until is set for another host: when everything that the bridge started there has ended; zero: it has.
 		Until time.Time `json:",omitzero"`
-		// Halted says that somebody ended it in order to stop everything: no process is to run
-		// until he says so, whether or not his command got through.
+		// Halted says that somebody ended the bridge in order to stop everything: no process may run until a
+		// human continues the run, whether or not the command arrived.
 		Halted bool `json:",omitempty"`
-		// Heeded says that the run had taken his command, and perhaps the one to continue, too.
+		// Heeded says that the run had already carried out that command, and perhaps the one to continue, too.
 		Heeded bool `json:",omitempty"`
 	}
 	BridgeBack struct {
 		Host   string `json:",omitempty"`
 		Claude bridge.ClaudeInfo
 		Dir    string `json:",omitempty"` // on another host: where the run's agents work, an absolute path there
-		Swept  int    // processes the lost one had left behind
+		Swept  int    // processes that the lost one had left behind
 	}
 	BridgeFailed struct {
 		Host     string `json:",omitempty"`
@@ -176,13 +175,13 @@ type (
 	}
 	// Checked ends a RunCheck effect. Failed says why the check was not run.
 	Checked struct {
-		Serial  int    // of the document's way
+		Serial  int    // of the document
 		Number  int    // of the check, counted from 1
-		Request string // RunCheck's
+		Request string // like RunCheck's
 		Result  bridge.CheckResult
 		Failed  string
 	}
-	// Inspected ends a Survey effect. Failed says why nothing was seen.
+	// Inspected ends a Survey effect. Failed says why nothing was found.
 	Inspected struct {
 		Serial int
 		Result bridge.InspectResult
@@ -201,10 +200,10 @@ type (
 		All    bool   `json:",omitempty"`
 		Failed string `json:",omitempty"`
 	}
-	// Decided is a decision with what it was made from. It ends a Decide effect; one that
-	// the Arbiter's session, the rules in its place or the human made is only recorded by it.
+	// Decided is a decision with its input. It ends a Decide effect. A decision that the Arbiter's session, the
+	// rules in its place or the human made is only recorded by it.
 	Decided decider.Record
-	// CallDecided is a tool call that the rules decided before the CLI had a say. It only tells.
+	// CallDecided is a tool call that the rules decided before the CLI did. It is only informative.
 	CallDecided struct {
 		Params   bridge.JudgeParams // without the input of a long call that may run
 		Action   string             // the SHA-256 of the exact action
@@ -218,7 +217,8 @@ type (
 		Failed string               `json:",omitempty"`
 		Result bridge.PTYOpenResult `json:",omitzero"`
 	}
-	// DaySpent says what all other runs of the user have cost on the present day, and this one by its own record.
+	// DaySpent says what all other runs of the user have cost on the present day, and what this run has cost,
+	// according to its own record.
 	DaySpent struct {
 		Day               string // of the user's time zone: 2026-03-14
 		OthersUSD, OwnUSD float64
@@ -267,8 +267,8 @@ func (Stopped) isBody()             {}
 func (BridgeLost) isBody()          {}
 func (OutputLost) isBody()          {}
 
-// Announced reports whether the frontends learn of a call that was decided: of denials, and of what a rule or a grant
-// allowed. What is harmless, and what the CLI may ask about yet, is recorded alone.
+// Announced reports whether the frontends get an event about a decided call: denials, and calls that a rule or
+// a grant allowed. Harmless calls, and calls about which the CLI may still ask, are only recorded.
 func (f CallDecided) Announced() bool {
 	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == contract.Human)
 }

@@ -2,9 +2,8 @@ package input
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// Narrates reports whether an input only reports what an agent does: it leads to events, and
-// changes nothing that outlives the moment. Where the disk does not keep up, the journal may
-// leave such inputs out.
+// Narrates reports whether an input only reports what an agent does: it leads to events, and changes nothing
+// that lasts. If the disk is too slow, the journal may drop such inputs.
 func Narrates(f Body) bool {
 	if _, judged := f.(CallDecided); judged {
 		return true
@@ -21,8 +20,8 @@ func Narrates(f Body) bool {
 	return false
 }
 
-// Recorded reports whether an input belongs into the journal at all: pieces of text do
-// not, the whole text follows.
+// Recorded reports whether an input is recorded in the journal at all: pieces of text are not, because the
+// whole text follows.
 func Recorded(f Body) bool {
 	h, ok := f.(AgentEvent)
 	if !ok {

@@ -7,24 +7,23 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Origin is who a record is from. It is made from the pipe an input came by and from the
-// state, and from nothing that an input reports about itself: what an agent writes cannot
-// change it.
+// Origin is who an input is from. It is derived from the pipe by which the input came and from the state, and
+// from nothing that the input says about itself: an agent cannot forge it.
 type Origin struct {
 	By      string // an agent's id, human, supervisor; unknown
-	Session string // Claude's, of an agent in its present incarnation
+	Session string // Claude's, of an agent in its present generation
 	Gen     int    // generation of an agent
-	Channel string // by which a human's word came: one of the Channel… constants
+	Channel string // by which a human's command came: one of the Channel… constants
 	Host    string // whose bridge it came by; empty: this host's, or none's. It is not recorded
 }
 
-// ChannelStart is the command line that began a process, with what it says.
+// ChannelStart is the command line that began a process, with its message.
 const ChannelStart = "start"
 
-// Unknown is in the place of a sender who came by no way we know.
+// Unknown stands for a sender that came by no known channel.
 const Unknown = "unknown"
 
-// SourceAgent is the pipe of the agent that an input came by; false: it came by none.
+// SourceAgent is the agent whose pipe an input came by; false: it came by none.
 func SourceAgent(f Body) (bridge.AgentRef, bool) {
 	switch f := f.(type) {
 	case AgentEvent:
@@ -39,7 +38,7 @@ func SourceAgent(f Body) (bridge.AgentRef, bool) {
 	return bridge.AgentRef{}, false
 }
 
-// append writes the origin as members of a record.
+// appendTo appends the origin as members of a record.
 func (o Origin) appendTo(raw []byte) []byte {
 	member := func(name, value string) {
 		if value != "" {

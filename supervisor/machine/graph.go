@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// The names under which documents speak of what Go has the empty string for.
+// Names in documents for values that are the empty string in Go.
 const (
 	alwaysName = "always"
 	sameName   = "same"
 )
 
-// group is a set of states that rows are accepted in; a graph shows it as one node, so
-// that what can happen anywhere is one edge and not eight.
+// group is a set of states that rows share; a graph shows it as one node, so that a trigger accepted in any
+// state is one edge instead of eight.
 type group struct {
 	name, title string
 	of          []State
 }
 
-// groups are looked through in order; single states need none.
+// groups are searched in order; single states need none.
 var groups = []group{
 	{"any", "any state", all},
 	{"live", "any live state", live},
@@ -29,7 +29,7 @@ var groups = []group{
 	{"final", "any final state", ends},
 }
 
-// beforeTitle is what the node of [Before] says, the only target that is no state.
+// beforeTitle is the text of the node of [Before], the only target that is not a state.
 const beforeTitle = "the state before the end"
 
 // initial is the state that a run begins in.
@@ -58,7 +58,7 @@ func edges() ([]edge, []group) {
 	return list, used
 }
 
-// nodes are what stands for a row's From: one group, or each of its states.
+// nodes are the nodes for a row's From: one group, or each of its states.
 func (r *Row) nodes() ([]string, *group) {
 	for i, g := range groups {
 		if len(r.From) > 1 && slices.Equal(g.of, r.From) {
@@ -72,8 +72,8 @@ func (r *Row) nodes() ([]string, *group) {
 	return names, nil
 }
 
-// label says `7 TRIGGER [guard, guard] / action`: the row's number first, because of
-// several that fit the lowest counts.
+// label says `7 TRIGGER [guard, guard] / action`. The row's number comes first: of several rows that fit, the
+// one with the lowest number counts.
 func label(number int, r Row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", number, triggerName(r.On))
@@ -101,13 +101,13 @@ func join[T ~string](list []T) string {
 	return strings.Join(words, ", ")
 }
 
-// returns reports whether some row leads back to where the run stood.
+// returns reports whether some row leads back to the state before the end.
 func returns() bool {
 	return slices.ContainsFunc(Table, func(r Row) bool { return r.To == Before })
 }
 
-// Mermaid draws the table as a state diagram. Groups of states are nodes of their own
-// and not composite states: Mermaid takes no edge from a composite into itself.
+// Mermaid draws the table as a state diagram. Groups of states are separate nodes and not composite states:
+// Mermaid allows no edge from a composite state into itself.
 func Mermaid() string {
 	var b strings.Builder
 	list, used := edges()
@@ -222,7 +222,7 @@ func JSON() []byte {
 	return b.Bytes()
 }
 
-// once appends what the list lacks.
+// once appends the values that the list lacks.
 func once[T comparable](list []T, more ...T) []T {
 	for _, x := range more {
 		if !slices.Contains(list, x) {

@@ -1,32 +1,32 @@
 package machine
 
-// Situation is what guards look at when a trigger comes.
+// Situation is what guards read when a trigger comes.
 type Situation struct {
 	Decision string // of ARBITER_DECISION: COMPLETE, RETRY, CONTINUE, …
 
-	AgentKnown bool // the mode asked for is one of the run's, or none was asked for
-	AgentLives bool // the decision continues with an Orchestrator, and it lives
+	AgentKnown bool // the requested mode is one of the run's, or none was requested
+	AgentLives bool // the decision continues with an Orchestrator that is alive
 	Engaged    bool // an Orchestrator works, or has asked and waits
 	Awaited    bool // a `done` or `handoff` waits for a decision
 
-	HasTask bool // there is one
+	HasTask bool // there is a task
 	HasStep bool // the plan has a step that can be skipped
 	HasLast bool // there is an agent that can try again
 
 	Iterations, MaxIterations       int  // summons of this task
 	Failures, MaxFailures           int  // failed executions in a row
-	TotalFailures, MaxTotalFailures int  // of this task; the most 0: no limit
-	Recoverable                     bool // the error passes: rate limit, overload, network
+	TotalFailures, MaxTotalFailures int  // of this task; maximum 0: no limit
+	Recoverable                     bool // the error can pass: rate limit, overload, network
 	RulesLeft                       bool // the deterministic rules can still decide in the Arbiter's place
 
 	WasComplete bool  // RESUME: the task was finished
-	Before      State // RESUME: where the run stood when its last process ended
+	Before      State // RESUME: the run's state when its last process ended
 }
 
-// Guard is a condition of a row, by the name the graph shows.
+// Guard is a condition of a row, by the name in the graph.
 type Guard string
 
-// The guards. The first five are SPEC-0003's.
+// The guards. The first five are from SPEC-0003.
 const (
 	IsComplete           Guard = "isComplete"
 	ShouldRetry          Guard = "shouldRetry"
@@ -34,8 +34,8 @@ const (
 	MaxFailuresReached   Guard = "maxFailuresReached"
 	IsRecoverableError   Guard = "isRecoverableError"
 	HasAgent             Guard = "hasAgent"
-	GoesOn               Guard = "goesOn"     // CONTINUE, RETRY or a word to an Orchestrator
-	AgentAlive           Guard = "agentAlive" // and that one lives
+	GoesOn               Guard = "goesOn"     // CONTINUE, RETRY or a message to an Orchestrator
+	AgentAlive           Guard = "agentAlive" // and that Orchestrator is alive
 	SomeoneWorks         Guard = "someoneWorks"
 	NobodyWorks          Guard = "nobodyWorks"
 	RulingAwaited        Guard = "rulingAwaited"

@@ -2,22 +2,21 @@ package machine
 
 import "slices"
 
-// State is where a run stands.
+// State is the state of a run.
 type State string
 
 // The states of a run.
 const (
-	Idle       State = "idle"           // the Arbiter speaks with the human
+	Idle       State = "idle"           // the Arbiter talks to the human
 	Selecting  State = "selecting"      // no Orchestrator works, one is to be chosen
 	Executing  State = "executing"      // at least one works; questions and progress stay here
 	Evaluating State = "evaluating"     // a `done` or `handoff` waits for a decision
-	Error      State = "error_handling" // an agent failed and there is no decision on it yet
+	Error      State = "error_handling" // an agent failed and there is no decision about it yet
 	Complete   State = "complete"
 	Failed     State = "failed"
 	Cancelled  State = "cancelled"
 
-	// Same and Before are targets of rows: the state that is not left, and the one
-	// that the end of a process had left.
+	// Same and Before are targets of rows: the present state, and the state before the last process ended.
 	Same   State = ""
 	Before State = "before"
 )
@@ -33,7 +32,7 @@ var (
 // Live reports whether the run continues in this state.
 func (s State) Live() bool { return slices.Contains(live, s) }
 
-// Trigger is what moves a run: the events of the task machine.
+// Trigger is an event of the task machine.
 type Trigger string
 
 // The triggers.
@@ -42,24 +41,24 @@ const (
 	Cancel          Trigger = "CANCEL"
 	Reset           Trigger = "RESET"
 	AgentSelected   Trigger = "AGENT_SELECTED"         // an Orchestrator was summoned
-	SelectionFailed Trigger = "AGENT_SELECTION_FAILED" // the one chosen cannot be summoned
-	AgentMessage    Trigger = "AGENT_MESSAGE"          // an Orchestrator spoke: progress, a question
+	SelectionFailed Trigger = "AGENT_SELECTION_FAILED" // the chosen one cannot be summoned
+	AgentMessage    Trigger = "AGENT_MESSAGE"          // an Orchestrator sent a message: progress, a question
 	AgentToolCall   Trigger = "AGENT_TOOL_CALL"
 	AgentToolResult Trigger = "AGENT_TOOL_RESULT"
 	AgentComplete   Trigger = "AGENT_COMPLETE" // one is done, or hands off
-	AgentError      Trigger = "AGENT_ERROR"    // one broke
+	AgentError      Trigger = "AGENT_ERROR"    // one failed
 	Decision        Trigger = "ARBITER_DECISION"
 	ArbiterError    Trigger = "ARBITER_ERROR" // no valid decision was available
 	ForceAgent      Trigger = "FORCE_AGENT"
 	SkipStep        Trigger = "SKIP_STEP"
 	Retry           Trigger = "RETRY"
 
-	// What a run has beyond one task's machine.
+	// Triggers of a run that are not about one task.
 	AgentStopped Trigger = "AGENT_STOPPED" // the human ended one
 	LimitReached Trigger = "LIMIT"         // cost, time or exchanges
-	GiveUp       Trigger = "FAIL"          // nothing that could be ruled on
-	Resume       Trigger = "RESUME"        // a run is taken up again
+	GiveUp       Trigger = "FAIL"          // nothing could be ruled on
+	Resume       Trigger = "RESUME"        // a run is resumed
 
-	// Always is no event: its rows are looked at whenever their state was entered.
+	// Always is not an event: its rows are tried whenever their state was entered.
 	Always Trigger = ""
 )

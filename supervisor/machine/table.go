@@ -2,20 +2,20 @@ package machine
 
 import "slices"
 
-// Action is what a move does beside changing the state, by the name the graph shows.
-// The supervisor carries them out; those of SPEC-0003 that only log are events here.
+// Action is what a move does besides changing the state, by the name in the graph. The supervisor carries
+// actions out; actions of SPEC-0003 that only log are events here.
 type Action string
 
 // The actions.
 const (
 	BeginTask       Action = "beginTask"       // counters to zero
-	CountIteration  Action = "countIteration"  // and the execution's start is noted
-	RecordExecution Action = "recordExecution" // success: no failures in a row any more
+	CountIteration  Action = "countIteration"  // and the start of the execution is recorded
+	RecordExecution Action = "recordExecution" // success: the count of failures in a row ends
 	RecordFailure   Action = "recordFailure"
-	ForgiveFailures Action = "forgiveFailures" // a human has it tried again
-	WaitAndGoOn     Action = "waitAndGoOn"     // the turn is taken up again when the trouble has passed
-	Correct         Action = "correct"         // the decider learns what was wrong
-	FallBack        Action = "fallBack"        // the deterministic rules decide, openly
+	ForgiveFailures Action = "forgiveFailures" // a human requests a retry
+	WaitAndGoOn     Action = "waitAndGoOn"     // the turn is resumed when the problem has passed
+	Correct         Action = "correct"         // the decider is told what was wrong
+	FallBack        Action = "fallBack"        // the deterministic rules decide, and this is announced
 	SkipTheStep     Action = "skipStep"
 	CleanUp         Action = "cleanUp" // of a task: plan, documents, history
 	StopAgents      Action = "stopAgents"
@@ -25,19 +25,19 @@ const (
 	EndCancelled    Action = "endCancelled"
 )
 
-// Row is one line of the table: On is accepted in each of From where all of If hold; the
-// run goes to To, and Do is done. Of several rows that fit, the first counts.
+// Row is one line of the table. On is accepted in each state of From if all of If hold; the run goes to To, and
+// Do is done. Of several rows that fit, the first counts.
 type Row struct {
 	From []State
 	On   Trigger
 	If   []Guard
 	To   State
 	Do   []Action
-	Why  string // where SPEC-0003 leaves it open, or says otherwise
+	Why  string // where SPEC-0003 leaves it open, or differs
 }
 
-// Table holds every move there is. A trigger that no row takes in a state is ignored
-// there, as SPEC-0003's events are.
+// Table contains all moves. A trigger that no row accepts in a state is ignored there, like events in
+// SPEC-0003.
 var Table = []Row{
 	{From: []State{Idle}, On: StartTask, To: Selecting, Do: []Action{BeginTask}},
 
@@ -58,8 +58,8 @@ var Table = []Row{
 		Why: "what passes on its own is waited for where it happened; SPEC-0003 selects anew"},
 	{From: live, On: AgentError, To: Error, Do: []Action{RecordFailure}},
 
-	// Evaluating. What the Arbiter rules in other states goes by the same rows: its
-	// dialogue does not wait for a document.
+	// Evaluating. The same rows handle rulings of the Arbiter in other states: its dialogue does not wait for a
+	// document.
 	{From: live, On: Decision, If: []Guard{IsComplete}, To: Complete, Do: []Action{EndComplete}},
 	{From: []State{Evaluating}, On: Decision, If: []Guard{GoesOn, AgentAlive, MaxIterationsReached, NobodyWorks},
 		To: Complete, Do: []Action{EndAtLimit},
@@ -77,8 +77,8 @@ var Table = []Row{
 	{From: live, On: ArbiterError, If: []Guard{RulesCanDecide}, To: Same, Do: []Action{FallBack}},
 	{From: live, On: ArbiterError, To: Error},
 
-	// Handling errors. Where nothing is left to try the run fails; else the one who
-	// decides chooses among the recovery options.
+	// Handling errors. If nothing is left to try, the run fails; otherwise the decider chooses among the
+	// recovery options.
 	{From: []State{Error}, On: Always, If: []Guard{MaxFailuresReached}, To: Failed, Do: []Action{EndFailed}},
 
 	// Overrides by the human.
@@ -94,7 +94,7 @@ var Table = []Row{
 	{From: tasked, On: AgentStopped, If: []Guard{RulingAwaited}, To: Evaluating},
 	{From: tasked, On: AgentStopped, To: Selecting},
 
-	// Ends that no ruling brings, and the way back from them.
+	// Ends that no ruling causes, and the way back from them.
 	{From: live, On: LimitReached, To: Complete, Do: []Action{EndAtLimit}},
 	{From: live, On: GiveUp, To: Failed, Do: []Action{EndFailed}},
 	{From: all, On: Resume, If: []Guard{TaskFinished}, To: Idle, Do: []Action{CleanUp}},
@@ -103,14 +103,14 @@ var Table = []Row{
 	{From: live, On: Resume, To: Same},
 }
 
-// Move is what a trigger comes to.
+// Move is the result of a trigger.
 type Move struct {
 	To State // never Same or Before
 	Do []Action
 }
 
-// Next finds the move that a trigger makes from a state; false: it is ignored there.
-// Callers follow it by [Next] with [Always] until that is ignored.
+// Next finds the move that a trigger makes from a state; false: the trigger is ignored there. After a move,
+// callers call [Next] with [Always] until it is ignored.
 func Next(from State, on Trigger, s Situation) (Move, bool) {
 	for i := range Table {
 		r := &Table[i]

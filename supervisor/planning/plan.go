@@ -18,7 +18,7 @@ func Set(c *process.Context, steps []contract.Step) {
 	changed(c)
 }
 
-// changed announces the plan, and renews what agents are reminded of.
+// changed announces the plan, and updates the agents' reminders.
 func changed(c *process.Context) {
 	announce(c)
 	for i := range c.Roster.Agents {
@@ -32,13 +32,13 @@ func announce(c *process.Context) {
 	c.Out.Emit(contract.Supervisor, contract.Plan{Steps: c.Task.Plan, Tasks: c.Task.AgentTasks})
 }
 
-// Remind renews what an agent reads after a compaction.
+// Remind updates what an agent reads after a compaction.
 func Remind(c *process.Context, a *roster.Agent) {
 	c.Out.Do(effect.Configure{Params: bridge.ConfigureParams{AgentRef: a.AgentRef,
 		Reminder: c.Configuration().Reminder(a)}})
 }
 
-// Skip marks a step as skipped, counted from 0, and tells the agents that it concerns.
+// Skip marks a step as skipped, counted from 0, and notifies the agents that it concerns.
 func Skip(c *process.Context, i int) {
 	c.Task.Skip(i)
 	changed(c)
@@ -52,7 +52,7 @@ func Skip(c *process.Context, i int) {
 	}
 }
 
-// Assign notes which step of the plan the agent that a ruling chose works on.
+// Assign records which step of the plan the agent that a ruling chose works on.
 func Assign(c *process.Context, v *verdict.Arbiter, open bool) {
 	id := v.To
 	if v.Decision == verdict.SelectMode {
@@ -64,8 +64,8 @@ func Assign(c *process.Context, v *verdict.Arbiter, open bool) {
 	}
 }
 
-// Follow follows an Orchestrator's own list of tasks: what it has in common with
-// the plan moves the plan, all of it is shown beside it.
+// Follow handles an Orchestrator's own list of tasks: tasks that are also steps of the plan update the plan;
+// the whole list is shown beside it.
 func Follow(c *process.Context, id string, b bridge.Tasks) {
 	a, _ := c.Roster.Agent(id)
 	if a.Role != roster.RoleOrchestrator {

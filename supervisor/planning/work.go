@@ -16,7 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Settle records a completed execution once its document's checks have been run, and takes over the plan of a planner.
+// Settle records a completed execution once its document's checks have been run, and adopts the plan of a
+// planner.
 func Settle(c *process.Context, h handoff.Handover) {
 	settleWork(c, h)
 	a, _ := c.Roster.Agent(h.Agent.ID)
@@ -43,9 +44,9 @@ func settleWork(c *process.Context, h handoff.Handover) {
 	}
 }
 
-// Stumbled records a failed tool as a failed execution: the Orchestrator's last call
-// failed, and it asks for a word. It reports whether that is so. One that asks of its own accord is
-// answered; a human is called only where it stopped without a verdict.
+// Stumbled records a failed execution if the Orchestrator's last tool call failed and it asks for help. It
+// reports whether that is so. If the Orchestrator itself asks, the Arbiter answers; the human is asked only if
+// it stopped without a verdict.
 func Stumbled(c *process.Context, id, said string) bool {
 	a := c.Roster.Edit(id)
 	if a.Work == nil || a.Work.Failed == nil {
@@ -64,8 +65,7 @@ func Stumbled(c *process.Context, id, said string) bool {
 	return true
 }
 
-// WithTask is what the Arbiter reads with a task: the criteria that it will be judged by, and the reports of earlier
-// runs.
+// WithTask is what the Arbiter reads with a task: the acceptance criteria, and the reports of earlier runs.
 func WithTask(c *process.Context) []conversation.Attached {
 	var list []conversation.Attached
 	if criteria := c.Task.Acceptance.Text(); criteria != "" {
@@ -83,7 +83,7 @@ func WithTask(c *process.Context) []conversation.Attached {
 	return list
 }
 
-// Recovery lists what can be done about an agent's failure.
+// Recovery lists what a human can do about an agent's failure.
 func Recovery(c *process.Context, a *roster.Agent, category bridge.Category, message string) []string {
 	options := lifecycle.RecoveryOptions(category, roster.RoleArbiter)
 	if a.Role == roster.RoleArbiter || len(options) > 0 {

@@ -2,18 +2,18 @@ package runconfig
 
 import "time"
 
-// Here is the name of the machine on which arbiter itself runs.
+// Here is the name of the machine on which Arbiter itself runs.
 const Here = "here"
 
 // DefaultLease is how long the bridge of a host continues without contact to its run.
 const DefaultLease = time.Minute
 
-// Host is a machine besides [Here] on which Orchestrators of a run may live. How it is reached is not recorded: the
-// user's configuration says so, also when the run is resumed.
+// Host is a machine besides [Here] on which Orchestrators of a run may work. How to reach it is not recorded:
+// the user's configuration says it, also when the run is resumed.
 type Host struct {
 	Name  string
 	Slots int    // Orchestrators at once, at least 1
-	Dir   string `json:",omitempty"` // where work is kept there, as it is configured; empty: the bridge chooses
+	Dir   string `json:",omitempty"` // where work is kept there, as configured; empty: the bridge chooses
 }
 
 // Pool is a name for several hosts of a run.

@@ -11,35 +11,35 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
-// Options is what a run is started with. It is a plain value that can be stored
-// with the run, so that the same inputs always fold to the same history.
+// Options are what a run is started with. They are a plain value that can be stored with the run, so that the
+// same inputs always lead to the same history.
 type Options struct {
 	Run       string // the run's id, a UUID
 	Delimiter string // per-run random mark of the envelopes
 	CWD       string
-	Version   string // arbiter's own
+	Version   string // Arbiter's own
 	Log       string // path of the log file, for the `session` event
 
-	Task string // the first task; empty: the human will speak
+	Task string // the first task; empty: the human will give one
 
 	Model        string // of every agent; empty: the CLI's default
 	ArbiterModel string // of the Arbiter; empty: Model
 
 	Permissions string // ask, rules, accept-edits, allow-all
 	Allow, Deny []string
-	Ask         []string `json:",omitempty"` // rules of what is always asked for
-	// Sandbox is what confines the agents, and SandboxReason why nothing does.
+	Ask         []string `json:",omitempty"` // rules for calls that always need permission
+	// Sandbox is the sandbox of the agents, and SandboxReason says why there is none.
 	Sandbox       *bridge.SandboxConfig `json:",omitempty"`
 	SandboxReason string                `json:",omitempty"`
-	// TrustHash is that of the workspace's settings, as they were trusted when this process began.
+	// TrustHash is the hash of the workspace's settings as they were trusted when this process began.
 	TrustHash string            `json:",omitempty"`
 	Env       map[string]string // added to the agents' environment
-	// ArbiterEnv is added to that for the Arbiter and the decider.
+	// ArbiterEnv is added to Env for the Arbiter and the decider.
 	ArbiterEnv map[string]string `json:",omitempty"`
 	Workspace  Workspace         `json:",omitzero"`
 	Memory     string            `json:",omitempty"` // whether lessons are read and kept: on or off
 	Lessons    string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
-	// Performance is how each mode did in earlier runs, by its name.
+	// Performance is how well each mode did in earlier runs, by its name.
 	Performance map[string]decision.Performance `json:",omitempty"`
 	// commands that must pass before the task is complete
 	Accept  []string `json:",omitempty"`
@@ -53,52 +53,52 @@ type Options struct {
 	MaxCostUSD       float64       // 0: no limit
 	MaxCostPerAgent  float64       `json:",omitempty"` // in US dollars, of one Orchestrator; 0: no limit
 	MaxCostPerDay    float64       `json:",omitempty"` // in US dollars, of all runs of a day; 0: no limit
-	QuotaReserve     float64       `json:",omitempty"` // percent of each usage window that is left alone; 0: none
+	QuotaReserve     float64       `json:",omitempty"` // percent of each usage window that stays unused; 0: none
 	Timeout          time.Duration // 0: no limit
 	ContextWarn      float64       // percent of the effective window
 	ContextCritical  float64
 	ContextTokens    int            // cap of the effective window, 0: none
 	ContextTokensFor map[string]int // the same for some models, by the beginning of their names
 	CheckTimeout     time.Duration  // for one check of a hand-off document; 0: none is run
-	RetryBase        time.Duration  // first pause before a turn is tried again after API trouble
+	RetryBase        time.Duration  // first pause before a turn is retried after an API error
 	StartTimeout     time.Duration  // for an agent to be ready, 0: the bridge's default
 	PermissionWait   time.Duration  // an unanswered permission request is denied then
-	MaxWait          time.Duration  // for a usage limit or an overload to pass; negative: not at all
-	WatchEvery       time.Duration  // distance of looks at each agent, 0: the default
-	QuietAfter       time.Duration  `json:",omitempty"` // silence of an agent that is reported; 0: none
+	MaxWait          time.Duration  // for a usage limit or an overload to pass; negative: do not wait
+	WatchEvery       time.Duration  // time between two probes of an agent, 0: the default
+	QuietAfter       time.Duration  `json:",omitempty"` // how long an agent is silent before it is reported; 0: never
 	MaxMemory        int64          // bytes of one agent's processes, 0: no limit
 	MaxOutput        int64          // bytes of one agent's task output files, 0: no limit
 
-	// MaxSubagents is how many subagents of all agents may work at once, and MaxSubagentsPerHour how many may start
-	// within an hour. 0: no limit.
+	// MaxSubagents is how many subagents of all agents may work at once, and MaxSubagentsPerHour how many may
+	// start within an hour. 0: no limit.
 	MaxSubagents        int
 	MaxSubagentsPerHour int
 
-	// AvailableModes are the agents an Orchestrator can be summoned as, as they were found when this
-	// life began; nil: the built-in ones.
+	// Modes are the modes that an Orchestrator can be summoned as, as they were found when this process began;
+	// nil: the built-in ones.
 	Modes []agents.Agent `json:",omitempty"`
-	// Templates are the user's own of [prompts], by file name.
+	// Templates are the user's own templates for [prompts], by file name.
 	Templates map[string]string `json:",omitempty"`
-	// Decider says who decides at the points of decision: session (or empty), stateless,
-	// hybrid, rules. DeciderModel and DeciderEffort are for the models among them.
+	// Decider says who decides at the points of decision: session (or empty), stateless, hybrid, rules.
+	// DeciderModel and DeciderEffort are for those of them that use a model.
 	Decider        string        `json:",omitempty"`
 	DeciderModel   string        `json:",omitempty"`
 	DeciderEffort  string        `json:",omitempty"`
 	DeciderTimeout time.Duration `json:",omitempty"` // for one answer
-	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, over all runs
-	Provider       Provider      `json:",omitzero"`  // whom a stateless or hybrid decider asks
+	DecisionCache  bool          `json:",omitempty"` // the same input is not asked twice, across all runs
+	Provider       Provider      `json:",omitzero"`  // the model API of a stateless or hybrid decider
 
-	// Hosts are those that Orchestrators may run on besides Here, in the order of --hosts; nil: Here alone. HereToo
-	// says that Here was listed among them. Pools are names for some of them.
+	// Hosts are the hosts on which Orchestrators may run besides Here, in the order of --hosts; nil: Here
+	// alone. HereToo says that Here was listed among them. Pools are names for some of them.
 	Hosts   []Host        `json:",omitempty"`
 	HereToo bool          `json:",omitempty"`
 	Pools   []Pool        `json:",omitempty"`
 	Lease   time.Duration `json:",omitempty"` // how long a host's bridge continues without contact
 
-	HumanPresent bool // somebody can answer (until the input ends)
+	HumanPresent bool // a human can answer (until the input ends)
 	Partial      bool // stream text as it arrives
 
-	Claude    string // the program as it was named; empty: claude on PATH
+	Claude    string // the program as the user named it; empty: claude on PATH
 	Rehearsal bool
 	Scenario  string // its name
 	Script    string // where it was found
@@ -108,8 +108,8 @@ type Options struct {
 // Deciders, as Options.Decider names them.
 const (
 	DeciderSession   = "session"   // the Arbiter, in its own conversation
-	DeciderStateless = "stateless" // a model that knows nothing but the input
-	DeciderHybrid    = "hybrid"    // rules for what is clear, stateless for the rest
+	DeciderStateless = "stateless" // a model that sees only the input
+	DeciderHybrid    = "hybrid"    // rules for clear cases, stateless for the rest
 	DeciderRules     = "rules"
 )
 
@@ -127,20 +127,21 @@ const (
 	DefaultRetryBase        = 5 * time.Second
 	DefaultPermissionWait   = 10 * time.Minute
 	DefaultMaxWait          = 6 * time.Hour
-	// DefaultWatchEvery is the time between two probes of an agent. Three in a row without a sign of life make the 90 s
-	// after which the Arbiter gets a notice.
+	// DefaultWatchEvery is the time between two probes of an agent. Three in a row without a sign of activity
+	// are the 90 s after which the Arbiter gets a notice.
 	DefaultWatchEvery = 30 * time.Second
-	// DefaultQuietAfter is more than long thoughts take as a rule.
+	// DefaultQuietAfter is longer than thinking usually takes.
 	DefaultQuietAfter = 5 * time.Minute
 	DefaultMaxOutput  = 4 << 30
 
-	// DefaultMaxSubagents is twice what Claude Code starts at once for one agent, and DefaultMaxSubagentsPerHour is
-	// more than work that people follow needs: both stop agents that start agents without end.
+	// DefaultMaxSubagents is twice what Claude Code starts at once for one agent, and
+	// DefaultMaxSubagentsPerHour is more than work that people follow needs: both stop agents that start agents
+	// endlessly.
 	DefaultMaxSubagents        = 20
 	DefaultMaxSubagentsPerHour = 200
 )
 
-// WithDefaults fills in what was left zero and has a default.
+// WithDefaults sets the fields that are zero and have a default.
 func (o Options) WithDefaults() Options {
 	o.MaxOrchestrators = cmp.Or(o.MaxOrchestrators, DefaultMaxOrchestrators)
 	o.MaxIterations = cmp.Or(o.MaxIterations, DefaultMaxIterations)
@@ -173,7 +174,7 @@ func (o *Options) EnvOfArbiter() map[string]string {
 	return env
 }
 
-// AvailableModes are those an Orchestrator can be summoned under, sorted by name.
+// AvailableModes are the modes that an Orchestrator can be summoned under, sorted by name.
 func (o *Options) AvailableModes() []agents.Agent {
 	if o.Modes == nil {
 		return agents.List()

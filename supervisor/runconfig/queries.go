@@ -24,12 +24,13 @@ func (o *Options) ProbeEvery() time.Duration {
 	return DefaultWatchEvery
 }
 
-// Scaled stretches a time that is meant for the usual time between two probes.
+// Scaled scales a duration that is meant for the default time between two probes.
 func (o *Options) Scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (float64(o.ProbeEvery()) / float64(DefaultWatchEvery)))
 }
 
-// FailureLimit is how often a task may fail in all; 0: without a limit. unled: the rules decide in the Arbiter's place.
+// FailureLimit is how often a task may fail in total; 0: no limit. unled: the rules decide in the Arbiter's
+// place.
 func (o *Options) FailureLimit(unled bool) int {
 	if o.MaxTotalFailures == 0 && (unled || o.Decider == DeciderRules) {
 		return unledFailures * o.MaxFailures
@@ -37,11 +38,11 @@ func (o *Options) FailureLimit(unled bool) int {
 	return o.MaxTotalFailures
 }
 
-// unledFailures is how many times --max-failures a task may fail in all where nothing but rules leads it: successes
-// between the failures forgive those in a row, and rules know no weariness.
+// unledFailures is how many times --max-failures a task may fail in total if only rules lead it: a success
+// resets the count of failures in a row, and rules never give up.
 const unledFailures = 4
 
-// IsolationOf is the isolation of a new Orchestrator; wanted: of it alone.
+// IsolationOf is the isolation of a new Orchestrator; wanted: the Arbiter asked to isolate it.
 func (o *Options) IsolationOf(wanted bool) string {
 	w := o.Workspace
 	switch {
@@ -53,7 +54,7 @@ func (o *Options) IsolationOf(wanted bool) string {
 	return ""
 }
 
-// Confinement names what confines the agents, and says why nothing does.
+// Confinement names the sandbox of the agents, or says why there is none.
 func (o *Options) Confinement() (what, why string) {
 	switch {
 	case o.Sandbox != nil:

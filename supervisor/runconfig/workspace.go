@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Workspace says where snapshots of the run's files are taken. The zero Workspace takes none.
+// Workspace says of which files snapshots are taken. The zero Workspace takes none.
 type Workspace struct {
 	Root    string `json:",omitempty"` // top of the Git work tree, an absolute path without links
 	Base    string `json:",omitempty"` // commit of the first snapshot
 	Prefix  string `json:",omitempty"` // the run's directory below Root, with slashes; empty for Root itself
 	Objects string `json:",omitempty"` // where Git keeps the repository's objects, which clones read
-	Own     string `json:",omitempty"` // where agents get directories of their own, an absolute path without links
+	Own     string `json:",omitempty"` // where agents get their own directories, an absolute path without links
 	// Isolation of all Orchestrators; empty: they share the run's directory, unless the Arbiter isolates one.
 	Isolation string `json:",omitempty"`
 }
 
-// Isolated reports whether every Orchestrator has a directory of its own. The run's work is then on the run branch.
+// Isolated reports whether every Orchestrator has its own directory. The run's work is then on the run branch.
 func (w Workspace) Isolated() bool { return w.Isolation != "" && w.Isolation != IsolationShared }
 
 // Isolation of Orchestrators.
@@ -28,15 +28,15 @@ const (
 	IsolationClone    = "clone"    // each has a clone, so that it need not write to the user's Git directory
 )
 
-// Place asks for a directory of an agent's own.
+// Place describes a directory to create for an agent.
 type Place struct {
 	Agent      string
 	Generation int    // of the agent
 	Kind       string // IsolationWorktree or IsolationClone; empty: to read the files of the run branch
-	After      string // the agent whose work it continues with; empty: it begins with the run branch
+	After      string // the agent whose work it continues; empty: it begins with the run branch
 }
 
-// Worktree is a directory of an agent's own.
+// Worktree is an agent's own directory.
 type Worktree struct {
 	Branch    string `json:",omitempty"` // arbiter/RUN8/orch-1.1
 	Base      string `json:",omitempty"` // commit that its work began with
@@ -46,15 +46,16 @@ type Worktree struct {
 // Top is the top of an agent's own directory.
 func (w Workspace) Top(agent string) string { return filepath.Join(w.Own, agent) }
 
-// Dir is the place in an agent's own directory that corresponds to the run's: where the agent starts.
+// Dir is the place in an agent's own directory that corresponds to the run's directory: the agent starts there.
 func (w Workspace) Dir(agent string) string {
 	return filepath.Join(w.Top(agent), filepath.FromSlash(w.Prefix))
 }
 
-// Enabled reports whether there are snapshots.
+// Enabled reports whether snapshots are taken.
 func (w Workspace) Enabled() bool { return w.Base != "" }
 
-// Below lists the paths of files below a top, as an agent names them that starts there; those elsewhere are left out.
+// Below lists the paths of files below a top, relative to it, as an agent that starts there names them; other
+// files are left out.
 func (w Workspace) Below(top string, files []string) []string {
 	var list []string
 	for _, file := range files {

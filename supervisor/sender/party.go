@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// By is the party of a human by the channel of a command; empty for any other channel.
+// By is the party of a human who gave a command by a channel; empty for any other channel.
 func By(channel string) rights.Party {
 	switch channel {
 	case input.ChannelStdin:
@@ -37,8 +37,8 @@ func Of(a *roster.Agent, subagent string) rights.Party {
 	return rights.Nobody
 }
 
-// named is the party that a message is from; of a human any channel's will do, since
-// the word itself came by one.
+// named is the party that a message is from. For a human it does not matter which channel: the message itself
+// came by one.
 func (s Run) named(id string) rights.Party {
 	switch id {
 	case contract.Human:
@@ -52,7 +52,7 @@ func (s Run) named(id string) rights.Party {
 	return rights.Nobody
 }
 
-// MayWrite reports whether one may send a message to another.
+// MayWrite reports whether one party may send a message to another.
 func (s Run) MayWrite(from, to string) bool {
 	what := rights.ToHuman
 	if to != contract.Human {
@@ -68,12 +68,12 @@ func (s Run) MayWrite(from, to string) bool {
 	return rights.May(s.named(from), what)
 }
 
-// Approves reports whether an answer to a permission request is a human's.
+// Approves reports whether an answer to a permission request came from a human.
 func Approves(channel string) bool {
 	return rights.May(By(channel), rights.Approve)
 }
 
-// MayNot says to a model that a tool is not for it.
+// MayNot is the error for a model that must not use a tool.
 func MayNot(a *roster.Agent, p bridge.ToolCallParams) error {
 	if p.Subagent != "" {
 		return fmt.Errorf("a subagent may not call %s: tell the agent that started you", p.Tool)
@@ -81,7 +81,7 @@ func MayNot(a *roster.Agent, p bridge.ToolCallParams) error {
 	return fmt.Errorf("%s has no tool %s", a.ID, p.Tool)
 }
 
-// MayRule says why an agent's verdict is not for it to give; nil: it is.
+// MayRule says why an agent must not give a verdict; nil: it may.
 func MayRule(a *roster.Agent, of, what string) error {
 	if rights.May(Of(a, ""), rights.Method(of+what)) {
 		return nil

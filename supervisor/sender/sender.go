@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Run is what senders are looked up in. It is only read.
+// Run is the state in which senders are looked up. It is only read.
 type Run struct {
 	Roster     *roster.Roster
 	Handoff    *handoff.State
@@ -28,14 +28,14 @@ func (s Run) originOf(ref bridge.AgentRef) input.Origin {
 	switch {
 	case !ok:
 		return input.Origin{By: input.Unknown}
-	case a.Generation != ref.Generation: // a late word: its session may have been another
+	case a.Generation != ref.Generation: // a late message: its session may have been another one
 		return input.Origin{By: a.ID, Gen: ref.Generation}
 	}
 	return input.Origin{By: a.ID, Session: a.SessionID, Gen: a.Generation}
 }
 
-// OnAnotherHost says why the bridge of a host has nothing to say of an agent; empty: the agent runs there, or
-// nowhere.
+// OnAnotherHost says why the bridge of a host must not report about an agent; empty: the agent runs on that
+// host, or on none.
 func (s Run) OnAnotherHost(agent, host string) string {
 	a, ok := s.Roster.Agent(agent)
 	if !ok || a.Host == host {
@@ -46,7 +46,8 @@ func (s Run) OnAnotherHost(agent, host string) string {
 }
 
 // Unknown says why an input is from an unknown agent, or from one that does not run on the host whose bridge
-// brought it; empty: it is from one it has, or from no agent. Named says that it is one to tell a human of.
+// sent it; empty: it is from an agent of the run, or from no agent. named says that the human should be
+// notified of it.
 func (s Run) Unknown(f input.Body, host string) (why string, named bool) {
 	ref, ok := input.SourceAgent(f)
 	if !ok || len(s.Roster.Agents) == 0 {
@@ -67,11 +68,11 @@ func (s Run) Unknown(f input.Body, host string) (why string, named bool) {
 	case ref.Generation > a.Generation || ref.Generation < 1:
 		return fmt.Sprintf("it is in generation %d, not %d", a.Generation, ref.Generation), true
 	}
-	return "", false // an earlier generation's late word is for Apply, which answers it
+	return "", false // Apply handles a late input of an earlier generation, and answers it
 }
 
-// Origin says who an input is from, as the state stood before it. What the loop asked the
-// bridge for, and what it saw itself, is the supervisor's.
+// Origin determines who an input is from, by the state before it. What the loop requested from the bridge, and
+// what it observed itself, is from the supervisor.
 func (s Run) Origin(f input.Body) input.Origin {
 	switch f := f.(type) {
 	case input.Began, input.Resumed:

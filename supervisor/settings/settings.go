@@ -1,5 +1,4 @@
-// Package settings applies changes that a human makes to a live run: permissions, rules
-// and limits of costs.
+// Package settings applies changes that a human makes to a live run: permissions, rules and cost limits.
 package settings
 
 import (
@@ -13,15 +12,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Change is what follows from a command.
+// Change is the effect of a command.
 type Change int
 
 // The changes.
 const (
 	Nothing Change = iota // the command was rejected, or changes nothing
-	Policy                // requests that wait are held against other rules
+	Policy                // waiting requests must be checked against the new rules
 	Model                 // the command is about a model, and is not answered yet
-	Costs                 // a limit of costs is another
+	Costs                 // a cost limit has changed
 )
 
 // Configure changes one setting in the options of the run, and answers the command.
@@ -62,13 +61,13 @@ func Configure(c *effect.Collector, o *runconfig.Options, ref string, cmd contra
 	return Nothing
 }
 
-// costLimits are the limits of costs that a command may change.
+// costLimits are the cost limits that a command may change.
 func costLimits(cmd contract.Configure) map[string]*float64 {
 	return map[string]*float64{"max_cost": cmd.MaxCost, "max_cost_per_agent": cmd.MaxCostPerAgent,
 		"max_cost_per_day": cmd.MaxCostPerDay}
 }
 
-// configureCost changes a limit of costs.
+// configureCost changes a cost limit.
 func configureCost(c *effect.Collector, o *runconfig.Options, ref, name string, usd float64) Change {
 	limit := map[string]*float64{"max_cost": &o.MaxCostUSD, "max_cost_per_agent": &o.MaxCostPerAgent,
 		"max_cost_per_day": &o.MaxCostPerDay}[name]
@@ -90,7 +89,7 @@ func configureCost(c *effect.Collector, o *runconfig.Options, ref, name string, 
 	return Costs
 }
 
-// configureMode changes what happens to tool calls that no rule is about.
+// configureMode changes what happens to tool calls that no rule matches.
 func configureMode(c *effect.Collector, o *runconfig.Options, ref string, cmd contract.Configure) Change {
 	modes := []policy.Mode{policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits, policy.ModeAllowAll}
 	mode := policy.Mode(cmd.Permissions)
@@ -114,7 +113,7 @@ func configureMode(c *effect.Collector, o *runconfig.Options, ref string, cmd co
 	return Policy
 }
 
-// configureRule adds a rule. To is the list it joins: allow, ask or deny.
+// configureRule adds a rule. to is the list that it is added to: allow, ask or deny.
 func configureRule(c *effect.Collector, o *runconfig.Options, ref, to, text string) Change {
 	rule, err := policy.ParseRule(text)
 	if err != nil {
@@ -138,7 +137,7 @@ func configureRule(c *effect.Collector, o *runconfig.Options, ref, to, text stri
 	return Policy
 }
 
-// SameRules reports whether two options decide about permissions alike.
+// SameRules reports whether two options decide about permissions in the same way.
 func SameRules(a, b *runconfig.Options) bool {
 	return a.Permissions == b.Permissions && slices.Equal(a.Allow, b.Allow) && slices.Equal(a.Ask, b.Ask) &&
 		slices.Equal(a.Deny, b.Deny)

@@ -17,8 +17,8 @@ import (
 // compactionPatience is how long a turn may continue whose compaction was prevented.
 const compactionPatience = 5 * time.Minute
 
-// Measured takes a reading of an agent's context. Each level is reported once, and
-// again only after a compaction has brought the context below the first.
+// Measured records a reading of an agent's context. Each level is reported once, and again only after a
+// compaction has brought the context below the first level.
 func Measured(c *process.Context, id string, reading bridge.Context) {
 	a := c.Roster.Edit(id)
 	a.Context = reading
@@ -32,7 +32,7 @@ func Measured(c *process.Context, id string, reading bridge.Context) {
 	}
 }
 
-// Compacted takes a compaction that happened, or was prevented at the last moment.
+// Compacted handles a compaction that happened, or that was prevented at the last moment.
 func Compacted(c *process.Context, id string, b bridge.Compact) {
 	a := c.Roster.Edit(id)
 	if b.Blocked {
@@ -50,15 +50,15 @@ func Compacted(c *process.Context, id string, b bridge.Compact) {
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
 	c.Out.StopTimer(process.CompactionBlockedKey(a.AgentRef))
 	if a.Role == roster.RoleArbiter && a.Status != roster.Busy && a.Troubles == 0 {
-		c.CallOffRenewal() // one that is at it gives its document all the same
+		c.CallOffRenewal() // an Arbiter that already answers gives its document all the same
 	}
 	c.Log(contract.Supervisor, conversation.KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
 		"tokens before). What it knew is a summary now: details and numbers may be lost.", a.Name, a.ID, b.Trigger,
 		b.PreTokens))
 }
 
-// Interrupt stops a turn that continues although its agent was told to hand off, so that the next one can be about
-// nothing else.
+// Interrupt stops a turn that continues although its agent was told to hand off, so that the next turn can be
+// used only for that.
 func Interrupt(c *process.Context, a *roster.Agent) {
 	if a.CompactionBlocked && a.Status == roster.Busy {
 		c.Roster.Edit(a.ID).Interrupting = true
@@ -66,14 +66,14 @@ func Interrupt(c *process.Context, a *roster.Agent) {
 	}
 }
 
-// Exhausts reports whether a turn shows that its agent can speak no more.
+// Exhausts reports whether a turn shows that its agent can answer no more.
 func Exhausts(t bridge.Turn) bool {
 	return t.Outcome == bridge.TurnFailed && (t.Category == bridge.CatPromptTooLong ||
 		t.Category == bridge.CatCompaction)
 }
 
-// Unruled reports whether a turn of the Arbiter's ended before it ruled on its messages, so that its successor does:
-// its context is exhausted, or [Interrupt] stopped it.
+// Unruled reports whether a turn of the Arbiter ended before it ruled on its messages, because its context is
+// exhausted or [Interrupt] stopped it. Its successor then rules on them.
 func Unruled(c *process.Context, a *roster.Agent, t bridge.Turn) bool {
 	return a.Role == roster.RoleArbiter && (Exhausts(t) ||
 		a.Interrupting && t.Outcome == bridge.TurnInterrupted && c.Renewal.Stage == renewal.None)

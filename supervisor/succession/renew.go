@@ -9,13 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Renew ends the Arbiter's process so that its successor's is started: another
-// session, under the same id, in the next generation. It reads the brief with its first message.
+// Renew ends the Arbiter's process so that its successor can start: another session, under the same id, in the
+// next generation. The successor reads the brief with its first message.
 func Renew(c *process.Context, h handoff.Handover, brief string) {
 	a := c.Roster.Edit(contract.Arbiter)
 	c.Out.Emit(a.ID, h.Event(a.ID, a.ID))
 	a.HandoffBrief = brief
-	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // should its successor's history be lost
+	a.Document, a.Receipts, a.GeneratedWhy = h.Document, h.Receipts, h.Why // in case its successor's history is lost
 	a.NewSession, a.HasHistory = true, false
 	a.Corrections, a.Fallbacks, a.Troubles, a.APIFailures = 0, 0, 0, 0
 	c.Renewal.Renew()
@@ -28,8 +28,8 @@ func Renew(c *process.Context, h handoff.Handover, brief string) {
 	}
 }
 
-// forSuccessor makes what waits for the Arbiter fit for another session: what was about
-// the old one is left out, and so is what that one inherited.
+// forSuccessor prepares what waits for the Arbiter for another session: messages about the old session are
+// dropped, and so is what the old session got from its predecessor.
 func forSuccessor(c *process.Context) {
 	unruled := c.Conversation.ForSuccessor()
 	c.TakeBack(func(m conversation.Mail) bool { return m.To == contract.Arbiter && m.OfSession() })

@@ -1,7 +1,8 @@
 // Package summons starts Orchestrators.
 //
-// [Check] decides whether the run may have another one, whose work it continues, and on which host it runs ([Place]).
-// [Summon] creates it and posts its brief. [Forget] drops the records of Orchestrators that ended long ago.
+// [Check] decides whether the run may have another Orchestrator, whose work it continues, and on which host it
+// runs ([Hosts.Place]). [Summon] creates it and posts its brief. [Forget] drops the records of Orchestrators
+// that ended long ago.
 //
 // Package supervisor counts the summons against the limits of the task machine, between the check and the summons.
 //

@@ -12,15 +12,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Hosts are the hosts of a run, and who lives on them.
+// Hosts are the hosts of a run, and the agents on them.
 type Hosts struct {
 	Options   *runconfig.Options
 	Roster    *roster.Roster
 	Lifecycle *lifecycle.State
 }
 
-// Place is where a new Orchestrator is to live: a host or a pool as it was named; empty: where there is room. The
-// second result says why it cannot live there.
+// Place chooses the host of a new Orchestrator: the named host, or one of a named pool; empty: any host with a
+// free slot. The second result says why there is no place.
 func (h Hosts) Place(named string) (host, problem string) {
 	if named == "" && len(h.Options.Hosts) == 0 || named == runconfig.Here {
 		return lifecycle.Here, ""
@@ -44,7 +44,7 @@ func (h Hosts) Place(named string) (host, problem string) {
 		return true
 	})
 	if len(hosts) > 0 {
-		// The first of those with the most room, and one that was lost only if there is no other.
+		// The first of the hosts with the most free slots; a host that was lost only if there is no other.
 		best := slices.MinFunc(hosts, func(a, b runconfig.Host) int {
 			return cmp.Or(cmp.Compare(h.lostRank(a.Name), h.lostRank(b.Name)), cmp.Compare(free[b.Name], free[a.Name]))
 		})
@@ -67,7 +67,7 @@ func (h Hosts) Place(named string) (host, problem string) {
 	return "", problem + " Release an Orchestrator there, or name another host: " + h.names() + "."
 }
 
-// candidates are the hosts that a name stands for.
+// candidates are the hosts that a name can mean.
 func (h Hosts) candidates(named string) (hosts []runconfig.Host, problem string) {
 	wanted := func(host string) bool { return named == "" || host == named }
 	if i := slices.IndexFunc(h.Options.Pools, func(p runconfig.Pool) bool { return p.Name == named }); i >= 0 {
@@ -114,7 +114,7 @@ func (h Hosts) names() string {
 	return strings.Join(names, ", ")
 }
 
-// Text tells the Arbiter where a new Orchestrator lives, and what it waits for.
+// Text says to the Arbiter where a new Orchestrator runs, and what it waits for.
 func (h Hosts) Text(host string) string {
 	text := " It lives on host " + host + ", in a directory of its own."
 	if b := h.Lifecycle.Bridge(host); !b.Up {
@@ -123,8 +123,8 @@ func (h Hosts) Text(host string) string {
 	return text
 }
 
-// movedText tells a successor what it does not find that works on another host than its predecessor; empty: it works
-// on the same.
+// movedText says to a successor on another host than its predecessor what it will not find there; empty: it is
+// on the same host.
 func movedText(old *roster.Agent, host string) string {
 	if old.ID == "" || old.Host == host {
 		return ""

@@ -18,22 +18,22 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Request says what Orchestrator is wanted.
+// Request describes the Orchestrator to summon.
 type Request struct {
 	Brief, Mode string
-	SuccessorOf string // empty: of the author of the document that waits for a successor, if one does
-	By          string // who wants it
-	Isolated    bool   // in a directory of its own
-	Host        string // or pool that it is to live on; empty: where there is room
+	SuccessorOf string // empty: the first one whose document waits for a successor, if any
+	By          string // who asked for it
+	Isolated    bool   // in its own directory
+	Host        string // host or pool to run on; empty: any with a free slot
 }
 
-// Plan is a request that may be carried out.
+// Plan is a request that passed [Check].
 type Plan struct {
 	Request
-	old roster.Agent // whom it succeeds, if anybody
+	old roster.Agent // its predecessor, if any
 }
 
-// Check says why an Orchestrator cannot be summoned, or how it will be.
+// Check says why an Orchestrator cannot be summoned, or returns the plan for it.
 func Check(c *process.Context, in Request) (p Plan, problem string) {
 	_, known := c.Options.ModeNamed(in.Mode)
 	p = Plan{Request: in}
@@ -59,7 +59,7 @@ func Check(c *process.Context, in Request) (p Plan, problem string) {
 	}
 	spent := costs.Account{Options: c.Options, Roster: c.Roster, Budget: c.Budget}
 	problem = c.Budget.NoNewAgent(c.Out, spent.Limits(), spent.Spent())
-	if p.SuccessorOf != "" { // a successor only takes a place
+	if p.SuccessorOf != "" { // a successor takes the place of its predecessor
 		problem = ""
 	}
 	return p, problem
@@ -112,7 +112,7 @@ func Summon(c *process.Context, p Plan) string {
 	}
 	c.Handoff.LeaveSuccessorQueue(p.SuccessorOf)
 	images := c.Task.Images
-	if p.By == contract.Arbiter { // it has seen them, and says in the brief what matters of them
+	if p.By == contract.Arbiter { // the Arbiter has seen the images, and its brief says what matters about them
 		images = nil
 	}
 	c.Post(conversation.Mail{From: p.By, To: a.ID, Kind: conversation.KindBrief,
@@ -120,15 +120,15 @@ func Summon(c *process.Context, p Plan) string {
 	return a.ID
 }
 
-// Forget drops what those left that were gone long before the last ones, and in the end themselves: every search and
-// every snapshot goes through all agents.
+// Forget drops the records of Orchestrators that ended long before the last ones, and finally the Orchestrators
+// themselves: every search and every snapshot goes through all agents.
 func Forget(r *roster.Roster, h *handoff.State, files *changes.State) {
 	gone, keep := 0, make([]*roster.Agent, 0, len(r.Agents))
 	for i := len(r.Agents) - 1; i >= 0; i-- {
 		a := r.Agents[i]
 		if a.Role == roster.RoleOrchestrator && a.Gone() && !h.AwaitsSuccessor(a.ID) && !h.IsHandingOver(a.ID) {
 			if gone++; gone > roster.RecordsKept {
-				h.RemoveFromSuccessorQueue(a.ID) // the next one summoned would be refused its document
+				h.RemoveFromSuccessorQueue(a.ID) // the next Orchestrator that is summoned would be refused its document
 			}
 			switch {
 			case gone > roster.NamesKept:

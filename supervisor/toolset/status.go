@@ -17,10 +17,10 @@ type Status struct {
 	Roster       *roster.Roster
 	Task         *task.State
 	WorkLog      int     // entries that wait
-	Exchanges    int     // of agents since a human spoke
+	Exchanges    int     // messages between agents since the human's last message
 	Spent        float64 // US dollars
 	Unled        bool    // the rules decide in the Arbiter's place
-	Decider      string  // where the present decision is; follows the decider's name
+	Decider      string  // the state of the present decision; follows the decider's name
 	HumanPresent bool
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Inputs of arbiter's own tools. The models see them as flat JSON Schemas.
+// Inputs of Arbiter's own tools. The models see them as flat JSON Schemas.
 type (
 	SpawnInput struct {
 		Prompt      string `json:"prompt" jsonschema:"the whole brief: what is wanted, where, constraints, how it will be judged. The Orchestrator knows nothing else."`
@@ -64,8 +64,8 @@ func schemaOf[T any]() json.RawMessage {
 }
 
 // Arbiter and Orchestrator return the tools of the roles, which are offered over MCP under the server name
-// `arbiter`, always loaded. They are made when they are first needed: a hook's process
-// lives for milliseconds, and needs none.
+// `arbiter`, always loaded. They are built on first use: a hook's process runs for milliseconds, and needs
+// none.
 var Arbiter = sync.OnceValue(func() []bridge.ToolSpec {
 	return []bridge.ToolSpec{
 		{Name: "spawn_orchestrator", InputSchema: schemaOf[SpawnInput](),
@@ -95,7 +95,7 @@ var Orchestrator = sync.OnceValue(func() []bridge.ToolSpec {
 	}
 })
 
-// statuses are those that a step of the plan can have.
+// statuses are the possible statuses of a step of the plan.
 var statuses = []string{contract.StepPending, contract.StepActive, contract.StepDone, contract.StepFailed,
 	contract.StepSkipped}
 
@@ -123,7 +123,7 @@ func Run[T any](raw json.RawMessage, run func(T) (string, error)) (string, error
 	return run(in)
 }
 
-// Given are the criteria as package acceptance takes them.
+// Given returns the criteria as package acceptance expects them.
 func (in AcceptanceInput) Given() []acceptance.Given {
 	list := make([]acceptance.Given, 0, len(in.Criteria))
 	for _, g := range in.Criteria {
