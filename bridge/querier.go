@@ -6,18 +6,18 @@ import (
 	"errors"
 )
 
-// Querier puts single prompts to a model. A [Server] whose [Launcher] is one, too,
-// serves `query`. It is safe for concurrent use.
+// Querier sends single prompts to a model. A [Server] whose [Launcher] implements it, too, serves `query`.
+// It is safe for concurrent use.
 type Querier interface {
-	// Query starts a CLI for one prompt, under its owner's mark. When ctx ends, or the
-	// time that p allows, everything it started is ended before Query returns; that
-	// takes a second at most. Failures are *RPCError with a category. A model that
-	// finished without what the schema asks for is no failure: Output is then absent.
+	// Query starts a CLI for one prompt, under its owner's mark. When ctx ends, or the time limit of p is
+	// over, all processes that it started are ended before Query returns; that takes at most a second.
+	// Failures are *RPCError with a category. If the model finished without the output that the schema
+	// requires, that is no failure: Output is then absent.
 	Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error)
 }
 
-// MaxQueryPrompt bounds QueryParams.SystemPrompt and Prompt together, in bytes. No
-// model's window holds more.
+// MaxQueryPrompt bounds QueryParams.SystemPrompt and Prompt together, in bytes. No model's window is
+// larger.
 const MaxQueryPrompt = 8 << 20
 
 func (p QueryParams) check() error {

@@ -8,13 +8,13 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// Is says that a bridge that begins nothing any more is as good as gone: a caller that receives it
-// by [ErrClosed] will learn of its end.
+// Is makes an error of a bridge that is shutting down match [ErrClosed]: such a bridge starts nothing new
+// and will soon end.
 func (e *RPCError) Is(target error) bool { return target == ErrClosed && e.Code == CodeShuttingDown }
 
 func rpcErrorf(code int, message string) *RPCError { return &RPCError{Code: code, Message: message} }
 
-// toWire makes the error response of a failed request.
+// toWire converts the error of a failed request to an error response.
 func toWire(err error) *jsonrpc2.Error {
 	var e *RPCError
 	switch {
@@ -36,7 +36,7 @@ func toWire(err error) *jsonrpc2.Error {
 	return wire
 }
 
-// fromWire is its inverse. Data that is not ours is left out.
+// fromWire is its inverse. It ignores data in another format.
 func fromWire(wire *jsonrpc2.Error) *RPCError {
 	e := &RPCError{Code: int(wire.Code), Message: wire.Message}
 	if wire.Data != nil {

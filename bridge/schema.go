@@ -132,7 +132,7 @@ func (k methodKind) schema(c *comments) (m methodSchema, err error) {
 	return m, err
 }
 
-// eventSchema is flat, as events are: the body's members beside the common ones.
+// eventSchema returns the flat schema of an event: the body's members beside the common ones.
 func eventSchema(k eventKind, c *comments) (*jsonschema.Schema, error) {
 	s, err := schemaOf(k.typ, c)
 	if err != nil {
@@ -153,8 +153,8 @@ func eventSchema(k eventKind, c *comments) (*jsonschema.Schema, error) {
 	return head, nil
 }
 
-// schemaOf infers the schema of a struct. Unlike the inference it lets unknown
-// members pass, as both ends do.
+// schemaOf infers the schema of a struct. Other than the plain inference it allows unknown members, as both
+// ends do.
 func schemaOf(t reflect.Type, c *comments) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {Description: "any JSON value"},

@@ -12,17 +12,17 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/bootclock"
 )
 
-// How the end of a connection is paid out of the two seconds after which nothing
-// may be alive: the process at the other end may have been killed.
+// The end of a connection takes at most two seconds, until no process may run: the process at the other end
+// may have been killed. These are its parts.
 const (
 	endGrace = time.Second            // orderly stops; then KILL and sweep
-	endHard  = 400 * time.Millisecond // for KILL to be effective
+	endHard  = 400 * time.Millisecond // for KILL to take effect
 	endFlush = 100 * time.Millisecond // for the last events to be read
 )
 
-// ServerOptions are the server's; all may be left zero.
+// ServerOptions are the options of a server; all may be zero.
 type ServerOptions struct {
-	Version string       // the program's, reported by initialize
+	Version string       // the program's version, reported by initialize
 	Logger  *slog.Logger // nil discards
 	// WriteTimeout is how long the client may read nothing before the connection
 	// is given up; 0 means DefaultWriteTimeout.
@@ -31,7 +31,7 @@ type ServerOptions struct {
 	Evidence EvidenceCollector
 	// Machine is the host of a remote bridge; nil refuses to be remote.
 	Machine Machine
-	// Now is the clock of leases; nil means [bootclock.Now]. It counts suspend.
+	// Now is the clock of leases; nil means [bootclock.Now]. It must include the time in suspend.
 	Now func() time.Duration
 	// Renewed is called with each new end of the lease, by that clock. It must not block. May be nil.
 	Renewed func(until time.Duration)
@@ -43,8 +43,8 @@ type Server struct {
 	opts     ServerOptions
 }
 
-// NewServer returns a server, which serves `query` if the launcher is a [Querier],
-// too. Each Serve is a conversation with agents of its own.
+// NewServer returns a server, which serves `query` if the launcher is a [Querier], too. Each call of Serve
+// is a conversation with agents of its own.
 func NewServer(l Launcher, opts ServerOptions) *Server {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -55,15 +55,14 @@ func NewServer(l Launcher, opts ServerOptions) *Server {
 	return &Server{launcher: l, opts: opts}
 }
 
-// UnstoppedError names what was still there when Serve gave up waiting for it.
+// UnstoppedError names the agents and checks that still ran when Serve gave up waiting.
 type UnstoppedError struct{ Names []string }
 
 func (e *UnstoppedError) Error() string { return "did not stop: " + strings.Join(e.Names, ", ") }
 
-// Serve talks to one client until its end of rwc is closed, nothing can be
-// written to it, or ctx ends. Then it stops all agents and closes rwc. It returns
-// within two seconds: nil when the client closed and everything stopped, else the
-// reason, with an *UnstoppedError for what would not stop.
+// Serve serves one client until its end of rwc is closed, nothing can be written to it, or ctx ends. Then
+// it stops all agents and closes rwc. It returns within two seconds: nil if the client closed and
+// everything stopped, otherwise the reason, with an *UnstoppedError for what did not stop.
 func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 	c := newConversation(s, rwc)
 	p := c.p
@@ -87,8 +86,8 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 	return errors.Join(cause, c.end())
 }
 
-// end stops everything, in this order: no further request, the agents, the
-// requests being served, what is still to be written, the pipe.
+// end stops everything, in this order: new requests, the agents, the requests being served, the remaining
+// output, the pipe.
 func (c *conversation) end() error {
 	begun := time.Now()
 	c.p.refuseNew()
@@ -96,8 +95,8 @@ func (c *conversation) end() error {
 	c.onHost.end()
 	report := c.agents.stopAll(endGrace, endHard)
 	report.Unstopped = append(report.Unstopped, c.onHost.wait(max(endFlush, endGrace-time.Since(begun)))...)
-	// What is answered soon may be answered: `initialize` piped into the bridge by
-	// hand, whose writer has closed its end by now.
+	// Requests that end soon are still answered: this serves an `initialize` piped into the bridge by hand,
+	// whose writer has closed its end by now.
 	within(max(0, endGrace-time.Since(begun)), c.p.serving.Wait)
 	c.p.s.out.drain(endFlush)
 	c.p.close(io.EOF)

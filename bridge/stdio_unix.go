@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unblocked returns f in non-blocking mode, in which the runtime polls it and
-// Close ends blocked reads and writes. A regular file cannot be polled; it never
-// blocks for long either. The copy is not inherited by children: one that held
-// our stdout would keep the client from seeing our end.
+// unblocked returns f in non-blocking mode, in which the runtime polls it and Close ends blocked reads and
+// writes. A regular file cannot be polled, but it never blocks for long. Children do not inherit the copy:
+// a child that held our stdout would keep the client from noticing our end.
 func unblocked(f *os.File) *os.File {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

@@ -24,42 +24,40 @@ var ErrClosed = errors.New("bridge: connection closed")
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// maxLine bounds one message. A base64 screenshot or a whole file in a tool's
-// input are megabytes; a line beyond this is a fault of the peer.
+// maxLine bounds one message. A base64 screenshot or a whole file in a tool's input takes megabytes; a
+// longer line is a fault of the peer.
 const maxLine = 64 << 20
 
-// maxStray bounds the lines of another host that are no messages: what a login shell prints.
+// maxStray bounds the lines from another host that are not messages, such as the output of a login shell.
 const maxStray = 1000
 
-// closeWait bounds the wait for a goroutine that sits in a read or write of a
-// closed pipe. Go unblocks those of every pollable file; only a file in blocking
-// mode (see [Stdio]) can hold one back, and then the process is about to end.
+// closeWait bounds the wait for a goroutine that is blocked in a read or write of a closed pipe. Go
+// unblocks it for every pollable file; only a file in blocking mode (see [Stdio]) can keep it blocked, and
+// then the process is about to end.
 const closeWait = 150 * time.Millisecond
 
-// stream is the jsonrpc2.ObjectStream of both ends: one JSON object a line.
+// stream is the jsonrpc2.ObjectStream of both ends: one JSON object per line.
 //
-// jsonrpc2's own streams close the connection at the first line that is not
-// JSON, write on the caller's time however long the peer does not read, and
-// complete call 0 with `"id":null` (observed with v0.2.3). This one counts and
-// skips what is not for us, queues writes under a deadline, and passes on
-// responses with string ids only, which are the only ones our calls have.
+// jsonrpc2's own streams close the connection at the first line that is not JSON, block the caller of a
+// write while the peer does not read, and complete call 0 with `"id":null` (observed with v0.2.3). This one
+// counts and skips lines that are not messages, queues writes under a deadline, and passes on only
+// responses with string ids, because our calls have only those.
 //
-// `event` notifications do not pass through jsonrpc2 at all: it would parse each
-// three times and put the members of its params in another order. They go from
-// the reading goroutine to onEvent, so before any message that was read later.
+// `event` notifications bypass jsonrpc2: it would parse each three times and reorder the members of its
+// params. The reading goroutine passes them to onEvent, and so before any message that was read later.
 type stream struct {
 	rwc     io.ReadWriteCloser
 	lines   *jsonl.LineReader
 	out     *writer
 	log     *slog.Logger
-	stray   atomic.Int64        // lines that were not for us
-	strict  atomic.Bool         // the peer is on another host: lines without an end, and without number, are refused
+	stray   atomic.Int64        // lines that were not messages
+	strict  atomic.Bool         // on another host: endless lines and unnumbered events are refused
 	onEvent func(params []byte) // nil: there are none in this direction
 
 	in     chan message // requests, responses, other notifications; unbuffered
-	inject chan []byte  // responses we make up, see peer.abandon; unbuffered
+	inject chan []byte  // responses made by peer.abandon; unbuffered
 	// params are those of the request that ReadObject has returned last. They belong to the goroutine that
-	// calls it, which is also the one that jsonrpc2 handles requests on.
+	// calls ReadObject, on which jsonrpc2 also handles requests.
 	params json.RawMessage
 	// halfOpen leaves the connection open for writing when reading has ended.
 	halfOpen bool
@@ -87,14 +85,14 @@ func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *stream 
 	return s
 }
 
-// start begins to read and write. wait ends what it started.
+// start starts reading and writing. wait waits for both to end.
 func (s *stream) start() {
 	go s.read()
 	go s.out.run()
 }
 
-// fail makes the next ReadObject return cause, on which jsonrpc2 closes us. It
-// never blocks and only its first call counts.
+// fail makes the next ReadObject return cause, whereupon jsonrpc2 closes the stream. It never blocks, and
+// only its first call has an effect.
 func (s *stream) fail(cause error) {
 	s.failOnce.Do(func() {
 		s.cause = cause
@@ -103,7 +101,7 @@ func (s *stream) fail(cause error) {
 	})
 }
 
-// Close closes the pipe, which may take as long as ending a process does.
+// Close closes the pipe, which may take as long as ending a process.
 func (s *stream) Close() error {
 	s.fail(ErrClosed)
 	var err error
@@ -147,7 +145,7 @@ func (s *stream) read() {
 			continue
 		}
 		if message := bytes.TrimSpace(bytes.TrimPrefix(line.Data, byteOrderMark)); len(message) > 0 {
-			s.sort(bytes.Clone(message)) // it outlives the reader's buffer
+			s.sort(bytes.Clone(message)) // it is used longer than the reader's buffer
 		}
 	}
 }
@@ -193,8 +191,8 @@ func (s *stream) hand(m message) {
 	}
 }
 
-// skip counts a line that is no message. The first ten are logged, then fewer and fewer: a program
-// that prints to this pipe seldom prints once.
+// skip counts a line that is not a message. It logs the first ten, and later ones at growing intervals: a
+// program that prints to this pipe often prints repeatedly.
 func (s *stream) skip(line []byte, why string) {
 	n := s.stray.Add(1)
 	if n > maxStray && s.strict.Load() {
@@ -205,8 +203,8 @@ func (s *stream) skip(line []byte, why string) {
 	}
 }
 
-// refuse skips a line that was meant as a request, and answers with an error: its sender would
-// otherwise wait for ever.
+// refuse skips a line that was meant as a request, and answers with an error: its sender would otherwise
+// wait forever.
 func (s *stream) refuse(id, line []byte, why string) {
 	s.skip(line, why)
 	if !json.Valid(id) || string(id) == "null" {
@@ -215,8 +213,8 @@ func (s *stream) refuse(id, line []byte, why string) {
 	s.out.push(append(madeUpAnswer(id, jsonrpc2.CodeInvalidRequest, "invalid request: "+why), '\n'))
 }
 
-// ReadObject gives jsonrpc2 the next message; one that it cannot decode is
-// skipped like any other stray line, but its sender, or the caller that awaits it, gets an error.
+// ReadObject passes the next message to jsonrpc2. A message that jsonrpc2 cannot decode is skipped like any
+// other stray line, but its sender, or the caller that waits for it, gets an error.
 func (s *stream) ReadObject(v any) error {
 	decoded, ok := v.(json.Unmarshaler)
 	if !ok {
@@ -233,7 +231,7 @@ func (s *stream) ReadObject(v any) error {
 			s.params = m.params
 			return nil
 		}
-		// What it decoded before it failed must not meet the next message.
+		// What was decoded before the failure must not be mixed into the next message.
 		reflect.ValueOf(v).Elem().SetZero()
 		switch env, _ := readEnvelope(line); {
 		case env.Method != nil:

@@ -17,31 +17,31 @@ const (
 	maxTerm     = 64     // bytes of a terminal's name
 )
 
-// Terminals opens sessions in terminals, for people. A [Server] whose [Launcher] is
-// one, too, serves the pty methods.
+// Terminals opens sessions in terminals, for people. A [Server] whose [Launcher] implements it, too, serves
+// the pty methods.
 type Terminals interface {
-	// OpenPTY starts a CLI on a session in a pseudo-terminal, under its owner's mark. Its
-	// output goes to host as PTY events of PTYChunk bytes at most, and waits where the
-	// client does not read. Done is the last event. After an error nothing of it is left
-	// and no event follows. The end of ctx cancels the start, and nothing after it.
+	// OpenPTY starts a CLI on a session in a pseudo-terminal, under its owner's mark. Its output goes to
+	// host as PTY events of at most PTYChunk bytes, and waits while the client does not read. Done is the
+	// last event. After an error no process of it is left and no event follows. The end of ctx cancels only
+	// the start.
 	OpenPTY(ctx context.Context, of Owner, claude ClaudeSpec, p PTYOpenParams, host Host) (Terminal, error)
 }
 
 // Terminal is a session in a terminal. Methods are safe for concurrent use.
 type Terminal interface {
 	PID() int
-	// Write passes on what was typed, whole and in the order of the calls. It waits while
-	// the program does not read, at most until ctx ends.
+	// Write passes on what was typed, complete and in the order of the calls. It waits while the program
+	// does not read, at most until ctx ends.
 	Write(ctx context.Context, data []byte) error
-	// Resize sets the size in cells, which the kernel tells the program.
+	// Resize sets the size in cells; the kernel signals the program.
 	Resize(cols, rows int) error
 	// Stop and Done are as those of an [Agent].
 	Stop(ctx context.Context, now bool) error
 	Done() <-chan struct{}
 }
 
-// inTerminal makes an agent of a terminal, so that whatever ends agents ends it, too.
-// What is asked of an agent itself it refuses.
+// inTerminal makes an agent from a terminal, so that the code that ends agents ends it, too. It refuses all
+// requests that only an agent can serve.
 type inTerminal struct {
 	Terminal
 	session string
@@ -76,7 +76,7 @@ func (t inTerminal) Ask(context.Context, string) (string, error) { return "", er
 
 func (t inTerminal) Configure(context.Context, ConfigureParams) error { return errInTerminal() }
 
-// Probe reports nothing: a session that a human has is not watched.
+// Probe reports nothing: a session that a human uses is not monitored.
 func (t inTerminal) Probe(context.Context) ProbeResult { return ProbeResult{} }
 
 func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
@@ -108,7 +108,7 @@ func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenRes
 	return PTYOpenResult{PID: info.PID, Argv: info.Argv, CWD: info.CWD, Sandbox: info.Sandbox}, nil
 }
 
-// onTerminal makes a handler of a function on a live terminal.
+// onTerminal makes a handler from a function on an open terminal.
 func onTerminal[P interface{ ref() AgentRef }](c *conversation,
 	serve func(context.Context, Terminal, P) error) handlerFunc {
 	return onAgent(c, func(ctx context.Context, a Agent, p P) (Empty, error) {
@@ -120,7 +120,7 @@ func onTerminal[P interface{ ref() AgentRef }](c *conversation,
 	})
 }
 
-// closePTY continues when its caller gives up, as kill does.
+// closePTY continues if its caller gives up, like kill.
 func (c *conversation) closePTY(ctx context.Context, p PTYCloseParams) (Empty, error) {
 	return c.kill(ctx, KillParams{AgentRef: p.AgentRef})
 }
@@ -169,15 +169,15 @@ func checkPTYSize(cols, rows int) error {
 	return nil
 }
 
-// PTYOpen opens an agent's session in a terminal. Its output comes as `pty` events, its
-// end as `done`. After an error that is no *RPCError it may be open: PTYClose it.
+// PTYOpen opens an agent's session in a terminal. Its output comes as `pty` events, its end as `done`.
+// After an error that is not an *RPCError it may be open: PTYClose it.
 func (c *Client) PTYOpen(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
 	c.placed.add(p.AgentRef)
 	return call[PTYOpenResult](ctx, c, MethodPTYOpen, p)
 }
 
-// PTYWrite passes on what was typed. The caller waits for the answer before the next
-// call, else the order is not said.
+// PTYWrite passes on what was typed. The caller must wait for the answer before the next call; otherwise
+// the order is undefined.
 func (c *Client) PTYWrite(ctx context.Context, p PTYWriteParams) error {
 	_, err := call[Empty](ctx, c, MethodPTYWrite, p)
 	return err

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// ViolationError is why a client ended a connection: the bridge broke the protocol in a way that no honest bridge does.
-// A host that does so is not to be tried again without a human.
+// ViolationError is the reason why a client ended a connection: the bridge broke the protocol in a way in
+// which no honest bridge does. Such a host must not be tried again without a human.
 type ViolationError struct{ What string }
 
 func (e *ViolationError) Error() string { return "the host broke the protocol: " + e.What }
@@ -20,14 +20,15 @@ func violation(format string, args ...any) *ViolationError {
 	return &ViolationError{fmt.Sprintf(format, args...)}
 }
 
-// placed are the agents that a client has started at its bridge. What a remote bridge says of others is refused: it
-// could speak for an agent of another host.
+// placed are the agents that a client has started at its bridge. A remote bridge's messages about other
+// agents are refused: it could impersonate an agent of another host.
 type placed struct {
 	mu      sync.Mutex
 	strict  bool           // of a remote bridge
 	agents  map[string]int // the latest generation, by id
 	numbers uint64         // of the last event
-	// branches and dir are what branches and directories of this run begin with there; "" unless strict.
+	// branches and dir are the prefixes of this run's branches and directories on the host; "" unless
+	// strict.
 	branches, dir string
 }
 
@@ -44,8 +45,8 @@ func (p *placed) settle(run, dir string) {
 	p.branches, p.dir = fmt.Sprintf("arbiter/%.8s/", run), fmt.Sprintf("%s/%.8s/", strings.TrimSuffix(dir, "/"), run)
 }
 
-// work checks that a branch, and directories, are those of an Orchestrator: what a host names is fetched, and replaces
-// the branch of that name here.
+// work checks that a branch, and directories, are those of an Orchestrator: the branch that a host names is
+// fetched, and replaces the branch of that name here.
 func (p *placed) work(orchestrator int, branch string, dirs ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +75,7 @@ func (p *placed) add(ref AgentRef) {
 	p.agents[ref.ID] = max(p.agents[ref.ID], ref.Generation)
 }
 
-// about checks that something is about an agent that is placed here.
+// about checks that a message is about an agent that is placed here.
 func (p *placed) about(what string, ref AgentRef) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,8 +85,8 @@ func (p *placed) about(what string, ref AgentRef) error {
 	return nil
 }
 
-// event checks an event and its number: numbers grow, so that what is sent again, by a transport that plays its output
-// anew for one, is not taken for news.
+// event checks an event and its number: numbers must grow, so that an event that is sent again, such as by
+// a transport that repeats its output, does not count as new.
 func (p *placed) event(ev Event, number uint64) error {
 	p.mu.Lock()
 	last := p.numbers
@@ -110,8 +111,8 @@ func placedAgent[P interface{ ref() AgentRef }, R any](c *Client,
 	})
 }
 
-// window tells ids of requests that came before from new ones. Requests are numbered when they are made, and written by
-// several goroutines, so that their order may differ a little.
+// window distinguishes ids of new requests from repeated ones. Requests are numbered when they are made,
+// and written by several goroutines, so that their order may differ a little.
 type window struct {
 	latest uint64
 	seen   map[uint64]bool // of the last ones
@@ -120,7 +121,7 @@ type window struct {
 // reordered is how many requests a later one may overtake.
 const reordered = 4096
 
-// take notes an id, and reports whether it is new.
+// take records an id, and reports whether it is new.
 func (w *window) take(id string) bool {
 	number, err := strconv.ParseUint(strings.TrimPrefix(id, "c"), 10, 64)
 	if err != nil || w.seen[number] || number+reordered < w.latest {
@@ -139,8 +140,8 @@ func (w *window) take(id string) bool {
 // Bounds of what a remote bridge reports about itself.
 const maxTold = 4096
 
-// honest checks what a remote bridge answered: a program that did not understand what it was asked for, or says so
-// falsely, would continue without a lease.
+// honest checks a remote bridge's answer to initialize: a program that did not understand the request, or
+// claims falsely to have, would continue without a lease.
 func (r InitializeResult) honest(p InitializeParams) error {
 	info := r.Remote
 	if info == nil {
@@ -186,5 +187,6 @@ func cleanPath(name string) bool {
 	return path.IsAbs(name) && path.Clean(name) == name && len(name) <= maxTold && !strings.ContainsRune(name, 0)
 }
 
-// plainWord are the characters of words that are appended to a host's command: ssh hands them to a shell.
+// plainWord lists the characters that are allowed in words appended to a host's command: ssh passes them to
+// a shell.
 const plainWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/=:@%+,-"

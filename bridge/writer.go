@@ -8,28 +8,27 @@ import (
 )
 
 const (
-	// DefaultWriteTimeout is how long a peer may read nothing before the
-	// connection is given up. It is long: a supervisor stopped for a moment by job
-	// control or a laptop's lid is no reason to end its agents.
+	// DefaultWriteTimeout is how long a peer may read nothing before the connection is given up. It is
+	// long: the agents must survive a supervisor that is stopped for a moment by job control or the lid of
+	// a laptop.
 	DefaultWriteTimeout = 60 * time.Second
 	// maxBacklog is how many bytes may wait for the peer before Emit blocks.
 	maxBacklog = 8 << 20
-	// writeChunk bounds one write, so that the deadline measures progress: a huge
-	// message over a slow link is no dead peer.
+	// writeChunk bounds one write, so that the deadline measures progress: a huge message over a slow link
+	// does not mean that the peer is dead.
 	writeChunk = 64 << 10
 )
 
-// writer is the queue before the pipe. Appending never blocks, so answers always
-// get in line, in order with what was said before them; those who can wait
-// (events) ask for room first. One goroutine, run, writes.
+// writer is the queue before the pipe. Appending never blocks, so answers are always queued in order after
+// earlier messages; callers that can wait (events) ask for room first. One goroutine, run, writes.
 type writer struct {
 	w       io.Writer
 	timeout time.Duration
 	limit   int
-	fail    func(error) // called once, when a write fails or takes too long
+	fail    func(error) // called once, if a write fails or takes too long
 
 	mu     sync.Mutex
-	change sync.Cond // room was made, or the end came
+	change sync.Cond // room was made, or the writer was closed
 	queue  [][]byte
 	bytes  int // queued or being written
 	closed bool
@@ -45,7 +44,7 @@ func newWriter(w io.Writer, timeout time.Duration, limit int, fail func(error)) 
 	return wr
 }
 
-// push appends a line; after close it is dropped and false returned.
+// push appends a line; after close it drops the line and returns false.
 func (w *writer) push(line []byte) bool {
 	return w.put(func() []byte { return line })
 }
@@ -80,8 +79,8 @@ func (w *writer) wake() {
 	}
 }
 
-// awaitRoom blocks while the backlog is over the limit. Several callers may be
-// let in at once, so the bound is the limit and one line each.
+// awaitRoom blocks while the backlog is over the limit. Several callers may pass at once, so the bound is
+// the limit and one line each.
 func (w *writer) awaitRoom() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,8 +106,8 @@ func (w *writer) drain(d time.Duration) {
 	}
 }
 
-// close drops the queue and lets everybody go who waits. It does not interrupt
-// a write: closing the pipe does.
+// close drops the queue and wakes all waiting callers. It does not interrupt a write: closing the pipe
+// does.
 func (w *writer) close() {
 	w.mu.Lock()
 	w.closed, w.queue, w.bytes = true, nil, 0

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// forkThread starts children on one thread, which exists as long as any of them does: the
-// kernel's signal to children at their parent's end is sent when the thread that forked
-// them ends, and Go's threads come and go.
+// forkThread starts children on one thread, which exists as long as any of them does: the kernel sends its
+// signal to the children when the thread that forked them ends, and Go creates and ends threads at any
+// time.
 type forkThread struct {
 	forks chan func()
 	done  chan struct{}
@@ -27,9 +27,9 @@ func newForkThread() *forkThread {
 	return t
 }
 
-// start starts cmd, and has the kernel ask it to end (TERM) when this process is no more,
-// killed or not. It is asked: a CLI that is killed leaves its tools behind, and one that is
-// asked ends them (observed with CLI 2.1.329).
+// start starts cmd, and makes the kernel send it a TERM when this process ends, killed or not. TERM,
+// because a CLI that is killed leaves its tools running, while after TERM it ends them (observed with CLI
+// 2.1.329).
 func (t *forkThread) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
 	started := make(chan error)
@@ -37,7 +37,7 @@ func (t *forkThread) start(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// end is for when all that were started have ended.
+// end ends the thread. It may be called only when all children have ended.
 func (t *forkThread) end() {
 	close(t.forks)
 	<-t.done

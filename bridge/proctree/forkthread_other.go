@@ -4,7 +4,7 @@ package proctree
 
 import "os/exec"
 
-// forkThread has no effect here: no other system tells a process of its parent's end.
+// forkThread has no effect here: other systems do not signal a process when its parent ends.
 type forkThread struct{}
 
 func newForkThread() *forkThread { return &forkThread{} }

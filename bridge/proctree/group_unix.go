@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup makes pgid == pid, with Setsid (which a pty needs) or without.
-// Setting both is EPERM.
+// ownGroup makes pgid == pid, with Setsid (which a pty needs) or without. The kernel refuses both together
+// (EPERM).
 func ownGroup(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

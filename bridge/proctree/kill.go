@@ -13,25 +13,24 @@ import (
 
 const (
 	sweepTimeout = 5 * time.Second
-	killPause    = time.Millisecond // between looks
-	freezeRounds = 16               // a storm that outruns these is killed as far as seen
+	killPause    = time.Millisecond // between scans
+	freezeRounds = 16               // after these, the processes found so far are killed
 
-	// A look takes a while, in which one that forks and ends can be missed in all
-	// its shapes, and one in the middle of exec has no environment. So it takes
-	// several scans that find none: two if nothing like that can have been, more
-	// and at growing intervals, 60 ms in all, where it can.
+	// A scan takes a while. It can miss a process that forks and ends repeatedly, and a process in the
+	// middle of exec has no environment. So several scans must find no process: two if neither can have
+	// happened, otherwise more, at growing intervals, 60 ms in all.
 	calmScans = 2
 	busyScans = 6
 )
 
-// procSet is a set of living processes.
+// procSet is a set of running processes.
 type procSet map[procKey]proc
 
 // finder selects processes from a snapshot.
 type finder func(snapshot) procSet
 
-// remember notes who descends from the child now. Orphans whose environment
-// bears no mark are known by that alone once their parent has died.
+// remember records the child's current descendants. Once its parent has died, an orphan whose environment
+// bears no mark can be recognized only by this record.
 func (c *Child) remember() {
 	s := scan()
 	c.killing.Lock()
@@ -39,8 +38,7 @@ func (c *Child) remember() {
 	c.note(s)
 }
 
-// note adds the child and its descendants to known, and returns the living of them.
-// Called with killing held.
+// note adds the child and its descendants to known, and returns those that run. Called with killing held.
 func (c *Child) note(s snapshot) procSet {
 	if c.known == nil {
 		c.known = map[procKey]bool{}
@@ -51,8 +49,7 @@ func (c *Child) note(s snapshot) procSet {
 	return s.descendants(c.known)
 }
 
-// killTree ends the child's descendants, remembered or present, and the bearers
-// of its mark.
+// killTree ends the child's recorded and current descendants, and the processes that bear its mark.
 func (c *Child) killTree(ctx context.Context) (int, error) {
 	c.killing.Lock()
 	defer c.killing.Unlock()
@@ -72,13 +69,12 @@ func (c *Child) killTree(ctx context.Context) (int, error) {
 	return others, err
 }
 
-// Sweep kills the processes that bear the mark of a run, of that agent unless it is empty, as
-// [SweepMarked] does.
+// Sweep is [SweepMarked] for the mark of a run and, unless it is empty, an agent.
 func Sweep(run, agent string) int { return SweepMarked(Mark{Run: run, Agent: agent}) }
 
-// SweepMarked kills the processes that bear a mark. Without an agent it also kills adopted
-// orphans that cleared their environment: then no agent is left whose child they could be.
-// It returns how many there were. A mark without a run is ignored.
+// SweepMarked kills the processes that bear a mark. Without an agent it also kills adopted orphans that
+// cleared their environment, because no agent is left to which they could belong. It returns how many it
+// killed. A mark without a run is ignored.
 func SweepMarked(m Mark) int {
 	if m.Run == "" {
 		return 0
@@ -86,7 +82,7 @@ func SweepMarked(m Mark) int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	killed, _ := killAll(ctx, func(s snapshot) procSet { // what outlives the deadline shows in Survivors
+	killed, _ := killAll(ctx, func(s snapshot) procSet { // Survivors lists those that outlive the deadline
 		found := s.descendants(known)
 		s.addMarked(m, found)
 		if m.Agent == "" {
@@ -115,8 +111,8 @@ func SurvivorsMarked(m Mark) []Process {
 	return left
 }
 
-// killAll kills the processes that find selects until there are none, and returns which that
-// was. Those we may not signal (another user's) are left out.
+// killAll kills the processes that find selects until there are none, and returns them. It skips processes
+// that this process may not signal (another user's).
 func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err error) {
 	killed, immune := map[procKey]bool{}, map[procKey]bool{}
 	calm, busy := 0, 0
@@ -152,10 +148,10 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 	}
 }
 
-// freeze stops the processes that find selects until a scan finds no new one, so that none
-// forks between the scan and the kill. unsure: the last scan may have missed
-// a process. freeze stops no child of this process between fork and
-// exec: if this process died then, such a child would hold its locks and pipes.
+// freeze stops the processes that find selects until a scan finds no new one, so that none forks between
+// the scan and the kill. unsure reports that the last scan may have missed a process. freeze stops no child
+// of this process between fork and exec: if this process died then, such a child would hold its locks and
+// pipes.
 func freeze(find finder) (found procSet, unsure bool) {
 	stopped := map[procKey]bool{}
 	for range freezeRounds {
@@ -163,11 +159,11 @@ func freeze(find finder) (found procSet, unsure bool) {
 		found = find(s)
 		unsure = s.unsure(found)
 		grew := false
-		syscall.ForkLock.RLock() // which os/exec holds from fork to exec
+		syscall.ForkLock.RLock() // os/exec holds it from fork to exec
 		for key, p := range found {
 			if !stopped[key] {
 				stopped[key], grew = true, true
-				_ = p.signal(unix.SIGSTOP) // ended meanwhile: the next look tells
+				_ = p.signal(unix.SIGSTOP) // if it has ended, the next scan shows it
 			}
 		}
 		syscall.ForkLock.RUnlock()
@@ -178,8 +174,8 @@ func freeze(find finder) (found procSet, unsure bool) {
 	return found, unsure
 }
 
-// descendants returns the living among known and below them, and adds each to
-// known: the children of one that dies are still found through it.
+// descendants returns the running processes that are in known or descend from it, and adds each to known:
+// that way the children of a process are found even after it has died.
 func (s snapshot) descendants(known map[procKey]bool) procSet {
 	member := map[int]bool{}
 	for key := range known {
@@ -205,7 +201,7 @@ func (s snapshot) descendants(known map[procKey]bool) procSet {
 	return found
 }
 
-// addMarked adds the living that bear m.
+// addMarked adds the running processes that bear m.
 func (s snapshot) addMarked(m Mark, found procSet) {
 	for pid, p := range s.byPID {
 		if s.killable(p) && s.bears(pid, m) {

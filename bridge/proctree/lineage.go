@@ -12,26 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ancestor is a process in the line of another: PID and Start together name it for good.
+// Ancestor is a process in the chain of parents of another: PID and Start together identify it permanently.
 type Ancestor struct {
 	PID   int
 	Start uint64 // ticks of some clock of the kernel's
 	Name  string // the kernel's short name
 	// Runs and Agents are those whose marks it was started with.
 	Runs, Agents []string
-	// Unreadable says that its environment is not ours to read.
+	// Unreadable reports that this process may not read its environment.
 	Unreadable bool
 }
 
-// ErrLineageChanged says that a line changed each time it was looked at.
+// errLineageChanged reports that a chain changed each time it was read.
 var errLineageChanged = errors.New("its line of parents does not stand still")
 
-// lineageAttempts bounds how often a line is looked at until two looks agree.
+// lineageAttempts bounds how often a chain is read until two readings agree.
 const lineageAttempts = 5
 
-// Lineage is the line of a process: itself, its parent, and so on up to the first
-// process, or to one whose parent is outside of what can be seen from here. Parents end
-// and leave their children to others while one looks, so two looks must agree.
+// Lineage returns the chain of a process: itself, its parent, and so on up to the first process, or to one
+// whose parent is not visible from here. While the chain is read, parents may end and their children get
+// other parents, so two readings must agree.
 func Lineage(pid int) ([]Ancestor, error) {
 	var before []proc
 	for range lineageAttempts {
@@ -59,7 +59,7 @@ func parentChain(pid int) (line []proc, err error) {
 		case err != nil:
 			return nil, errLineageChanged // the parent has ended, and another has taken its place
 		case len(line) > 0 && p.start > line[len(line)-1].start, len(line) > 1000:
-			return nil, errLineageChanged // no parent is younger than its child: the number is another's now
+			return nil, errLineageChanged // no parent is younger than its child: the number was reused
 		}
 		line = append(line, p)
 		if next == 1 {
@@ -83,11 +83,11 @@ func ancestors(line []proc) []Ancestor {
 // Marks are the runs whose marks this process was started with.
 func Marks() []string { return runsOf(environ(unix.Getpid())) }
 
-// ErrEnded: a process has ended; another may have its number now.
+// ErrEnded reports that a process has ended; its number may have been reused.
 var ErrEnded = errors.New("it has ended")
 
-// End kills one process, never another that got its number later, and waits for its end.
-// A process that is no more is [ErrEnded].
+// End kills one process, never another that got its number later, and waits for its end. If the process no
+// longer exists, it returns [ErrEnded].
 func End(ctx context.Context, pid int, start uint64) error {
 	p, err := procAt(pid)
 	if err != nil || p.start != start || p.zombie() {

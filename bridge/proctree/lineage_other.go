@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// Ancestor is a process in the line of another.
+// Ancestor is a process in the chain of parents of another.
 type Ancestor struct {
 	PID          int
 	Start        uint64

@@ -15,11 +15,10 @@ import (
 // EnvLock names the descriptor of an inherited lock file.
 const EnvLock = "ARBITER_LOCK_FD"
 
-// InheritLock makes the process that cmd will start hold f open too. f is locked with
-// flock, and such a lock lasts until the last copy of its descriptor is closed: as
-// long as either process runs the lock is taken. So the parent lets go of it by
-// closing f, never by unlocking, which would free it for both. f stays the
-// caller's.
+// InheritLock makes the process that cmd will start hold f open too. f is locked with flock, and such a
+// lock lasts until the last copy of its descriptor is closed, so the lock is held as long as either process
+// runs. The parent must release it by closing f, never by unlocking, which would release it for both. The
+// caller keeps ownership of f.
 func InheritLock(cmd *exec.Cmd, f *os.File) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
@@ -28,10 +27,9 @@ func InheritLock(cmd *exec.Cmd, f *os.File) {
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", EnvLock, 2+len(cmd.ExtraFiles)))
 }
 
-// HoldInheritedLock keeps the lock file that [InheritLock] handed to this process open
-// until it ends, and keeps it from children, which would hold the lock for as
-// long as one of them runs. Call it before any child is started and after
-// [EnterNamespace]. Without a lock it does nothing.
+// HoldInheritedLock keeps the lock file that [InheritLock] passed to this process open until it ends, and
+// does not let children inherit it: they would hold the lock as long as any of them runs. Call it before
+// any child is started and after [EnterNamespace]. Without a lock it does nothing.
 func HoldInheritedLock() error {
 	value, given := os.LookupEnv(EnvLock)
 	if !given {
@@ -47,7 +45,7 @@ func HoldInheritedLock() error {
 		err = unix.Fstat(fd, &info)
 	}
 	if err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = errors.New("it is not a regular file") // and so not a lock of arbiter
+		err = errors.New("it is not a regular file") // so it is not a lock of arbiter
 	}
 	if err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC)
@@ -55,6 +53,6 @@ func HoldInheritedLock() error {
 	if err != nil {
 		return fmt.Errorf("hold the inherited lock, descriptor %q: %w", value, err)
 	}
-	// No os.File is made of it: the collector would close that.
+	// No os.File is made from the descriptor: the garbage collector would close it.
 	return nil
 }

@@ -7,8 +7,8 @@ const (
 	EnvAgent  = "ARBITER_AGENT"
 )
 
-// Mark is carried in the environment of a child and inherited by what it starts.
-// Several bridges of one run can be on one machine: each has a name of its own.
+// Mark is stored in the environment of a child and inherited by what it starts. Several bridges of one run
+// can be on one machine: each has a name of its own.
 type Mark struct {
 	Run    string
 	Bridge string // empty: every bridge of the run

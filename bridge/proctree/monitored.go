@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StartMonitored starts a program that only waits for the one process it confines, and
-// ends as that does (bubblewrap). It is in the same group, and does not outlive a signal
-// that the other may want to answer in its own time, so signals pass it by.
+// StartMonitored starts a program that only waits for the one process that it confines, and ends when that
+// ends (bubblewrap). It is in the same process group, and a signal would end it before the confined process
+// can handle that signal, so signals are not sent to it.
 func StartMonitored(cmd *exec.Cmd, mark Mark) (*Child, error) {
 	return start(cmd, mark, true)
 }
 
-// signalConfined sends sig to the members of the child's group but for the child itself, and
-// reports whether there was one.
+// signalConfined sends sig to the members of the child's group except the child itself, and reports whether
+// there was one.
 func (c *Child) signalConfined(sig syscall.Signal) bool {
 	found := false
 	for _, p := range members(c.cmd.Process.Pid) {
@@ -28,7 +28,7 @@ func (c *Child) signalConfined(sig syscall.Signal) bool {
 	return found
 }
 
-// Confined is the process that a monitored child confines; 0 where that is not known.
+// Confined returns the process that a monitored child confines; 0 if it is not known.
 func (c *Child) Confined() int {
 	if !c.monitored {
 		return 0
@@ -41,7 +41,7 @@ func (c *Child) Confined() int {
 	return 0
 }
 
-// members of a process group.
+// members returns the members of a process group.
 func members(group int) []proc {
 	var list []proc
 	for _, p := range processes() {

@@ -1,16 +1,15 @@
 package proctree
 
-// EnvNamespace tells a child what [Isolate] arranged for it.
+// EnvNamespace describes to a child what [Isolate] arranged for it.
 const EnvNamespace = "ARBITER_PIDNS"
 
-// Mode says how much is to be done for a PID namespace.
+// Mode is the effort that is allowed for a PID namespace.
 type Mode string
 
-// In a user namespace setuid programs gain nothing (sudo, su, ping on some
-// systems), and files of other users appear as owned by nobody, for which ssh refuses
-// its system-wide configuration. An agent's shell would notice. So ModeAuto takes
-// a namespace only where it can be obtained without one: by root, or with
-// CAP_SYS_ADMIN.
+// In a user namespace setuid programs gain no privileges (sudo, su, ping on some systems), and files of
+// other users appear as owned by nobody, for which reason ssh refuses its system-wide configuration. This
+// would affect an agent's shell. So ModeAuto uses a PID namespace only if it can be obtained without a user
+// namespace: by root, or with CAP_SYS_ADMIN.
 const (
 	ModeAuto   Mode = "auto"
 	ModeAlways Mode = "always" // with a user namespace where that is needed
@@ -27,10 +26,10 @@ const (
 	UserNamespace Kind = "user+pid"
 )
 
-// Isolation is the isolation that a request led to.
+// Isolation is the result of a request for isolation.
 type Isolation struct {
 	Kind Kind
-	Why  string // there is no namespace; "" with one
+	Why  string // why there is no namespace; "" with one
 }
 
 func (i Isolation) String() string {

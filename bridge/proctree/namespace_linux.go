@@ -17,31 +17,28 @@ import (
 
 const (
 	probeTimeout = 5 * time.Second
-	// probePassed is the exit code of a passed probe. Not 0: a program that does not know
-	// probes may exit so, too.
+	// probePassed is the exit code of a passed probe. It is not 0, because a program without probes may
+	// exit with 0, too.
 	probePassed = 86
 	probeFailed = 87
 
-	// What EnvNamespace says before the kind.
+	// Prefixes of the kind in EnvNamespace.
 	stageEnter  = "enter:"
 	stageProbe  = "probe:"
-	stageInside = "inside:" // entered already, and started anew without privileges
+	stageInside = "inside:" // entered already, and executed again without privileges
 )
 
-// Isolate makes cmd, which starts this program or a copy of it, the first process
-// of a PID namespace of its own, if that can be obtained. When such a process ends,
-// however it does, the kernel kills all others in the namespace before anybody
-// can wait for it. KILL and STOP sent from inside do not reach it. The program
+// Isolate makes cmd, which starts this program or a copy of it, the first process of a PID namespace of its
+// own, if possible. When such a process ends, for whatever reason, the kernel kills all others in the
+// namespace before its parent can wait for it. KILL and STOP sent from inside do not reach it. The program
 // must call [EnterNamespace] before anything else.
 //
-// Whether it works is tried first, by starting cmd's program for a moment: clone
-// is refused in many containers, and so is a new /proc where theirs is masked.
-// What does not work is no error, cmd then stays as it is. The result says what is
-// used, and why there is no namespace.
+// A trial comes first, by starting cmd's program for a moment: many containers refuse clone, or a new /proc
+// if theirs is masked. A failed trial is no error; cmd then stays unchanged. The result says which
+// isolation is used, and why there is no namespace.
 //
-// In the namespace there are processes of the namespace only, and mounts made in
-// there are not seen outside. HOME, files, network, terminal and descriptors are
-// the same.
+// Inside, only processes of the namespace are visible, and mounts made there are not seen outside. HOME,
+// files, network, terminal and descriptors are the same.
 func Isolate(ctx context.Context, cmd *exec.Cmd, want Mode) Isolation {
 	var kind Kind
 	switch {
@@ -71,7 +68,7 @@ func privileged() bool {
 	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// probe lets cmd's program enter such a namespace and exit.
+// probe runs cmd's program, which enters such a namespace and exits.
 func probe(ctx context.Context, cmd *exec.Cmd, kind Kind) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -95,7 +92,7 @@ func probe(ctx context.Context, cmd *exec.Cmd, kind Kind) error {
 	return fmt.Errorf("start in a namespace: %w", err)
 }
 
-// addNamespaces sets cmd up.
+// addNamespaces makes cmd start in new namespaces of that kind.
 func addNamespaces(cmd *exec.Cmd, kind Kind, say string) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -112,18 +109,16 @@ func addNamespaces(cmd *exec.Cmd, kind Kind, say string) {
 	attr.Cloneflags |= unix.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	// Who is not root loses all capabilities at exec, those for mounting too.
+	// A user other than root loses all capabilities at exec, including those for mounting.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
 }
 
-// EnterNamespace is called first thing by a program that [Isolate] may have
-// started: it gives a new PID namespace a /proc of its own, without which no
-// search would find anybody. It reports what this process is isolated by. After an
-// error the process cannot do as a subreaper.
+// EnterNamespace must be the first call of a program that [Isolate] may have started: it gives a new PID
+// namespace a /proc of its own, without which no search would find any process. It returns how this process
+// is isolated. After an error the process must not serve as a subreaper.
 //
-// A probe ends here. In a user namespace the program is started anew, in the same
-// process: what mounting took must not be left to agents, and a Go program cannot
-// take it from its threads one by one.
+// A probe exits here. In a user namespace the program is executed again, in the same process: agents must
+// not inherit the capabilities for mounting, and a Go program cannot drop them in its threads one by one.
 func EnterNamespace() (Isolation, error) {
 	say := os.Getenv(EnvNamespace)
 	if say == "" {
@@ -157,12 +152,12 @@ func EnterNamespace() (Isolation, error) {
 
 // mountProc mounts the namespace's own /proc.
 func mountProc() error {
-	// The old /proc still knows us by our number outside.
+	// The old /proc still shows our pid outside of the namespace.
 	outside, err := os.Readlink("/proc/self")
 	if err != nil {
 		return fmt.Errorf("look at /proc: %w", err)
 	}
-	// Mounts go on to come in, an automounter's for one, and none goes out.
+	// Mounts made outside, such as an automounter's, still appear here, but none made here appears outside.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keep mounts to ourselves: %w", err)
 	}
@@ -172,18 +167,16 @@ func mountProc() error {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != "1" {
 		return fmt.Errorf("the new /proc is not the namespace's: self is %q, %v", self, err)
 	}
-	// Numbers start at 1 in every namespace, and the CLI names files after its own
-	// that all of a user's sessions share (observed with CLI 2.1.329:
-	// <config>/sessions/<pid>.json, overwritten). So they continue from our number
-	// outside. Where that is refused those files are less reliable, no more.
+	// Pids start at 1 in every namespace, and the CLI names files after its pid that all sessions of a user
+	// share (observed with CLI 2.1.329: <config>/sessions/<pid>.json, overwritten). So pids continue from
+	// our pid outside. If that is refused, only those files are less reliable.
 	_ = os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(outside), 0)
 	return nil
 }
 
-// reexec drops all capabilities and executes this program again. It returns
-// only if that failed.
+// reexec drops all capabilities and executes this program again. It returns only if that failed.
 func reexec() error {
-	runtime.LockOSThread() // capabilities are a thread's, and exec takes those of its caller
+	runtime.LockOSThread() // capabilities belong to a thread, and exec keeps those of its caller
 	defer runtime.UnlockOSThread()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData

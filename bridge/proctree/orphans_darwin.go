@@ -1,4 +1,4 @@
 package proctree
 
-// orphans adds none: orphans go to launchd, among those of all other processes.
+// orphans adds none: launchd adopts orphans, together with those of all other processes.
 func (snapshot) orphans(procSet) {}

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// proc is one process at one time. pid and start together name it for good.
+// proc is one process at one time. pid and start together identify it permanently.
 type proc struct {
 	pid, ppid, pgrp int
-	start           uint64 // ticks of some clock of the kernel's
+	start           uint64 // ticks of a clock of the kernel
 	state           byte   // as in proc_pid_stat(5)
 	name            string
-	kernel          bool // a thread of the kernel's
+	kernel          bool // a kernel thread
 }
 
 func (p proc) key() procKey     { return procKey{p.pid, p.start} }
 func (p proc) zombie() bool     { return p.state == 'Z' || p.state == 'X' }
 func (p proc) process() Process { return Process{PID: p.pid, Name: p.name} }
 
-// snapshot is all processes. It is not atomic: callers look again before they act on it
-// until nothing changes.
+// snapshot holds all processes. It is not atomic: callers scan again until nothing changes before they act
+// on it.
 type snapshot struct {
 	byPID map[int]proc
-	// spared are this process and those who started it: a run inside another
-	// run inherits the outer mark, and must not end its own ancestors.
+	// spared are this process and its ancestors: a run inside another run inherits the outer mark, and must
+	// not end its own ancestors.
 	spared map[int]bool
 	env    map[int][]byte // what environ has read so far
 }
@@ -39,11 +39,11 @@ func scan() snapshot {
 	return s
 }
 
-// killable reports whether p is alive and may be killed at all.
+// killable reports whether p runs and may be killed at all.
 func (s snapshot) killable(p proc) bool { return !p.zombie() && !p.kernel && !s.spared[p.pid] }
 
-// environ is [environ], read once. [scanFully] has read it of all that may be killed, so that
-// a snapshot of its can be shared.
+// environ is [environ], read once. [scanFully] has read the environments of all processes that may be
+// killed, so that its snapshot can be shared.
 func (s snapshot) environ(pid int) []byte {
 	env, read := s.env[pid]
 	if !read {
@@ -53,8 +53,8 @@ func (s snapshot) environ(pid int) []byte {
 	return env
 }
 
-// bears reports whether the environment that pid was started with holds the mark.
-// Unreadable (another user's, a zombie's) is no.
+// bears reports whether the environment that pid was started with holds the mark. It returns false if the
+// environment cannot be read (another user's, a zombie's).
 func (s snapshot) bears(pid int, m Mark) bool {
 	env := s.environ(pid)
 	if len(env) == 0 {
@@ -70,7 +70,7 @@ func (s snapshot) bears(pid int, m Mark) bool {
 
 // hasEntry looks for a whole NUL-terminated entry.
 func hasEntry(env []byte, want string) bool {
-	if !bytes.Contains(env, []byte(want)) { // nearly always, and cheap to tell
+	if !bytes.Contains(env, []byte(want)) { // nearly always the case, and quick to find out
 		return false
 	}
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
@@ -81,11 +81,11 @@ func hasEntry(env []byte, want string) bool {
 	return false
 }
 
-// runsOf lists the runs that an environment names. More than one is possible
-// where a program appends to an environment instead of replacing an entry.
+// runsOf lists the runs that an environment names. There can be more than one if a program appends to an
+// environment instead of replacing an entry.
 func runsOf(env []byte) []string { return entriesOf(env, EnvRun) }
 
-// entriesOf lists the values of a variable in an environment, but for empty ones.
+// entriesOf lists the non-empty values of a variable in an environment.
 func entriesOf(env []byte, name string) []string {
 	name += "="
 	if !bytes.Contains(env, []byte(name)) {

@@ -7,7 +7,7 @@ import (
 // stateZombie is SZOMB of <sys/proc.h>.
 const stateZombie = 5
 
-// processes asks sysctl.
+// processes lists all processes, by sysctl.
 func processes() map[int]proc {
 	all := map[int]proc{}
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
@@ -48,8 +48,8 @@ func environ(pid int) []byte {
 	return environOf(args)
 }
 
-// signal sends sig to p. Between the comparison and the signal the pid could be
-// used again: there is no handle to hold a process by.
+// signal sends sig to p. Between the comparison and the signal the pid could be reused: the system has no
+// process handles.
 func (p proc) signal(sig unix.Signal) error {
 	now, err := unix.SysctlKinfoProc("kern.proc.pid", p.pid)
 	if err != nil || procOf(now).key() != p.key() {

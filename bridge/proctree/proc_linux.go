@@ -14,7 +14,7 @@ import (
 // flagKernel is PF_KTHREAD of the kernel's <linux/sched.h>.
 const flagKernel = 0x0020_0000
 
-// processes reads /proc. Who ends meanwhile is left out.
+// processes reads /proc. It skips processes that end meanwhile.
 func processes() map[int]proc {
 	all := map[int]proc{}
 	dir, err := os.Open("/proc")
@@ -22,7 +22,7 @@ func processes() map[int]proc {
 		return all
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what was read counts
+	names, _ := dir.Readdirnames(-1) // a partial list is used as it is
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
@@ -35,8 +35,8 @@ func processes() map[int]proc {
 	return all
 }
 
-// lastPID is the last pid that was given in our namespace, to a process or a
-// thread; 0 if that is not available.
+// lastPID returns the last pid that was assigned in our namespace, to a process or a thread; 0 if that is
+// not available.
 func lastPID() int {
 	load, err := readSmall("/proc/loadavg")
 	if err != nil {
@@ -49,14 +49,14 @@ func lastPID() int {
 	return pid
 }
 
-// newbornRounds bounds the rounds: a fork storm always has a new process.
+// newbornRounds bounds the rounds: in a fork storm there is always a new process.
 const newbornRounds = 20
 
 // scanNew adds the processes started after the process last, until there are no more.
 func (s snapshot) scanNew(last int) {
 	for range newbornRounds {
 		now := lastPID()
-		if now <= last { // or the numbers have begun anew: the next look lists them
+		if now <= last { // or the pids have wrapped around: the next scan lists them
 			return
 		}
 		for pid := last + 1; pid <= now; pid++ {
@@ -65,7 +65,7 @@ func (s snapshot) scanNew(last int) {
 				continue
 			}
 			env := environ(pid)
-			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // else it is a thread
+			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // otherwise it is a thread
 				unix.Close(fd)
 				s.byPID[pid], s.env[pid] = p, env
 			}
@@ -82,8 +82,8 @@ func readProc(pid int) (proc, error) {
 	return parseStat(pid, data)
 }
 
-// readSmall reads a file that fits into one buffer, with the three system calls
-// that takes: a look reads hundreds of them.
+// readSmall reads a file that fits into one buffer, with only three system calls: a scan reads hundreds of
+// files.
 func readSmall(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -98,8 +98,8 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// environ is the environment with which pid was started, NUL after each entry. It is nil if this process
-// may not read it, and empty if there is none, or none at this moment.
+// environ returns the environment with which pid was started, NUL after each entry. It is nil if this
+// process may not read it, and empty if there is none, or none at this moment.
 func environ(pid int) []byte {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if errors.Is(err, fs.ErrPermission) {
@@ -111,8 +111,8 @@ func environ(pid int) []byte {
 	return env
 }
 
-// parseStat reads proc_pid_stat(5). The name may hold blanks and brackets, so
-// fields are counted from the last bracket.
+// parseStat reads proc_pid_stat(5). The name may contain blanks and brackets, so fields are counted from
+// the last bracket.
 func parseStat(pid int, data []byte) (proc, error) {
 	bad := fmt.Errorf("parse stat of process %d", pid)
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
@@ -150,7 +150,7 @@ func (p proc) signal(sig unix.Signal) error {
 	}
 	now, rerr := readProc(p.pid)
 	same := rerr == nil && now.start == p.start
-	if err != nil { // a kernel before 5.3: the best that is left
+	if err != nil { // a kernel before 5.3 has no better way
 		if !same {
 			return unix.ESRCH
 		}
@@ -163,8 +163,8 @@ func (p proc) signal(sig unix.Signal) error {
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }
 
-// awaitExit returns when a child of this process has ended, and leaves it a zombie. false:
-// that could not be waited for.
+// awaitExit returns when a child of this process has ended, and leaves it a zombie. It returns false if
+// waiting failed.
 func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

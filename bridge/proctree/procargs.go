@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// environOf finds the environment in what kern.procargs2 of macOS returns: the
-// number of arguments, the program's path, NULs up to an aligned address, the
-// arguments, the environment, an empty string. nil if it makes no sense.
+// environOf finds the environment in the result of kern.procargs2 of macOS: the number of arguments, the
+// program's path, NULs up to an aligned address, the arguments, the environment, an empty string. It
+// returns nil if the data is invalid.
 func environOf(args []byte) []byte {
 	if len(args) < 4 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// subreaper: orphaned descendants become children of this process, which has to reap them.
+// subreaper is true while orphaned descendants become children of this process, which has to reap them.
 var subreaper atomic.Bool
 
 // BecomeSubreaper makes this process the subreaper of its descendants and starts to reap
@@ -20,8 +20,8 @@ func BecomeSubreaper() (release func(), err error) {
 		return nil, fmt.Errorf("become subreaper: %w", err)
 	}
 	subreaper.Store(true)
-	// One slot is enough: a reap looks at all children, so signals that arrive
-	// while one is waiting add nothing.
+	// One slot is enough: a reap checks all children, so signals that arrive while one is waiting add
+	// nothing.
 	sigs := make(chan os.Signal, 1)
 	signal.Notify(sigs, unix.SIGCHLD)
 	quit := make(chan struct{})
@@ -48,12 +48,11 @@ func BecomeSubreaper() (release func(), err error) {
 	}, nil
 }
 
-// AdoptOrphans makes this process the subreaper of its descendants and leaves the dead
-// among the orphans alone until a [Sweep]. It is for the process above the subreaper,
-// which starts that by other means than [Start]: should the subreaper be killed, what
-// it held comes here, and Sweep ends it, marked or not. Call Sweep when the subreaper
-// has been waited for. A child in a group of its own that neither [Start] nor [Keep] started
-// passes for an orphan.
+// AdoptOrphans makes this process the subreaper of its descendants and does not reap dead orphans until a
+// [Sweep]. It is for the process above the subreaper, which starts that by other means than [Start]: if the
+// subreaper is killed, its descendants become children of this process, and Sweep ends them, marked or not.
+// Call Sweep when the subreaper has been waited for. A child in a group of its own that neither [Start] nor
+// [Keep] started counts as an orphan.
 func AdoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
@@ -66,7 +65,7 @@ func adopted(p proc) bool {
 	return p.ppid == os.Getpid() && p.pgrp != unix.Getpgrp()
 }
 
-// reap waits for dead orphans, each by its pid.
+// reap reaps dead orphans, each by its pid.
 func reap() {
 	if !subreaper.Load() || !anyZombie() {
 		return
@@ -76,12 +75,12 @@ func reap() {
 	for pid, p := range scan().byPID {
 		if p.zombie() && adopted(p) && !children.pids[pid] && !children.kept[pid] {
 			var status unix.WaitStatus
-			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil) // gone already is as good
+			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil) // it may have been reaped already
 		}
 	}
 }
 
-// anyZombie reports whether some child can be waited for, and leaves it as it is.
+// anyZombie reports whether some child can be waited for, without reaping it.
 func anyZombie() bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
@@ -94,9 +93,8 @@ func (r *registry) has(pid int) bool {
 	return r.pids[pid] || r.kept[pid]
 }
 
-// orphans adds adopted processes: children of this one that this program did not
-// start. Children that os/exec started without a group of their own share
-// ours; their callers wait for them.
+// orphans adds adopted processes: children of this process that this program did not start. Children that
+// os/exec started without a group of their own share ours; their callers wait for them.
 func (s snapshot) orphans(found procSet) {
 	if !subreaper.Load() {
 		return

@@ -7,10 +7,9 @@ import (
 	"sync"
 )
 
-// scanFully is look with all environments read, and then with those who were born
-// since it began: who forks and ends at once is gone when its turn has come, and
-// the next in its place was not listed. Nothing slow follows, so that who is found
-// can still be stopped.
+// scanFully is scan with all environments read, followed by the processes that were born since it began: a
+// process that forks and ends at once may have ended before it is read, and its child was not listed. No
+// slow step follows, so that the processes found can still be stopped.
 func scanFully() snapshot {
 	last := lastPID()
 	s := scan()
@@ -23,21 +22,21 @@ func scanFully() snapshot {
 	return s
 }
 
-// scans lets those who search at the same time share what they see: when twenty
-// children are killed at once, twenty times the same would be looked at else.
+// scans lets concurrent searches share a scan: when twenty children are killed at once, the same processes
+// would otherwise be read twenty times.
 var scans struct {
-	turn sync.Mutex // held during a look
+	turn sync.Mutex // held during a scan
 
 	mu   sync.Mutex
-	next *sharedScan // not begun yet
+	next *sharedScan // has not begun yet
 }
 
 type sharedScan struct {
 	done chan struct{}
-	seen snapshot // nothing changes it once done is closed
+	seen snapshot // never modified once done is closed
 }
 
-// sharedScanFully returns a watch that began after the call.
+// sharedScanFully returns a scan that began after the call.
 func sharedScanFully() snapshot {
 	scans.mu.Lock()
 	mine := scans.next
@@ -54,17 +53,16 @@ func sharedScanFully() snapshot {
 	scans.turn.Lock()
 	defer scans.turn.Unlock()
 	scans.mu.Lock()
-	scans.next = nil // it begins: who comes later is not served by it
+	scans.next = nil // it begins now, so later callers need another one
 	scans.mu.Unlock()
 	mine.seen = scanFully()
 	close(mine.done)
 	return mine.seen
 }
 
-// unsure reports whether a process outside of found may belong to it: one that has no
-// environment at this moment may be in the middle of exec, or have ended since it
-// was listed and left a child that was not. Processes older than this one do not
-// count: there are daemons without an environment.
+// unsure reports whether a process outside of found may belong to it: a process without an environment at
+// this moment may be in the middle of exec, or it may have ended since it was listed and left a child that
+// was not listed. Processes older than this one do not count: there are daemons without an environment.
 func (s snapshot) unsure(found procSet) bool {
 	born := s.byPID[os.Getpid()].start
 	for pid, p := range s.byPID {

@@ -7,16 +7,13 @@ import (
 	"slices"
 )
 
-// Strays lists, by run, the living processes of runs that are over: those whose
-// environment bears the mark of a run which dead says is dead. dead is asked once
-// for each run that is met, also for runs it never heard of (another state
-// directory's, another user's where we may read that), for which it had better
-// say no.
+// Strays lists, by run, the running processes of runs that are over: those whose environment bears the mark
+// of a run for which dead returns true. dead is called once for each run found, also for unknown runs (of
+// another state directory, or of another user if we may read it); it should return false for those.
 //
-// A process that bears several marks is a stray when all its runs are dead; it is
-// listed under the last of them. A run whose mark is borne by this process or by
-// one above it is not judged at all: we live inside of it, and so may the rest of
-// our pipeline.
+// A process that bears several marks is a stray when all its runs are dead; it is listed under the last of
+// them. A run whose mark is borne by this process or by one of its ancestors is never considered dead: this
+// process is part of it, and the rest of its pipeline may be, too.
 func Strays(dead func(run string) bool) map[string][]Process {
 	list := map[string][]Process{}
 	s := scan()
@@ -26,9 +23,9 @@ func Strays(dead func(run string) bool) map[string][]Process {
 	return list
 }
 
-// SweepStrays kills what [Strays] lists, and what descends from that, and returns
-// how many there were of each run. Where there is none it costs one look at all
-// processes. Those we may not signal are left out.
+// SweepStrays kills the processes that [Strays] lists, and their descendants, and returns how many there
+// were of each run. If there are none, it costs one scan of all processes. It skips processes that this
+// process may not signal.
 func SweepStrays(dead func(run string) bool) map[string]int {
 	s := scan()
 	in := newStrayFinder(s, dead)
@@ -39,7 +36,7 @@ func SweepStrays(dead func(run string) bool) map[string]int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	killed, _ := killAll(ctx, func(s snapshot) procSet { // what outlives the deadline shows in the next sweep
+	killed, _ := killAll(ctx, func(s snapshot) procSet { // the next sweep kills those that outlive the deadline
 		for key, run := range in.strays(s) {
 			runs[key], known[key] = run, true
 		}
@@ -57,8 +54,7 @@ func SweepStrays(dead func(run string) bool) map[string]int {
 	return count
 }
 
-// attribute says whose run an unmarked descendant of strays is: the run of the
-// nearest one above it.
+// attribute sets the run of an unmarked descendant of strays: that of its nearest ancestor with one.
 func (s snapshot) attribute(key procKey, runs map[procKey]string) {
 	seen := map[int]bool{}
 	for pid := key.pid; pid != 0 && !seen[pid]; pid = s.byPID[pid].ppid {
@@ -70,7 +66,7 @@ func (s snapshot) attribute(key procKey, runs map[procKey]string) {
 	}
 }
 
-// strayFinder remembers what dead said.
+// strayFinder remembers the answers of dead.
 type strayFinder struct {
 	dead  func(string) bool
 	rules map[string]bool
@@ -95,7 +91,7 @@ func (in *strayFinder) over(run string) bool {
 	return rule
 }
 
-// strays are those of s that belong to dead runs only, with the run.
+// strays returns the processes of s that belong only to dead runs, with the run.
 func (in *strayFinder) strays(s snapshot) map[procKey]string {
 	found := map[procKey]string{}
 	for pid, p := range s.byPID {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// clockTick is the unit of times in /proc: USER_HZ, 100 on every platform Go has.
+// clockTick is the unit of times in /proc: USER_HZ, 100 on every platform that Go supports.
 const clockTick = 10 * time.Millisecond
 
-// Usage adds up the child, what descends from it and who bears its mark. It reads
-// and signals no process; those that end meanwhile do not count.
+// Usage adds up the child, its descendants and the processes that bear its mark. It only reads; processes
+// that end meanwhile do not count.
 func (c *Child) Usage() Usage {
 	s := scan()
 	c.killing.Lock()
-	found := c.note(s) // orphans without a mark are found by later looks too
+	found := c.note(s) // so that later scans find orphans without a mark, too
 	c.killing.Unlock()
 	if c.mark.Run != "" {
 		s.addMarked(c.mark, found)

@@ -2,5 +2,5 @@
 
 package proctree
 
-// Usage is not known here: processes of others cannot be looked at without cgo.
+// Usage is not known here: other processes cannot be inspected without cgo.
 func (c *Child) Usage() Usage { return Usage{} }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is that of a terminal, in cells.
+// Size returns the size of a terminal, in cells.
 func Size(tty *os.File) (cols, rows int, err error) {
 	user, err := openTTY(tty)
 	if err != nil {
@@ -27,10 +27,10 @@ func Size(tty *os.File) (cols, rows int, err error) {
 	return int(size.Col), int(size.Row), nil
 }
 
-// Join shows a program in tty that runs in a terminal elsewhere, until it ends (nil), the
-// user takes the terminal back ([ErrDetached]), it is gone ([ErrGone]), or ctx ends. The
-// terminal is then as it was before; the program is not ended. Other errors mean
-// that it was not shown at all.
+// Join shows a program in tty that runs in a terminal elsewhere. It returns when the program ends (nil),
+// the user takes the terminal back ([ErrDetached]), the terminal is gone ([ErrGone]), or ctx ends. The
+// terminal is then as it was before; the program is not ended. Other errors mean that it was not shown at
+// all.
 func (l Proxy) Join(ctx context.Context, tty *os.File, remote Remote) (err error) {
 	user, err := openTTY(tty)
 	if err != nil {
@@ -50,7 +50,7 @@ func (l Proxy) Join(ctx context.Context, tty *os.File, remote Remote) (err error
 		return fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer p.close()
-	// A program that is left continues, and does not put the window's title back.
+	// A program continues after it is left, and so does not restore the window's title.
 	p.toUser, p.last = append(p.toUser, "\x1b[22;2t"...), "\x1b[23;2t"
 	ended := make(chan struct{})
 	go func() {
@@ -58,7 +58,7 @@ func (l Proxy) Join(ctx context.Context, tty *os.File, remote Remote) (err error
 		p.run()
 	}()
 	err = waitOrDetach(ctx, c.done, p, user, func() {
-		if size, err := user.size(); err == nil { // else it is gone: the pump finds out
+		if size, err := user.size(); err == nil { // otherwise the terminal is gone, which the pump notices
 			remote.Resize(int(size.Col), int(size.Row))
 		}
 	})
@@ -74,19 +74,19 @@ func (u *userTTY) size() (*unix.Winsize, error) {
 	return unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
 }
 
-// remoteLink makes a remote terminal look like a local one to the pump: a socket, whose far end two
-// goroutines carry to the remote and back.
+// remoteLink makes a remote terminal look like a local one to the pump: it is a socket, whose far end two
+// goroutines connect to the remote.
 type remoteLink struct {
 	remote Remote
 	near   int
 	far    *os.File
-	done   chan struct{} // closed when the remote has ended, and all it sent is on its way
+	done   chan struct{} // closed when the remote has ended, and all its output was passed on
 	once   sync.Once
 	work   sync.WaitGroup
 }
 
 func connect(remote Remote) (*remoteLink, error) {
-	// The library has no flag for it that macOS knows, and a child must not have it open.
+	// The library has no flag for this that macOS supports, and a child must not inherit the socket.
 	syscall.ForkLock.RLock()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -111,7 +111,7 @@ func connect(remote Remote) (*remoteLink, error) {
 	return c, nil
 }
 
-// copyOutput carries what the remote sends.
+// copyOutput copies the output of the remote.
 func (c *remoteLink) copyOutput() {
 	defer close(c.done)
 	buf := make([]byte, 32<<10)
@@ -119,7 +119,7 @@ func (c *remoteLink) copyOutput() {
 		n, err := c.remote.Read(buf)
 		if n > 0 {
 			if _, err := c.far.Write(buf[:n]); err != nil {
-				return // the view is over
+				return // the view has ended
 			}
 		}
 		if err != nil {
@@ -128,14 +128,14 @@ func (c *remoteLink) copyOutput() {
 	}
 }
 
-// copyInput carries what the user types.
+// copyInput copies what the user types.
 func (c *remoteLink) copyInput() {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := c.far.Read(buf)
 		if n > 0 {
 			if _, err := c.remote.Write(buf[:n]); err != nil {
-				return // Read tells, too
+				return // Read returns an error, too
 			}
 		}
 		if err != nil {
@@ -144,7 +144,7 @@ func (c *remoteLink) copyInput() {
 	}
 }
 
-// leave has both goroutines end.
+// leave makes both goroutines end.
 func (c *remoteLink) leave() {
 	c.once.Do(func() {
 		c.remote.Leave()

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// keyWatch looks for the detach key in what is typed: as its control character, and as
-// terminals send it once a program has asked for more of the keyboard – CSI 93;5u, and
-// CSI 27;5;93~ (xterm's modifyOtherKeys). In a paste it is text, unless it comes quite
-// alone: then the end of the paste was lost.
+// keyWatch looks for the detach key in what is typed: as its control character, and in the forms that
+// terminals send after a program has enabled an extended keyboard mode – CSI 93;5u, and CSI 27;5;93~
+// (xterm's modifyOtherKeys). In a paste it is text, unless it arrives alone: then the end of the paste was
+// lost.
 type keyWatch struct {
-	letter  byte   // that goes with Ctrl
-	seq     []byte // of a sequence that is under way, from its ESC on
+	letter  byte   // pressed together with Ctrl
+	seq     []byte // of an incomplete sequence, from its ESC on
 	pasting bool
 }
 
 const longestSeq = 32
 
-// look returns what of p is for the child, and whether the key was pressed: what was
-// typed after it is not for the child. The beginning of a sequence that is the key is
-// passed on if it came alone; the child is about to be ended.
+// look returns the part of p that is for the child, and whether the key was pressed: input after the key is
+// not for the child. If the first bytes of the key's sequence arrived alone, they were passed on; that does
+// no harm, because the child is about to be ended.
 func (k *keyWatch) look(p []byte) (typed []byte, pressed bool) {
 	begin := 0 // of the sequence under way, if it began in p
 	for i, c := range p {
@@ -74,10 +74,10 @@ func (k *keyWatch) key() bool {
 			mods, code = params[1], params[2]
 		}
 	}
-	code, _, _ = strings.Cut(code, ":") // what follows are the key's other faces
+	code, _, _ = strings.Cut(code, ":") // alternatives of the key follow
 	mods, event, _ := strings.Cut(mods, ":")
 	bits, err := strconv.Atoi(mods)
-	if err != nil || event == "3" { // let go
+	if err != nil || event == "3" { // the key was released
 		return false
 	}
 	const control, locks = 4, 64 | 128

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// modes follows what a program switches in the terminal, so that what it left on can
-// be switched off: one that is killed cleans up nothing.
+// modes tracks what a program switches in the terminal, so that the modes that it left on can be switched
+// off: a killed program does not clean up.
 type modes struct {
-	state byte // of the bytes: 0 text, else the kind of sequence
+	state byte // of the parser: 0 text, otherwise the kind of sequence
 	csi   []byte
 	on    []int // private modes that are on and are off by default, in order
 	off   []int // the other way round
 
 	keyboard  int  // levels of the extended keyboard that were pushed
-	flags     bool // it was set without a push
+	flags     bool // set without a push
 	otherKeys bool
 	keypad    bool
 	shape     bool // of the cursor
-	used      bool // anything was sent at all
+	used      bool // there was any output
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	maxCSI   = 128
 )
 
-// look follows the bytes.
+// look parses output.
 func (m *modes) look(p []byte) {
 	m.used = m.used || len(p) > 0
 	for _, c := range p {
@@ -73,14 +73,14 @@ func (m *modes) escape(c byte) {
 		m.state = inString
 	case c == '=' || c == '>':
 		m.keypad = c == '='
-	case c == 'c': // everything is as at the beginning
+	case c == 'c': // full reset
 		*m = modes{used: true}
-	case c < 0x30: // one of an intermediate, such as ESC ( B
+	case c < 0x30: // with an intermediate byte, such as ESC ( B
 		m.state = inEscape
 	}
 }
 
-// control follows one control sequence.
+// control interprets one control sequence.
 func (m *modes) control(params string, final byte) {
 	switch {
 	case (final == 'h' || final == 'l') && strings.HasPrefix(params, "?"):
@@ -103,8 +103,7 @@ func (m *modes) control(params string, final byte) {
 	}
 }
 
-// set follows a private mode. Two are on in a terminal that received nothing: lines
-// wrap, and the cursor is seen.
+// set tracks a private mode. Two are on by default: line wrapping and the visible cursor.
 func (m *modes) set(mode int, on bool) {
 	list := &m.on
 	if mode == 7 || mode == 25 {
@@ -116,14 +115,14 @@ func (m *modes) set(mode int, on bool) {
 	}
 }
 
-// undo is what puts the terminal back as it was.
+// undo returns the sequences that restore the terminal.
 func (m *modes) undo() string {
 	if !m.used {
 		return ""
 	}
 	var b strings.Builder
 	if m.state != inText {
-		b.WriteString("\x18\x1b\\") // it was cut off in the middle
+		b.WriteString("\x18\x1b\\") // ends a sequence that was cut off
 	}
 	if m.keyboard > 0 {
 		fmt.Fprintf(&b, "\x1b[<%du", m.keyboard)

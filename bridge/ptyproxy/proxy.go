@@ -25,10 +25,10 @@ func Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error)
 	return Proxy{}.Run(ctx, cmd, tty)
 }
 
-// Run runs cmd in tty until it ends, and returns its exit status as shells count it.
-// The environment of cmd must be given. It is ended when ctx is, when the user takes
-// the terminal back ([ErrDetached]), and when the terminal is gone ([ErrGone]); exit
-// is then what it made of that. Other errors mean that it was not started.
+// Run runs cmd in tty until it ends, and returns its exit status in the convention of shells. The
+// environment of cmd must be set. cmd is ended when ctx ends, when the user takes the terminal back
+// ([ErrDetached]), and when the terminal is gone ([ErrGone]); exit is then the status with which it ended.
+// Other errors mean that it was not started.
 func (l Proxy) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error) {
 	user, err := openTTY(tty)
 	if err != nil {
@@ -61,8 +61,8 @@ func (l Proxy) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, 
 	return status(child), err
 }
 
-// deliver returns when the pump has delivered what the child sent last and has ended.
-// A slow terminal gets the time it needs; one that stands still gets no more.
+// deliver returns when the pump has delivered the child's last output and has ended. A slow terminal gets
+// the time it needs; a terminal that accepts nothing gets only the grace.
 func (l Proxy) deliver(p *pump, ended <-chan struct{}) {
 	p.enter(delivering)
 	for before := int64(-1); ; {
@@ -79,19 +79,19 @@ func (l Proxy) deliver(p *pump, ended <-chan struct{}) {
 	}
 }
 
-// waitOrDetach returns nil when the program has ended, and else why it is to end.
+// waitOrDetach returns nil when the program has ended, and otherwise the reason to end it.
 func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, tellSize func()) error {
-	sigs := make(chan os.Signal, 4) // more of the same add nothing
+	sigs := make(chan os.Signal, 4) // further signals of the same kind add nothing
 	signal.Notify(sigs, unix.SIGWINCH, unix.SIGCONT)
 	defer signal.Stop(sigs)
-	tellSize() // what changed before signals were listened to
+	tellSize() // changes from before the signals were registered
 	for {
 		select {
 		case <-done:
 			return nil
 		case s := <-sigs:
 			if s == unix.SIGCONT {
-				_ = user.raw() // a shell we were stopped under has changed it
+				_ = user.raw() // the shell may have changed it while we were stopped
 			}
 			tellSize()
 		case <-p.detached:
@@ -104,12 +104,12 @@ func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *user
 	}
 }
 
-// end ends the child and returns when it has ended, or will not.
+// end ends the child and returns when it has ended, or cannot be ended.
 func (l Proxy) end(child *proctree.Child) {
 	child.Remember()
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
-		_ = child.Signal(sig)             // Kill reports who could not be signalled
-		_ = child.Signal(syscall.SIGCONT) // one that is stopped hears nothing
+		_ = child.Signal(sig)             // Kill reports processes that could not be signalled
+		_ = child.Signal(syscall.SIGCONT) // a stopped process does not receive the signal
 		select {
 		case <-child.Done():
 			return
@@ -118,23 +118,22 @@ func (l Proxy) end(child *proctree.Child) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
-	_, _ = child.Kill(ctx) // status says -1 of one that is still there
+	_, _ = child.Kill(ctx) // for a child that still runs, status returns -1
 }
 
-// endSilently ends a child that nothing listens to.
+// endSilently ends a child whose output is not used.
 func (l Proxy) endSilently(child *proctree.Child) int {
 	l.end(child)
 	return status(child)
 }
 
-// masterTTY is our end of the child's terminal. Asking a file for its number makes it
-// blocking, so it is asked once.
+// masterTTY is our end of the child's terminal. Calling Fd makes a file blocking, so it is called once.
 type masterTTY struct {
 	file *os.File
 	fd   int
 }
 
-// start starts cmd in a new terminal that is like the user's.
+// start starts cmd in a new terminal with the settings of the user's.
 func start(cmd *exec.Cmd, user *userTTY) (_ *masterTTY, _ *proctree.Child, err error) {
 	file, slave, err := pty.Open()
 	if err != nil {
@@ -164,7 +163,7 @@ func start(cmd *exec.Cmd, user *userTTY) (_ *masterTTY, _ *proctree.Child, err e
 	return master, child, nil
 }
 
-// status is the exit status as shells count it; -1 of a child that has not ended.
+// status returns the exit status in the convention of shells; -1 for a child that has not ended.
 func status(child *proctree.Child) int {
 	state := child.State()
 	if state == nil {

@@ -9,18 +9,18 @@ import (
 	"os/exec"
 )
 
-// Run says that it cannot be done here.
+// Run is not supported here.
 func Run(context.Context, *exec.Cmd, *os.File) (int, error) {
 	return -1, errors.ErrUnsupported
 }
 
-// Run says that it cannot be done here.
+// Run is not supported here.
 func (Proxy) Run(context.Context, *exec.Cmd, *os.File) (int, error) {
 	return -1, errors.ErrUnsupported
 }
 
-// Join says that it cannot be done here.
+// Join is not supported here.
 func (Proxy) Join(context.Context, *os.File, Remote) error { return errors.ErrUnsupported }
 
-// Size says that it cannot be done here.
+// Size is not supported here.
 func Size(*os.File) (cols, rows int, err error) { return 0, 0, errors.ErrUnsupported }

@@ -11,44 +11,44 @@ import (
 )
 
 const (
-	// maxInput is what may wait for a child that does not read: a large paste. While
-	// that much waits, no key is heard.
+	// maxInput is how much input may wait for a child that does not read: a large paste. While that much
+	// waits, no key is recognized.
 	maxInput = 1 << 20
-	// maxOutput is what may wait for a terminal that is slow. While that much waits,
-	// the child waits too.
+	// maxOutput is how much output may wait for a slow terminal. While that much waits, the child waits
+	// too.
 	maxOutput = 64 << 10
 )
 
-// phase is how far a run of the proxy has come. It only grows.
+// phase is the stage of a proxy's run. It only increases.
 type phase int32
 
 const (
 	proxying   phase = iota
-	ending           // the child is to end: its output is shown, and never waits
-	delivering       // it has ended: what it sent is shown
+	ending           // the child must end: its output is shown, and never waits
+	delivering       // the child has ended: the rest of its output is shown
 	over
 )
 
 // port is one end of the pump.
 type port struct {
 	fd      int
-	in, out bool // asked for, and after await: possible
+	in, out bool // before await: wanted; after it: possible
 	closed  bool
 }
 
-// pump carries bytes between the user's terminal and the child's. All but enter
-// belongs to the goroutine that runs it.
+// pump copies bytes between the user's terminal and the child's. All methods but enter belong to the
+// goroutine that runs it.
 type pump struct {
 	detached chan struct{} // one slot: the key was pressed
-	gone     chan struct{} // one slot: the user's terminal is no more
+	gone     chan struct{} // one slot: the user's terminal no longer exists
 
 	user, master, wake port
 	waker, wakeRead    *os.File
 	phase              atomic.Int32
-	shown              atomic.Int64 // bytes that the user's terminal took
+	shown              atomic.Int64 // bytes that the user's terminal accepted
 
 	toChild, toUser []byte
-	last            string // that the user's terminal is sent
+	last            string // sent to the user's terminal at the end
 	key             keyWatch
 	modes           modes
 	buf             [32 << 10]byte
@@ -71,13 +71,13 @@ func (p *pump) close() {
 	p.wakeRead.Close()
 }
 
-// enter brings the pump into a phase.
+// enter switches the pump to a phase.
 func (p *pump) enter(ph phase) {
 	p.phase.Store(int32(ph))
-	_, _ = p.waker.Write([]byte{0}) // a few bytes a run, fewer than a pipe holds
+	_, _ = p.waker.Write([]byte{0}) // few bytes per run, fewer than a pipe holds
 }
 
-// run carries until all is delivered, or over.
+// run copies until all is delivered, or the terminals are gone.
 func (p *pump) run() {
 	undone := false
 	for {
@@ -103,7 +103,7 @@ func (p *pump) run() {
 	}
 }
 
-// step does what can be done without waiting.
+// step reads and writes what is possible without blocking.
 func (p *pump) step() {
 	if p.wake.in {
 		_, _ = unix.Read(p.wake.fd, p.buf[:64])
@@ -127,12 +127,12 @@ func (p *pump) step() {
 	}
 }
 
-// readUser takes what is typed.
+// readUser reads what is typed.
 func (p *pump) readUser() {
 	n, err := unix.Read(p.user.fd, p.buf[:])
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
-	case err != nil || n == 0: // raw, no read is empty but after a hang-up
+	case err != nil || n == 0: // in raw mode only a hang-up gives an empty read
 		p.user.closed = true
 		p.userGone()
 	default:
@@ -144,8 +144,8 @@ func (p *pump) readUser() {
 	}
 }
 
-// readChild takes what the child sends. It reports whether there may be more. EIO is the
-// end: no process has the child's terminal open.
+// readChild reads the child's output. It reports whether there may be more. EIO is the end: no process has
+// the child's terminal open.
 func (p *pump) readChild() bool {
 	n, err := unix.Read(p.master.fd, p.buf[:])
 	switch {
@@ -160,12 +160,12 @@ func (p *pump) readChild() bool {
 	p.modes.look(p.buf[:n])
 	if len(p.toUser) < maxOutput || phase(p.phase.Load()) == delivering {
 		p.toUser = append(p.toUser, p.buf[:n]...)
-	} // else the user's terminal stands still, and the child must be able to end
+	} // otherwise the user's terminal accepts nothing, and the child must be able to end
 	return true
 }
 
-// drain takes what a child that has ended left behind, no more than its terminal holds:
-// one that it started may continue sending.
+// drain reads the output that an ended child left, no more than its terminal holds: a process that it
+// started may continue sending.
 func (p *pump) drain() {
 	for range 16 {
 		if p.master.closed || !p.readChild() {
@@ -189,7 +189,7 @@ func (p *pump) send(to *port, bytes []byte) []byte {
 	return bytes[n:]
 }
 
-// userGone reports that the user's terminal is no more.
+// userGone reports that the user's terminal no longer exists.
 func (p *pump) userGone() { notify(p.gone) }
 
 func notify(slot chan struct{}) {

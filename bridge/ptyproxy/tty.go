@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTTY is the user's terminal while a program has it.
+// userTTY is the user's terminal while a program uses it.
 type userTTY struct {
-	fd    int // ours; non-blocking where it can be
+	fd    int // our own; non-blocking if possible
 	saved unix.Termios
 }
 
-// openTTY takes note of the terminal's settings. What is set non-blocking is another
-// opening of the same terminal: the user's shell shares the one we were given.
+// openTTY saves the terminal's settings. It opens the same terminal again and makes that file non-blocking:
+// the user's shell shares the one we were given.
 func openTTY(tty *os.File) (*userTTY, error) {
 	conn, err := tty.SyscallConn()
 	if err != nil {
@@ -44,7 +44,7 @@ func openTTY(tty *os.File) (*userTTY, error) {
 	return u, nil
 }
 
-// raw has the terminal pass everything on as it is typed and sent.
+// raw makes the terminal pass on all input and output unchanged.
 func (u *userTTY) raw() error {
 	t := u.saved
 	t.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
@@ -59,7 +59,7 @@ func (u *userTTY) raw() error {
 	return nil
 }
 
-// restore restores the settings. A terminal that is gone has none to restore.
+// restore restores the settings. It does nothing if the terminal is gone.
 func (u *userTTY) restore() error {
 	defer unix.Close(u.fd)
 	err := unix.IoctlSetTermios(u.fd, setTermios, &u.saved)
@@ -69,12 +69,12 @@ func (u *userTTY) restore() error {
 	return nil
 }
 
-// copySize gives the child's terminal the size of the user's. The kernel tells the
-// child if it is another one.
+// copySize gives the child's terminal the size of the user's. If the size changes, the kernel signals the
+// child.
 func (u *userTTY) copySize(master *masterTTY) {
 	size, err := unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
 	if err != nil {
-		return // gone: the pump finds out
+		return // the terminal is gone, which the pump notices
 	}
 	_ = unix.IoctlSetWinsize(master.fd, unix.TIOCSWINSZ, size) // it is ours and open
 }

@@ -11,11 +11,11 @@ const (
 	setTermios = unix.TIOCSETA
 )
 
-// reopen cannot be done: /dev/fd gives another name to the same opening.
+// reopen is not possible: /dev/fd only gives another name to the same open file.
 func reopen(int) (int, error) { return -1, errors.ErrUnsupported }
 
-// await waits until one of the set can be read or written, as each asks. It is
-// select(2), since poll(2) does not know terminals here.
+// await waits until one port of the set can be read or written, as each wants. It uses select(2), since
+// poll(2) does not support terminals here.
 func await(set []*port) error {
 	for {
 		var in, out unix.FdSet

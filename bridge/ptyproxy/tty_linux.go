@@ -11,12 +11,12 @@ const (
 	setTermios = unix.TCSETS
 )
 
-// reopen opens the same terminal again, non-blocking for us alone.
+// reopen opens the same terminal again, so that only our file is non-blocking.
 func reopen(fd int) (int, error) {
 	return unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 }
 
-// await waits until one of the set can be read or written, as each asks.
+// await waits until one port of the set can be read or written, as each wants.
 func await(set []*port) error {
 	fds := make([]unix.PollFd, len(set))
 	for i, p := range set {
@@ -28,7 +28,7 @@ func await(set []*port) error {
 			fds[i].Events |= unix.POLLOUT
 		}
 		if fds[i].Events == 0 {
-			fds[i].Fd = -1 // else a hang-up would wake us again and again
+			fds[i].Fd = -1 // otherwise a hang-up would end the wait again and again
 		}
 	}
 	for {

@@ -6,32 +6,31 @@ import (
 	"slices"
 )
 
-// kept are the directories of its configuration that the CLI writes to as it works, and
-// that sessions share (observed with CLI 2.1.329). All else of it is read-only: settings, agents, skills
-// and plugins hold commands that other sessions run. It continues without what it cannot
-// write there; .claude.json, which it replaces by renaming, is among that.
+// kept are the directories of its configuration that the CLI writes to as it works, and that sessions share
+// (observed with CLI 2.1.329). The rest of the configuration is read-only: settings, agents, skills and
+// plugins contain commands that other sessions run. The CLI continues if it cannot write there; the rest
+// includes .claude.json, which it replaces by renaming.
 var kept = []string{
 	"projects", "sessions", "todos", "tasks", "plans", "file-history", "backups",
 }
 
-// own are those that each process tree gets empty and for itself. Shell snapshots and
-// session environments are scripts: the tool shells of other sessions, outside, read theirs
-// from there. What is in ide opens editors.
+// own are the directories of which each process tree gets an empty one of its own. Shell snapshots and
+// session environments are scripts: the tool shells of other sessions, outside, read theirs from there.
+// Files in ide open editors.
 var own = []string{"shell-snapshots", "session-env", "ide", "statsig", "telemetry", "debug", "cache"}
 
-// commanding are the parts of the configuration that name commands or tell sessions
-// what to do.
+// commanding are the parts of the configuration that name commands or instruct sessions.
 var commanding = []string{
 	"settings.json", "settings.local.json", "CLAUDE.md", "agents", "commands", "skills", "hooks", "plugins",
 	"output-styles", "rules", "workflows", "keybindings.json", "remote-settings.json", ".claude.json",
 }
 
-// login is where the CLI keeps what it logs in with. It is replaced as a whole when a
-// token is refreshed, and what is not saved then is lost for good.
+// login is the file where the CLI keeps its credentials. The CLI replaces the whole file when it refreshes
+// a token; if it cannot save it then, the login is lost.
 const login = ".credentials.json"
 
-// configuration gives the CLI its place. Directories that are missing are made, so
-// that they can be shared with the CLI outside.
+// configuration makes the CLI's configuration directory usable. It creates missing directories, so that
+// they can be shared with the CLI outside.
 func (m mounts) configuration(dir string) error {
 	for _, name := range slices.Concat(kept, own) {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
@@ -57,9 +56,9 @@ func (m mounts) configuration(dir string) error {
 	return nil
 }
 
-// loggedIn is the configuration of one who has logged in: writable, so that a new token
-// can take the old one's place, but for what is commanding. What of that is missing is
-// made, with nothing in it: else it could be made with something.
+// loggedIn sets up the configuration of a user who has logged in: writable, so that a new token can replace
+// the old one, except the commanding parts. Missing commanding parts are created empty: otherwise an agent
+// could create them with content.
 func (m mounts) loggedIn(dir string) error {
 	if err := m.add(dir, writable, true); err != nil {
 		return err

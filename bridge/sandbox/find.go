@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Name of the program that makes the sandbox.
+// Name is the program that makes the sandbox.
 const Name = "bwrap"
 
-// leastMinor of version 0 knows all options that are used.
+// leastMinor is the first minor version of version 0 that has all options that are used.
 const leastMinor = 3
 
 const versionTimeout = 10 * time.Second
 
-// Find looks for bubblewrap on PATH. The error says what to do.
+// Find looks for bubblewrap on PATH. Its error says what to do.
 func Find() (string, error) {
 	if runtime.GOOS != "linux" {
 		return "", errors.New("bubblewrap is for Linux alone")
@@ -38,7 +38,7 @@ var versionPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^bubblewrap (\d+)\.(\d+)(\.\d+)?\s*$`)
 })
 
-// version asks the program for its version, and refuses one that is too old.
+// version returns the program's version, or an error if it is too old.
 func version(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
@@ -52,7 +52,7 @@ func version(ctx context.Context, program string) (string, error) {
 	if m == nil {
 		return "", fmt.Errorf("%s is no bubblewrap: --version says %.100q", program, out)
 	}
-	major, _ := strconv.Atoi(string(m[1])) // digits by the pattern
+	major, _ := strconv.Atoi(string(m[1])) // the pattern allows only digits
 	minor, _ := strconv.Atoi(string(m[2]))
 	v := string(m[1]) + "." + string(m[2]) + string(m[3])
 	if major == 0 && minor < leastMinor {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// credentials are kept in a home, or lead to some: keys, tokens, agents' and
-// browsers' profiles, and what shells remember.
+// credentials are paths below a home directory that contain credentials or lead to some: keys, tokens,
+// agents' and browsers' profiles, and shell histories.
 var credentials = []string{
 	".ssh", ".aws", ".gnupg", ".netrc", "_netrc", ".docker", ".kube", ".azure", ".oci", ".terraform.d", ".vault-token",
 	".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op", ".config/sops",
@@ -48,8 +48,8 @@ func hiddenBy(home string, env func(string) string) []string {
 	return list
 }
 
-// homes are the one that the environment names, and the user's own where that is another:
-// programs outside keep their keys there.
+// homes returns the home directory that the environment names, and the user's own if it differs: programs
+// outside keep their keys there.
 func homes(home string) []string {
 	u, err := user.Current()
 	if err != nil || !filepath.IsAbs(u.HomeDir) || u.HomeDir == home || u.HomeDir == "/" {
@@ -58,7 +58,7 @@ func homes(home string) []string {
 	return []string{home, u.HomeDir}
 }
 
-// temporary lists the directories that are private: made empty, gone at the end.
+// temporary lists the directories that are private: empty at first, removed at the end.
 func temporary(env func(string) string) []string {
 	list := []string{"/tmp", "/var/tmp"}
 	for _, name := range []string{"TMPDIR", "CLAUDE_CODE_TMPDIR"} {

@@ -11,8 +11,7 @@ import (
 	"syscall"
 )
 
-// view is how a path is seen from inside. Of several views of one path the greatest
-// holds.
+// view is how a path is seen from inside. If a path has several views, the greatest holds.
 type view int
 
 const (
@@ -33,8 +32,7 @@ type mount struct {
 	dir  bool
 }
 
-// add resolves path and gives it a view. What is not there needs none, unless it must
-// be there.
+// add resolves path and gives it a view. A path that does not exist is skipped, unless must is set.
 func (m mounts) add(path string, v view, must bool) error {
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return fmt.Errorf("%.200q is no absolute path", path)
@@ -62,9 +60,9 @@ func (m mounts) add(path string, v view, must bool) error {
 	return nil
 }
 
-// pin makes the directories between a writable mount and what is hidden or guarded in it
-// mounts of their own. A directory that is none could be moved away, and made anew with
-// something else in it; or what is hidden in it seen later, under its new name.
+// pin makes each directory between a writable mount and a hidden or guarded path in it a mount of its own.
+// Otherwise an agent could move the directory away and create it anew with other content, or read what is
+// hidden in it under its new name.
 func (m mounts) pin() {
 	for _, path := range m.paths(hidden, guarded, secret) {
 		if m.above(path) != writable {
@@ -79,13 +77,13 @@ func (m mounts) pin() {
 	}
 }
 
-// missing reports that no process of this user can reach it.
+// missing reports whether an error means that no process of this user can reach a path.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
 		errors.Is(err, fs.ErrPermission)
 }
 
-// paths of these views, parents before what is in them.
+// paths returns the paths with these views, parents before what is in them.
 func (m mounts) paths(views ...view) []string {
 	var list []string
 	for path, at := range m {
@@ -102,8 +100,8 @@ func byDepth(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
-// args are bubblewrap's, for all views. Empty directories are sealed at the end, when
-// what is shown in them has its place.
+// args returns bubblewrap's arguments for all views. Empty directories are made read-only at the end, when
+// the paths that are shown in them exist.
 func (m mounts) args() []string {
 	var args, seal []string
 	for _, path := range m.paths(readOnly, hidden, private, writable, shown, guarded, secret) {
@@ -131,7 +129,7 @@ func under(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// above is the view of what path lies in; readOnly where nothing was said of it.
+// above returns the view of the nearest parent of path that has one; otherwise readOnly.
 func (m mounts) above(path string) view {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if at, ok := m[dir]; ok {

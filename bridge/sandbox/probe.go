@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ProbeCommand is the hidden command under which arbiter is a probe.
+// ProbeCommand is the hidden command that makes arbiter a probe.
 const ProbeCommand = "canary"
 
 // probeTask lists the actions that a probe tries.
@@ -21,7 +21,7 @@ type probeTask struct {
 	Connect []string `json:"connect"` // unix sockets
 }
 
-// probeReport is the outcome of a probe's actions.
+// probeReport holds the results of a probe's actions.
 type probeReport struct {
 	Nonce        string            `json:"nonce"`
 	Wrote        map[string]bool   `json:"wrote"`
@@ -35,8 +35,8 @@ type probeReport struct {
 
 const connectTimeout = time.Second
 
-// RunProbe reads a task, tries all of it and says how far it came. It does no harm
-// where nothing holds it: the files it writes are new.
+// RunProbe reads a task, tries all its actions and reports the results. It does no harm outside of a
+// sandbox: the files it writes are new.
 func RunProbe(in io.Reader, out io.Writer) error {
 	var e probeTask
 	if err := json.NewDecoder(in).Decode(&e); err != nil {
@@ -56,7 +56,7 @@ func RunProbe(in io.Reader, out io.Writer) error {
 			conn.Close()
 		}
 	}
-	f.Mounts, _ = os.Readlink("/proc/self/ns/mnt") // empty is no proof
+	f.Mounts, _ = os.Readlink("/proc/self/ns/mnt") // an empty value proves nothing
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -82,7 +82,7 @@ func writeNew(path, text string) error {
 	return err
 }
 
-// lookInto says what there is, without quoting it.
+// lookInto describes a file or directory without quoting its content.
 func lookInto(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
-// probePlan is the setup of a probe: decoys and sockets in hidden directories, and
-// names of files that it may or must not write.
+// probePlan is the setup of a probe: decoys and sockets in hidden directories, and the files that it must,
+// may or must not write.
 type probePlan struct {
 	task         probeTask
 	mustWrite    []string
 	mustNotWrite []string
-	mayWrite     []string // in what is private
+	mayWrite     []string // in private directories
 	decoys       []string
 	sockets      []net.Listener
 }
@@ -34,7 +34,7 @@ func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan
 	name := ".arbiter-canary-" + b.task.Nonce[:8]
 	file := func(dir string) string { return filepath.Join(dir, name) }
 	for _, path := range m.paths(writable) {
-		// The names are those under which the mounts are made.
+		// The files are named by the paths under which the mounts are made.
 		if dir := m[path].dir; dir && !b.within(m, path) {
 			b.mustWrite = append(b.mustWrite, file(path))
 		}
@@ -70,11 +70,11 @@ func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan
 	return b, nil
 }
 
-// within: a mount inside of a repository or the configuration is not written to, but for
-// the outermost: files there mean something.
+// within reports whether path is inside of another writable mount. The probe writes no file there (inside
+// of a repository or the configuration), since files there have a meaning.
 func (b *probePlan) within(m mounts, path string) bool { return m.above(path) == writable }
 
-// shows says that something is shown inside of an empty directory.
+// shows reports whether something is shown inside of an empty directory.
 func (b *probePlan) shows(m mounts, dir string) bool {
 	for path := range m {
 		if path != dir && under(path, dir) {
@@ -84,8 +84,7 @@ func (b *probePlan) shows(m mounts, dir string) bool {
 	return false
 }
 
-// decoy puts a file and a socket into a directory that is ours to write and hidden
-// inside.
+// decoy puts a file and a socket into a directory that we can write and that is hidden inside.
 func (b *probePlan) decoy(m mounts, dir string, file func(string) string) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !m[real].dir {
@@ -93,7 +92,7 @@ func (b *probePlan) decoy(m mounts, dir string, file func(string) string) {
 	}
 	path := file(real) + ".decoy"
 	if writeNew(path, b.task.Nonce) != nil {
-		return // who cannot put one there has nothing to lose there
+		return // if we cannot write there, there is nothing to protect
 	}
 	b.decoys = append(b.decoys, path)
 	b.task.Read = append(b.task.Read, path)
@@ -111,6 +110,6 @@ func (b *probePlan) remove() {
 		l.Close()
 	}
 	for _, path := range slices.Concat(b.decoys, b.task.Write) {
-		_ = os.Remove(path) // most of them were never there
+		_ = os.Remove(path) // most of them never existed
 	}
 }

@@ -9,19 +9,18 @@ import (
 	"strings"
 )
 
-// planted are the parts of a repository that name commands which run later,
-// outside.
+// planted are the parts of a repository that name commands which run later, outside.
 var planted = []string{"hooks", "config", "config.worktree", "info/attributes"}
 
-// commonDir says in a worktree's directory where the repository is, with its hooks and
-// its configuration. A repository itself has none.
+// commonDir is a file in a worktree's directory that names the repository with its hooks and its
+// configuration. A repository itself has none.
 const commonDir = "commondir"
 
-// maxModules bounds how many directories are looked through for submodules.
+// maxModules bounds how many directories are searched for submodules.
 const maxModules = 10_000
 
-// repository keeps a workspace's repository usable without letting it be turned into a
-// trap. The directory itself is a mount: it cannot be moved away and made anew.
+// repository keeps a workspace's repository usable but prevents agents from planting commands in it. The
+// directory itself is a mount: it cannot be moved away and created anew.
 func (m mounts) repository(workspace string) error {
 	dotGit := filepath.Join(workspace, ".git")
 	info, err := os.Lstat(dotGit)
@@ -33,7 +32,7 @@ func (m mounts) repository(workspace string) error {
 	case info.IsDir():
 		return m.gitDir(dotGit)
 	case !info.Mode().IsRegular():
-		return nil // a link: what it leads to is as the rest
+		return nil // a link: its target is treated as any other file
 	}
 	if dir, common := worktree(dotGit); dir != "" {
 		if err := m.add(dotGit, guarded, false); err != nil {
@@ -44,7 +43,7 @@ func (m mounts) repository(workspace string) error {
 	return nil
 }
 
-// gitDir guards what is planted, in submodules and worktrees of it, too.
+// gitDir guards the planted parts, also of its submodules and worktrees.
 func (m mounts) gitDir(dir string) error {
 	if err := m.add(dir, writable, true); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (m mounts) gitDir(dir string) error {
 			return fmt.Errorf("%s has git take its configuration from elsewhere: an agent may have planted it; look "+
 				"at it, and remove it", filepath.Join(d, commonDir))
 		}
-		// Without a place for hooks one could be made.
+		// If there were no hooks directory, an agent could create one.
 		if err := os.Mkdir(filepath.Join(d, "hooks"), 0o755); err != nil && !os.IsExist(err) {
 			return err
 		}
@@ -80,7 +79,7 @@ func (m mounts) gitDir(dir string) error {
 	return nil
 }
 
-// submodules are the repositories below a directory: their names may have slashes.
+// submodules returns the repositories below a directory: their names may contain slashes.
 func submodules(dir string) (list []string, err error) {
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -108,7 +107,7 @@ func submodules(dir string) (list []string, err error) {
 	return list, err
 }
 
-// isRepository goes by what an agent in a sandbox cannot take away, too: the configuration.
+// isRepository also checks for the configuration, which an agent in a sandbox cannot remove.
 func isRepository(dir string) bool {
 	return slices.ContainsFunc([]string{"config", "HEAD"}, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
@@ -120,9 +119,9 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// worktree reads a .git file and returns the worktree's own directory and the
-// repository's; empty where the two do not name each other: an agent can write the
-// file, and must not choose what is writable next time.
+// worktree reads a .git file and returns the worktree's own directory and the repository's. It returns
+// empty paths if the two do not name each other: an agent can write the file, and must not choose what is
+// writable next time.
 func worktree(dotGit string) (dir, common string) {
 	dir = pointer(dotGit, "gitdir:", filepath.Dir(dotGit))
 	if dir == "" || filepath.Base(filepath.Dir(dir)) != "worktrees" {

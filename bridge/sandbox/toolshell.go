@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// EnvToolShell says in the environment that a program with one argument is to be the
-// CLI's tool shell.
+// EnvToolShell is set in the environment if a program with one argument must act as the CLI's tool shell.
 const EnvToolShell = "ARBITER_TOOL_SHELL"
 
-// keys are what the CLI logs in with (observed with CLI 2.1.329), beside what
-// [secret] tells by its name.
+// keys are the variables with the CLI's credentials (observed with CLI 2.1.329) that [secret] does not
+// recognize by their names.
 var keys = []string{
 	EnvToolShell, "CLAUDE_CODE_SHELL_PREFIX", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_IDENTITY_TOKEN_FILE",
 	"CLAUDE_CODE_RUNNER_MODEL_SOCKET", "AWS_BEARER_TOKEN_BEDROCK", "ALL_INPUTS",
 }
 
-// isKey reports whether a variable is the CLI's own and opens its API. What opens a cloud is
-// the user's, for tools, too.
+// isKey reports whether a variable belongs to the CLI and gives access to its API. Variables that give
+// access to a cloud belong to the user, and tools may have them.
 func isKey(name string) bool {
 	name = strings.TrimPrefix(strings.ToUpper(name), "INPUT_")
 	if slices.Contains(keys, name) {
@@ -33,7 +32,7 @@ func isKey(name string) bool {
 		strings.HasSuffix(name, "_TOKEN") && !strings.HasSuffix(name, "_MESSAGING_TOKEN")
 }
 
-// withoutKeys is an environment without what the CLI logs in with.
+// withoutKeys returns an environment without the CLI's credentials.
 func withoutKeys(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -41,9 +40,9 @@ func withoutKeys(env []string) []string {
 	})
 }
 
-// ToolShell says how a command of the CLI's is to be run without its keys: the program,
-// its arguments and its environment. The shell is the one that asks for it, so that what
-// was prepared for that is understood.
+// ToolShell returns how to run a command of the CLI without its keys: the program, its arguments and its
+// environment. The shell is the one that requests it (parent), because the command was written for that
+// shell.
 func ToolShell(command string, env []string, parent string) (path string, args, clean []string) {
 	shell := parent
 	if name := filepath.Base(parent); name != "bash" && name != "zsh" {

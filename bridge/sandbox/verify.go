@@ -23,7 +23,7 @@ const (
 	outputCap    = 1 << 20
 )
 
-// Place is where an agent would be confined.
+// Place is the process environment in which an agent would be confined.
 type Place struct {
 	CWD  string
 	Env  []string // NAME=value, as the agent's process gets it
@@ -31,8 +31,8 @@ type Place struct {
 	Self []string // the program that becomes a probe, with its arguments
 }
 
-// Verify runs a probe in the sandbox of cfg and reports whether it holds. That it does not,
-// or is not available, is a result and no error.
+// Verify runs a probe in the sandbox of cfg and reports whether it holds. If it does not hold, or is not
+// available, that is a result, not an error.
 func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.SandboxResult, error) {
 	v, err := version(ctx, cfg.Program)
 	if err != nil {
@@ -70,7 +70,7 @@ func verifyOnce(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
 	return b.verify(said)
 }
 
-// run runs the probe to its end, and leaves nothing of it.
+// run runs the probe to its end, and ends all its processes.
 func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e probeTask) (probeReport, error) {
 	var f probeReport
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -118,7 +118,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 func (b *bounded) text(limit int) string { return string(b.Bytes()[:min(limit, b.Len())]) }
 
-// verify holds what the probe says against what is seen from outside.
+// verify compares the probe's report with what is observed from outside.
 func (b *probePlan) verify(f probeReport) error {
 	ours, err := os.Readlink("/proc/self/ns/mnt")
 	switch {
@@ -145,7 +145,7 @@ func (b *probePlan) verify(f probeReport) error {
 			return fmt.Errorf("%s can be written to inside", filepath.Dir(path))
 		}
 	}
-	for _, path := range b.mayWrite { // its own: it must not be ours
+	for _, path := range b.mayWrite { // private: the file must not appear in ours
 		if _, err := os.Lstat(path); err == nil || !f.Wrote[path] {
 			return fmt.Errorf("%s is not private inside", filepath.Dir(path))
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
-// dropped are variables that lead to what is hidden.
+// dropped are variables that refer to hidden paths.
 var dropped = []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST"}
 
-// Wrap has cmd run inside a sandbox: its path, arguments and environment become those
-// of bubblewrap, and it gets a session, so that it has no terminal to type into. A nil
-// cfg leaves cmd as it is. Dir and Env are to be set before, and cmd is to be started by
-// [proctree.StartMonitored]. Errors say what cannot be confined.
+// Wrap changes cmd to run inside a sandbox: its path, arguments and environment become those of bubblewrap,
+// and it gets a session of its own, so that it has no terminal to type into. A nil cfg leaves cmd
+// unchanged. The caller sets Dir and Env before, and starts cmd with [proctree.StartMonitored]. Errors say
+// what cannot be confined.
 func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	if cfg == nil {
 		return nil
@@ -32,9 +32,9 @@ func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	// Of root's capabilities none is left. Its user namespace keeps root, too, from going
-	// round by /proc/PID/root of those outside, of whom bubblewrap's monitor has no
-	// capabilities either (observed with bubblewrap 0.8.0).
+	// No capability of root is kept. The user namespace also prevents root from bypassing the mounts
+	// through /proc/PID/root of processes outside; bubblewrap's monitor has no capabilities either
+	// (observed with bubblewrap 0.8.0).
 	args := []string{cfg.Program, "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--unshare-ipc",
 		"--cap-drop", "ALL"}
 	args = append(args, m.args()...)
@@ -52,7 +52,7 @@ func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	return nil
 }
 
-// plan says how everything is seen by cmd.
+// plan returns how cmd sees all paths.
 func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 	if cmd.Dir == "" || cmd.Env == nil {
 		return nil, errors.New("no directory or no environment given")
@@ -112,7 +112,7 @@ func each(m mounts, paths []string, v view, must bool) func() error {
 	}
 }
 
-// program shows the program itself where what it lies in is empty.
+// program shows the program itself if the directory that contains it is empty.
 func (m mounts) program(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func (m mounts) program(path string) error {
 	return nil
 }
 
-// sane refuses what would not confine, or would leave nothing to work in.
+// sane returns an error if the mounts would not confine, or would leave no place to work.
 func (m mounts) sane(workspace, home string, closed []string, cfg bridge.SandboxConfig) error {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
