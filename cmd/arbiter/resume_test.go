@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// again starts arbiter once more where an earlier one ran: same home, same directory.
+// again prepares and starts another arbiter with the home, environment and directory of s.
 func (s *script) again(args ...string) *script {
 	s.t.Helper()
 	next := &script{t: s.t, change: make(chan struct{}, 1), ended: make(chan struct{}), offScript: s.offScript}
@@ -26,7 +26,7 @@ func (s *script) again(args ...string) *script {
 	return next
 }
 
-// output runs one of arbiter's commands there.
+// output runs an arbiter command in the same environment, and checks its exit code.
 func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	cmd := exec.Command("arbiter", args...)
@@ -55,7 +55,7 @@ func (s *script) gone() {
 	_ = s.cmd.Wait()
 }
 
-// stateDir is where its runs are kept.
+// stateDir returns the state directory of its runs.
 func (s *script) stateDir() string {
 	for _, v := range s.cmd.Env {
 		if home, ok := strings.CutPrefix(v, "HOME="); ok {
@@ -81,9 +81,8 @@ func (s *script) spawns(agent string) []contract.Spawn {
 	return list
 }
 
-// TestResume ends a run in every way there is while a question is open, and takes it
-// up again: the question is asked again, the Arbiter's session continues, and the work
-// comes to its end. Then the run is complete, and takes another task.
+// TestResume ends a run in each possible way while a question is open, and resumes it: the question is asked
+// again, the Arbiter's session continues, and the work is completed. A complete run accepts another task.
 func TestResume(t *testing.T) {
 	kill := func(t *testing.T, pid int) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -151,7 +150,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// anotherTask resumes a complete run.
+// anotherTask checks that a complete run repeats its result, and accepts another task.
 func (s *script) anotherTask(run string) {
 	s.t.Helper()
 	same := s.again("--json", "--resume")
@@ -181,8 +180,8 @@ func (s *script) sameInReplay(earlier *script) {
 		s.t.Fatal(err)
 	}
 	want := append(append([]contract.Line(nil), earlier.lines...), s.lines...)
-	// What was on disk and not printed when the first process was killed is in the
-	// replay, too, before the second process begins.
+	// Events that were on disk but not printed when the first process was killed are in the replay too, before
+	// the second process begins.
 	second := 0
 	for i, l := range lines {
 		if _, ok := l.Body.(contract.Session); ok {
@@ -223,9 +222,9 @@ func contractLinesOf(out string) ([]contract.Line, error) {
 	return lines, nil
 }
 
-// TestStrays: arbiter and bridge die at the same moment, and no PID namespace ends the agents with them.
-// The next start ends the daemonised processes and reports how many there were; so do a halt and the removal
-// of the run, after which no command could.
+// TestStrays: arbiter and bridge are killed at the same moment, and no PID namespace ends the agents with them.
+// The next start ends the remaining daemons and reports how many there were. halt does the same, and so does
+// removing the run, after which no other command could.
 func TestStrays(t *testing.T) {
 	const one = "ended what 1 earlier run had left behind: 1 process"
 	for name, clear := range map[string]func(t *testing.T, s *script, run string){
@@ -260,12 +259,12 @@ func TestStrays(t *testing.T) {
 				t.Skip("no /proc here")
 			}
 			agent := agentPID(t, run, "arbiter.1")
-			// so that it does not start another bridge
+			// Stopped, so that it does not start another bridge.
 			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range []int{pid, s.cmd.Process.Pid, agent} {
-				// the agent was asked to end by then
+				// The agent may have ended by then.
 				if err := syscall.Kill(p, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 					t.Fatal(err)
 				}
@@ -275,14 +274,14 @@ func TestStrays(t *testing.T) {
 				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 				return err != nil || strings.Contains(string(stat), ") Z ")
 			})
-			awaitSurvivors(t, run, 1) // what the agent had daemonised
+			awaitSurvivors(t, run, 1) // the daemon that the agent has started
 			clear(t, s, run)
 		})
 	}
 }
 
-// TestBothKilledAtWork: an agent at work ends with arbiter and bridge, and so does its tool,
-// though no PID namespace takes them along and no other run begins.
+// TestBothKilledAtWork: when arbiter and bridge are killed, a working agent and its tool end too, even if no
+// PID namespace ends them and no other run begins.
 func TestBothKilledAtWork(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -304,7 +303,7 @@ func TestBothKilledAtWork(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: a run and a directory belong to one arbiter; a second learns whose.
+// TestOneAtATime: a run belongs to one arbiter; the error of a second one names its process.
 func TestOneAtATime(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
@@ -327,7 +326,8 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// TestDirectoryBelongsToOne: two runs of one directory would undo each other's work.
+// TestDirectoryBelongsToOne: a second run in the same directory is refused, since two would undo each other's
+// work.
 func TestDirectoryBelongsToOne(t *testing.T) {
 	claude := standInProgram(t)
 	s := start(t, nil, "--json", "--claude", claude)
@@ -339,13 +339,13 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 	_ = s.cmd.Process.Kill()
 	s.gone()
 	awaitGone(t, s.run())
-	n := s.again("--json", "--claude", claude) // the lock of the dead is taken at once
+	n := s.again("--json", "--claude", claude) // the dead process's lock is free at once
 	await[contract.Session](n, "the session", nil)
 	n.send(contract.Cancel{})
 	n.finish(contract.ExitFailed)
 }
 
-// standInProgram is a claude that is the stand-in. There is no model behind it.
+// standInProgram writes a program claude that is the stand-in, without a model.
 func standInProgram(t *testing.T) string {
 	t.Helper()
 	self := lender(t)
@@ -357,8 +357,8 @@ func standInProgram(t *testing.T) string {
 	return path
 }
 
-// TestDamagedJournal: what follows the damage is put aside, and the run continues from
-// what is whole.
+// TestDamagedJournal: the journal from the damage on is put aside, and the run continues from the undamaged
+// part.
 func TestDamagedJournal(t *testing.T) {
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
@@ -374,7 +374,8 @@ func TestDamagedJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// After the Arbiter came up, and not in the last batch, where it would look like a crash.
+	// The damage is after the Arbiter's start, and not in the last batch, where it would look like the effect
+	// of a crash.
 	at := bytes.Index(raw, []byte(`"fact":"happened"`))
 	if at < 0 {
 		t.Fatal("no event is in the journal")
@@ -395,7 +396,7 @@ func TestDamagedJournal(t *testing.T) {
 	n.finish(contract.ExitComplete)
 }
 
-// TestStateIsPrivate: the state directory holds all that was said.
+// TestStateIsPrivate: only the user may read the state directory, which holds everything that was said.
 func TestStateIsPrivate(t *testing.T) {
 	old := syscall.Umask(0)
 	s := start(t, nil, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
@@ -406,7 +407,7 @@ func TestStateIsPrivate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if strings.Contains(path, "/home/") { // what the agents write there is theirs
+		if strings.Contains(path, "/home/") { // files of the agents
 			return nil
 		}
 		info, err := d.Info()

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestStateOfAnotherVersionIsRefused: a run whose state another version of arbiter has written
-// is not taken up, and stays as it is; what happened in it can be read all the same.
+// TestStateOfAnotherVersionIsRefused: a run whose state was written by another version of arbiter is not
+// resumed and not changed; its events can still be read.
 func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	run := newJournal(t,
 		input.Began{Options: runconfig.Options{Run: "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001", Delimiter: "d",

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestResumeOrBegin: the same command begins a run, continues with it after a kill without giving the task again, and
-// reports its result when it is complete.
+// TestResumeOrBegin: the same command begins a run, continues it after a kill without sending the task again,
+// and reports its result when it is complete.
 func TestResumeOrBegin(t *testing.T) {
 	line := []string{"--json", "--stand-in", "--scenario", "dialogue", "--task", "Name it", "--resume-or-begin"}
 	first := start(t, nil, line...)

@@ -10,11 +10,12 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
 
-// ritualFile, in the state directory, holds the day of the last title and who the person chose to be: "2006-01-02
-// seeker".
+// ritualFile, in the state directory, holds the day on which the title was last shown, and the person's chosen
+// role: "2006-01-02 seeker".
 const ritualFile = "ritual"
 
-// readRitual says what the screen shows for its own sake. What cannot be read or kept is left out: it is an ornament.
+// readRitual returns the screen's ornaments. As they are only ornaments, errors of reading and writing are
+// ignored.
 func readRitual(c settings.Choices, now time.Time) tui.Ritual {
 	r := tui.Ritual{Scene: c.Face.Ritual != settings.RitualOff}
 	dir, err := statedir.Open(c.StateDir)

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
 
-// TestATitleADay: the title is shown once a day, and who the person chose to be is kept.
+// TestATitleADay: the title is shown once a day, and the person's chosen role is kept.
 func TestATitleADay(t *testing.T) {
 	c := settings.Choices{StateDir: t.TempDir(), Face: settings.ScreenSettings{Ritual: settings.RitualFull}}
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.Local)

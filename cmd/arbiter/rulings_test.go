@@ -13,14 +13,13 @@ import (
 
 const emptyDocument = `{accomplished: [begun], remaining: [the end], key_context: k, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}`
 
-// plays are small plays about who speaks next: each with the real CLI and the
-// stand-in.
+// plays are short plays about which agent acts next. Each is played with the real CLI and the stand-in.
 var plays = []struct {
 	name  string
-	steps string // of the Arbiter, then other actors
+	steps string // steps of the Arbiter, then other actors
 	args  []string
 	exit  contract.Exit
-	cut   bool // the end of the run cuts a turn off: its model may be asked once more, beyond the script
+	cut   bool // the run ends during a turn, whose model may be asked once more than in the script
 	check func(t *testing.T, s *script, r contract.Result)
 }{
 	{
@@ -168,7 +167,7 @@ func TestRulings(t *testing.T) {
 		}
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				p.long(t) // what they ask of the CLI is shown by the driver's tests and the stand-in's
+				p.long(t) // the driver's tests and the stand-in's cover the CLI's part
 				t.Parallel()
 				s := start(t, nil,
 					slices.Concat(p.args, []string{"--json", "--no-input", "--scenario", path, "--task", "Rule"},

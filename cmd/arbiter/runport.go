@@ -22,8 +22,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// runPort implements [runport.Runs] with the runs of a state directory. The directory is opened for each call: a
-// server that lives for days holds no lock of it.
+// runPort implements [runport.Runs] with the runs of a state directory. It opens the directory for each call,
+// so that a server that runs for days holds no lock of it.
 type runPort struct {
 	env      env
 	stateDir string
@@ -31,7 +31,7 @@ type runPort struct {
 
 var _ runport.Runs = runPort{}
 
-// openRunPort is that of the state directory of a command.
+// openRunPort returns the runPort for the state directory that a command line selects.
 func (e env) openRunPort(c *cli.Context) (runPort, error) {
 	dir, err := command.StateDir(c.String("state-dir"))
 	return runPort{e, dir}, err
@@ -170,10 +170,12 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 	return report.Write(w, r, report.Format(format))
 }
 
-// notForClients are the flags that a client does not choose: it is the frontend, and says itself where, what and which.
+// notForClients are flags that a client cannot pass: it is itself the frontend, and selects directory, run and
+// task by other means.
 var notForClients = []string{"cwd", "detach", "json", "plain", "resume", "session", "task"}
 
-// choices reads flags as arbiter does in a directory, for a new run, or for the one that is named.
+// choices parses flags as arbiter does in a directory, for a new run, or for the run with the id run if that is
+// not empty.
 func (p runPort) choices(dir, run string, args []string) (settings.Choices, error) {
 	var c settings.Choices
 	app := p.env.app()
@@ -198,14 +200,14 @@ func (p runPort) choices(dir, run string, args []string) (settings.Choices, erro
 	return c, err
 }
 
-// setForClient sets what a client chooses instead of flags.
+// setForClient sets the flags whose values a client selects by other means.
 func setForClient(c *cli.Context, dir, run, stateDir string) error {
 	rehearses := c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in")
 	values := map[string]string{"state-dir": stateDir}
-	if !rehearses || run != "" { // a new rehearsal has a workspace of its own
+	if !rehearses || run != "" { // a new rehearsal has its own workspace
 		values["cwd"] = dir
 	}
-	if run != "" { // that of a rehearsal knows that it is one
+	if run != "" { // the run's state says whether it is a rehearsal
 		values["session"], values["rehearse"], values["scenario"], values["stand-in"] = run, "false", "", "false"
 	}
 	for name, value := range values {

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// needSandbox skips where there is none.
+// needSandbox skips the test if there is no sandbox.
 func needSandbox(t *testing.T) {
 	t.Helper()
 	path, err := sandbox.Find()
@@ -26,7 +26,7 @@ func needSandbox(t *testing.T) {
 	}
 }
 
-// lying makes a bwrap that runs what it is given, unconfined, and puts it first on PATH.
+// lying writes a bwrap that runs its command without confinement, and returns a PATH that begins with it.
 func lying(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,18 +38,18 @@ func lying(t *testing.T) string {
 	return "PATH=" + dir + ":" + os.Getenv("PATH")
 }
 
-// sessionLast is the last session event of a run.
+// sessionLast returns the last session event of a run.
 func sessionLast(s *script) contract.Session {
 	list := collect[contract.Session](s)
 	return list[len(list)-1]
 }
 
-// TestSandboxedRun: a whole run inside of sandboxes, its checks, too.
+// TestSandboxedRun: a whole run inside of sandboxes, including its checks.
 func TestSandboxedRun(t *testing.T) {
 	needSandbox(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the driver's tests sandbox it, too
+			p.long(t) // the driver's tests use the sandbox too
 			t.Parallel()
 			s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"},
 				p.args...)...)
@@ -61,7 +61,7 @@ func TestSandboxedRun(t *testing.T) {
 	}
 }
 
-// TestSandboxedResume: a run that began confined continues confined, without being told.
+// TestSandboxedResume: a run that began in a sandbox continues in one, without the flag.
 func TestSandboxedResume(t *testing.T) {
 	needSandbox(t)
 	s := start(t, nil, "--json", "--stand-in", "--task", "Do it", "--sandbox", "on")
@@ -76,8 +76,8 @@ func TestSandboxedResume(t *testing.T) {
 	}
 }
 
-// TestSandboxThatDoesNotHold: with on the run is refused before anything was started,
-// with auto it continues and says so.
+// TestSandboxThatDoesNotHold: if the sandbox does not confine, a run with --sandbox on is refused before
+// anything is started, and one with auto continues and says so.
 func TestSandboxThatDoesNotHold(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("sandboxes are for Linux")
@@ -104,7 +104,7 @@ func TestSandboxThatDoesNotHold(t *testing.T) {
 	})
 }
 
-// TestSandboxSettings: what cannot be meant is said at once.
+// TestSandboxSettings: invalid settings are refused at once.
 func TestSandboxSettings(t *testing.T) {
 	for args, want := range map[string]string{
 		"--sandbox=maybe":             "use off, auto or on",

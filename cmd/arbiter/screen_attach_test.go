@@ -10,15 +10,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// handOnScreen is the play hand for the screen: the Arbiter asks its question again when it learns of the
-// human's session.
+// handOnScreen is the play hand for the screen: the Arbiter repeats its question when it learns of the human's
+// session.
 var handOnScreen = strings.Replace(hand,
 	"      - {expect: Which thread,", `      - {expect: took the session of, verdict: {decision: ADDRESS_HUMAN, message: And which thread now?, reason: r}}
       - {expect: Which thread,`, 1)
 
-// TestAttachFromTheScreen: A opens an agent's session in the terminal of the screen, with nothing asked before it
-// in a rehearsal's new home; a second terminal is refused meanwhile. It follows the window's size, Ctrl+] brings the
-// screen back, the Arbiter receives what was said, and the run runs to its end.
+// TestAttachFromTheScreen: the key A opens an agent's session in the screen's terminal; a rehearsal's new home
+// causes no first-start questions. A second terminal is refused meanwhile. The session follows the window's
+// size, Ctrl+] brings the screen back, the Arbiter receives what was said, and the run completes.
 func TestAttachFromTheScreen(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 			p.press("1")
 			p.await("session ", "generation 1")
 			p.press("A")
-			if who.real { // which clears the screen
+			if who.real { // it clears the screen
 				p.await("Claude Code v", "Spin it.", "for shortcuts")
 			} else if s := p.await("This is the session of Orchestrator I", "Ctrl+] gives it back", "> "); s.Alt() ||
 				s.Mouse() {
@@ -50,7 +50,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 				t.Fatal(err)
 			}
 			if who.real {
-				p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken there
+				p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "| id:\n") }) // broken here
 			}
 			p.press("Ctrl+]")
 			p.await("generation", "i write")
@@ -75,8 +75,8 @@ func TestAttachFromTheScreen(t *testing.T) {
 	}
 }
 
-// TestGivenUpWhileItIsHandedOver: Ctrl+C takes nothing over and ends nothing, Ctrl+\ halts; both while an agent's
-// process, which takes its time, is being stopped.
+// TestGivenUpWhileItIsHandedOver: while an agent's slow process is being stopped for an attachment, Ctrl+C
+// cancels the attachment and ends nothing, and Ctrl+\ halts everything.
 func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 	for name, key := range map[string]string{"Ctrl+C": "\x03", `Ctrl+\`: "\x1c"} {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestAttachmentSaysWhyItFailed: a Claude Code that ends at once has told why, and so is anyone who attached, on the
-// screen and in another terminal.
+// TestAttachmentSaysWhyItFailed: if Claude Code ends at once, its output is shown to the human who attached, on
+// the screen and in another terminal.
 func TestAttachmentSaysWhyItFailed(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
@@ -122,7 +122,7 @@ func TestAttachmentSaysWhyItFailed(t *testing.T) {
 	p.await("exit code 1", "No conversation found", "awaits a word")
 	second := h.open("attach", "orch-1")
 	second.await("No conversation found")
-	second.Type("\r") // its terminal is open: the end of the program is no refusal to attach
+	second.Type("\r") // the terminal was opened, so a program that ends is no refusal
 	second.await("exit code 1")
 	h.left(second, contract.ExitComplete)
 	p.press("Ctrl+C", "Ctrl+C")

@@ -8,13 +8,13 @@ import (
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-// TestColoursFollowTheTerminal: a terminal that says that its background is light gets
-// the colours for that, and what it says is not typed anywhere.
+// TestColoursFollowTheTerminal: a terminal that reports a light background gets colours for it, and its answer
+// is not treated as typed text.
 func TestColoursFollowTheTerminal(t *testing.T) {
 	t.Parallel()
-	// The answer comes when it comes; until then the title is as on a dark background.
+	// The answer comes at some time; until then the title has the colours for a dark background.
 	title := func(set string, fits func(pty.Color) bool) pty.Color {
-		// Anyone who starts arbiter here paints the terminal's background first.
+		// A script sets the terminal's background before it starts arbiter.
 		script := filepath.Join(t.TempDir(), "start")
 		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"),
 			0o700); err != nil {

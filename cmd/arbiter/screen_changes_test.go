@@ -28,7 +28,7 @@ actors:
       - verdict: {kind: question, expects_response: true, message: It is spun.}
 `
 
-// committed makes the place of work a Git repository with one file, of one commit.
+// committed makes the workspace a Git repository with a file in one commit.
 func (h *dwelling) committed(name, text string) {
 	h.t.Helper()
 	h.touch("other.txt")
@@ -45,8 +45,8 @@ func (h *dwelling) committed(name, text string) {
 	}
 }
 
-// TestScreenShowsChanges: F5 lists what an Orchestrator has changed, by its name, Enter shows both versions, e opens
-// the file in the editor at the change, and x reverts it.
+// TestScreenShowsChanges: F5 lists the files that an Orchestrator has changed, with its name, Enter shows both
+// versions, e opens the file in the editor at the change, and x reverts it.
 func TestScreenShowsChanges(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestScreenShowsChanges(t *testing.T) {
 	}
 }
 
-// TestPlainShowsChanges: the same in words, and what --plain says of settings, models and images.
+// TestPlainShowsChanges: --plain does the same with commands, and lists settings, models and images.
 func TestPlainShowsChanges(t *testing.T) {
 	t.Parallel()
 	h := build(t, players(t)[0], changesPlay)

@@ -19,9 +19,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// TestEveryWayToLeave: while the Arbiter waits for an answer, arbiter is left in every
-// way there is. The terminal is as it was, nothing lives on, the exit code reports how it
-// was, and the run can be taken up where it stood.
+// TestEveryWayToLeave: while the Arbiter waits for an answer, arbiter is left in each possible way. The
+// terminal is restored, no process is left, the exit code tells the ways apart, and the run can be resumed at
+// the same point.
 func TestEveryWayToLeave(t *testing.T) {
 	kill := func(sig syscall.Signal) func(p *pane) {
 		return func(p *pane) { _ = p.Process().Signal(sig) }
@@ -69,8 +69,8 @@ func TestEveryWayToLeave(t *testing.T) {
 	}
 }
 
-// TestTerminalHangsUp: the window is closed. With --on-hangup stop the run is stopped in order, so that
-// it can be taken up, and nothing spins for want of a terminal.
+// TestTerminalHangsUp: the window is closed. With --on-hangup stop the run is stopped in order, so that it can
+// be resumed, and no process spins because its terminal is gone.
 func TestTerminalHangsUp(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
@@ -103,8 +103,7 @@ func TestTerminalHangsUp(t *testing.T) {
 	}
 }
 
-// slow starts a run whose Orchestrator heeds nothing but SIGKILL, so that its end takes
-// some seconds.
+// slow starts a run whose Orchestrator ignores everything but SIGKILL, so that it takes some seconds to end.
 func (h *abode) slow() *pane {
 	h.t.Helper()
 	onlyLinux(h.t)
@@ -114,8 +113,8 @@ func (h *abode) slow() *pane {
 	return p
 }
 
-// TestOneSignalIsOrderly: a signal asks for an orderly end, in which an agent has its
-// time to end; that the screen has gone then is no second one.
+// TestOneSignalIsOrderly: a signal asks for an orderly end, which gives an agent time to end; the loss of the
+// screen then does not count as a second signal.
 func TestOneSignalIsOrderly(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -131,7 +130,7 @@ func TestOneSignalIsOrderly(t *testing.T) {
 	}
 }
 
-// signalled lists how a run was asked to end, as its audit says.
+// signalled lists the signals by which a run was asked to end, from its audit.
 func signalled(t *testing.T, state, run string) []input.Signal {
 	t.Helper()
 	log, err := eventlog.Open(filepath.Join(state, "runs", run, eventlog.Name))
@@ -163,7 +162,7 @@ func TestImpatience(t *testing.T) {
 			p.await("Ending")
 			p.press("Ctrl+C")
 			_, err := p.Wait(p.ctx, func(s pty.Screen) bool { return s.Shows("In haste") })
-			if err != nil && !errors.Is(err, pty.ErrEnded) { // in such haste that it says so no more
+			if err != nil && !errors.Is(err, pty.ErrEnded) { // it may end before it says so
 				p.t.Fatal(err)
 			}
 			p.press("Ctrl+C", "Ctrl+C", "Ctrl+C")
@@ -171,7 +170,7 @@ func TestImpatience(t *testing.T) {
 		"signals": func(p *pane) {
 			for range 3 {
 				_ = p.Process().Signal(syscall.SIGTERM)
-				<-time.After(50 * time.Millisecond) // two at once are one
+				<-time.After(50 * time.Millisecond) // two at the same time may count as one
 			}
 		},
 	} {
@@ -190,20 +189,20 @@ func TestImpatience(t *testing.T) {
 			}
 			h.restored(p)
 			for _, run := range h.runs() {
-				awaitGone(t, run) // the bridge may outlive it for a moment
+				awaitGone(t, run) // the bridge may end a moment later
 			}
 		})
 	}
 }
 
-// faultVariable names a file: once it is there, the screen of the test's arbiter has a
-// fault, or hangs for ever where the file says hang.
+// faultVariable names a file: once it exists, the screen of the test's arbiter panics, or hangs forever if the
+// file contains "hang".
 const (
 	faultVariable = "ARBITER_TEST_SCREEN_FAULT"
 	provoked      = "it was provoked"
 )
 
-// provoke is called in the test's arbiter before it begins.
+// provoke is called in the test's arbiter before it starts.
 func provoke() {
 	if mark := os.Getenv(faultVariable); mark != "" {
 		painting = func() {
@@ -220,8 +219,8 @@ func provoke() {
 	}
 }
 
-// TestScreenFault: a fault of the screen's own code ends in a terminal as it was, a
-// report, an exit code of its own, and a run that can be taken up.
+// TestScreenFault: after a panic in the screen's code the terminal is restored, there is a crash report and a
+// separate exit code, and the run can be resumed.
 func TestScreenFault(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
@@ -239,7 +238,7 @@ func TestScreenFault(t *testing.T) {
 			if err := os.WriteFile(mark, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if !begun { // else the time that is shown continues, and paints
+			if !begun { // in a run, the clock causes a paint
 				p.press("x")
 			}
 			after := h.ended(p, contract.ExitBug)
@@ -269,7 +268,7 @@ func TestScreenHangs(t *testing.T) {
 	h.env = append(h.env, faultVariable+"="+mark)
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 	p.await("Speak, mortal.")
-	whole := mark + ".whole" // a picture may look at any moment
+	whole := mark + ".whole" // renamed when complete, since a paint may read it at any moment
 	if err := errors.Join(os.WriteFile(whole, []byte("hang"), 0o600), os.Rename(whole, mark)); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +282,7 @@ func TestScreenHangs(t *testing.T) {
 		}
 	}
 	over := make(chan struct{})
-	go func() { // until the process has ended: signals that come at once may count as one
+	go func() { // repeat until the end: signals at the same time may count as one
 		for again := time.NewTicker(50 * time.Millisecond); ; {
 			_ = p.Process().Signal(syscall.SIGTERM)
 			select {
@@ -304,8 +303,8 @@ func TestScreenHangs(t *testing.T) {
 	h.restored(p)
 }
 
-// TestNothingToDrive: without claude the first screen says so. Anyone who leaves it without
-// having begun anything has an environment to mend, and a script gets the same message.
+// TestNothingToDrive: without claude the first screen says so. If the user leaves it without beginning
+// anything, the exit code is that for the environment, and a script gets the same message.
 func TestNothingToDrive(t *testing.T) {
 	bin := t.TempDir()
 	self, err := exec.LookPath("arbiter")
@@ -316,7 +315,7 @@ func TestNothingToDrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := settle(t, player{})
-	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // which contain no claude
+	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // these directories have no claude
 	p := h.open()
 	p.await("found none", "Rehearse")
 	p.press("q")
@@ -324,12 +323,12 @@ func TestNothingToDrive(t *testing.T) {
 	if !strings.Contains(after, "claude") {
 		t.Errorf("it says:\n%s", after)
 	}
-	// A run that was asked for on the command line comes to the same.
+	// A task on the command line leads to the same end.
 	p = h.open("--task", "Make a thing")
 	p.await("Rehearse")
 	p.press("q")
 	h.ended(p, contract.ExitEnvironment)
-	// Rehearsed, it is left as any other.
+	// A rehearsal can be played and left as usual.
 	p = h.open()
 	p.await("Rehearse")
 	p.press("r")
@@ -340,7 +339,7 @@ func TestNothingToDrive(t *testing.T) {
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestNoScreen: where no screen can be shown, that is said before anything is done.
+// TestNoScreen: if no screen can be shown, arbiter says so before it does anything.
 func TestNoScreen(t *testing.T) {
 	h := settle(t, player{})
 	for _, tt := range []struct {

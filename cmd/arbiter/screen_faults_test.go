@@ -18,7 +18,7 @@ import (
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-// pane is a terminal with arbiter's screen in it.
+// pane is a terminal with arbiter's screen.
 type pane struct {
 	*pty.Terminal
 	t   *testing.T
@@ -26,14 +26,14 @@ type pane struct {
 	cmd *exec.Cmd
 }
 
-// show starts arbiter in a terminal of that size, with a private home and nothing of
-// our environment but PATH. A variable in env goes before one of the same name.
+// show starts arbiter in a terminal of that size, with a private home and, of our environment, only PATH. A
+// variable in env replaces one of the same name.
 func show(t *testing.T, size pty.Size, dir string, env []string, args ...string) *pane {
 	t.Helper()
 	return showProgram(t, "arbiter", size, dir, env, args...)
 }
 
-// showProgram is show for a program that becomes arbiter.
+// showProgram is like show, for a program that executes arbiter.
 func showProgram(t *testing.T, program string, size pty.Size, dir string, env []string, args ...string) *pane {
 	t.Helper()
 	home := t.TempDir()
@@ -56,7 +56,7 @@ func showProgram(t *testing.T, program string, size pty.Size, dir string, env []
 	return &pane{Terminal: term, t: t, ctx: ctx, cmd: cmd}
 }
 
-// await waits until the screen shows texts.
+// await waits until the screen shows all of the texts.
 func (p *pane) await(texts ...string) pty.Screen {
 	p.t.Helper()
 	return p.until(pty.Shows(texts...))
@@ -71,7 +71,7 @@ func (p *pane) until(ok func(pty.Screen) bool) pty.Screen {
 	return s
 }
 
-// press presses keys, one after the other.
+// press presses keys in order.
 func (p *pane) press(names ...string) {
 	p.t.Helper()
 	if err := p.Press(names...); err != nil {
@@ -79,7 +79,7 @@ func (p *pane) press(names ...string) {
 	}
 }
 
-// leave leaves by the keyboard and waits for the end.
+// leave ends arbiter by keys and waits for its end.
 func (p *pane) leave() *os.ProcessState {
 	p.t.Helper()
 	p.press("Ctrl+C", "Ctrl+C", "y")
@@ -90,14 +90,14 @@ func (p *pane) leave() *os.ProcessState {
 	return state
 }
 
-// clear empties the input.
+// clear empties the input line.
 func (p *pane) clear() {
 	p.t.Helper()
 	p.press("Ctrl+C")
 	p.until(func(s pty.Screen) bool { return s.Shows("› Speak") })
 }
 
-// peak is the most memory that a process has had, in bytes.
+// peak returns the maximum memory that a process has used, in bytes.
 func peak(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -112,7 +112,7 @@ func peak(t *testing.T, pid int) int {
 	return kB << 10
 }
 
-// weaving starts a play in which an Orchestrator works for long.
+// weaving starts a play in which an Orchestrator works for a long time.
 func weaving(t *testing.T, size pty.Size) *pane {
 	t.Helper()
 	p := show(t, size, "", nil, "--stand-in", "--scenario", scenarioFile(t, spin("sleep 1000")), "--task", "Weave")
@@ -120,9 +120,8 @@ func weaving(t *testing.T, size pty.Size) *pane {
 	return p
 }
 
-// TestHugePaste pastes ten megabytes, with bytes that have a meaning elsewhere, in two parts. The
-// screen executes and sends none of it, continues meanwhile, shows it as a chip, and loses nothing
-// that it cannot send.
+// TestHugePaste pastes ten megabytes, with bytes that have special meanings, in two parts. The screen executes
+// and sends none of it, keeps running meanwhile, shows the paste as a chip, and keeps what it cannot send.
 func TestHugePaste(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
@@ -132,7 +131,7 @@ func TestHugePaste(t *testing.T) {
 		"\x1b[200~1~\x1b[<0;2;2M\x1b[<0;2;2m\u009b201~\x9b201~/kill orch-1\r\x07\x1a\x00é世\r\n"
 	part := strings.Repeat(evil, (5<<20)/len(evil)+1)
 	p.Send("\x1b[200~" + part)
-	for range 4 { // what moves continues moving while the rest is on its way
+	for range 4 { // animations continue while the rest is on its way
 		at := p.Screen().Row(-1)
 		p.until(func(s pty.Screen) bool { return s.Row(-1) != at })
 	}
@@ -162,7 +161,7 @@ func TestHugePaste(t *testing.T) {
 	p.leave()
 }
 
-// window sets a terminal's size as the kernel has it, without asking who draws it.
+// window sets a terminal's size in the kernel, without informing the emulator.
 func window(t *testing.T, p *pane, columns, rows uint16) {
 	t.Helper()
 	tty, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", p.Process().Pid), os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -182,14 +181,14 @@ func unmoved(s pty.Screen) string {
 	return passing.ReplaceAllString(strings.Join(s.Rows()[:max(len(s.Cells)-1, 0)], "\n"), "")
 }
 
-// TestScreenResizeStorm: sizes that make no sense, in a row and at once. It does not
-// fall, its memory is bounded, and it comes back as it was.
+// TestScreenResizeStorm: the window gets absurd sizes, one by one and at once. The screen does not crash, its
+// memory is bounded, and afterwards it looks as before.
 func TestScreenResizeStorm(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	normal := pty.Size{Columns: 80, Rows: 24}
 	p := weaving(t, normal)
-	// Nothing more is to come: both have been measured, and the word was taken.
+	// No more changes are to come: both contexts were measured, and the message was delivered.
 	at := p.until(func(s pty.Screen) bool { return strings.Count(s.Text(), "%") == 2 && s.Shows("brief ✓") })
 	before, used := unmoved(at), peak(t, p.Process().Pid)
 	for i := range 200 {
@@ -207,12 +206,12 @@ func TestScreenResizeStorm(t *testing.T) {
 	}
 	giants := [][2]uint16{{65535, 65535}, {1, 65535}, {65535, 1}, {30_000, 1000}, {65535, 65535}}
 	if underRace {
-		giants = nil // a million cells take minutes there
+		giants = nil // a million cells take minutes with the race detector
 	}
 	for _, size := range giants {
 		sent := len(p.Output())
 		window(t, p, size[0], size[1])
-		if size[0] > 1 && size[1] > 1 { // that much is painted
+		if size[0] > 1 && size[1] > 1 { // painting needs that many bytes
 			p.until(func(pty.Screen) bool { return len(p.Output()) > sent+1<<20 })
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-// torrent is a play whose Orchestrators never stop saying much.
+// torrent is a play whose Orchestrators write a lot without end.
 const torrent = `name: torrent
 title: A torrent of words
 allow: ["Bash(*)"]
@@ -28,15 +28,15 @@ actors:
       - {say: WORDS, use: [{tool: Bash, input: {command: "true", description: Pour}}], usage: {context: 1000, output: 10}, repeat: forever}
 `
 
-// pouring are the arguments of an arbiter in which three agents say as much as they can.
+// pouring returns the arguments of an arbiter in which three agents write as much as they can.
 func pouring(t testing.TB) []string {
 	words := strings.Repeat("more words, and more, \\e[31mand\\e[0m more of them\\n", 10<<10)
 	return []string{"--stand-in", "--scenario", scenarioFile(t, strings.Replace(torrent, "WORDS", `"`+words+`"`, 1)),
 		"--task", "Pour"}
 }
 
-// TestFloodOnTheScreen: three agents say as much as they can, through all of the program. Every
-// key is seen all the same, and memory is bounded. BenchmarkKeyInFlood measures how soon.
+// TestFloodOnTheScreen: three agents write as much as they can. The screen still handles every key, and memory
+// is bounded. BenchmarkKeyInFlood measures how soon.
 func TestFloodOnTheScreen(t *testing.T) {
 	onlyLinux(t)
 	p := show(t, pty.Size{Columns: 100, Rows: 30}, "", nil, pouring(t)...)
@@ -62,7 +62,7 @@ func TestFloodOnTheScreen(t *testing.T) {
 	p.leave()
 }
 
-// BenchmarkKeyInFlood is a key's way to the screen in the same flood, and on the oracle's screen,
+// BenchmarkKeyInFlood measures the time from a key to the screen in the same flood, and on the oracle's screen,
 // where nothing happens.
 func BenchmarkKeyInFlood(b *testing.B) {
 	for b.Loop() {

@@ -16,19 +16,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// some is a little of everything that agents should not write, in few words.
+// some contains examples of everything that agents should not write, in few characters.
 const some = "w\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;b3duZWQ=\a\x1b[6n" +
 	"\x1bP$qm\x1b\\\u009b31m\u009d2;owned\u009c[red]tag[-] [\"r\"]in[\"\"] [:::https://evil.example]link[:::-]" +
 	"\u202Egnp\u202C \U000E0041e\u0301\u0301\u0301\u0301\u0301\u0301\b\b\b\x7f ▌ You 世界"
 
-// hostilePlay is the scenario of hostile agents, with their texts as fit makes them.
+// hostilePlay returns the scenario of hostile agents, with fit applied to their texts.
 func hostilePlay(t *testing.T, fit func(string) string) string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/scenarios/hostile.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	quote := func(text string) string { // as YAML, and as a template
+	quote := func(text string) string { // for YAML, and for a template
 		quoted := strconv.QuoteToASCII(strings.ReplaceAll(fit(text), "{{", `{{"{{"}}`))
 		return quoted[1 : len(quoted)-1]
 	}
@@ -48,7 +48,7 @@ func hostilePlay(t *testing.T, fit func(string) string) string {
 	return scenarioFile(t, strings.Replace(play, `# "`+quote(some)+`"`, "#", 1))
 }
 
-// hostilePlace is a workspace with hostile names around.
+// hostilePlace creates a workspace with hostile names.
 func hostilePlace(t *testing.T, fit func(string) string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), fit("w\x1b]0;owned\a\x1b[2J[red]\u202Ex"))
@@ -64,11 +64,11 @@ func hostilePlace(t *testing.T, fit func(string) string) string {
 	return dir
 }
 
-// gutter is how a row of the conversation begins.
+// gutter matches the beginning of a row of the conversation.
 var gutter = regexp.MustCompile(`^([▌█▸▾ ] |[▌█▸▾]?$)`)
 
-// harmless holds all that was sent so far to being our own, and the terminal to not
-// having been asked or told anything by others.
+// harmless checks that all output so far is arbiter's own, and that nothing of the agents' text has queried the
+// terminal or changed its clipboard or title.
 func (p *pane) harmless(where string, s pty.Screen) {
 	p.t.Helper()
 	out := whole(p.Output())
@@ -105,7 +105,7 @@ func (p *pane) harmless(where string, s pty.Screen) {
 	}
 }
 
-// whole is the output without a character or sequence that is still being written.
+// whole returns the output without an incomplete character or sequence at its end.
 func whole(out []byte) []byte {
 	list := pty.Sequences(out)
 	for len(list) > 0 && list[len(list)-1].Kind == pty.Broken {
@@ -115,7 +115,7 @@ func whole(out []byte) []byte {
 	return out
 }
 
-// ruleOf is the row above the conversation, 0 if there is none.
+// ruleOf returns the row of the line above the conversation, or 0.
 func ruleOf(s pty.Screen) int {
 	for y, row := range s.Rows() {
 		if strings.HasPrefix(row, "────") {
@@ -125,7 +125,7 @@ func ruleOf(s pty.Screen) int {
 	return 0
 }
 
-// playHostile plays it to its end and looks at everything; what it returns is the end.
+// playHostile plays the play to its end, checks every view, and returns the last screen.
 func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen, *pane) {
 	t.Helper()
 	size := pty.Size{Columns: 100, Rows: 30}
@@ -159,9 +159,9 @@ func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen,
 	return end, p
 }
 
-// TestHostileAgents: agents write hostile text in every place that they can, on a real terminal. The
-// terminal receives only arbiter's own sequences and no queries, and keeps its clipboard and its title.
-// Everything around the agents' text is, cell by cell, the same as with harmless text.
+// TestHostileAgents: agents write hostile text wherever they can, on a real terminal. The terminal receives
+// only arbiter's own sequences and no queries, and keeps its clipboard and its title. Everything around the
+// agents' text is, cell by cell, the same as with harmless text.
 func TestHostileAgents(t *testing.T) {
 	t.Parallel()
 	for _, who := range players(t) {
@@ -184,7 +184,7 @@ func TestHostileAgents(t *testing.T) {
 				t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b,
 					got.Text(), want.Text())
 			}
-			same := func(y, columns int) { // without what tells the time
+			same := func(y, columns int) { // without the columns that show times
 				for x := range columns {
 					if g, w := got.Cells[y][x], want.Cells[y][x]; g != w {
 						t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y),
@@ -202,7 +202,7 @@ func TestHostileAgents(t *testing.T) {
 	}
 }
 
-// TestHostileTitles: a run that bears a hostile title is listed, taken up and left.
+// TestHostileTitles: a run with a hostile title is listed, resumed and left.
 func TestHostileTitles(t *testing.T) {
 	t.Parallel()
 	p := show(t, pty.Size{Columns: 100, Rows: 30}, hostilePlace(t, func(s string) string { return s }), nil,
@@ -222,7 +222,7 @@ func TestHostileTitles(t *testing.T) {
 	next.leave()
 }
 
-// TestHostilePlain: the lines of --plain, and what arbiter says beside them.
+// TestHostilePlain: --plain, and arbiter's other output, contain no control characters.
 func TestHostilePlain(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, nil, "--plain", "--stand-in", "--scenario", hostilePlay(t, func(text string) string {

@@ -9,13 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestScreenIsLeft shows that a run continues when its screen is left, killed, or loses its terminal, that
-// another screen has all of it, and that killing the process that plays it ends everything.
+// TestScreenIsLeft: a run continues when its screen is left, killed, or loses its terminal, and another screen
+// shows all of it.
 func TestScreenIsLeft(t *testing.T) {
 	for _, way := range []struct {
 		name string
 		do   func(p *pane)
-		exit int // -1: none, it was killed
+		exit int // -1: it was killed
 		back []string
 	}{
 		{"Ctrl+D", func(p *pane) { p.press("Ctrl+D") }, int(contract.ExitComplete), []string{"--resume"}},
@@ -60,8 +60,8 @@ func TestScreenIsLeft(t *testing.T) {
 	}
 }
 
-// TestHostIsKilled shows that nothing keeps running when the process that plays a run is killed, that its
-// screen says so, and that the run is resumed from there.
+// TestHostIsKilled: when a run's host process is killed, no process keeps running, the screen says so, and the
+// screen can resume the run.
 func TestHostIsKilled(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -80,8 +80,8 @@ func TestHostIsKilled(t *testing.T) {
 	h.ended(p, contract.ExitInterrupted)
 }
 
-// TestPlainIsLeft shows that --plain leaves its run when its terminal is gone, and that a plain client
-// of a live run has the same story.
+// TestPlainIsLeft: --plain leaves its run when its terminal is gone, and a plain client of a live run prints
+// the same story.
 func TestPlainIsLeft(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])

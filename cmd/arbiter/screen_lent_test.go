@@ -23,7 +23,7 @@ func program(t *testing.T, name, text string) string {
 	return path
 }
 
-// scratch is where the rehearsal of this home plays.
+// scratch returns the directory in which this home's rehearsal plays.
 func (h *abode) scratch() string {
 	h.t.Helper()
 	for _, v := range h.env {
@@ -37,8 +37,8 @@ func (h *abode) scratch() string {
 	return ""
 }
 
-// TestScreenSuspended: Ctrl+Z gives the terminal back to the shell, the agents continue, and fg
-// draws everything again, in the size the window has by then.
+// TestScreenSuspended: Ctrl+Z gives the terminal back to the shell, the agents continue, and fg draws
+// everything again, in the current size of the window.
 func TestScreenSuspended(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -88,8 +88,8 @@ func TestScreenSuspended(t *testing.T) {
 	}
 }
 
-// TestSuspendWithoutAShell: without a parent shell no program could continue arbiter with fg. So Ctrl+Z
-// does not stop it, and the screen stays.
+// TestSuspendWithoutAShell: without a parent shell no program could continue arbiter with fg. So Ctrl+Z does
+// not stop arbiter, and the screen stays.
 func TestSuspendWithoutAShell(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -102,8 +102,8 @@ func TestSuspendWithoutAShell(t *testing.T) {
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestEditor: Ctrl+G lends the terminal to the user's editor, with what was written,
-// and takes back what it made of it. Ctrl+C is the editor's own there.
+// TestEditor: Ctrl+G opens the typed text in the user's editor, on the same terminal, and takes the edited text
+// back. Meanwhile Ctrl+C goes to the editor.
 func TestEditor(t *testing.T) {
 	for _, variable := range []string{"%s --wait", "LINES=9 %s --wait"} {
 		t.Run(variable, func(t *testing.T) { t.Parallel(); edits(t, variable) })
@@ -129,7 +129,7 @@ done
 	}
 	p.press("Ctrl+C")
 	p.await("not now")
-	p.press("Ctrl+C", "Ctrl+C", "Ctrl+C") // each is the editor's
+	p.press("Ctrl+C", "Ctrl+C", "Ctrl+C") // each goes to the editor
 	p.Type("\nsave\n")
 	p.await("› call it dawn", "What shall it be called?")
 	p.press("Ctrl+G")
@@ -143,8 +143,7 @@ done
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestEndedWhileLent: arbiter obeys a signal even while another program uses the
-// terminal.
+// TestEndedWhileLent: a signal ends arbiter even while another program uses the terminal.
 func TestEndedWhileLent(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -159,8 +158,8 @@ func TestEndedWhileLent(t *testing.T) {
 	h.ended(p, contract.ExitTerminated)
 }
 
-// TestLoginOnTheFirstScreen: the first screen has claude log in, in the terminal itself. Ctrl+] returns
-// from there; after a login, the oracle waits for a task.
+// TestLoginOnTheFirstScreen: the first screen runs claude's login in its terminal. Ctrl+] returns from there;
+// after a login, the oracle waits for a task.
 func TestLoginOnTheFirstScreen(t *testing.T) {
 	t.Parallel()
 	h := settle(t, player{})
@@ -195,7 +194,8 @@ esac
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestLoggedOut: anyone who leaves without having logged in has begun nothing.
+// TestLoggedOut: if the user leaves the first screen without a login, the exit code is that for the
+// environment.
 func TestLoggedOut(t *testing.T) {
 	t.Parallel()
 	h := settle(t, player{})

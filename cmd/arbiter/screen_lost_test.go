@@ -13,11 +13,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// lends are the programs that the screen lends its terminal to, each up to the moment at which
-// it has the terminal.
+// lends are the programs that use the screen's terminal. Each entry stops at the moment when its program has
+// the terminal.
 var lends = []struct {
 	name  string
-	begun bool // there is a run by then
+	begun bool // whether there is a run by then
 	lend  func(h *abode, hup string) *pane
 }{
 	{"log-in", false, func(h *abode, hup string) *pane {
@@ -40,7 +40,7 @@ esac
 		p.await("[editing]")
 		return p
 	}},
-	// It does not look at its terminal, as the window of a graphical editor.
+	// This editor does not use its terminal, like a graphical editor with its own window.
 	{"deaf editor", true, func(h *abode, hup string) *pane {
 		h.env = append(h.env,
 			"EDITOR="+program(h.t, "edit", "trap '' HUP\necho '[editing]'\nexec sleep 1000 <&- >&- 2>&-\n"))
@@ -74,25 +74,25 @@ esac
 	}},
 }
 
-// openWith starts arbiter by a shell that has said first what happens to SIGHUP.
+// openWith starts arbiter from a shell that first sets how to handle SIGHUP.
 func (h *abode) openWith(hup string, args ...string) *pane {
 	h.t.Helper()
 	script := hup + ` exec arbiter --on-hangup stop "$@"`
 	return h.run(exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...))
 }
 
-// hups are prefixes of the shell command that starts arbiter: it gets a SIGHUP when its terminal is closed, or,
-// as after nohup, ignores it.
+// hups are prefixes of the shell command that starts arbiter: when its terminal is closed, arbiter gets SIGHUP,
+// or ignores it as under nohup.
 var hups = map[string]string{"told": "", "untold": "trap '' HUP;"}
 
-// TestTerminalGoneWhileLent: the window is closed while another program has it. Whether or not a
-// signal says so, arbiter ends, what runs is stopped in order, and it can be taken up again.
+// TestTerminalGoneWhileLent: the window is closed while another program uses the terminal. Even if arbiter gets
+// no signal, it ends, stops the run in order, and the run can be resumed.
 func TestTerminalGoneWhileLent(t *testing.T) {
 	for _, l := range lends {
 		for name, hup := range hups {
 			for _, who := range players(t) {
 				if who.real && l.name != "session" {
-					continue // the CLI has no part in it
+					continue // the real CLI makes no difference
 				}
 				t.Run(fmt.Sprintf("%s, %s, %s", l.name, name, who.name), func(t *testing.T) {
 					if name == "told" {
@@ -113,8 +113,7 @@ func TestTerminalGoneWhileLent(t *testing.T) {
 	}
 }
 
-// TestTerminalGoneWhileSuspended: the window is closed, and with it the shell, while arbiter is
-// stopped.
+// TestTerminalGoneWhileSuspended: while arbiter is stopped, the window is closed, which ends the shell.
 func TestTerminalGoneWhileSuspended(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -124,9 +123,10 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := settle(t, players(t)[0])
-			// It is stopped and continued with arbiter, outlives the signals, and tells the exit code. Bash
-			// ends a job that it takes for stopped with TERM, too: also right after it has continued it by
-			// HUP and CONT, unless it was reported so meanwhile.
+			// The witness is stopped and continued together with arbiter, survives the signals, and writes down
+			// the exit code. It survives SIGTERM too: Bash sends it to a job that it believes to be stopped,
+			// even right after it has continued the job with SIGHUP and SIGCONT, unless it has noticed the
+			// change meanwhile.
 			code := filepath.Join(h.home, "code")
 			witness := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\n"+
 				"arbiter --on-hangup stop \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
@@ -153,7 +153,8 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 	}
 }
 
-// endedUnseen holds an arbiter to its manners that ended without a terminal.
+// endedUnseen checks the exit code of an arbiter that ended without a terminal, and that its run, if any, has
+// ended and can be resumed.
 func (h *abode) endedUnseen(exit contract.Exit, begun bool) {
 	h.t.Helper()
 	if exit != contract.ExitTerminated {
@@ -166,7 +167,7 @@ func (h *abode) endedUnseen(exit contract.Exit, begun bool) {
 	if !begun {
 		return
 	}
-	awaitGone(h.t, runs[0]) // the bridge may outlive it for a moment
+	awaitGone(h.t, runs[0]) // the bridge may end a moment later
 	var list []struct{ Resumable bool }
 	if err := json.Unmarshal([]byte(h.output("sessions", "ls", "--json")), &list); err != nil {
 		h.t.Fatal(err)

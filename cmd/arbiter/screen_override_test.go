@@ -11,14 +11,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// overriding starts the play in which the human rules, on a screen or in lines of prose.
+// overriding starts the play in which the human decides, on the screen or with --plain.
 func (h *abode) overriding(mode, work string, args ...string) *pane {
 	h.t.Helper()
 	scenario := scenarioFile(h.t, strings.ReplaceAll(overridden, "WORK", work))
 	return h.play(scenario, append(args, "--task", mode)...)
 }
 
-// replayed are the lines of the one run that was played there.
+// replayed returns the lines of the only run there.
 func (h *abode) replayed() []contract.Line {
 	h.t.Helper()
 	lines, err := contractLines(h.output("replay", h.runs()[0]))
@@ -28,7 +28,7 @@ func (h *abode) replayed() []contract.Line {
 	return lines
 }
 
-// tasksStates are the moves of the task, by what made them.
+// tasksStates returns the state changes of the task, with their triggers.
 func tasksStates(lines []contract.Line) []string {
 	var list []string
 	for _, l := range lines {
@@ -39,8 +39,8 @@ func tasksStates(lines []contract.Line) []string {
 	return list
 }
 
-// TestScreenWaysOutOfAFailure: a person has another agent go on by the keys of a dialog,
-// skips a step, and has that one try again by slashes.
+// TestScreenWaysOutOfAFailure: a person uses the keys of a dialog to have another agent go on, and slash
+// commands to skip a step and to have that agent try again.
 func TestScreenWaysOutOfAFailure(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -72,9 +72,8 @@ func TestScreenWaysOutOfAFailure(t *testing.T) {
 	}
 }
 
-// TestScreenOverrides: another is summoned, all is reset, the next task is cancelled in
-// the middle of a tool; each is asked about where it cannot be taken back, and the end
-// says what was left half-done.
+// TestScreenOverrides: another agent is summoned, everything is reset, and the next task is cancelled in the
+// middle of a tool. Each command that cannot be undone asks first, and the end says what was left half-done.
 func TestScreenOverrides(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -92,7 +91,7 @@ func TestScreenOverrides(t *testing.T) {
 	p.press("y")
 	p.await("And now?", "The Arbiter awaits your answer.")
 	p.Type("developer\n")
-	p.until(func(s pty.Screen) bool { // its own line says what it is at
+	p.until(func(s pty.Screen) bool { // the agent's row shows its tool
 		return slices.ContainsFunc(s.Rows(), func(row string) bool {
 			return strings.Contains(row, "Orchestrator III") && strings.Contains(row, "Bash")
 		})
@@ -111,7 +110,8 @@ func TestScreenOverrides(t *testing.T) {
 	}
 }
 
-// TestPlainTellsWhatIsHalfDone, when it is cut off in the middle of a tool.
+// TestPlainTellsWhatIsHalfDone: after an interruption in the middle of a tool, --plain says what was left
+// half-done.
 func TestPlainTellsWhatIsHalfDone(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// TestPlainFromTheFirstWordToTheEnd: the same play in plain lines, in a terminal: a task, an answer, a
+// TestPlainFromTheFirstWordToTheEnd plays the screen's play with --plain in a terminal: a task, an answer, a
 // permission by the number of its request. The output contains nothing but lines, and the run is the same as on
 // the screen.
 func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
@@ -72,7 +72,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 	}
 }
 
-// TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain takes it up again.
+// TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain resumes it.
 func TestPlainIsInterrupted(t *testing.T) {
 	t.Parallel()
 	h := settle(t, players(t)[0])
@@ -91,7 +91,7 @@ func TestPlainIsInterrupted(t *testing.T) {
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestPlainInput: the end of the input is that of the human, not of the run.
+// TestPlainInput: at the end of the input no more human input can come, but the run continues.
 func TestPlainInput(t *testing.T) {
 	h := settle(t, players(t)[0])
 	for _, tt := range []struct {
@@ -118,14 +118,14 @@ func TestPlainInput(t *testing.T) {
 	}
 }
 
-// TestPlainHelp: what is listed without a screen is done without one, and nothing that is
-// done in the same way is left out.
+// TestPlainHelp: every command that the help of --plain lists works there, and each command that works in the
+// same way as on the screen is listed.
 func TestPlainHelp(t *testing.T) {
 	for _, s := range editor.Commands {
 		_, told := slash.Answers[s.Name]
 		_, body, _ := slash.For(nil, editor.Command{Name: s.Name, Rest: "set"})
 		listed := strings.Contains(plainHelp(), s.Usage()+": "+s.Help)
-		inPlain := s.Name == "inbox" || s.Name == "answer" // package plain answers them
+		inPlain := s.Name == "inbox" || s.Name == "answer" // handled in package plain
 		if listed && !told && !body && !inPlain && plainHere[s.Name] == nil || !listed && (told || body) {
 			t.Errorf("%s: listed %v", s.Usage(), listed)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// brief is a play that is over at once, with words beyond ASCII.
+// brief is a play that is over at once, with texts beyond ASCII.
 const brief = `name: short
 title: Short
 actors:
@@ -28,7 +28,7 @@ actors:
       verdict: {decision: COMPLETE, message: "It is woven. 世界 é “well” …", summary: "Naïve ✓", reason: r}
 `
 
-// foreignDir is a workspace whose name is in the title, beyond ASCII.
+// foreignDir creates a workspace whose name, which is part of the title, is beyond ASCII.
 func foreignDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "wörk 世界")
@@ -38,9 +38,8 @@ func foreignDir(t *testing.T) string {
 	return dir
 }
 
-// TestTerminals: on terminals of all kinds, in all locales, arbiter can be read and
-// left, and nothing is sent that the locale has no characters for. Where nothing can be
-// shown, it says what can be done instead.
+// TestTerminals: on terminals of all kinds and in all locales, arbiter is readable and can be left, and sends
+// no characters that the locale lacks. If it cannot show a screen, it says what to do instead.
 func TestTerminals(t *testing.T) {
 	t.Parallel()
 	script := scenarioFile(t, brief)
@@ -52,9 +51,9 @@ func TestTerminals(t *testing.T) {
 				{"NO_COLOR=1", "COLORTERM=truecolor"}} {
 				switch {
 				case colour != nil && lang != "C.UTF-8":
-					continue // colours are not a matter of the locale
+					continue // colours do not depend on the locale
 				case !foremost && (lang != "C" && lang != "C.UTF-8" || colour != nil):
-					continue // all of them on one terminal are enough for each change
+					continue // all combinations on one terminal are enough for each change
 				}
 				t.Run(fmt.Sprintf("%s,%s,%s", term, lang, strings.Join(colour, "+")), func(t *testing.T) {
 					t.Parallel()
@@ -77,7 +76,7 @@ func TestTerminals(t *testing.T) {
 	}
 }
 
-// refused holds a start to having said what can be done instead.
+// refused checks that arbiter does not start, and says what to do instead.
 func (p *pane) refused(want contract.Exit) {
 	p.t.Helper()
 	state, err := p.Exit(p.ctx)
@@ -93,7 +92,7 @@ func (p *pane) refused(want contract.Exit) {
 	}
 }
 
-// readable holds a screen to having been read: glyphs of the locale alone.
+// readable checks that the screen can be read, and has only characters of the locale.
 func (p *pane) readable(utf bool, modern bool) {
 	p.t.Helper()
 	s := p.await("THE WEAVING", "It is woven.", "It is done", "Speak again, or depart.")
@@ -123,7 +122,7 @@ func (p *pane) readable(utf bool, modern bool) {
 	}
 }
 
-// coloured holds what was sent to the wish for no colours, or to the offer of all.
+// coloured checks that no colours were sent if none are wanted, and 24-bit colours if the terminal offers them.
 func (p *pane) coloured(none, all bool) {
 	p.t.Helper()
 	any, rgb := false, false
@@ -144,7 +143,7 @@ func (p *pane) coloured(none, all bool) {
 	}
 }
 
-// TestPaddedTitle: a workspace may be called what old terminals' padding looks like.
+// TestPaddedTitle: a workspace's name may look like the padding of old terminals.
 func TestPaddedTitle(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "$<99999999>x")
@@ -158,7 +157,7 @@ func TestPaddedTitle(t *testing.T) {
 	p.leave()
 }
 
-// multiplexer is a tmux of this test's own, with arbiter in it.
+// multiplexer is a tmux for this test alone, which runs arbiter.
 type multiplexer struct {
 	t      *testing.T
 	path   string
@@ -178,7 +177,7 @@ func (m *multiplexer) do(args ...string) string {
 	return string(out)
 }
 
-// await waits until all of the texts are on the pane.
+// await waits until the pane shows all of the texts.
 func (m *multiplexer) await(texts ...string) string {
 	m.t.Helper()
 	return m.until(fmt.Sprintf("%q", texts), func(shown string) bool {
@@ -203,14 +202,14 @@ func (m *multiplexer) until(what string, ok func(shown string) bool) string {
 	}
 }
 
-// TestInsideTmux: arbiter starts, works, follows the window and is left inside tmux.
+// TestInsideTmux: inside tmux, arbiter starts, works, follows the window's size and can be left.
 func TestInsideTmux(t *testing.T) {
 	t.Parallel()
 	path, err := exec.LookPath("tmux")
 	if err != nil {
 		t.Skip("no tmux here")
 	}
-	dir, err := os.MkdirTemp("", "mux") // a socket's name is short
+	dir, err := os.MkdirTemp("", "mux") // a short path for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +217,7 @@ func TestInsideTmux(t *testing.T) {
 	m := &multiplexer{t: t, path: path, socket: filepath.Join(dir, "s"), ctx: ctx}
 	t.Cleanup(func() {
 		cancel()
-		_ = exec.Command(path, "-S", m.socket, "kill-server").Run() // it is gone if all went well
+		_ = exec.Command(path, "-S", m.socket, "kill-server").Run() // the server is gone if all went well
 		os.RemoveAll(dir)
 	})
 	m.do("new-session", "-d", "-x", "100", "-y", "30", "-e", "XDG_CACHE_HOME="+stage.CacheHome(),

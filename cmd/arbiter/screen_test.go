@@ -23,7 +23,7 @@ import (
 // wide is the terminal of most tests.
 var wide = pty.Size{Columns: 110, Rows: 32}
 
-// abode is a home and a workspace that outlive one arbiter.
+// abode is a home and a workspace that can be used by several arbiters.
 type abode struct {
 	t          *testing.T
 	home, work string
@@ -46,17 +46,17 @@ func settle(t *testing.T, p player) *abode {
 	return h
 }
 
-// endHosts kills what still plays a run there: the end of a screen does not end it.
+// endHosts kills the host processes of runs there: the end of a screen does not end them.
 func (h *abode) endHosts() {
 	for _, pid := range h.hosts() {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it has ended, perhaps
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
 	}
 	for _, run := range h.runs() {
 		awaitGone(h.t, run)
 	}
 }
 
-// hosts are the processes that play runs there.
+// hosts returns the host processes of runs there.
 func (h *abode) hosts() (pids []int) {
 	h.t.Helper()
 	runs := h.runs()
@@ -76,10 +76,10 @@ func (h *abode) hosts() (pids []int) {
 	return pids
 }
 
-// theTitle is the title of a window before arbiter starts, and after it has ended.
+// theTitle is the title of the window before arbiter starts and after it has ended.
 const theTitle = "a shell"
 
-// open starts arbiter in a terminal that has a title already.
+// open starts arbiter in a terminal that already has a title.
 func (h *abode) open(args ...string) *pane {
 	h.t.Helper()
 	return h.run(exec.Command("/bin/sh",
@@ -110,7 +110,7 @@ func (h *abode) run(cmd *exec.Cmd) *pane {
 	return &pane{Terminal: term, t: h.t, ctx: ctx, cmd: cmd}
 }
 
-// output runs one of arbiter's commands there, without a terminal.
+// output runs an arbiter command there, without a terminal.
 func (h *abode) output(args ...string) string {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
@@ -124,7 +124,7 @@ func (h *abode) output(args ...string) string {
 	return string(out)
 }
 
-// runs are the ids of the runs that were played there.
+// runs returns the ids of the runs that were played there.
 func (h *abode) runs() []string {
 	h.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*"))
@@ -137,7 +137,7 @@ func (h *abode) runs() []string {
 	return dirs
 }
 
-// alive reports whether a run has processes, its arbiter left aside, which bears no mark.
+// alive returns the processes of the runs there, except arbiter itself, which has no mark in its environment.
 func (h *abode) alive() map[int]string {
 	left := map[int]string{}
 	for _, run := range h.runs() {
@@ -159,7 +159,7 @@ func (h *abode) ended(p *pane, want contract.Exit) string {
 	return text
 }
 
-// left is the same while another arbiter plays there.
+// left does the same as ended while another arbiter plays there, except for the check for processes.
 func (h *abode) left(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	state, err := p.Exit(p.ctx)
@@ -189,8 +189,8 @@ func (h *abode) restored(p *pane) {
 	}
 }
 
-// armed waits for a dialog that came on its own until its choices can be taken: then
-// their keys are lit.
+// armed waits until the choices of a dialog that opened on its own can be made: their keys are highlighted
+// then.
 func (p *pane) armed(choice string) {
 	p.t.Helper()
 	p.until(func(s pty.Screen) bool {
@@ -210,7 +210,7 @@ func (p *pane) begin() {
 	p.await("wants to use", "dawn.txt", "y Allow once")
 }
 
-// finish allows what is asked and waits for the end of the play.
+// finish allows the permission request and waits for the end of the play.
 func (p *pane) finish() {
 	p.t.Helper()
 	p.armed("y Allow once")
@@ -218,9 +218,9 @@ func (p *pane) finish() {
 	p.await("It is done.", "The file is there.", "Speak again, or depart.")
 }
 
-// TestScreenFromTheFirstWordToTheEnd: a user enters a task, answers the Arbiter, allows a call by a
-// key, looks at an agent and at the logbook, and leaves. The run is the same as the one of a script that
-// plays the same scenario.
+// TestScreenFromTheFirstWordToTheEnd: a user enters a task, answers the Arbiter, allows a call by a key, looks
+// at an agent and at the logbook, and leaves. The run is the same as that of a script that plays the same
+// scenario.
 func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
 	for _, who := range players(t) {
@@ -270,7 +270,7 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	}
 }
 
-// story returns messages and decisions, without places and times.
+// story returns the messages and decisions, without paths and times.
 func story(lines []contract.Line) []string {
 	var list []string
 	work := ""
@@ -295,8 +295,8 @@ func story(lines []contract.Line) []string {
 	return list
 }
 
-// TestScreenGoesOn: another word after the end takes the run up again, and a later
-// --resume shows what was said before, and continues.
+// TestScreenGoesOn: another message after the end resumes the run, and a later --resume shows what was said
+// before, and continues.
 func TestScreenGoesOn(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -326,8 +326,8 @@ func TestScreenGoesOn(t *testing.T) {
 	}
 }
 
-// TestScreenAfterItsDeath: arbiter is killed while leave is asked. --resume shows what
-// was said, and the run comes to its end.
+// TestScreenAfterItsDeath: arbiter is killed while a permission request is open. --resume shows what was said,
+// and the run completes.
 func TestScreenAfterItsDeath(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestScreenAfterItsDeath(t *testing.T) {
 			}
 			p = h.open("--resume")
 			p.await("y Allow once")
-			p.press("Esc") // put aside, and read from the beginning
+			p.press("Esc") // put the dialog aside, and read from the beginning
 			p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
 			p.press("Esc")
 			p.await("NORMAL")
@@ -359,7 +359,7 @@ func TestScreenAfterItsDeath(t *testing.T) {
 	}
 }
 
-// TestScreenWithRequirements: a file on the command line is the first word.
+// TestScreenWithRequirements: a file on the command line is the task.
 func TestScreenWithRequirements(t *testing.T) {
 	h := settle(t, players(t)[0])
 	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"),
@@ -368,7 +368,7 @@ func TestScreenWithRequirements(t *testing.T) {
 	}
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")
 	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?",
-		"The Arbiter awaits your answer.") // the question is there before it is asked: its text is streamed
+		"The Arbiter awaits your answer.") // the question's text is streamed before the question is open
 	p.Type("call it dawn\n")
 	p.await("y Allow once")
 	p.finish()
@@ -376,8 +376,8 @@ func TestScreenWithRequirements(t *testing.T) {
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestTwoScreensOfOneRun shows that a second screen of a live run has its whole history, that what is
-// answered on one is settled on the other, and that a script cannot play it a second time.
+// TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
+// settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {
 	h := settle(t, players(t)[0])
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")

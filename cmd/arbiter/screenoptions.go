@@ -15,18 +15,18 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// painting is called before each paint of the screen; of tests.
+// painting is called before each paint of the screen, if not nil. Tests set it.
 var painting func()
 
-// screenCommand is the full screen.
+// screenCommand runs the full screen.
 func (e env) screenCommand(c settings.Choices) error {
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; use --plain for lines of text, or --json for scripts", problem)
 	}
-	if _, err := stage.Read(c); err != nil { // what is wrong with a file is said before a screen hides it
+	if _, err := stage.Read(c); err != nil { // an error in a file is reported before the screen hides it
 		return err
 	}
-	if !c.Resume { // else the run says where its files are
+	if !c.Resume { // a resumed run knows its files
 		if err := c.ReadInstructions(); err != nil {
 			return err
 		}
@@ -41,8 +41,8 @@ func (e env) screenCommand(c settings.Choices) error {
 	var silence func()
 	options.Ritual.Sound, silence = openSound(c.Face)
 	defer silence()
-	options.Home, _ = os.UserHomeDir() // without one, rules with ~ match nothing
-	// Beside the runs, because /tmp may be memory; the files have no names.
+	options.Home, _ = os.UserHomeDir() // without a home, rules with ~ match nothing
+	// In the state directory, since /tmp may be in memory; the files have no names.
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {
 		options.Scratch = c.StateDir
 	}
@@ -66,7 +66,7 @@ func (e env) screenCommand(c settings.Choices) error {
 	return h.Show(f)
 }
 
-// noScreen says why the terminal can show no screen, empty if it can.
+// noScreen returns why the terminal cannot show the screen, or "" if it can.
 func noScreen() string {
 	switch {
 	case !term.IsTerminal(int(os.Stdin.Fd())):
@@ -79,14 +79,14 @@ func noScreen() string {
 	return ""
 }
 
-// liveHere finds the live run of the directory, which a screen without a task of its own shows.
+// liveHere finds the live run of the directory; a screen that was started without a task shows it.
 func liveHere(c settings.Choices) (run string, live bool) {
 	if c.Resume || c.Rehearse || c.Options.Task != "" {
 		return "", false
 	}
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {
-		return "", false // beginning a run says why
+		return "", false // beginning a run reports why
 	}
 	defer store.Close()
 	info, err := store.Latest(c.Place, func(i journal.Info) bool { return store.Player(i.Run) != 0 })

@@ -14,8 +14,8 @@ var (
 	rehearses       = strings.NewReplacer("--rehearse", "--stand-in", "--scenario", "--stand-in --scenario")
 )
 
-// TestScriptingExamples runs the examples of docs/scripting.md that use jq in a shell, one
-// after the other, with the stand-in, and compares what they print with what the page says.
+// TestScriptingExamples runs the examples of docs/scripting.md that use jq in a shell, in order, with the
+// stand-in, and compares their output with the page.
 func TestScriptingExamples(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {

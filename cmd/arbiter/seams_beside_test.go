@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// besides is an action while a document is on its way, or while a human has a session. It
-// returns the processes of the run; done delivers the document, or returns the session.
+// besides is an action while a hand-off document waits for its check, or while a human has a session. play
+// returns the processes of the run; it calls done to let the check end, or to return the session.
 type besides struct {
 	name string
 	args []string
@@ -70,7 +70,7 @@ var beside = []besides{
 		play: func(h *dwelling, s *script, done func()) []*script {
 			s.send(contract.Say{Text: "spend it"})
 			await(s, "the limit", func(_ string, b contract.Budget) bool { return b.Level == "limit" })
-			done() // what is under way finishes before the human is asked
+			done() // running turns and checks end before the human is asked
 			s.finishesAtLimit()
 			await[contract.Result](s, "the end", nil)
 			if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
@@ -80,14 +80,14 @@ var beside = []besides{
 		}},
 }
 
-// said waits for the message that a text became, and returns its id.
+// said waits for the message event of a text, and returns the message's id.
 func (s *script) said(text string) string {
 	s.t.Helper()
 	return await(s, "a message", func(_ string, b contract.Message) bool { return b.Text == text }).MessageID
 }
 
-// TestBeside does what a human, a limit or the rules may do while a document is on its way,
-// and while a human has a session: neither is lost over it.
+// TestBeside does what a human, a limit or the rules may do while a hand-off document waits for its check, or
+// while a human has a session: neither the document nor the session is lost.
 func TestBeside(t *testing.T) {
 	for _, who := range players(t) {
 		for _, m := range moments {
@@ -129,7 +129,7 @@ func (m moment) besides(t *testing.T, who player, b besides) {
 			return slices.Contains([]string{"ended", "failed"}, b.State)
 		}
 		await(ends, "the end of the takeover", ended)
-		if !strings.HasPrefix(b.name, "pause") { // which has answered it
+		if !strings.HasPrefix(b.name, "pause") { // there, the message was sent already
 			await[contract.Question](last, "a question", nil)
 		}
 		last.send(contract.Say{Text: "the red one"})

@@ -11,13 +11,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// onEditor is a run led by an editor over ACP. What happens is read from its event log, as on the screen. A second
-// terminal does what the protocol cannot express.
+// onEditor is a run that an editor steers over ACP. The test reads events from the event log, as on the screen.
+// A second terminal does what the protocol cannot express.
 type onEditor struct {
 	*dwelling
 	editor *acpEditor
 	flags  []string
-	prompt int // the task's
+	prompt int // id of the task's prompt
 }
 
 // openEditor starts the run.
@@ -64,7 +64,7 @@ func (f *onEditor) say(to, strength, text string) {
 	f.output(append(args, text)...)
 }
 
-// permission waits until the editor is asked about what holds a text.
+// permission waits until the editor gets a permission request that contains a text.
 func (f *onEditor) permission(text string) acpMessage {
 	f.t.Helper()
 	return f.editor.sees(0, "request for "+text, func(m acpMessage) bool {
@@ -82,7 +82,7 @@ func (f *onEditor) allow(text string) {
 	f.editor.permits(f.permission(text), "once")
 }
 
-// allowAll gives a rule, which is none of an editor's options.
+// allowAll answers with a rule from a terminal: an editor's options have no rules.
 func (f *onEditor) allowAll(rule string, texts ...string) {
 	f.t.Helper()
 	for _, text := range texts {
@@ -104,7 +104,8 @@ func (f *onEditor) allowFromNowOn(rule string, texts ...string) {
 	f.addRule(f, rule)
 }
 
-// end checks that each prompt has ended, and that the editor saw the same as another editor loads.
+// end checks that each prompt has ended, and that this editor saw the same as another editor that loads the
+// session.
 func (f *onEditor) end() []contract.Line {
 	f.t.Helper()
 	f.editor.sees(0, "the end of the run", func(m acpMessage) bool {

@@ -16,26 +16,26 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// guise is a way in which a human steers a run. A play that has several does each of its parts by
+// guise is a kind of frontend by which a human steers a run. A play with several guises does the same by
 // commands of a script, by keys on the screen, on the web page, and in an editor.
 type guise interface {
 	// await waits for an event.
 	await(what string, fits func(contract.Line) bool)
-	// say speaks to an agent, with a strength.
+	// say sends a message to an agent, with a strength.
 	say(to, strength, text string)
-	// asked waits for a request for what holds a text, and allow answers it.
+	// asked waits for a permission request that contains a text. allow does the same and grants it.
 	asked(text string)
 	allow(text string)
-	// allowAll waits until requests for each of several texts are open, and answers one of
-	// them with a rule for the run.
+	// allowAll waits until a request for each of several texts is open, and answers one of them with a rule for
+	// the run.
 	allowAll(rule string, texts ...string)
-	// allowFromNowOn does so, and adds the rule to those of the run.
+	// allowFromNowOn waits in the same way, and adds the rule to the run's rules.
 	allowFromNowOn(rule string, texts ...string)
-	// end leaves a run that is complete, and returns its lines.
+	// end leaves a complete run, and returns its lines.
 	end() []contract.Line
 }
 
-// take has an agent's session in another terminal.
+// take attaches another terminal to an agent's session.
 func (h *dwelling) take(id string) *pane {
 	h.t.Helper()
 	p := h.open("attach", id)
@@ -47,14 +47,14 @@ func (h *dwelling) take(id string) *pane {
 	return p
 }
 
-// giveBack gives it back.
+// giveBack detaches it again.
 func (h *dwelling) giveBack(p *pane) {
 	h.t.Helper()
 	p.press("Ctrl+]")
 	h.left(p, contract.ExitComplete)
 }
 
-// saysTo waits for what one party says to another, or asks of it.
+// saysTo waits for a message from one party to another, or for a question to the human.
 func saysTo(f guise, from, to, text string) {
 	f.await(from+" saying "+text+" to "+to, func(l contract.Line) bool {
 		if q, asked := l.Body.(contract.Question); asked && to == contract.Human {
@@ -129,7 +129,7 @@ type onScreen struct {
 	pane *pane
 }
 
-// await looks into the event log: what is on the screen depends on its size, and on what is in front.
+// await reads the event log: what the screen shows depends on its size, and on open dialogs.
 func (f *onScreen) await(what string, fits func(contract.Line) bool) {
 	f.t.Helper()
 	if _, ok := f.logged(f.pane.ctx, fits); !ok {
@@ -161,7 +161,7 @@ func (h *dwelling) logged(ctx context.Context, fits func(contract.Line) bool) (c
 	}
 }
 
-// logSize is the size of the runs' event logs; 0 before there is one.
+// logSize is the total size of the runs' event logs, 0 if there are none.
 func (h *dwelling) logSize() (size int64) {
 	h.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*", eventlog.Name))
@@ -202,8 +202,8 @@ func (f *onScreen) allow(text string) {
 	f.pane.press("y")
 }
 
-// open waits for a request for each of several texts, and puts them aside. They come in a dialog or in the panel,
-// depending on how many there were at first.
+// open waits for a request for each of several texts, and puts them aside. The screen shows them in a dialog or
+// in the panel, depending on how many there were at first.
 func (f *onScreen) open(texts []string) {
 	f.t.Helper()
 	for _, text := range texts {
@@ -249,10 +249,10 @@ func (f *onScreen) end() []contract.Line {
 	return f.replayed()
 }
 
-// seamPatience bounds a whole play on the screen; the run has no deadline.
+// seamPatience is the time limit for a whole play on the screen; the run itself has none.
 const seamPatience = 4 * patience
 
-// openSlowly opens a pane for a whole play.
+// openSlowly opens a pane with the time limit of a whole play.
 func (h *dwelling) openSlowly(args ...string) *pane {
 	h.t.Helper()
 	p := h.open(args...)
@@ -262,7 +262,7 @@ func (h *dwelling) openSlowly(args ...string) *pane {
 	return p
 }
 
-// guises are all, for a play of a player.
+// guises are all kinds of frontends. Each function begins a run of the play.
 var guises = map[string]func(t *testing.T, who player, play string, more ...string) (*dwelling, guise){
 	"json": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
 		h := build(t, who, play, more...)

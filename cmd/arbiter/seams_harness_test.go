@@ -13,16 +13,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// dwelling is a home, a workspace and a scripted model that outlive each arbiter that is run
-// there.
+// dwelling is a home, a workspace and a scripted model that can be used by several arbiters.
 type dwelling struct {
 	*abode
 	model  *rehearsal.Server
 	claude string
-	args   []string // of a run's first process
+	args   []string // arguments of a run's first process
 }
 
-// build makes one for a play. More are flags of its run.
+// build makes a dwelling for a play. more has further flags for its run.
 func build(t *testing.T, who player, play string, more ...string) *dwelling {
 	t.Helper()
 	onlyLinux(t)
@@ -69,7 +68,7 @@ func (h *dwelling) script(more ...string) *script {
 	return s
 }
 
-// touch makes a file in the workspace.
+// touch creates an empty file in the workspace.
 func (h *dwelling) touch(name string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.work, name), nil, 0o600); err != nil {
@@ -131,7 +130,7 @@ func (h *dwelling) sound(lives ...*script) {
 			h.t.Errorf("%d results of the last life", results)
 		}
 		if n < len(lives)-1 {
-			if results > 0 { // what the end of a process takes with it comes back
+			if results > 0 { // agents of an ended process come back
 				clear(gone)
 			}
 			again := map[string]bool{}
@@ -154,13 +153,13 @@ func (h *dwelling) sound(lives ...*script) {
 	}
 	h.once()
 	for _, p := range h.model.Problems() {
-		if !strings.Contains(p, "no actor fits") { // whose bridge has just died asks without our tools
+		if !strings.Contains(p, "no actor fits") { // an agent whose bridge was just killed lacks our tools
 			h.t.Errorf("the play left its script: %s", p)
 		}
 	}
 }
 
-// passes reports whether an end is one after which a process follows.
+// passes reports whether another process of the agent may follow an end with this reason.
 func passes(reason string) bool {
 	return slices.Contains([]string{"crash", "takeover", "halted", "renewed", "hung", "resource", "invalid_resume",
 		"trust"}, reason)
@@ -169,7 +168,7 @@ func passes(reason string) bool {
 // envelopeName finds the ids of messages in a history.
 var envelopeName = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
 
-// livesOf parts the lines of a run.
+// livesOf splits the lines of a run by process.
 func livesOf(lines []contract.Line) [][]contract.Line {
 	var lives [][]contract.Line
 	for _, l := range lines {
@@ -181,7 +180,7 @@ func livesOf(lines []contract.Line) [][]contract.Line {
 	return lives
 }
 
-// once checks that no envelope is twice in the history of a session.
+// once checks that no envelope is twice in a session's history.
 func (h *dwelling) once() {
 	h.t.Helper()
 	latest := map[string]rehearsal.Request{}
@@ -200,7 +199,7 @@ func (h *dwelling) once() {
 	}
 }
 
-// heard says how many requests had a text of the human's as what is to be answered.
+// heard counts the requests to the model whose newest input contains a text.
 func (h *dwelling) heard(text string) int {
 	n := 0
 	for _, r := range h.model.Requests() {

@@ -11,9 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// asking: one Orchestrator asks what the human has kept for themselves, while two others work.
-// The question is reported as one, and is open until the human answers, although the others are
-// done by then and the Arbiter has ruled on what they did.
+// asking: one Orchestrator asks a question that the human has reserved for themselves, while two others work.
+// It is reported as a question, and stays open until the human answers, although the others are done by then
+// and the Arbiter has decided on their work.
 var asking = seamPlay{
 	name: "a question to the human while two work",
 	long: true,
@@ -61,8 +61,8 @@ actors:
 	},
 }
 
-// halting: the human stops the same command three times. None of that is the agent's failure,
-// and the fourth try ends the task.
+// halting: the human stops the same command three times. None of these stops counts as a failure of the agent,
+// and the fourth try completes the task.
 var halting = seamPlay{
 	name: "stopped by the human three times",
 	long: true,
@@ -98,8 +98,8 @@ actors:
 	},
 }
 
-// TestMessageBeforeAnInterruptIsRead: a word that is followed at once by another that stops, or
-// by an interrupt, was accepted and delivered. The model reads it.
+// TestMessageBeforeAnInterruptIsRead: a message that is accepted right before an interrupt, or before a message
+// that stops the turn, is still delivered, and the model reads it.
 func TestMessageBeforeAnInterruptIsRead(t *testing.T) {
 	const play = `name: overtaken
 actors:
@@ -113,7 +113,7 @@ actors:
 `
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestAnInterruptIsBehindTheMessage has the real CLI
+			who.long(t) // the driver's TestAnInterruptIsBehindTheMessage covers the real CLI
 			t.Parallel()
 			h := build(t, who, play)
 			s := h.script()
@@ -139,7 +139,8 @@ actors:
 				if slices.Contains(collect[contract.Turn](s)[at].MessageIDs, last.MessageID) {
 					break
 				}
-				// It was that of a word that "Heed" had overtaken and that was sent again.
+				// The interrupted turn was that of an earlier message, which "Heed" had overtaken and which was
+				// sent again.
 				await(s, "the last word's delivery", func(_ string, d contract.Delivered) bool {
 					return d.MessageID == last.MessageID
 				})

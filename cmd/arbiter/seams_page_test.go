@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// onPage is a run without a screen, led on its web page: what happens is read from the page's stream, and commands are
-// those of the page.
+// onPage is a run without a screen that is steered on its web page. The test reads the page's event stream, and
+// sends the page's commands.
 type onPage struct {
 	*dwelling
 	user *webUser
@@ -50,7 +50,7 @@ func openPage(t *testing.T, h *dwelling) *onPage {
 	return f
 }
 
-// read takes the lines of the stream until it ends.
+// read reads the lines of the stream until it ends.
 func (f *onPage) read(s *bufio.Scanner) {
 	s.Buffer(nil, 16<<20)
 	kind := ""
@@ -83,7 +83,7 @@ func (f *onPage) read(s *bufio.Scanner) {
 	}
 }
 
-// seen is the first line that fits.
+// seen returns the first line that fits.
 func (f *onPage) seen(fits func(contract.Line) bool) (contract.Line, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func (f *onPage) say(to, strength, text string) {
 	f.user.sends(contract.Say{To: to, Strength: strength, Text: text})
 }
 
-// request waits for a request for what holds a text.
+// request waits for a permission request that contains a text, and returns its id.
 func (f *onPage) request(text string) string {
 	f.t.Helper()
 	l := f.first("request for "+text, func(l contract.Line) bool {
@@ -150,7 +150,7 @@ func (f *onPage) allowAll(rule string, texts ...string) {
 	f.user.sends(contract.Permit{Request: last, Behavior: "allow", Scope: contract.ScopeRun, Rule: rule})
 }
 
-// allowFromNowOn changes the rules of the run, which the page may not: a terminal does.
+// allowFromNowOn adds the rule from a terminal, since the page cannot change the run's rules.
 func (f *onPage) allowFromNowOn(rule string, texts ...string) {
 	f.t.Helper()
 	for _, text := range texts {
@@ -159,7 +159,7 @@ func (f *onPage) allowFromNowOn(rule string, texts ...string) {
 	f.addRule(f, rule)
 }
 
-// addRule adds a rule to those of the run in a terminal of its own, and waits until it has settled a request.
+// addRule adds a rule to the run's rules from another terminal, and waits until the rule has settled a request.
 func (h *dwelling) addRule(f guise, rule string) {
 	h.t.Helper()
 	p := h.open("--plain")

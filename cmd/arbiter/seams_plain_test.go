@@ -9,12 +9,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// onPlain is a run with --plain in a terminal. What happens is read from its event log, as on the screen.
+// onPlain is a run with --plain in a terminal. The test reads events from the event log, as on the screen.
 type onPlain struct {
 	*onScreen
 }
 
-// number waits for a request for what holds a text, and returns what --plain calls it.
+// number waits for a permission request that contains a text, and returns the number that --plain gives it.
 func (f *onPlain) number(text string) string {
 	f.t.Helper()
 	announced := regexp.MustCompile(`(?s)Request (\d+)\. .*?Answer with`)

@@ -14,19 +14,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// moment is a play that is cut at one place, and how it runs to its end. What it does
-// with a process it can do with the next one.
+// moment is a play that is interrupted at one point. What end does with the interrupted process, it can also do
+// with the next one.
 type moment struct {
 	name, work string // the Orchestrator's steps, as YAML
 	again      string // its reaction to the note that no human refused its call
 	args       []string
-	begin      func(h *dwelling, s *script) // until there
-	end        func(h *dwelling, s *script) // from there, in the life that lives then
-	// the victim with the real CLI wherever it is played, if any; the others are long ones
+	begin      func(h *dwelling, s *script) // up to the moment
+	end        func(h *dwelling, s *script) // from there on, with the process that then runs
+	// real is the victim that is always played with the real CLI, if any; the others need ARBITER_LONG.
 	real string
 }
 
-// cutPlay is the play of all moments: one Orchestrator, with an Arbiter that waits for it.
+// cutPlay is the play of all moments: one Orchestrator, and an Arbiter that waits for it.
 const cutPlay = `name: cut
 allow: ["Bash(*)"]
 actors:
@@ -58,7 +58,7 @@ WORK
 AGAIN      - verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none, checks: CHECKS}}
 `
 
-// freshRequest waits for a permission request that is open in a process.
+// freshRequest waits for a permission request that is open in a process, and returns its id.
 func freshRequest(s *script) string {
 	s.t.Helper()
 	id := ""
@@ -167,13 +167,13 @@ var moments = []moment{
 			h.touch("go")
 		},
 		end: func(_ *dwelling, s *script) {
-			s.send(contract.Choose{Option: "without"}) // another process continues without on its own
+			s.send(contract.Choose{Option: "without"}) // another process continues without them on its own
 		},
 	},
 }
 
-// TestCutAndTakenUp ends arbiter, its bridge, or both with KILL in the middle of what takes
-// its time: the run comes to its end, nothing is lost or doubled, and its books are sound.
+// TestCutAndTakenUp kills arbiter, its bridge, or both during each slow step: the run completes, nothing is
+// lost or duplicated, and its journal is consistent.
 func TestCutAndTakenUp(t *testing.T) {
 	victims := []string{"arbiter", "bridge", "both"}
 	for _, who := range players(t) {
@@ -191,7 +191,7 @@ func TestCutAndTakenUp(t *testing.T) {
 	}
 }
 
-// stage begins the play, until its moment.
+// stage begins the play, and returns at its moment.
 func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *script) {
 	t.Helper()
 	checks := "[]"
@@ -200,7 +200,7 @@ func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *scr
 	}
 	pause := "0s"
 	if strings.HasPrefix(m.name, "trust") {
-		pause = "3s" // there is time to tamper before another agent is started
+		pause = "3s" // time to change the settings before another agent starts
 	}
 	text := strings.NewReplacer("CHECKS", checks, "AGAIN", m.again, "PAUSE", pause, "SOON",
 		strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)).Replace(strings.Replace(cutPlay, "WORK", m.work, 1))
@@ -224,7 +224,7 @@ func (m moment) play(t *testing.T, who player, victim string) {
 	t.Helper()
 	var args []string
 	if victim == "bridge" {
-		args = []string{"--pid-namespace", "never"} // agents outlive it for a moment, and continue without it
+		args = []string{"--pid-namespace", "never"} // agents then survive the bridge for a moment, and run on
 	}
 	h, s := m.stage(t, who, args...)
 	lives := []*script{s}
@@ -251,7 +251,7 @@ func (m moment) play(t *testing.T, who player, victim string) {
 	h.completes(lives...)
 }
 
-// completes waits for a run's good end, and looks through all of it.
+// completes waits until the run is complete, and checks its invariants.
 func (h *dwelling) completes(lives ...*script) {
 	h.t.Helper()
 	s := lives[len(lives)-1]
@@ -263,7 +263,7 @@ func (h *dwelling) completes(lives ...*script) {
 	h.sound(lives...)
 }
 
-// slay ends a process at once.
+// slay kills a process.
 func slay(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {

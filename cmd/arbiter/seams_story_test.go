@@ -14,20 +14,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// tale is the story of a run in its canonical form: the actions of each party, and the messages
-// between each two, in order. Actions of different parties at the same time have no order, and ids, times,
-// figures and places are left out: two runs of one play have the same tale, on every frontend.
+// tale is the story of a run in its canonical form: the actions of each party, and the messages between each
+// two parties, in order. Simultaneous actions of different parties have no order, and ids, times, numbers and
+// paths are left out: two runs of one play have the same tale, with every frontend.
 type tale map[string][]string
 
-// subagents follows an agent's id in a tale and stands for its subagents.
+// subagents is added to an agent's id in a tale, and stands for the agent's subagents.
 const subagents = "'s subagents"
 
-// taleOf reduces the lines of a run, of all its lives, to its tale.
+// taleOf reduces the lines of a run, of all its processes, to its tale.
 func taleOf(lines []contract.Line) tale {
 	t := tale{}
 	work := "\x00"
-	asked := map[string]string{} // requests, by their names
-	by := map[string]string{}    // whose they are
+	asked := map[string]string{} // descriptions of requests, by id
+	by := map[string]string{}    // the agents that made them
 	add := func(who, format string, args ...any) {
 		t[who] = append(t[who], lasting(strings.ReplaceAll(fmt.Sprintf(format, args...), work, "WORK")))
 	}
@@ -49,7 +49,7 @@ func taleOf(lines []contract.Line) tale {
 			}
 			add(by[b.Request], "asks for %s", asked[b.Request])
 		case contract.Permission:
-			if what, open := asked[b.Request]; open { // the others depend on what the CLI takes for harmless
+			if what, open := asked[b.Request]; open { // other answers depend on what the CLI considers harmless
 				add(by[b.Request], "%s of %s by %s", b.Behavior, what, b.By)
 				delete(asked, b.Request)
 			}
@@ -69,8 +69,8 @@ func taleOf(lines []contract.Line) tale {
 			add(contract.Supervisor, "result %s: %s", b.Status, b.Summary)
 		}
 	}
-	// Rulings without a subject, and the supervisor's own words, follow actions of independent
-	// parties.
+	// Decisions without a subject, and the supervisor's own messages, follow actions of independent parties and
+	// so have no fixed order.
 	for who, list := range t {
 		if who == "decisions about" || strings.HasSuffix(who, subagents) ||
 			strings.HasPrefix(who, contract.Supervisor+" to ") {
@@ -87,7 +87,7 @@ func accomplished(h contract.Handoff) string {
 	return strings.Join(h.Document.Accomplished, ", ")
 }
 
-// commandOf returns the part of an input that identifies a call.
+// commandOf returns the part of a tool's input that identifies the call.
 func commandOf(input json.RawMessage) string {
 	var in struct{ Command, FilePath string }
 	if json.Unmarshal(input, &in) != nil || in.Command+in.FilePath == "" {
@@ -109,7 +109,7 @@ var fleeting = []struct {
 	{regexp.MustCompile(`control socket|the screen|the socket`), "CHANNEL"},
 }
 
-// lasting leaves that out.
+// lasting replaces the fleeting parts of a text.
 func lasting(text string) string {
 	for _, p := range fleeting {
 		text = p.found.ReplaceAllString(text, p.put)
@@ -117,7 +117,7 @@ func lasting(text string) string {
 	return text
 }
 
-// told says a tale line by line, for comparison.
+// told returns the lines of a tale, for comparison.
 func (t tale) told() []string {
 	var list []string
 	for _, who := range slices.Sorted(maps.Keys(t)) {
@@ -128,8 +128,8 @@ func (t tale) told() []string {
 	return list
 }
 
-// TestTales: independent things have no order, dependent ones do; what passes is left out,
-// and nothing else is.
+// TestTales: independent events have no order, dependent ones do; fleeting parts are left out, and nothing else
+// is.
 func TestTales(t *testing.T) {
 	const west = "00000000-0000-4000-8000-000000000001"
 	line := func(id string, b contract.Body) contract.Line {

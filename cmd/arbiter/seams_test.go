@@ -12,31 +12,30 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// seamPlay is a play in which features meet, and what the human does in it.
+// seamPlay is a play in which features interact, and what the human does in it.
 type seamPlay struct {
 	name  string
 	play  func() string
 	human func(h *dwelling, f guise)
-	first []string // what the tale has of the first Orchestrator
-	under []string // and of its subagents
-	// onScreen: with the real CLI, too, it is played on the screen.
+	first []string // the tale's entries of the first Orchestrator
+	under []string // and those of its subagents
+	// onScreen: it is played on the screen also with the real CLI.
 	onScreen bool
-	// long: with the real CLI it is played with ARBITER_LONG=1 only.
+	// long: with the real CLI it is only played with ARBITER_LONG=1.
 	long bool
 }
 
 var seamPlays = []seamPlay{crossing, chairs, parked, settled, asking, halting}
 
-// TestSeams plays what joins features by commands of a script, by keys on the screen, by lines
-// of --plain, on the web page, and in an editor, with the real CLI and the stand-in: the
-// event logs tell the same story.
+// TestSeams plays combinations of features by commands of a script, by keys on the screen, with --plain, on the
+// web page, and in an editor, with the real CLI and the stand-in: all event logs tell the same story.
 func TestSeams(t *testing.T) {
 	for _, play := range seamPlays {
 		t.Run(play.name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			tales := map[string]tale{}
-			t.Run("of", func(t *testing.T) { // ends when all have
+			t.Run("of", func(t *testing.T) { // ends when all runs have ended
 				for _, who := range players(t) {
 					for by, begin := range guises {
 						if who.real && by == "screen" && !play.onScreen {
@@ -65,7 +64,7 @@ func TestSeams(t *testing.T) {
 	}
 }
 
-// through plays it once, from the first word to the end.
+// through plays it once, from the first message to the end.
 func (play seamPlay) through(t *testing.T, who player,
 	begin func(*testing.T, player, string, ...string) (*dwelling, guise)) tale {
 	t.Helper()
@@ -87,7 +86,7 @@ func (play seamPlay) through(t *testing.T, who player,
 
 func always(play string) func() string { return func() string { return play } }
 
-// twoThreads begins an Arbiter that summons two, and ends when the human says so.
+// twoThreads begins the script of an Arbiter that summons two Orchestrators, and ends when the human says so.
 const twoThreads = `actors:
   - name: arbiter
     match: {role: arbiter}
@@ -103,8 +102,8 @@ const twoThreads = `actors:
       - {expect: The east is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
 `
 
-// crossing: one Orchestrator's request waits for the human while another hands off and is
-// succeeded; then the first hands off in one answer with a subagent, whose request waits.
+// crossing: one Orchestrator's permission request waits for the human while another hands off and gets a
+// successor. Then the first calls a subagent and hands off in one answer, and the subagent's request waits.
 var crossing = seamPlay{
 	name: "a hand-off while a permission waits",
 	long: true,
@@ -168,8 +167,8 @@ allow: [Write, "Bash(cat *)", Agent]
 	under: []string{"allow of Bash touch looked.txt by human", "asks for Bash touch looked.txt"},
 }
 
-// settled: four wait for the human at the same time, twice; one rule answers all of them, given
-// with an answer, and then as a rule of the run.
+// settled: four requests wait for the human at the same time, twice. One rule answers all of them, the first
+// time given in an answer, the second time as a rule of the run.
 var settled = seamPlay{
 	name: "four requests settled by one rule",
 	long: true,
@@ -222,9 +221,9 @@ actors:
 	},
 }
 
-// chairs: an Orchestrator's session is taken over, and the Arbiter is renewed meanwhile; then
-// it is taken over while the check of its own document runs, and its successor is summoned
-// before it is given back.
+// chairs: the human takes over an Orchestrator's session, and the Arbiter is renewed meanwhile. Then the human
+// takes it over while the check of the Orchestrator's document runs, and its successor is summoned before the
+// session is given back.
 var chairs = seamPlay{
 	name: "a renewal during a takeover, and a takeover during a hand-off",
 	long: true,
@@ -311,8 +310,8 @@ actors:
 	},
 }
 
-// parked: one Orchestrator has met a usage limit of an hour, another is steered by the human
-// and hands off; a word of the human's ends the wait.
+// parked: one Orchestrator has hit a usage limit that lasts an hour, another is steered by the human and hands
+// off. A message of the human ends the wait.
 var parked = seamPlay{
 	onScreen: true,
 	name:     "one parked by a limit, one handing off, and a human who steers",

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// secretsTold are make-believe secrets that agents and tools tell, each of another kind.
+// secretsTold are made-up secrets of different kinds, which agents and tools write.
 func secretsTold() []string {
 	mix := func(n int) string { return strings.Repeat("q7Zx9K2mVb", n/10+1)[:n] }
 	hex := func(n int) string { return strings.Repeat("0f7e3a9c1b", n/10+1)[:n] }
@@ -35,10 +35,10 @@ func secretsTold() []string {
 	}
 }
 
-// A secret of no known format, which only the name of a variable tells.
+// nameless is a secret of no known format: only its variable's name marks it.
 const nameless = "tapestry-of-4711-looms"
 
-// spilling is a play in which secrets are everywhere that an agent can write.
+// spilling is a play with secrets in everything that an agent can write.
 func spilling(t *testing.T) string {
 	all := strings.Join(secretsTold(), " ") + " " + nameless
 	return scenarioFile(t, strings.ReplaceAll(`name: spilling
@@ -67,7 +67,7 @@ actors:
 `, "SPILL", all))
 }
 
-// spill names the secrets that a text holds.
+// spill returns the secrets that a text contains.
 func spill(text string) (found []string) {
 	for _, s := range append(secretsTold(), nameless) {
 		if strings.Contains(text, s) {
@@ -77,8 +77,8 @@ func spill(text string) (found []string) {
 	return found
 }
 
-// TestSecretsAreNotKept: arbiter writes no secret that agents say, pass to tools, get from tools or write
-// to stderr, or that the environment contains.
+// TestSecretsAreNotKept: arbiter does not write secrets that agents write, pass to tools, get from tools or
+// write to stderr, or that the environment contains.
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	for _, s := range secretsTold() {
@@ -133,7 +133,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 						t.Errorf("arbiter %v: %q\n%s", args, found, errs)
 					}
 				}
-				// What was allowed was done, and not something that only looks like it.
+				// The allowed call was executed with the real secrets, not with the redacted text.
 				if done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD,
 					"spilled.txt")); err != nil || len(spill(string(done))) != len(secretsTold())+1 {
 					t.Errorf("the file: %v, %d secrets", err, len(spill(string(done))))
@@ -161,8 +161,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 }
 
-// keepsNone looks for secrets in each file below the state directory, but for Claude's own
-// home in a rehearsal, and returns how many crash reports there are.
+// keepsNone checks that no file below the state directory contains a secret, except in Claude's own home in a
+// rehearsal, and returns the number of crash reports.
 func keepsNone(t *testing.T, state string) (crashes int) {
 	t.Helper()
 	files := 0

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// carried is a play in which work is done before the question, and after the answer by the same Orchestrator.
+// carried is a play with work before the question, and after the answer by the same Orchestrator.
 const carried = `
 name: carried
 title: A question in the middle
@@ -54,7 +54,8 @@ actors:
       - {verdict: {expects_response: false, kind: report, message: Waiting.}}
 `
 
-// elsewhere is a person in another home and another directory, with nothing of an earlier run but its environment.
+// elsewhere is a user with another home and another directory, and with nothing of an earlier run but its
+// environment.
 func (s *script) elsewhere(work string) *script {
 	s.t.Helper()
 	there := &script{t: s.t, cmd: exec.Command("arbiter")}
@@ -64,13 +65,13 @@ func (s *script) elsewhere(work string) *script {
 	return there
 }
 
-// TestARunContinuesElsewhere stops a run at a question, and answers it in another home and another directory: the same
-// sessions continue, each message is delivered once, and what the models read begins as before.
+// TestARunContinuesElsewhere stops a run at a question, and answers it with another home and another directory:
+// the same sessions continue, each message is delivered once, and the models' requests begin as before.
 func TestARunContinuesElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // rehearsal.TestLiveResumedElsewhere moves its sessions, too
+			p.long(t) // rehearsal.TestLiveResumedElsewhere moves its sessions too
 			t.Parallel()
 			s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
 			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
@@ -115,7 +116,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 			if list := model.Problems(); len(list) > 0 {
 				t.Errorf("the play left its script: %v\n%s", list, n.dump())
 			}
-			// It was put in place, and can be exported again.
+			// The imported run can be exported again.
 			again := filepath.Join(t.TempDir(), "again.tar.gz")
 			there.output(0, "sessions", "export", "--output", again)
 			if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "is there already") {
@@ -127,7 +128,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 	}
 }
 
-// places are the paths that tell a person's home and workspace from another's, each with what stands for it.
+// places returns the paths that are specific to a user's home and workspace, each followed by its placeholder.
 func (s *script) places() []string {
 	work := s.cmd.Dir
 	if i := slices.Index(s.cmd.Args, "--cwd"); i >= 0 {
@@ -166,8 +167,8 @@ func eachOnce(t *testing.T, s *script, run string) {
 	}
 }
 
-// sameBeginning fails unless the first request of an actor after a move begins with the messages of its last one
-// before. The paths of the places do not count.
+// sameBeginning fails unless the first request of an actor after a move begins with the messages of its last
+// request before. Differences in the places' paths are ignored.
 func sameBeginning(t *testing.T, actor string, before, after []rehearsal.Request, paths *strings.Replacer) {
 	t.Helper()
 	by := func(r rehearsal.Request) bool { return r.Actor == actor }
@@ -192,7 +193,8 @@ func sameBeginning(t *testing.T, actor string, before, after []rehearsal.Request
 	}
 }
 
-// messagesOf are the messages of a request, each with its texts in one form: marks for the cache move on.
+// messagesOf returns the messages of a request, with their texts in one form and without cache marks, which
+// move.
 func messagesOf(t *testing.T, r rehearsal.Request) []string {
 	t.Helper()
 	var list []any
@@ -228,7 +230,7 @@ func messagesOf(t *testing.T, r rehearsal.Request) []string {
 	return messages
 }
 
-// home is that of the person.
+// home returns the user's home directory.
 func (s *script) home() string { return filepath.Dir(filepath.Dir(filepath.Dir(s.stateDir()))) }
 
 // asked is a run of the stand-in that ended with a question, and its archive.
@@ -237,7 +239,7 @@ func asked(t *testing.T) (s *script, run, archive string) {
 	return askedIn(t, t.TempDir())
 }
 
-// askedIn is the same in a workspace that is there.
+// askedIn does the same in an existing workspace.
 func askedIn(t *testing.T, work string) (s *script, run, archive string) {
 	t.Helper()
 	s, _ = hiredIn(t, player{name: "stand-in", args: []string{""}}, carried, work, "--no-input", "--allow", "Bash(*)",
@@ -248,7 +250,7 @@ func askedIn(t *testing.T, work string) (s *script, run, archive string) {
 	return s, s.run(), archive
 }
 
-// TestExportIsRefused of what another machine could not continue with, and of a run that is live.
+// TestExportIsRefused: a run that another machine could not continue, or that is live, is not exported.
 func TestExportIsRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(s *script, want int, why string) {

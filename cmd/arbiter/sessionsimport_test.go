@@ -10,7 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// TestImportKilled kills an import in its middle: nothing is visible, and the archive can be imported.
+// TestImportKilled kills an import in the middle: no part of the run is visible, and the archive can be
+// imported again.
 func TestImportKilled(t *testing.T) {
 	t.Parallel()
 	s, run, archive := asked(t)
@@ -51,7 +52,7 @@ func TestImportKilled(t *testing.T) {
 	}
 }
 
-// TestImportOfFiles: the next clone gets what the run changed, diffs are known there, and nothing of the user's is
+// TestImportOfFiles: another clone gets the run's changed files, diffs work there, and no file of the user is
 // overwritten.
 func TestImportOfFiles(t *testing.T) {
 	t.Parallel()
@@ -87,7 +88,7 @@ func TestImportOfFiles(t *testing.T) {
 	}
 }
 
-// TestImportIsRefused changes nothing and says why.
+// TestImportIsRefused: a refused import changes nothing and says why.
 func TestImportIsRefused(t *testing.T) {
 	t.Parallel()
 	s, run, archive := asked(t)
@@ -116,7 +117,7 @@ func TestImportIsRefused(t *testing.T) {
 	refused(2, "cannot read missing.tar.gz", "missing.tar.gz")
 	refused(2, "give one FILE", archive, archive)
 	refused(2, "--cwd", archive, "--cwd", "missing")
-	// A session that continued elsewhere is not overwritten.
+	// A session that has continued elsewhere is not overwritten.
 	from := filepath.Join(s.home(), ".claude", "projects")
 	found, err := filepath.Glob(filepath.Join(from, "*", "*.jsonl"))
 	if err != nil || len(found) != 2 {

@@ -9,14 +9,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// dollars are amounts, with their mark.
+// dollars matches amounts, with their mark if they have one.
 var dollars = regexp.MustCompile(`\$\d+\.\d+( simulated)?`)
 
-// TestDollarsOfARehearsalAreMarked: every amount of a rehearsal is marked as simulated, and usage leaves it out.
+// TestDollarsOfARehearsalAreMarked: each amount of a rehearsal is marked as simulated, and usage leaves them
+// out.
 func TestDollarsOfARehearsalAreMarked(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it", "--max-cost", "0.0123")
-	limits := []string{"$0.0123", "$0.01", "$0.03"} // the limit, as it is printed, and as it would be raised
+	limits := []string{"$0.0123", "$0.01", "$0.03"} // the limit, its printed form, and the raised limit
 	await[contract.Budget](s, "word of the limit", nil)
 	printed := func(args ...string) {
 		t.Helper()

@@ -48,13 +48,13 @@ actors:
       verdict: *woven
 `
 
-// TestARunRecordsItsChanges: which agent changed which files, where two changed one, and what the run came to, which
-// `diff` shows and `undo` takes back. The user's index, branch and stash stay as they are.
+// TestARunRecordsItsChanges: a run records which agent changed which files, where two agents changed the same
+// one, and the total, which `diff` shows and `undo` reverts. The user's index, branch and stash stay unchanged.
 func TestARunRecordsItsChanges(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestIsolatedOrchestrators records what it changes, too
+			p.long(t) // TestIsolatedOrchestrators records changes too
 			t.Parallel()
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "mine.txt": "mine\n"})
 			repo.Write("mine.txt", "mine, changed before the run\n")
@@ -72,7 +72,7 @@ func TestARunRecordsItsChanges(t *testing.T) {
 					t.Errorf("an agent works in %+v", w)
 				}
 			}
-			files := map[string][]string{} // the agents of each, as the last event has them
+			files := map[string][]string{} // the agents of each file, from the last event
 			for _, e := range collect[contract.Changes](s) {
 				for _, f := range e.Files {
 					files[f.Path] = f.Agents

@@ -19,11 +19,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// soakTurns is how long TestSoak continues; scripts/soak says so.
+// soakTurns is the number of turns that TestSoak plays; scripts/soak sets it.
 var soakTurns = flag.Int("soak", 0, "play TestSoak for so many turns")
 
-// soakPlay is work without an end: Orchestrators each of whom hands on after a few dozen
-// turns with tools, and an Arbiter who is renewed as they do.
+// soakPlay is work without an end: Orchestrators that hand off after a few dozen turns with tools, and an
+// Arbiter that is renewed as often.
 func soakPlay() string {
 	var text strings.Builder
 	text.WriteString(`name: soak
@@ -79,15 +79,15 @@ actors:
 	return text.String()
 }
 
-// soaking is a run without an end, with a model outside of it.
+// soaking is a run without an end, with a model in this process.
 type soaking struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	gauges string
 	state  string
 	events *bufio.Reader
-	turns  int // messages that were taken up
-	passed int // documents that were passed on
+	turns  int // messages that were delivered
+	passed int // hand-offs
 }
 
 func soak(t testing.TB) *soaking {
@@ -105,7 +105,7 @@ func soak(t testing.TB) *soaking {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gauges, err := os.MkdirTemp("/tmp", "gauge") // a socket's name is short
+	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func soak(t testing.TB) *soaking {
 	return s
 }
 
-// until reads events until so many turns were begun since the start.
+// until reads events until that many turns have begun since the start.
 func (s *soaking) until(turns int) {
 	s.t.Helper()
 	for s.turns < turns {
@@ -186,7 +186,7 @@ func (s *soaking) sample(began time.Time) sample {
 				x.journal += info.Size()
 			}
 		}
-		return nil // a segment that is replaced
+		return nil // a file may vanish when it is replaced
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -194,10 +194,9 @@ func (s *soaking) sample(began time.Time) sample {
 	return x
 }
 
-// TestSoak plays work without an end and holds that nothing grows with it: heap,
-// descriptors, goroutines and watches of arbiter and bridge, and the journal for each
-// turn. What is there once it is warm is held against what is there at the end, by the
-// median of several looks, because agents come and go.
+// TestSoak plays work without an end and checks that heap, descriptors, goroutines and watches of arbiter and
+// bridge do not grow, nor the journal per turn. It compares the state after the warm-up with that at the end,
+// each by the median of several samples, because agents come and go.
 func TestSoak(t *testing.T) {
 	if *soakTurns == 0 {
 		t.Skip("a long run: scripts/soak")
@@ -225,7 +224,7 @@ func TestSoak(t *testing.T) {
 		"MB of arbiter's heap":    {func(x sample) float64 { return x.arbiter.Heap }, 1.1, 1},
 		"MB of the bridge's heap": {func(x sample) float64 { return x.bridge.Heap }, 1.1, 1},
 		"goroutines of arbiter":   {func(x sample) float64 { return float64(x.arbiter.Goroutines) }, 1, 6},
-		// an agent has a dozen
+		// An agent has a dozen goroutines.
 		"goroutines of the bridge": {func(x sample) float64 { return float64(x.bridge.Goroutines) }, 1, 24},
 		"files of arbiter":         {func(x sample) float64 { return float64(x.arbiter.Files) }, 1, 3},
 		"files of the bridge":      {func(x sample) float64 { return float64(x.bridge.Files) }, 1, 8},
