@@ -126,20 +126,20 @@ func (e env) tellStory(c *cli.Context, store *runstore.Runs, info journal.Info, 
 		case err != nil:
 			return runstore.NotConnected(l.Info, err)
 		}
-		if err := l.Reconnect(c); err != nil { // it was dropped, because it had not read for long
+		if err := l.Reconnect(c); err != nil { // the run dropped the connection because we read too slowly
 			return err
 		}
 	}
 }
 
-// storyWriter takes lines of the event stream, and writes the story that they tell.
+// storyWriter converts lines of the event stream to the story of the run.
 type storyWriter struct {
 	out   io.Writer
 	story eventtext.Story
 	seq   uint64 // of the last line
 }
 
-// Write takes whole lines.
+// Write accepts whole lines only.
 func (w *storyWriter) Write(lines []byte) (int, error) {
 	for line := range bytes.Lines(lines) {
 		if err := w.tell(bytes.TrimSpace(line)); err != nil {
@@ -159,7 +159,7 @@ func (w *storyWriter) tell(line []byte) error {
 	return err
 }
 
-// printLog prints a file, if it is there.
+// printLog prints a file, if it exists.
 func (e env) printLog(path string) (found bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// PrintEvents prints what the frontends of a run were told, line for line.
+// PrintEvents prints the events that the frontends of a run received, line by line.
 func PrintEvents(e command.Env, c *cli.Context) error {
 	store, info, log, err := runstore.OpenLogOf(c)
 	if err != nil {
@@ -27,11 +27,10 @@ func PrintEvents(e command.Env, c *cli.Context) error {
 	return nil
 }
 
-// longestPause bounds the pause between two events of a replay: nobody watches a
-// night go by.
+// longestPause bounds the pause between two events of a replay, so that it does not wait through a night.
 const longestPause = 10 * time.Second
 
-// eventPlayer plays a run's events again.
+// eventPlayer replays a run's events.
 type eventPlayer struct {
 	w    io.Writer
 	pace float64 // 0: without pauses

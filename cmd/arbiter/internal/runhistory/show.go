@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// SessionReport is what `sessions show --json` prints.
+// SessionReport is the output of `sessions show --json`.
 type SessionReport struct {
 	runstore.Line
 	Phase      string                       `json:"state"`
@@ -31,7 +31,7 @@ type SessionReport struct {
 	Plan       []contract.Step              `json:"plan"`
 	Agents     []agentReport                `json:"agents"`
 	Question   string                       `json:"question,omitempty"`
-	Inbox      []inbox.Item                 `json:"inbox"` // what waits for a human
+	Inbox      []inbox.Item                 `json:"inbox"` // items that wait for a human
 	Messages   []conversation.MessageRecord `json:"messages"`
 	Ledger     conversation.Ledger          `json:"ledger"`
 	CostUSD    float64                      `json:"cost_usd"`
@@ -149,10 +149,10 @@ func (e env) printSession(r SessionReport, state string) {
 	}
 	line("log", "%s", r.Log)
 	if r.Resumable {
-		// Not cut: half a line cannot be typed.
+		// Not truncated, because the person types the whole line.
 		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(settings.ResumeLine("--json ", r.Run, state), 0))
 	}
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

@@ -14,23 +14,23 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Loop is what the service needs of a run's loop. *runloop.Loop is one.
+// Loop is the part of a run's loop that the service needs. *runloop.Loop implements it.
 type Loop interface {
 	Event(bridge.Event)
 	Snapshot() *supervisor.State
 }
 
-// Service serves the hooks of sessions that persons open. [Serve] makes one.
+// Service serves the hooks of sessions that people open. Create one with [Serve].
 type Service struct {
 	loop      Loop
 	terminals *terminals.Terminals
 	log       *slog.Logger
 	tokens    hooksocket.Tokens
-	server    *hooksocket.Server // nil where there is no socket
+	server    *hooksocket.Server // nil without a socket
 }
 
-// Serve listens in the directory of a run. Without a socket, which it logs, the sessions go unwarned, and the run
-// continues. The caller closes the service when the loop has ended.
+// Serve listens in the directory of a run. If it cannot listen, it logs that; the sessions then get no warnings,
+// and the run continues. The caller closes the service when the loop has ended.
 func Serve(dir string, loop Loop, t *terminals.Terminals, log *slog.Logger) *Service {
 	s := &Service{loop: loop, terminals: t, log: log}
 	var err error
@@ -41,7 +41,7 @@ func Serve(dir string, loop Loop, t *terminals.Terminals, log *slog.Logger) *Ser
 	return s
 }
 
-// Close ends the service. It may be called again. A nil service has nothing to close.
+// Close ends the service. It may be called more than once. It does nothing on a nil service.
 func (s *Service) Close() {
 	if s == nil || s.server == nil {
 		return
@@ -52,7 +52,7 @@ func (s *Service) Close() {
 	s.server = nil
 }
 
-// Path is the socket that sessions in terminals ask; "" if there is none.
+// Path returns the socket for sessions in terminals; "" if there is none.
 func (s *Service) Path() string {
 	if s.server == nil {
 		return ""
@@ -60,7 +60,7 @@ func (s *Service) Path() string {
 	return s.server.Path()
 }
 
-// Setup is a runloop.Setup: hooks that ask this process, and the token that they show.
+// Setup is a runloop.Setup: it returns hooks that ask this process, and the token that they present.
 func (s *Service) Setup(a bridge.AgentRef) (settings string, env map[string]string) {
 	env = map[string]string{}
 	if h := s.terminals.Of(a.ID); h != nil && h.Term() != "" {
@@ -79,7 +79,8 @@ func (s *Service) onAnotherHost(id string) bool {
 	return a.Host != lifecycle.Here
 }
 
-// answers is what the server asks the run: agents are found in its snapshots, tokens are those that the service issued.
+// answers returns the functions for the server: they find agents in the run's snapshots, and check the tokens of
+// this service.
 func (s *Service) answers() hooksocket.Service {
 	agent := func(session string) (hooksocket.Agent, bool) { return agentOf(s.loop.Snapshot(), session) }
 	tell := func(ref bridge.AgentRef, body bridge.EventBody) {
@@ -105,7 +106,7 @@ func (s *Service) answers() hooksocket.Service {
 	}
 }
 
-// agentOf finds the agent of a session. A released agent does not count: a person who opens its session again gets no
+// agentOf finds the agent of a session. It ignores released agents: a person who reopens the session of one gets no
 // advice to hand off.
 func agentOf(s *supervisor.State, session string) (hooksocket.Agent, bool) {
 	for i := range s.Agents {

@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestHookAgents: an agent is found by its session while it belongs to the run.
+// TestHookAgents: an agent is found by its session as long as it belongs to the run.
 func TestHookAgents(t *testing.T) {
 	state := &supervisor.State{
 		Options: runconfig.Options{ContextWarn: 60, ContextCritical: 80},
@@ -65,7 +65,8 @@ type loop struct {
 func (l *loop) Event(e bridge.Event)        { l.events = append(l.events, e) }
 func (l *loop) Snapshot() *supervisor.State { return &l.state }
 
-// TestSetup: a session in a terminal on this machine gets hooks and a token; each gets the name of its terminal.
+// TestSetup: a session in a terminal on this machine gets hooks and a token. Every session gets the TERM of its
+// terminal.
 func TestSetup(t *testing.T) {
 	l := &loop{}
 	for id, host := range map[string]string{"orch-1": "", "orch-2": "box"} {
@@ -80,7 +81,7 @@ func TestSetup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "hooks") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "hooks") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

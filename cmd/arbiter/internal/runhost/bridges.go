@@ -13,14 +13,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// bridges is those of a run: one on this machine, and one for each other host.
+// bridges has the bridges of a run: one on this machine, and one for each other host.
 type bridges struct {
 	here    hereBridge
 	sandbox confinement // of the agents here
 	others  *hostbridges.Bridges
 }
 
-// drop ends the bridge of a host. What watches it reports its end.
+// drop closes the bridge of a host. The goroutine that watches it reports its end.
 func (b *bridges) drop(host string) {
 	if host == lifecycle.Here {
 		_ = b.here.Client().Close()
@@ -29,7 +29,7 @@ func (b *bridges) drop(host string) {
 	b.others.Drop(host)
 }
 
-// close ends all bridges and waits until their ends are reported to the loop.
+// close closes all bridges and waits until their ends were reported to the loop.
 func (b *bridges) close() error {
 	b.others.Close()
 	client := b.here.Client()

@@ -12,11 +12,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// lastSpans is how long the end of a run's process waits for the collector, when all else is done.
+// lastSpans bounds the final wait for the collector at the end of a run's process.
 const lastSpans = time.Second
 
-// diagnostics is what the process of a run leaves for those who look into it: a log, crash reports, and spans. The zero
-// value has none of them.
+// diagnostics has the diagnostic output of a run's process: a log, crash reports, and spans. The zero value has
+// none.
 type diagnostics struct {
 	mask      func(string) string // masks secrets
 	file      *crashlog.Log
@@ -25,7 +25,7 @@ type diagnostics struct {
 	telemetry *telemetry.Exporter // nil unless the environment names a collector
 }
 
-// openDiagnostics opens the log in the directory of a run, and a writer of crash reports there.
+// openDiagnostics opens the log and the writer of crash reports in the directory of a run.
 func openDiagnostics(dir string, mask func(string) string, debug bool) (d diagnostics, err error) {
 	d.mask = mask
 	if d.file, err = crashlog.OpenLog(dir, mask); err != nil {
@@ -36,8 +36,8 @@ func openDiagnostics(dir string, mask func(string) string, debug bool) (d diagno
 	return d, nil
 }
 
-// openTelemetry begins to send the spans of a run, if the environment names a collector. failed is called once, when
-// that fails.
+// openTelemetry starts sending the spans of a run, if the environment names a collector. failed is called once, if
+// sending fails.
 func (d *diagnostics) openTelemetry(run string, failed func(error)) error {
 	settings, err := telemetry.FromEnvironment(os.Getenv)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *diagnostics) openTelemetry(run string, failed func(error)) error {
 	return nil
 }
 
-// sink notes each event on its way to next: for crash reports, and as spans.
+// sink passes each event on to next, and records it for crash reports and spans.
 func (d *diagnostics) sink(next runloop.Sink) runloop.Sink {
 	if d.telemetry == nil {
 		return d.reporter.Sink(next)
@@ -63,7 +63,7 @@ func (d *diagnostics) sink(next runloop.Sink) runloop.Sink {
 	})
 }
 
-// closeTelemetry sends the last spans, but does not wait for long.
+// closeTelemetry sends the last spans, within a short time.
 func (d *diagnostics) closeTelemetry() {
 	if d.telemetry == nil {
 		return
@@ -73,7 +73,7 @@ func (d *diagnostics) closeTelemetry() {
 	}
 }
 
-// close closes the reports and the log, to which nothing is written any more.
+// close closes the crash reports and the log. Nothing is written to them afterwards.
 func (d *diagnostics) close() {
 	if d.reporter != nil {
 		d.reporter.Close()

@@ -27,27 +27,28 @@ const (
 	lonelyEnd = "the run has ended before its frontend connected"
 )
 
-// frontends is what others reach a run by: clients of its control socket, persons in terminals, hooks, and servers that
-// get notifications. [hostedRun.ready] makes all of it but for the board and the terminals.
+// frontends has the interfaces of the run to the outside: clients of its control socket, people in terminals,
+// hooks, and servers that get notifications. [hostedRun.ready] creates all of them except the board and the
+// terminals.
 type frontends struct {
 	board         eventboard.Board
 	terminals     terminals.Terminals
 	input         *runinput.Sender
 	clients       *subscribers.Group
 	hooks         *runhooks.Service
-	control       *runcontrol.Server // nil where there is no socket
+	control       *runcontrol.Server // nil without a socket
 	halter        *halting.Halter
 	notifications notifications
 }
 
-// close ends what listens. The loop has ended.
+// close closes the sockets. The loop has ended.
 func (f *frontends) close() {
 	f.control.Close()
 	f.hooks.Close()
 	f.control = nil
 }
 
-// ready makes the loop of a run, which tells sink, and opens what others reach it by.
+// ready creates the loop of a run, whose events go to sink, and opens its interfaces.
 func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f, dir, log := &r.frontends, r.storage.journal.Dir(), r.diagnostics.log
 	f.clients = subscribers.New(subscribers.Run{
@@ -76,7 +77,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 		Opener: terminals.Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Loop: r.loop, Input: f.input,
 			Board: &f.board},
 	}, log)
-	if err != nil { // the run continues alone: stdin reaches it all the same
+	if err != nil { // the run continues without a socket; stdin still reaches it
 		log.Warn("control", "error", err)
 	}
 	f.notifications = openNotifications(r.choices.Face.Posts, r.choices.Options.Run, r.diagnostics.mask, f.input, log)
@@ -84,7 +85,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	return r.loop
 }
 
-// watchState wakes the subscribers when the state changes, and has notifications posted, until the loop has ended.
+// watchState wakes the subscribers when the state changes, and posts notifications, until the loop has ended.
 func (r *hostedRun) watchState() {
 	for {
 		select {
@@ -98,15 +99,15 @@ func (r *hostedRun) watchState() {
 	}
 }
 
-// awaitFrontend waits for the frontend that has started this process, but not for long: it connects when it hears
-// that the process is ready, and a run that cannot begin may have ended by then.
+// awaitFrontend waits a limited time for the frontend that has started this process. The frontend connects when it
+// learns that the process is ready; a run that fails to start may have ended by then.
 func (r *hostedRun) awaitFrontend() {
 	if !r.choices.Detach {
 		r.frontends.clients.AwaitFirst(frontendConnects, func() { r.diagnostics.log.Info(lonelyEnd) })
 	}
 }
 
-// announceEnd tells the clients how the run ended and waits until they have read it, but not for long.
+// announceEnd reports to the clients how the run ended, and waits a limited time until they have read it.
 func (r *hostedRun) announceEnd(end control.RunEnded) {
 	r.frontends.notifications.end(r.loop.Snapshot(), contract.Exit(end.Exit))
 	r.frontends.clients.End(end)

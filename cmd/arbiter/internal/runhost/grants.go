@@ -5,12 +5,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// keptGrants is what the human always allows in the workspace of a run. The zero value keeps nothing: a rehearsal's
-// workspace is gone with the rehearsal.
+// keptGrants has the permanent grants of the human for the workspace of a run. The zero value keeps none: a
+// rehearsal's workspace is removed with the rehearsal.
 type keptGrants struct{ store *grants.Store }
 
-// use has a loop hold to what is kept for a workspace, and keep what is added to it. Without the store, which the human
-// hears of, a run continues, and asks.
+// use gives a loop the stored grants of a workspace, and stores new ones. If the store cannot be opened, the human
+// is informed, and the run continues and asks.
 func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, said *notice) {
 	store, err := grants.Open(stateDir, workspace)
 	if err != nil {
@@ -32,6 +32,6 @@ func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, said *n
 
 func (k *keptGrants) close() {
 	if k.store != nil {
-		_ = k.store.Close() // a directory that was read
+		_ = k.store.Close() // it was only read
 	}
 }

@@ -18,11 +18,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// drainDeadline is how long the last lines may take to leave when the reader
-// of stdout is slow but alive.
+// drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.
 const drainDeadline = 10 * time.Second
 
-// Headless runs a task for a script: NDJSON both ways.
+// Headless runs a task for a script, with NDJSON on stdin and stdout.
 func Headless(io command.Env, c settings.Choices) (err error) {
 	e := env{io}
 	command.OutliveReaders()
@@ -46,7 +45,7 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 		}
 	}()
 	defer func() {
-		if p := recover(); p != nil { // outside of the loop, which deals with its own
+		if p := recover(); p != nil { // outside of the loop, which handles its own panics
 			err = e.bug(r, p)
 		}
 	}()
@@ -57,10 +56,10 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 	stopSignals := command.HandleSignals(func(name string, n int) bool {
 		loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
-	}, nil, nil) // QUIT is for a program that stands still: its stacks, and the bridge ends the agents
+	}, nil, nil) // QUIT prints the stacks of a stuck program; the bridge then ends the agents
 	defer stopSignals()
 	if !c.NoInput {
-		// Not waited for: a read of stdin cannot be called off, and ends with the process.
+		// Not waited for: a read from stdin cannot be cancelled, and ends with the process.
 		go readCommands(e.Stdin, r)
 	}
 	exit := r.play(loop)
@@ -82,15 +81,14 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 	return &command.Error{Code: exit, Text: end.Text}
 }
 
-// discard removes a closed run that never got a task: a list of runs is not to fill with
-// them.
+// discard removes a closed run that never got a task, so that such runs do not fill the list of runs.
 func (e env) discard(r *hostedRun) {
 	if err := r.storage.discard(r.choices.Options.Run); err != nil {
 		fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
 	}
 }
 
-// bug describes a panic of Arbiter in a report, and ends the program.
+// bug writes a report about a panic of Arbiter, and returns the error that ends the program.
 func (e env) bug(r *hostedRun, p any) error {
 	r.diagnostics.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	r.diagnostics.reporter.Close()
@@ -98,7 +96,7 @@ func (e env) bug(r *hostedRun, p any) error {
 	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
 }
 
-// exitText is the line on stderr that explains a run that did not complete.
+// exitText returns the line on stderr that explains why a run did not complete.
 func exitText(exit contract.Exit, s *supervisor.State) string {
 	if s.Ending == nil || exit == contract.ExitBug {
 		return exit.String()
@@ -125,5 +123,5 @@ func readCommands(stdin io.Reader, r *hostedRun) {
 	loop.Put(input.InputEnded{})
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

@@ -14,19 +14,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// hereBridge is the bridge of a run on this machine, and what watches it.
+// hereBridge is the bridge of a run on this machine, with the goroutines that watch it.
 type hereBridge struct {
 	localbridge.Present
-	watch sync.WaitGroup // for the end of each bridge
+	watch sync.WaitGroup // one per bridge: reports its end
 
-	// What follows is set when the run is made ready.
+	// The following members are set in [hostedRun.ready].
 	dir    string // of the run
 	loop   runinput.Loop
 	input  *runinput.Sender
 	halter *halting.Halter
 }
 
-// start starts a bridge and has its end be reported to the loop. Another process can end it by the note.
+// start starts a bridge and a goroutine that reports its end to the loop. With the note, another process can end
+// the bridge.
 func (h *hereBridge) start(
 	ctx context.Context, start localbridge.Start, note bridgenote.Note,
 ) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
@@ -44,13 +45,13 @@ func (h *hereBridge) start(
 	return client, claude, failed
 }
 
-// end ends a bridge that is lost, and what it could not end. swept is how many processes that were.
+// end ends a lost bridge and its remaining processes. swept is the number of these processes.
 func (h *hereBridge) end(run string) (swept int, err error) {
 	err = h.Client().Close()
 	return proctree.SweepMarked(proctree.Mark{Run: run, Bridge: localbridge.Name}), err
 }
 
-// report tells the loop when a bridge has gone.
+// report reports the end of a bridge to the loop.
 func (h *hereBridge) report(p *bridge.Client) {
 	<-p.Done()
 	halted := h.halter.Ended(p)

@@ -22,11 +22,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// hostOutput is the file in a run's directory that gets what the host process writes to stdout
-// and stderr: nothing, unless it crashes.
+// hostOutput is the file in a run's directory for stdout and stderr of the host process. It stays empty unless the
+// process crashes.
 const hostOutput = "host.log"
 
-// Command is `arbiter host`, which arbiter starts itself.
+// Command is `arbiter host`, which arbiter itself starts.
 func Command(io command.Env) *cli.Command {
 	e := env{io}
 	return &cli.Command{
@@ -62,16 +62,16 @@ func (e env) host(*cli.Context) (err error) {
 	}
 	defer r.close()
 	defer func() {
-		if p := recover(); p != nil { // outside of the loop, which deals with its own
+		if p := recover(); p != nil { // outside of the loop, which handles its own panics
 			err = e.bug(r, p)
 		}
 	}()
 	return e.playHost(r)
 }
 
-// playHost plays a run that is prepared, and tells its clients how it ended.
+// playHost plays a prepared run, and reports its end to the clients.
 func (e env) playHost(r *hostedRun) error {
-	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get them from the hub
+	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get events from the hub
 	stopSignals := command.HandleSignals(func(name string, n int) bool {
 		loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
@@ -108,7 +108,7 @@ func (e env) playHost(r *hostedRun) error {
 	return &command.Error{Code: exit, Text: end.Text}
 }
 
-// notReady answers that nothing is played.
+// notReady answers that the run could not be started.
 func (e env) notReady(err error) error {
 	exit := &command.Error{Code: contract.ExitFailed, Text: err.Error()}
 	errors.As(err, &exit)
@@ -117,8 +117,8 @@ func (e env) notReady(err error) error {
 	return &command.Error{Code: exit.Code}
 }
 
-// leaveTerminal has stdout and stderr go to a file of the run: a crash is described there, and a
-// write to a terminal that is gone does not end the process.
+// leaveTerminal redirects stdout and stderr to a file of the run. A crash is then described there, and a write to a
+// closed terminal cannot end the process.
 func leaveTerminal(dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, hostOutput), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

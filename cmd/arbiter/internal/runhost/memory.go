@@ -11,14 +11,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// workspaceMemory is what runs in a workspace have learned.
+// workspaceMemory is what the runs in a workspace have learned.
 type workspaceMemory struct {
 	stateDir, place string
 	mask            func(string) string
-	off             bool // nothing is read and written; a rehearsal has none
+	off             bool // nothing is read or written, as in a rehearsal
 }
 
-// recall reads what earlier runs have learned into the options of a run. A run without memory continues.
+// recall reads what earlier runs have learned into the options of a run. If the caller gets an error, the run
+// continues without memory.
 func (w workspaceMemory) recall(o *runconfig.Options) error {
 	if w.off {
 		return nil
@@ -27,14 +28,14 @@ func (w workspaceMemory) recall(o *runconfig.Options) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close() // a directory that was read
+	defer store.Close() // it was only read
 	m, err := store.Load()
 	o.Lessons = memory.Brief(m.Lessons)
 	o.Performance = memory.Performance(m.Outcomes)
 	return err
 }
 
-// remember keeps what a run has learned, and how its agents did.
+// remember stores what a run has learned, and how its agents did.
 func (w workspaceMemory) remember(s *supervisor.State) error {
 	if w.off || s.Ending == nil || !s.Ending.Said || !s.Reached() {
 		return nil

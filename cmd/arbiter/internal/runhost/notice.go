@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// notice is what the human should know before the run goes on, in one line.
+// notice collects what the human should know before the run continues.
 type notice struct {
 	mu   sync.Mutex
 	text string
@@ -26,7 +26,7 @@ func (n *notice) append(separator, text string) {
 	n.text += text
 }
 
-// String is all that was added.
+// String returns everything that was added.
 func (n *notice) String() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

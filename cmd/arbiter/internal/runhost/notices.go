@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
-// printStart says on stderr what a person should know before anything runs.
+// printStart prints on stderr what a person should know before anything runs.
 func (e env) printStart(r *hostedRun) {
 	o := r.choices.Options
 	if r.stage != nil {
@@ -30,16 +30,15 @@ func (e env) printStart(r *hostedRun) {
 	}
 }
 
-// tellReports says where crashes are described.
+// tellReports prints the paths of crash reports.
 func (e env) tellReports(r *hostedRun) {
 	for _, path := range r.diagnostics.reporter.Written() {
 		fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
 	}
 }
 
-// printEnd reports where a rehearsal left its script and what did not stop, and prints
-// the line by which a run's sessions can be found again, and the receipt of the run. A run
-// that never reached an agent has none.
+// printEnd prints where a rehearsal left its script, what did not stop, how to find the run's sessions again, and
+// the receipt of the run. A run that never reached an agent has no receipt.
 func (e env) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
@@ -63,7 +62,7 @@ func (e env) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
 	}
 	raw, err := json.Marshal(line)
 	if err != nil {
-		return // two strings and a number
+		return // cannot happen: two strings and a number
 	}
 	fmt.Fprintln(e.Stderr, string(raw))
 	if s.Reached() {

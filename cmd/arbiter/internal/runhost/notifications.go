@@ -13,16 +13,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
-// lastNotifications is how long the end of a run's process waits for servers of --notify, when all else is done.
+// lastNotifications bounds the final wait for servers of --notify at the end of a run's process.
 const lastNotifications = 3 * time.Second
 
-// notifications posts what waits for the human, and how the run ended. The zero value posts nothing.
+// notifications posts new items that wait for the human, and how the run ended. The zero value posts nothing.
 type notifications struct {
 	notifier *webnotify.Notifier // nil unless --notify names a URL
 	mask     func(string) string
 }
 
-// openNotifications begins to post to targets. The human hears of the first failure of each.
+// openNotifications starts posting to targets. The human is informed about the first failure of each.
 func openNotifications(
 	targets []webnotify.Target, run string, mask func(string) string, in *runinput.Sender, log *slog.Logger,
 ) notifications {
@@ -37,7 +37,7 @@ func openNotifications(
 	return notifications{webnotify.New(webnotify.Options{Targets: targets, Run: run, Failed: failed}), mask}
 }
 
-// look posts what newly waits for the human.
+// look posts the new items that wait for the human.
 func (n notifications) look(s *supervisor.State) {
 	if n.notifier != nil {
 		n.notifier.Look(n.mask(command.Title(s.Task.Text)), inbox.Of(s))
@@ -56,7 +56,7 @@ func (n notifications) end(s *supervisor.State, exit contract.Exit) {
 	n.notifier.End(n.mask(command.Title(s.Task.Text)), status)
 }
 
-// close waits for the last posts, but not for long.
+// close waits a limited time for the last posts.
 func (n notifications) close() {
 	if n.notifier != nil {
 		n.notifier.Close(lastNotifications)

@@ -23,7 +23,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	ctx := context.Background()
 	store := r.equip(loop)
 	if r.resumed != nil && r.resumed.Completed() && r.choices.Options.Task == "" {
-		// The result is printed again; that needs no agent.
+		// The result is printed again, which needs no agent.
 		return loop.Run(ctx, nil, input.Resumed{Options: r.recorded(), Claude: r.resumed.Lifecycle.Claude(),
 			Notice: r.notice.String()})
 	}
@@ -65,7 +65,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	return exit
 }
 
-// equip gives the loop what it works with, and returns where the images of the run are kept.
+// equip sets up the loop, and returns the store for the images of the run.
 func (r *hostedRun) equip(loop *runloop.Loop) *images.Store {
 	loop.Record(r.storage.journal)
 	loop.Tells(audit.Told)
@@ -81,11 +81,11 @@ func (r *hostedRun) equip(loop *runloop.Loop) *images.Store {
 	loop.Trusts(gate.Check, gate.Record)
 	loop.Terminal(r.frontends.hooks.Setup)
 	loop.OnBridgeLost(r.openOn, r.bridges.drop)
-	loop.Committed(r.storage.journal.Durable()) // earlier records are not reported again
+	loop.Committed(r.storage.journal.Durable()) // do not report earlier records again
 	return store
 }
 
-// distrust is what the run learns about its workspace. A rehearsal has one of its own.
+// distrust returns why the workspace is not trusted any more. A rehearsal has a workspace of its own.
 func (r *hostedRun) distrust() string {
 	if r.choices.Rehearse || r.choices.Options.Trusted {
 		return ""

@@ -10,12 +10,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// receiptPatience bounds how long a person waits for the receipt of a run. The record of a long run takes longer to
-// read: arbiter report prints it.
+// receiptPatience bounds how long a person waits for the receipt of a run. For a long run, reading the record takes
+// longer: arbiter report prints it.
 const receiptPatience = 2 * time.Second
 
-// receipt returns what a person reads when a run is over, with the line that leads on at its end. With --json, and if
-// the record of the run cannot be read in time, it is that line alone.
+// receipt returns the lines for a person at the end of a run; the last one is next, the command that continues.
+// With --json, or if the record of the run cannot be read in time, the receipt itself is left out.
 func (r *hostedRun) receipt(next string) []string {
 	alone := append(slices.Clone(r.files.leftover), next)
 	if r.choices.JSON {
@@ -30,7 +30,7 @@ func (r *hostedRun) receipt(next string) []string {
 	if err != nil {
 		return alone
 	}
-	info.Live = false // it is over, though processes of it may still be ending
+	info.Live = false // the run is over, though its processes may still be ending
 	ctx, cancel := context.WithTimeout(context.Background(), receiptPatience)
 	defer cancel()
 	told, _, err := pastrun.Report(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)

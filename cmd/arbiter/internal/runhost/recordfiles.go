@@ -13,8 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// recordFiles begins to record the workspace's files: the first snapshot is taken while the bridge starts. The function
-// that it returns waits for it, and has the loop take the others. A rehearsal is recorded if its scenario brings files.
+// recordFiles starts recording the workspace's files. If possible, the first snapshot is taken while the bridge
+// starts. The returned function waits for the snapshot, and sets up the loop to take the others. A rehearsal is
+// recorded if its scenario brings files.
 func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
 	o := &r.choices.Options
 	isolation := o.Workspace.Isolation
@@ -26,13 +27,13 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 	r.files = recording{run: workspaces.Options{Dir: o.CWD, Run: o.Run}, dir: r.storage.journal.Dir(),
 		resumed: r.resumed != nil, sandbox: func() *bridge.SandboxConfig {
 			o := r.loop.Snapshot().Options
-			if o.Run == "" { // the run has not begun
+			if o.Run == "" { // the run has not started
 				o = r.options()
 			}
 			return o.Sandbox
 		}}
 	begin := func() (*runfiles.Files, error) { return r.files.open(ctx, isolation, true) }
-	if r.choices.Sandbox.Mode == settings.SandboxOff { // else it is known when the bridge has been started
+	if r.choices.Sandbox.Mode == settings.SandboxOff { // otherwise it is known only after the bridge has started
 		type opened struct {
 			files *runfiles.Files
 			err   error

@@ -21,25 +21,25 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// firstSnapshotTimeout bounds the first snapshot, which the agents wait for. A work tree of gigabytes that Git does not
-// know yet takes about a minute.
+// firstSnapshotTimeout bounds the first snapshot, for which the agents wait. A work tree of gigabytes that Git has
+// not seen before takes about a minute.
 const firstSnapshotTimeout = 5 * time.Minute
 
-// removeTimeout bounds the removal of directories that a run does not need any more.
+// removeTimeout bounds the removal of directories that a run no longer needs.
 const removeTimeout = 2 * time.Minute
 
-// recording is what Git records of a run's files, and the directories that Orchestrators have of their own. The zero
-// value records nothing.
+// recording has the Git records of a run's files, and the Orchestrators' own directories. The zero value records
+// nothing.
 type recording struct {
 	run      workspaces.Options
 	dir      string                       // of the run
 	resumed  bool                         // an earlier process has taken the first snapshot
-	sandbox  func() *bridge.SandboxConfig // in which Git works, as the agents do; nil from it: none
+	sandbox  func() *bridge.SandboxConfig // the agents' sandbox, in which Git works, too; returns nil without one
 	files    *runfiles.Files              // nil without Git
-	leftover []string                     // what is said of agents' directories when the run is over
+	leftover []string                     // messages about agents' directories at the end of the run
 }
 
-// checkIsolation refuses a run whose Orchestrators cannot have the directories that were asked for.
+// checkIsolation returns an error if the Orchestrators cannot get the requested directories.
 func checkIsolation(ctx context.Context, o runconfig.Options) error {
 	if !o.Workspace.Isolated() {
 		return nil
@@ -52,8 +52,8 @@ func checkIsolation(ctx context.Context, o runconfig.Options) error {
 	return nil
 }
 
-// open takes the first snapshot, or finds that of an earlier process. Git works in the sandbox of the agents, if they
-// may have one: then it is known which.
+// open takes the first snapshot, or finds the one of an earlier process. If the agents may have a sandbox, Git
+// works in it, so open must be called when the sandbox is known.
 func (r *recording) open(ctx context.Context, isolation string, confined bool) (*runfiles.Files, error) {
 	ctx, cancel := context.WithTimeout(ctx, firstSnapshotTimeout)
 	defer cancel()
@@ -68,44 +68,45 @@ func (r *recording) open(ctx context.Context, isolation string, confined bool) (
 	return runfiles.Begin(ctx, o, r.ownDirs(), isolation)
 }
 
-// ownDirs is where Orchestrators get directories of their own.
+// ownDirs returns the parent of the Orchestrators' own directories.
 func (r *recording) ownDirs() string { return filepath.Join(r.dir, journal.WorkName) }
 
-// scratch is where Git keeps its temporary index. A sandbox shows it to Git alone.
+// scratch returns the directory for Git's temporary index. In a sandbox, only Git sees it.
 func (r *recording) scratch() string { return filepath.Join(r.dir, "scratch") }
 
-// confineGit puts a Git process of Arbiter into the sandbox of the agents, if they have one: filters and nested
-// repositories of the workspace may be theirs.
+// confineGit puts a Git process of Arbiter into the sandbox of the agents, if they have one, because they may have
+// written the filters and nested repositories of the workspace.
 func (r *recording) confineGit(cmd *exec.Cmd) error {
 	agents := r.sandbox()
 	if agents == nil {
 		return nil
 	}
-	if err := os.MkdirAll(r.scratch(), 0o700); err != nil { // a sandbox shows only what is there
+	if err := os.MkdirAll(r.scratch(), 0o700); err != nil { // a sandbox shows only existing directories
 		return err
 	}
 	cfg := *agents
 	cfg.Write = append(slices.Clone(cfg.Write), r.scratch())
-	// Git that works in the user's repository creates the directories of agents. In such a directory it has that alone.
+	// Git in the user's repository creates the directories of agents. In such a directory, Git can write that
+	// directory only.
 	own := r.ownDirs()
 	real, err := filepath.EvalSymlinks(own)
 	switch {
-	case err != nil: // there are none yet
+	case err != nil: // they do not exist yet
 	case runconfig.Relative(real, cmd.Dir) == "":
 		cfg.Write = append(cfg.Write, own)
 	default:
 		cfg.Reach = append(slices.Clone(cfg.Reach), cmd.Dir)
 		if dir := childenv.Lookup(cmd.Env, "GIT_DIR"); dir != "" { // its files are recorded in the user's repository
 			cfg.Write = append(cfg.Write, dir)
-		} else if r.files != nil { // it is, when an agent gets a directory
+		} else if r.files != nil { // this is the case when an agent gets a directory
 			cfg.Read = append(slices.Clone(cfg.Read), r.files.Workspace.Objects)
 		}
 	}
 	return sandbox.Wrap(cmd, &cfg)
 }
 
-// remove removes the directories of a run that is complete: its work is on the run branch, and what is not is
-// saved. A run that can continue keeps them.
+// remove removes the directories of a complete run: its work is on the run branch, and other work is saved. A run
+// that can continue keeps them.
 func (r *recording) remove(others *hostbridges.Bridges) {
 	if r.files == nil {
 		return
@@ -123,7 +124,7 @@ func (r *recording) remove(others *hostbridges.Bridges) {
 	r.leftover = append(r.leftover, said...)
 }
 
-// noSnapshots says why nothing is recorded.
+// noSnapshots returns why no files are recorded.
 func noSnapshots(err error) string {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
 		return "the run's first snapshot is gone: there are no diffs, undo and merges for it any more"

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// reopen locks a run, whose last bridge may still be ending its agents, and makes its state again.
+// reopen locks a run, whose last bridge may still be ending its agents, and restores its state.
 func (s *storage) reopen(run string) (*supervisor.State, error) {
 	var resumed *supervisor.State
 	restore := func(found *journal.Recovered) ([]byte, error) {
@@ -24,7 +24,7 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 	book, recovery, err := s.store.Open(run, lockPatience, s.options, restore)
 	var held *journal.HeldError
 	if errors.As(err, &held) && held.Gone {
-		// Its arbiter is dead, and its bridge has outlived the time it has to end.
+		// Its arbiter is dead, and its bridge has not ended in time.
 		if n := proctree.Sweep(run, ""); n > 0 {
 			s.said.add("ended what still held the run: %s", words.Count(n, "process"))
 		}
@@ -44,8 +44,8 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 	}
 	s.journal = book
 	crashpoint.Here("resume.locked")
-	// Until a moment ago the last bridge may have held the run, so that it was spared
-	// when the strays of dead runs were ended.
+	// The last bridge may have held the run until just now. In that case it was spared when the strays of dead runs
+	// were ended.
 	if n := proctree.Sweep(run, ""); n > 0 {
 		s.said.add("ended what the last life had left behind: %s", words.Count(n, "process"))
 	}
@@ -53,10 +53,10 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 	return resumed, nil
 }
 
-// reportDamage notes what of the journal was lost.
+// reportDamage adds a notice about lost parts of the journal.
 func (s *storage) reportDamage(recovery journal.Recovery) {
 	for _, d := range recovery.Damage {
-		if !d.Torn && !d.Mended { // a torn end is what a crash leaves, and held nothing that was accepted
+		if !d.Torn && !d.Mended { // a crash leaves a torn end, which has no accepted input
 			s.said.add("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason,
 				d.Bytes, d.Readable, s.journal.Dir())
 		}

@@ -37,7 +37,7 @@ func resumeRun(c settings.Choices) (*hostedRun, error) {
 	return r, nil
 }
 
-// lockAgain finds the run, locks it and what it works in, and makes its state again.
+// lockAgain finds the run, locks it and its directory, and restores its state.
 func (r *hostedRun) lockAgain() error {
 	info, err := runstore.ToResume(r.storage.store, r.choices.Place, r.choices.Session)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *hostedRun) lockAgain() error {
 		return err
 	}
 	if info.Workspace != "" && !r.choices.Share {
-		// Before anything of the run is touched: a copy of its state must not end its agents.
+		// Before anything of the run is changed: a copy of its state must not end its agents.
 		player := r.storage.store.Player(info.Run)
 		if err := r.storage.lockWorkspace(info.Workspace); err != nil {
 			if player != 0 {
@@ -64,7 +64,7 @@ func (r *hostedRun) lockAgain() error {
 	return err
 }
 
-// resumeState checks that the run can continue, and settles what it continues with.
+// resumeState checks that the run can continue, and determines its options.
 func (r *hostedRun) resumeState() error {
 	run, s := command.ShortID(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
@@ -138,9 +138,8 @@ func (r *hostedRun) resumeState() error {
 	return nil
 }
 
-// trustAgain decides about the workspace anew: the run may belong to another place than
-// the one that was looked at, and what its last process trusted is trusted as long as it is
-// the same.
+// trustAgain decides about the workspace again: the run may belong to another directory than the one that was
+// checked first. What the run's last process trusted stays trusted as long as it is unchanged.
 func trustAgain(c settings.Choices, old runconfig.Options) (placetrust.State, error) {
 	t, err := placetrust.In(c.Place, c.StateDir, c.Trusting.ByFlag)
 	if err != nil || t.Trusted || !old.Trusted || old.Rehearsal {
@@ -154,7 +153,7 @@ func trustAgain(c settings.Choices, old runconfig.Options) (placetrust.State, er
 	return t, nil
 }
 
-// forget removes from an environment what an earlier process did not record, and says so.
+// forget removes environment variables that an earlier process did not record, and adds a notice about them.
 func forget(said *notice, flag string, env *map[string]string) {
 	kept, lost := secrets.Forgotten(*env)
 	if *env = kept; lost != nil {
@@ -163,8 +162,8 @@ func forget(said *notice, flag string, env *map[string]string) {
 	}
 }
 
-// placeSessions gives Claude Code the transcripts of an imported run, which are in the directory of the run. It is done
-// before an agent is started, so that a resume that is killed meanwhile does it again.
+// placeSessions copies the transcripts of an imported run from the directory of the run to Claude Code's
+// configuration. This happens before an agent is started, so a resume that is killed meanwhile repeats it.
 func placeSessions(dir string, o runconfig.Options) error {
 	from := filepath.Join(dir, runarchive.ProjectsDir)
 	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
@@ -180,8 +179,8 @@ func placeSessions(dir string, o runconfig.Options) error {
 	return nil
 }
 
-// resumeOrBegin makes c resume the latest run of the directory if there is one. That run has got the task already, so
-// it does not get it again; if it is complete, it tells its result again.
+// resumeOrBegin makes c resume the latest run of the directory, if there is one. That run already has its task, so
+// it does not get the task again; if the run is complete, it reports its result again.
 func resumeOrBegin(c *settings.Choices) error {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 // hostedRun is one process of a run.
 type hostedRun struct {
 	choices settings.Choices
-	resumed *supervisor.State // what the journal was folded to; nil for a new run
-	notice  notice            // what the human should know before the run goes on
+	resumed *supervisor.State // state restored from the journal; nil for a new run
+	notice  notice            // what the human should know before the run continues
 
 	storage     storage
 	diagnostics diagnostics
@@ -40,7 +40,7 @@ type hostedRun struct {
 	frontends   frontends
 }
 
-// newRun makes a run that has not begun.
+// newRun creates a run that has not started.
 func newRun(c settings.Choices) (*hostedRun, error) {
 	r := &hostedRun{choices: c}
 	o := &r.choices.Options
@@ -70,7 +70,7 @@ func newRun(c settings.Choices) (*hostedRun, error) {
 	return r, nil
 }
 
-// prepareNew locks what a new run works in, and opens what it needs.
+// prepareNew locks the directory of a new run, and opens what the run needs.
 func (r *hostedRun) prepareNew(script *stage.Play) error {
 	if err := r.lockPlace(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (r *hostedRun) prepareNew(script *stage.Play) error {
 	return err
 }
 
-// openStorage opens the state directory. The loop is there before anything is appended to the journal.
+// openStorage opens the state directory. The loop must exist before anything is appended to the journal.
 func (r *hostedRun) openStorage() (err error) {
 	r.storage, err = openStorage(r.choices.StateDir, journal.Options{
 		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
@@ -108,8 +108,8 @@ func (r *hostedRun) openStorage() (err error) {
 	return err
 }
 
-// lockPlace keeps a second run out of the directory. A rehearsal has a workspace of its own,
-// which is locked once it is there.
+// lockPlace prevents a second run in the directory. A rehearsal has its own workspace, which is locked after it was
+// created.
 func (r *hostedRun) lockPlace() error {
 	if r.choices.Share || r.choices.Rehearse {
 		return nil
@@ -120,7 +120,7 @@ func (r *hostedRun) lockPlace() error {
 	return r.storage.lockWorkspace(r.choices.Place)
 }
 
-// lockScratch locks the workspace that a rehearsal has made, and notes which it is.
+// lockScratch locks the workspace that a rehearsal has created, and records it.
 func (r *hostedRun) lockScratch() error {
 	dir := r.choices.Options.CWD
 	if !r.choices.Share {
@@ -134,8 +134,7 @@ func (r *hostedRun) lockScratch() error {
 	return nil
 }
 
-// openServices opens what a run has beside its journal: the log and, where there is a
-// script, the stage of a rehearsal.
+// openServices opens what a run needs besides its journal: the log and, with a script, the stage of a rehearsal.
 func (r *hostedRun) openServices(script *stage.Play) (err error) {
 	dir := r.storage.journal.Dir()
 	mask := settings.MaskerOf(r.choices.Options, r.choices.Hosts)
@@ -164,8 +163,8 @@ func (r *hostedRun) openServices(script *stage.Play) (err error) {
 	return nil
 }
 
-// openDecider makes the one that decides in this run. Its model is settled when a process
-// begins; a model changed later is for the agents.
+// openDecider creates the decider of this run. Its model is fixed when a process starts: a later change of the
+// model applies to agents only.
 func (r *hostedRun) openDecider() (askmodel.Opened, error) {
 	return askmodel.Open(r.choices.Options, askmodel.Run{
 		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
@@ -180,20 +179,20 @@ func (r *hostedRun) openDecider() (askmodel.Opened, error) {
 	})
 }
 
-// memory is what runs in the workspace have learned.
+// memory returns what the runs in the workspace have learned.
 func (r *hostedRun) memory() workspaceMemory {
 	return workspaceMemory{stateDir: r.choices.StateDir, place: r.choices.Place, mask: r.diagnostics.mask,
 		off: r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse}
 }
 
-// options are those of the run, with its secrets, and with the sandbox that agents have at present.
+// options returns the options of the run, with its secrets and the current sandbox of agents.
 func (r *hostedRun) options() runconfig.Options {
 	o := r.choices.Options
 	r.bridges.sandbox.apply(&o)
 	return o
 }
 
-// recorded are the run's options as the journal keeps them.
+// recorded returns the run's options in the form for the journal, without secrets.
 func (r *hostedRun) recorded() runconfig.Options {
 	o := r.options()
 	if o.Env != nil {
@@ -205,8 +204,7 @@ func (r *hostedRun) recorded() runconfig.Options {
 	return o
 }
 
-// close lets go of what is still held; [hostedRun.shutdown] comes before it where
-// a run has been played.
+// close releases everything that is still held. After a run was played, call [hostedRun.shutdown] first.
 func (r *hostedRun) close() {
 	r.frontends.notifications.close()
 	r.diagnostics.closeTelemetry()

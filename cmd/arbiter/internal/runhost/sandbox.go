@@ -11,26 +11,26 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// confinement is the sandbox in which the agents of a run work on this machine. The zero value has none.
+// confinement is the sandbox of a run's agents on this machine. The zero value has none.
 type confinement struct {
 	mu      sync.Mutex
 	sandbox *bridge.SandboxConfig // nil: agents run without one
-	reason  string                // why they have none, if one was asked for
+	reason  string                // why they have no sandbox although one was requested
 }
 
-// sandboxed tries sandboxes. *bridge.Client is one.
+// sandboxed can try a sandbox. *bridge.Client implements it.
 type sandboxed interface {
 	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
 }
 
-// wanted is the sandbox that was asked for.
+// wanted is the requested sandbox.
 type wanted struct {
-	mode    string // as for --sandbox
+	mode    string // value of --sandbox
 	config  bridge.SandboxConfig
-	missing string // why there is none
+	missing string // why it is not available
 }
 
-// wantedBy is the sandbox that choices ask for.
+// wantedBy returns the sandbox that choices request.
 func wantedBy(c settings.Choices) wanted {
 	w := wanted{mode: c.Sandbox.Mode}
 	if w.mode != settings.SandboxOff {
@@ -39,8 +39,9 @@ func wantedBy(c settings.Choices) wanted {
 	return w
 }
 
-// try tries the sandbox that was asked for, each time a bridge is started, and settles with what the agents run. A run
-// that began confined continues confined or not at all. unsandboxed is why agents run without one all the same.
+// try tries the requested sandbox each time a bridge is started, and sets the result for the agents. If the run
+// once had a sandbox, it does not continue without one. unsandboxed is the reason if the agents run without a
+// sandbox.
 func (c *confinement) try(
 	ctx context.Context, client sandboxed, w wanted, o runconfig.Options, log *slog.Logger,
 ) (unsandboxed string, failed *input.BridgeFailed) {

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// trial answers the trial of a sandbox.
+// trial is the answer to a trial of a sandbox.
 type trial struct {
 	bridge.SandboxResult
 	err error
@@ -22,13 +22,13 @@ func (t trial) Sandbox(context.Context, bridge.SandboxParams) (bridge.SandboxRes
 	return t.SandboxResult, t.err
 }
 
-// TestConfinement: what agents work in after a trial, and whether they may work at all.
+// TestConfinement: the agents' sandbox after a trial, and whether agents may work.
 func TestConfinement(t *testing.T) {
 	holds, leaks := trial{SandboxResult: bridge.SandboxResult{Holds: true}},
 		trial{SandboxResult: bridge.SandboxResult{Reason: "a file got out"}}
 	for name, c := range map[string]struct {
 		mode, missing string
-		had           bool // it held when the last bridge was started
+		had           bool // the last bridge had a sandbox that held
 		trial         trial
 		sandboxed     bool
 		reason        string // in the options

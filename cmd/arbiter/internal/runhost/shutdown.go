@@ -10,26 +10,25 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
-// lastStep is one step of the end, with the time it may take.
+// lastStep is one step of the shutdown, with its time limit.
 type lastStep struct {
 	name   string
 	within time.Duration
 	do     func(ctx context.Context) error
 }
 
-// shutdown is what happens after the loop has ended, in this order. Before it, and by
-// the loop's word, the bridge has ended every agent: interrupt and 2 s for the turn's
-// end, end of input and 3 s, TERM and 2 s, KILL and a sweep; a second signal cuts
-// that to TERM and half a second, a third one does not wait for anything, and the
-// bridge ends alone.
+// shutdown runs the steps after the end of the loop, in this order. Before, the loop has told the bridge to end
+// every agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A
+// second signal shortens that to TERM and half a second. After a third signal nothing is waited for, and the bridge
+// ends on its own.
 //
-// A step that overruns its time is named and left behind; the next one begins.
+// If a step exceeds its time, it is reported and abandoned, and the next one starts.
 func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 	run := r.choices.Options.Run
 	steps := []lastStep{
 		{"the bridge", 5 * time.Second, func(context.Context) error { return r.bridges.close() }},
 		{"processes left behind", 6 * time.Second, func(context.Context) error {
-			// A bridge that was killed could sweep nothing.
+			// A killed bridge could not sweep.
 			if n := proctree.Sweep(run, ""); n > 0 {
 				r.diagnostics.log.Warn("swept", "processes", n)
 			}
@@ -57,7 +56,7 @@ func (l lastStep) run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.within)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- l.do(ctx) }() // left behind only where the process ends anyway
+	go func() { done <- l.do(ctx) }() // abandoned only if the process is ending anyway
 	select {
 	case err := <-done:
 		return err
@@ -65,7 +64,7 @@ func (l lastStep) run() error {
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(100 * time.Millisecond): // for one that heeds ctx
+		case <-time.After(100 * time.Millisecond): // for a step that respects ctx
 			return fmt.Errorf("not done within %s", l.within)
 		}
 	}

@@ -14,24 +14,23 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// lockPatience is how long a run is waited for whose last bridge is still ending its
-// agents: that takes two seconds.
+// lockPatience is how long to wait for a run whose last bridge is still ending its agents, which takes two seconds.
 const lockPatience = 5 * time.Second
 
-// storage is where the process of a run keeps it: its journal in the state directory, and the locks that keep other
-// runs out of the workspace.
+// storage is the storage of a run's process: its journal in the state directory, and the locks that keep other runs
+// out of the workspace.
 type storage struct {
 	root    string // the state directory
 	store   *journal.Store
 	journal *journal.Run
 	options journal.Options // of the journal
-	place   *journal.Lock   // of the directory; nil where it is shared
-	// workspace is the lock of that directory itself; nil where it is shared, or cannot be locked
+	place   *journal.Lock   // of the directory; nil if it is shared
+	// workspace is the lock in that directory itself; nil if it is shared or cannot be locked
 	workspace *journal.WorkspaceLock
-	said      *notice // what the human should know of it
+	said      *notice // what the human should know about it
 }
 
-// openStorage opens the state directory, ends what dead runs have left behind, and lets go of the oldest runs.
+// openStorage opens the state directory, ends leftover processes of dead runs, and removes the oldest runs.
 func openStorage(root string, options journal.Options, said *notice) (s storage, err error) {
 	s = storage{root: root, options: options, said: said}
 	if s.store, err = journal.OpenStore(root); err != nil {
@@ -50,13 +49,13 @@ func openStorage(root string, options journal.Options, said *notice) (s storage,
 	return s, nil
 }
 
-// tidy takes away what runs that are removed, or were killed, have left elsewhere.
+// tidy removes what deleted or killed runs have left outside of the state directory.
 func (s *storage) tidy() error {
 	_, err := (runstore.Runs{Store: s.store, Root: s.root}).Tidy()
 	return err
 }
 
-// lockPlace keeps a second run out of a directory.
+// lockPlace prevents a second run in a directory.
 func (s *storage) lockPlace(dir, run string) error {
 	var err error
 	s.place, err = s.store.LockDir(dir, run)
@@ -72,7 +71,7 @@ func (s *storage) lockPlace(dir, run string) error {
 	return nil
 }
 
-// lockWorkspace keeps runs of other state directories out of a directory, and this run's of a copy of this one.
+// lockWorkspace locks a directory against runs of other state directories, and against a copy of this run.
 func (s *storage) lockWorkspace(dir string) error {
 	var err error
 	s.workspace, err = journal.LockWorkspace(dir)
@@ -101,14 +100,14 @@ func (s *storage) create(meta journal.Meta) (err error) {
 	return nil
 }
 
-// update changes what the journal says of the run.
+// update changes the metadata of the run in the journal.
 func (s *storage) update(change func(*journal.Meta)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 	defer cancel()
 	return s.journal.Update(ctx, change)
 }
 
-// finish notes how the run has ended, durably.
+// finish records durably how the run has ended.
 func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 	if state.Ending == nil || !state.Ending.Said {
 		return s.journal.Sync(ctx)
@@ -120,12 +119,12 @@ func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 		return s.journal.Finish(ctx, status)
 	case state.Ending.Exit == contract.ExitInterrupted, state.Ending.Exit == contract.ExitTerminated:
 		return s.journal.Update(ctx, func(m *journal.Meta) { m.Status = runstore.Interrupted })
-	default: // it may be taken up again, and is kept until somebody removes it
+	default: // it may be resumed, and is kept until it is removed explicitly
 		return s.journal.Update(ctx, func(m *journal.Meta) { m.Status = status })
 	}
 }
 
-// discard removes the run, which is closed.
+// discard removes the closed run.
 func (s *storage) discard(run string) error {
 	if err := s.store.Remove(run); err != nil {
 		return err
@@ -133,7 +132,7 @@ func (s *storage) discard(run string) error {
 	return s.tidy()
 }
 
-// close closes the journal and lets go of the locks. The log may be nil.
+// close closes the journal and releases the locks. log may be nil.
 func (s *storage) close(log *slog.Logger) {
 	if s.journal != nil {
 		if err := s.journal.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && log != nil {
@@ -141,7 +140,7 @@ func (s *storage) close(log *slog.Logger) {
 		}
 	}
 	if s.workspace != nil {
-		_ = s.workspace.Close() // a directory that was only locked
+		_ = s.workspace.Close() // it was only locked
 	}
 	if s.place != nil {
 		s.place.Close()

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// TestOneRunInADirectory: a directory belongs to one run, whose storage lets go of it.
+// TestOneRunInADirectory: only one run works in a directory, until its storage is closed.
 func TestOneRunInADirectory(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	var said notice
@@ -39,7 +39,7 @@ func TestOneRunInADirectory(t *testing.T) {
 	}
 }
 
-// TestFinish: the journal notes how a run ended, and which runs may be taken up again.
+// TestFinish: the journal records how a run ended, and which runs may be resumed.
 func TestFinish(t *testing.T) {
 	s, err := openStorage(t.TempDir(), journal.Options{}, &notice{})
 	if err != nil {

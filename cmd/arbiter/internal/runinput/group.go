@@ -2,8 +2,8 @@ package runinput
 
 import "sync"
 
-// group is a set of goroutines that wait for a loop while their callers continue: each ends when
-// that loop ends at the latest. Its owner waits for them when the loop has ended.
+// group is a set of goroutines that wait for a loop while their callers continue. Each goroutine ends at the latest
+// when the loop ends. Then the owner of the group waits for them.
 type group struct {
 	mu   sync.Mutex
 	over bool
@@ -23,7 +23,7 @@ func (g *group) start(f func()) {
 	g.mu.Unlock()
 }
 
-// wait returns when all of them have ended. It may be called again.
+// wait returns when all goroutines have ended. It may be called more than once.
 func (g *group) wait() {
 	g.mu.Lock()
 	g.over = true

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestGoroutinesAreWaitedFor: wait returns after all goroutines, those that they start included. Later functions run at
-// once.
+// TestGoroutinesAreWaitedFor: wait returns after all goroutines, including those started by others. Later functions
+// run at once.
 func TestGoroutinesAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group
@@ -14,7 +14,7 @@ func TestGoroutinesAreWaitedFor(t *testing.T) {
 		ended, waited := false, make(chan struct{})
 		g.start(func() {
 			<-over
-			g.start(func() { ended = true }) // one of them has another
+			g.start(func() { ended = true }) // one of them starts another
 		})
 		go func() {
 			defer close(waited)

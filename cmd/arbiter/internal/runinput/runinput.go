@@ -13,9 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// Loop is what a sender needs of a run's loop. *runloop.Loop is one.
+// Loop is the part of a run's loop that a sender needs. *runloop.Loop implements it.
 type Loop interface {
-	Put(input.Body) bool // waits until the loop takes it; false: the run is over
+	Put(input.Body) bool // waits until the loop receives it; false: the run is over
 	Event(bridge.Event)
 	Snapshot() *supervisor.State
 	Done() <-chan struct{}
@@ -29,10 +29,10 @@ type Sender struct {
 	refs    atomic.Uint64
 }
 
-// New makes a sender for a loop whose events a board gets.
+// New makes a sender for a loop whose events go to board.
 func New(loop Loop, board *eventboard.Board) *Sender { return &Sender{loop: loop, board: board} }
 
-// NewRef is the ref of a command, which no script uses.
+// NewRef returns a new ref for a command. Scripts do not use such refs.
 func (s *Sender) NewRef() string { return "socket-" + strconv.FormatUint(s.refs.Add(1), 10) }
 
 // Go runs f in a goroutine that [Sender.Wait] waits for: f returns when the loop has ended at the latest.
@@ -41,14 +41,15 @@ func (s *Sender) Go(f func()) { s.waiting.start(f) }
 // Wait returns when all goroutines of the sender have ended.
 func (s *Sender) Wait() { s.waiting.wait() }
 
-// Later puts an input in without waiting. The channel gets whether the loop has taken it.
+// Later sends an input without waiting. The channel receives whether the loop got it.
 func (s *Sender) Later(b input.Body) <-chan bool {
 	taken := make(chan bool, 1)
-	s.waiting.start(func() { taken <- s.loop.Put(b) }) // until the loop takes it, or is over
+	s.waiting.start(func() { taken <- s.loop.Put(b) }) // until the loop receives it, or is over
 	return taken
 }
 
-// Put puts a command in and waits until the loop has taken it, but not longer than ctx. Then the loop still gets it.
+// Put sends a command and waits until the loop has received it or ctx ends. In the latter case the loop still gets
+// it.
 func (s *Sender) Put(ctx context.Context, c contract.Command, channel string) error {
 	select {
 	case ok := <-s.Later(input.Command{Command: c, Channel: channel}):
@@ -61,7 +62,8 @@ func (s *Sender) Put(ctx context.Context, c contract.Command, channel string) er
 	}
 }
 
-// Ask puts a command in and waits for its answer. The command gets a ref of the sender's: callers may use the same.
+// Ask sends a command and waits for its answer. It replaces the ref of the command, because several callers may use
+// the same one.
 func (s *Sender) Ask(
 	ctx context.Context, c contract.Command, channel string,
 ) (accepted bool, message string, err error) {
@@ -92,8 +94,8 @@ func (s *Sender) Ask(
 	}
 }
 
-// Notice notifies the human of something about an agent, as if its bridge had seen it. An agent that the run does not
-// have stands for the Arbiter.
+// Notice notifies the human of something about an agent, as if its bridge had reported it. If the run does not have
+// the agent, the notice is about the Arbiter.
 func (s *Sender) Notice(agent, text string) {
 	ref := bridge.AgentRef{ID: contract.Arbiter}
 	for _, a := range s.loop.Snapshot().Agents {

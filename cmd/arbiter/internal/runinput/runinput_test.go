@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// loop takes inputs one by one, from an unbuffered channel.
+// loop receives inputs one by one from an unbuffered channel.
 type loop struct {
 	taken  chan input.Body
 	done   chan struct{}
@@ -39,7 +39,7 @@ func (l *loop) Event(e bridge.Event)        { l.events = append(l.events, e) }
 func (l *loop) Snapshot() *supervisor.State { return &l.state }
 func (l *loop) Done() <-chan struct{}       { return l.done }
 
-// TestAsk: each command is answered by its own ref, whatever ref the caller gave.
+// TestAsk: each command gets the answer to its own ref, whatever ref the caller gave.
 func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, board := newLoop(), &eventboard.Board{}
@@ -69,7 +69,8 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// TestABusyLoop: a caller that gives up does not withdraw its command, and one that comes after the end gets an error.
+// TestABusyLoop: a caller that gives up does not withdraw its command. A command after the end of the run gets an
+// error.
 func TestABusyLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoop()
@@ -90,7 +91,7 @@ func TestABusyLoop(t *testing.T) {
 	})
 }
 
-// TestNotice: a notice is of the agent that it is about, or of the Arbiter.
+// TestNotice: a notice belongs to the agent that it is about, or to the Arbiter.
 func TestNotice(t *testing.T) {
 	l := newLoop()
 	for n, id := range []string{contract.Arbiter, "orch-1"} {
@@ -100,7 +101,7 @@ func TestNotice(t *testing.T) {
 	s := New(l, &eventboard.Board{})
 	for _, agent := range []string{"orch-1", "orch-9", contract.Arbiter} {
 		s.Notice(agent, "met and survived")
-		s.waiting.wait() // from the first on, each is done at once
+		s.waiting.wait() // from the first call on, each is done at once
 	}
 	want := []bridge.AgentRef{{ID: "orch-1", Generation: 3}, {ID: contract.Arbiter, Generation: 2},
 		{ID: contract.Arbiter, Generation: 2}}

@@ -10,26 +10,26 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Start is a run to begin.
+// Start describes a run to start.
 type Start struct {
 	Dir  string // the workspace, absolute
 	Task string
-	// Args are flags of arbiter that a run takes, such as "--max-cost", "5". Those that choose a frontend, a
-	// workspace, a task or another run are refused.
+	// Args are arbiter flags for the run, such as "--max-cost", "5". Flags that choose a frontend, a workspace, a
+	// task or another run are refused.
 	Args []string
-	Run  string // the id that the run gets, a UUID; empty: a new one
+	Run  string // the id for the run, a UUID; empty: a new one
 }
 
 // Runs are the runs of this user. The methods are safe for concurrent use. The text of an error is for people: it
 // says what happened and what to do.
 type Runs interface {
-	// List lists the live, resumable and finished runs, the last active first.
+	// List lists the live, resumable and finished runs, the most recently active first.
 	List() ([]journal.Info, error)
-	// Find finds a run by its id or the beginning of it.
+	// Find finds a run by its id or a prefix of it.
 	Find(named string) (journal.Info, error)
 	// Dial connects to the process that plays a run. The caller closes the client.
 	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
-	// Start begins a run, which continues without the caller, and returns its id.
+	// Start starts a run and returns its id. The run continues without the caller.
 	Start(ctx context.Context, s Start) (run string, err error)
 	// Resume continues a run, which continues without the caller. It does nothing to a live run.
 	Resume(ctx context.Context, run string, args []string) error

@@ -1,3 +1,3 @@
-// Package runsession is a run as a frontend sees it: a connection to the process that hosts it, renewed when it is
-// lost.
+// Package runsession is a run from a frontend's point of view: a connection to the process that hosts the run,
+// renewed when it is lost.
 package runsession

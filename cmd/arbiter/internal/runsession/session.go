@@ -31,25 +31,25 @@ const (
 	hostAnswers = 10 * time.Second
 	// reconnections is how many connections in a row may be lost before the run has answered.
 	reconnections = 5
-	// haltAnswers is that for a halt, which kills processes that do not end when they are asked to.
+	// haltAnswers is the time limit for a halt, which kills processes that do not end when they are asked to.
 	haltAnswers = 30 * time.Second
 )
 
-// Session is a run as a frontend sees it: a connection to the process that plays it. Its methods
-// are safe for concurrent use.
+// Session is a run from a frontend's point of view: a connection to the process that plays it. Its methods are safe
+// for concurrent use.
 type Session struct {
 	run     string
 	pid     int // of the process that plays it
 	socket  string
-	Process *runstart.Process // that plays it; nil if somebody else started it
+	Process *runstart.Process // the process that plays the run; nil if another process started that
 	sink    runloop.Sink
-	client  atomic.Pointer[control.Client] // the present connection
+	client  atomic.Pointer[control.Client] // the current connection
 
-	hearing sync.Mutex // guards what follows: a connection that was lost may still be read
+	hearing sync.Mutex // guards the following members: a lost connection may still be read
 	states  *statesync.Receiver
 	seq     uint64 // of the last event
 	end     control.RunEnded
-	told    bool  // end was
+	told    bool  // end was received
 	foreign error // why the state cannot be read
 
 	state   atomic.Pointer[supervisor.State]
@@ -58,19 +58,19 @@ type Session struct {
 	done    chan struct{}
 	outcome tui.Outcome // written by watch before done is closed
 
-	left    chan struct{} // closed when the run is to continue without the frontend
+	left    chan struct{} // closed when the run should continue without the frontend
 	leaves  sync.Once
-	parted  chan struct{} // closed when nothing waits for the process any more
+	parted  chan struct{} // closed when the session no longer waits for the process
 	mu      sync.Mutex
 	stops   int
 	workers sync.WaitGroup
 }
 
-// Open connects to the process that plays a run, and follows it from a place in its event
-// log on: the zero Position is that of a run that has just begun.
+// Open connects to the process that plays a run, and follows it from a place in its event log. The zero Position is
+// for a run that has just started.
 func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.Position,
 	sink runloop.Sink) (*Session, error) {
-	// Who gives up meanwhile stops the run, or leaves it, when there is a session: that takes no time.
+	// Do not cancel with ctx: a caller that gives up meanwhile stops or leaves the run once there is a session.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hostAnswers)
 	defer cancel()
 	client, st, err := control.Dial(ctx, socket, nil)
@@ -92,7 +92,7 @@ func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.
 			err = s.unreadable()
 		case <-client.Done():
 			select {
-			case <-s.first: // the run has told all of it, and ended
+			case <-s.first: // the run reported its end
 				err = s.unreadable()
 			default:
 				err = runstart.ErrGone
@@ -108,7 +108,7 @@ func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.
 	return s, nil
 }
 
-// subscribe hears by a connection what comes behind the last event.
+// subscribe receives everything after the last event on a connection.
 func (s *Session) subscribe(ctx context.Context, client *control.Client) error {
 	s.hearing.Lock()
 	s.states = new(statesync.Receiver)
@@ -124,9 +124,9 @@ func (s *Session) subscribe(ctx context.Context, client *control.Client) error {
 	})
 }
 
-// reconnect follows the run by another connection. The run drops one that takes nothing for long, as that
-// of a suspended screen. A connection that is lost before the run has answered is followed by another, a few times: the
-// run exists as long as it takes connections.
+// reconnect follows the run on a new connection. The run drops a connection that is not read for long, such as that
+// of a suspended screen. If a new connection is lost before the run has answered, reconnect tries again a few
+// times: the run exists as long as it accepts connections.
 func (s *Session) reconnect() (err error) {
 	for range reconnections {
 		var again bool
@@ -138,7 +138,7 @@ func (s *Session) reconnect() (err error) {
 	return err
 }
 
-// connectAgain connects once; again reports whether the run answered, but the connection was lost.
+// connectAgain connects once. again reports whether the run answered but the connection was lost.
 func (s *Session) connectAgain() (again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
 	defer cancel()
@@ -148,7 +148,7 @@ func (s *Session) connectAgain() (again bool, err error) {
 	}
 	if st.PID != s.pid {
 		client.Close()
-		return false, runstart.ErrGone // another process plays it on
+		return false, runstart.ErrGone // another process plays the run now
 	}
 	if err := s.subscribe(ctx, client); err != nil {
 		client.Close()
@@ -157,8 +157,8 @@ func (s *Session) connectAgain() (again bool, err error) {
 	return false, nil
 }
 
-// catchUp reports what the event log has behind a place, and returns the number of its last event of
-// the present process, whose lines are those behind the first so many.
+// catchUp reports the events after a place of the event log, and returns the number of the last event of the
+// current process. The first earlier lines of the log are those of other processes.
 func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, earlier uint64,
 	sink runloop.Sink) (seq uint64, err error) {
 	if log == nil {
@@ -195,7 +195,7 @@ func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, ea
 	return seq, err
 }
 
-// receive takes what the run sends; it needs hearing.
+// receive handles what the run sends. The caller holds hearing.
 func (s *Session) receive(part any) {
 	switch part := part.(type) {
 	case control.Events:
@@ -214,7 +214,7 @@ func (s *Session) receive(part any) {
 		}
 	case control.StateChange:
 		state, err := s.states.Apply(part)
-		if err != nil { // the process that plays the run is another version of arbiter
+		if err != nil { // the process that plays the run has another version of arbiter
 			if s.foreign == nil && s.state.Load() == nil {
 				s.foreign = err
 				close(s.first)
@@ -262,19 +262,19 @@ func (s *Session) Watch() {
 	close(s.done)
 }
 
-// Connection is the present one.
+// Connection returns the current connection.
 func (s *Session) Connection() *control.Client { return s.client.Load() }
 
-// Notices are what the end of the run is to tell a person, line by line. Call it when the run is over.
+// Notices returns messages about the end of the run for a person, one per line. Call it when the run is over.
 func (s *Session) Notices() []string { return s.end.Notices }
 
-// Left implements plain.Run: it is closed when the run is to continue without the frontend.
+// Left implements plain.Run: the channel is closed when the run should continue without the frontend.
 func (s *Session) Left() <-chan struct{} { return s.left }
 
-// Socket is the path of the socket of the process that hosts the run.
+// Socket returns the path of the socket of the process that hosts the run.
 func (s *Session) Socket() string { return s.socket }
 
-// Part ends the connection, and has the run go on.
+// Part closes the connection and leaves the run running.
 func (s *Session) Part() {
 	close(s.parted)
 	s.Close()
@@ -287,14 +287,14 @@ func (s *Session) unreadable() error {
 	return s.foreign
 }
 
-// hasEnded reports whether the end of the run was told.
+// hasEnded reports whether the end of the run was received.
 func (s *Session) hasEnded() bool {
 	s.hearing.Lock()
 	defer s.hearing.Unlock()
 	return s.told
 }
 
-// Close waits for the end of the run, and for what was begun in the session's name.
+// Close waits for the end of the run, and for the session's goroutines.
 func (s *Session) Close() {
 	<-s.done
 	s.workers.Wait()
@@ -315,22 +315,22 @@ func (s *Session) Outcome() tui.Outcome { return s.outcome }
 func (s *Session) Put(c contract.Command) bool {
 	line, err := contract.MarshalCommand(c)
 	if err != nil {
-		return false // our own types: tests encode them all
+		return false // cannot happen with our own types
 	}
-	// No time limit: a run whose disk is full takes commands later.
+	// No time limit: a run whose disk is full accepts commands later.
 	p := control.PutParams{Command: line, Frontend: input.ChannelScreen}
 	return s.client.Load().Put(context.Background(), p) == nil
 }
 
 // InputEnded implements plain.Run.
 func (s *Session) InputEnded() {
-	_ = s.client.Load().InputEnded(context.Background()) // a run that is over has no input
+	_ = s.client.Load().InputEnded(context.Background()) // a finished run needs no input
 }
 
-// Stop implements tui.Run: the first asks for an orderly end, the next ones hurry it.
+// Stop implements tui.Run: the first call asks for an orderly end, later ones hurry it.
 func (s *Session) Stop() { s.StopBy("INT") }
 
-// StopBy asks for the end of the run, as a signal of that name does.
+// StopBy asks for the end of the run, like a signal of that name.
 func (s *Session) StopBy(signal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,18 +339,18 @@ func (s *Session) StopBy(signal string) {
 	s.workers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
 		defer cancel()
-		_ = s.client.Load().Stop(ctx, p) // a run that is over needs none
+		_ = s.client.Load().Stop(ctx, p) // a finished run need not be stopped
 	})
 }
 
-// Stopping reports whether somebody has asked for its end.
+// Stopping reports whether a stop was requested.
 func (s *Session) Stopping() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stops > 0
 }
 
-// Over reports whether it has ended.
+// Over reports whether the run has ended.
 func (s *Session) Over() bool {
 	select {
 	case <-s.done:
@@ -363,7 +363,7 @@ func (s *Session) Over() bool {
 // Leave implements tui.Run.
 func (s *Session) Leave() { s.leaves.Do(func() { close(s.left) }) }
 
-// HasLeft reports whether the run is to continue without the frontend.
+// HasLeft reports whether the run should continue without the frontend.
 func (s *Session) HasLeft() bool {
 	select {
 	case <-s.left:
@@ -389,14 +389,14 @@ func (s *Session) Halt() string {
 	return "All is still. /continue wakes them."
 }
 
-// HaltAtOnce is Halt for those who cannot wait for it.
+// HaltAtOnce is like Halt, for callers that cannot wait for it.
 func (s *Session) HaltAtOnce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers.Go(func() { s.Halt() })
 }
 
-// Refusal is why a connection was refused, or what did not work, for a person.
+// Refusal returns a refused connection or another failure as an error for a person.
 func Refusal(run string, err error) error {
 	var refused *control.Refusal
 	if errors.As(err, &refused) {
@@ -405,7 +405,7 @@ func Refusal(run string, err error) error {
 	return command.Environmentf("run %s: %v", command.ShortID(run), err)
 }
 
-// Reporter makes a writer of crash reports into the run's directory.
+// Reporter makes a writer of crash reports in the run's directory.
 func (s *Session) Reporter(c settings.Choices) *crashlog.Reporter {
 	return crashlog.NewReporter(crashlog.Options{Dir: filepath.Dir(s.socket), Version: command.Version(),
 		Mask: settings.MaskerOf(c.Options, c.Hosts), Log: slog.New(slog.DiscardHandler)})

@@ -1,2 +1,3 @@
-// Package runstart starts the process that hosts a run. It has what that process reads on stdin, and what it answers.
+// Package runstart starts the process that hosts a run. It defines what that process reads from stdin, and its
+// answer.
 package runstart

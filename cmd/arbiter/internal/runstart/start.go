@@ -16,18 +16,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Command is the process of a run that no terminal belongs to.
+// Command is the subcommand of a run's process, which has no terminal.
 const Command = "host"
 
-// Spec is what a host process reads on stdin: what it plays. It is no argument, because
-// everybody may read those, and an environment variable for the agents may hold a secret.
+// Spec is what a host process reads from stdin: the run to play. It is not an argument, because every user can read
+// arguments, and an environment variable for the agents may have a secret.
 type Spec struct {
 	Choices settings.Choices
 	Given   map[string]bool
 }
 
-// Ready is the line that a host process answers with when clients can connect, or with why it
-// does not play.
+// Ready is the line with which a host process answers: clients can connect, or the reason why it does not play.
 type Ready struct {
 	Run     string        `json:"run,omitempty"`
 	Socket  string        `json:"socket,omitempty"`
@@ -36,7 +35,7 @@ type Ready struct {
 	Problem string        `json:"problem,omitempty"`
 }
 
-// Process is a host process that this one has started. It keeps running when this one ends.
+// Process is a host process that this process has started. It keeps running after this process has ended.
 type Process struct {
 	Ready
 	cmd    *exec.Cmd
@@ -48,12 +47,12 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // End asks the process to end, and waits for it.
 func (p *Process) End() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it has ended, perhaps
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	<-p.exited
 }
 
-// Start starts a host process and waits until clients can connect to it. An error is why
-// nothing is played; ctx gives up.
+// Start starts a host process and waits until clients can connect to it. The error is the reason why no run is
+// played. If ctx ends, Start kills the process.
 func Start(ctx context.Context, c settings.Choices) (*Process, error) {
 	spec := Spec{Choices: c, Given: c.Given}
 	raw, err := json.Marshal(spec)
@@ -67,7 +66,7 @@ func Start(ctx context.Context, c settings.Choices) (*Process, error) {
 	p := &Process{cmd: exec.Command(self, Command, c.Place), exited: make(chan struct{})}
 	var stderr bytes.Buffer
 	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(raw), &stderr
-	// A session of its own: what ends the terminal does not end the run.
+	// In its own session, so that closing the terminal does not end the run.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdout, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -77,17 +76,17 @@ func Start(ctx context.Context, c settings.Choices) (*Process, error) {
 		return nil, command.Environmentf("start the host process: %v", err)
 	}
 	answered := make(chan error, 1)
-	go func() { // ends when it has answered, or ended
+	go func() { // ends when the process has answered or ended
 		answered <- json.NewDecoder(stdout).Decode(&p.Ready)
 	}()
 	select {
 	case err = <-answered:
 	case <-ctx.Done():
-		_ = p.cmd.Process.Kill() // nothing is begun yet
+		_ = p.cmd.Process.Kill() // nothing was started yet
 		<-answered
 		err = ctx.Err()
 	}
-	go func() { // ends with the process; who needs its end waits for exited
+	go func() { // ends with the process; exited is closed then
 		defer close(p.exited)
 		_ = p.cmd.Wait() // the control socket says how the run ended
 	}()
@@ -106,7 +105,7 @@ func Start(ctx context.Context, c settings.Choices) (*Process, error) {
 	return p, nil
 }
 
-// ErrGone says that the process that played a run has ended without a word.
+// ErrGone says that the process that played a run has ended without reporting the end.
 var ErrGone = errors.New("the process that played the run was killed or crashed; " +
 	"arbiter --resume continues the run")
 
@@ -125,7 +124,7 @@ func Detached(ctx context.Context, c settings.Choices) (Ready, error) {
 	return p.Ready, nil
 }
 
-// Rehearsal are the same choices for a scripted model.
+// Rehearsal returns the same choices for a scripted model.
 func Rehearsal(c settings.Choices) settings.Choices {
 	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
 	kept := map[string]string{}

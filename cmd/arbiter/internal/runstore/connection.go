@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// AnswerTime is how long the arbiter of a live run may take to say anything at all.
+// AnswerTime is how long the arbiter of a live run may take for a first answer.
 const AnswerTime = 2 * time.Second
 
 // Connection is a connection to a live run.
@@ -28,7 +28,7 @@ type Connection struct {
 	First control.Status // when the connection was made
 }
 
-// Connect finds a live run, as [liveRun] does, and connects to it. The caller closes the connection.
+// Connect finds a live run with [FindLive], and connects to it. The caller closes the connection.
 func Connect(c *cli.Context, named string, say func(string)) (*Connection, error) {
 	store, err := Open(c)
 	if err != nil {
@@ -37,7 +37,7 @@ func Connect(c *cli.Context, named string, say func(string)) (*Connection, error
 	return ConnectIn(c, store, named, say)
 }
 
-// ConnectIn is connect with a store, which it closes on an error.
+// ConnectIn is Connect with a store, which it closes on an error.
 func ConnectIn(c *cli.Context, store *Runs, named string, say func(string)) (*Connection, error) {
 	var err error
 	l := &Connection{Store: store}
@@ -60,7 +60,7 @@ func (l *Connection) Close() {
 	l.Store.Close()
 }
 
-// Dial connects to the arbiter of a run, which has so long to answer.
+// Dial connects to the arbiter of a run. within bounds the time for its answer.
 func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration,
 	say func(string)) (*control.Client, control.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -68,7 +68,7 @@ func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration
 	return control.Dial(ctx, r.SocketOf(info.Run, control.SocketName), say)
 }
 
-// NotConnected says why there is no connection.
+// NotConnected converts the error of a failed connection.
 func NotConnected(info journal.Info, err error) error {
 	var refused *control.Refusal
 	switch {
@@ -85,7 +85,7 @@ func NotConnected(info journal.Info, err error) error {
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
 
-// Live lists the live runs, the last active first.
+// Live lists the live runs, the most recently active first.
 func (r *Runs) Live() ([]journal.Info, error) {
 	all, err := r.List()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Runs) Live() ([]journal.Info, error) {
 	return slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Live }), nil
 }
 
-// FindLive finds a live run by its id or the beginning of it; without a name, the one of this directory.
+// FindLive finds a live run by its id or a prefix of it; without a name, the run of this directory.
 func FindLive(store *Runs, named string) (journal.Info, error) {
 	list, err := store.Live()
 	if err != nil {

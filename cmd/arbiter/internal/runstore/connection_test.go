@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// TestLiveRun: a live run is found by as much of its id as no other live run shares, or by the current directory; what
-// is not clear is refused with the ids to choose from.
+// TestLiveRun: a live run is found by a prefix of its id that is unique among live runs, or by the current
+// directory. An ambiguous name is refused with the ids to choose from.
 func TestLiveRun(t *testing.T) {
 	root, here, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
 	store, err := journal.OpenStore(root)
@@ -27,7 +27,7 @@ func TestLiveRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = r.Close() }) // closed already, perhaps
+		t.Cleanup(func() { _ = r.Close() }) // may be closed already
 		return r
 	}
 	if err := begin("aaaa1111-dead", here).Close(); err != nil {

@@ -36,7 +36,7 @@ func OpenLogOf(c *cli.Context) (*Runs, journal.Info, *eventlog.Log, error) {
 	return store, info, log, nil
 }
 
-// TellDamage says on stderr what of an event log a crash does not explain.
+// TellDamage prints the damage of an event log that a crash does not explain.
 func TellDamage(stderr io.Writer, h eventlog.Health) {
 	if list := audit.Damage(h); len(list) > 0 {
 		SayDamaged(stderr, list)
@@ -47,7 +47,7 @@ func SayDamaged(stderr io.Writer, list []string) {
 	fmt.Fprintln(stderr, "arbiter: the journal is damaged; this is what can be read: "+strings.Join(list, "; "))
 }
 
-// LastState is the state that a run was left in.
+// LastState returns the last state of a run.
 func LastState(store *Runs, run string) (supervisor.State, journal.Recovery, error) {
 	var fold supervisor.Fold
 	recovery, err := store.Read(run, fold.Take)

@@ -13,18 +13,18 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
-// Follower writes the events of a live run to out, over several connections if need be.
+// Follower writes the events of a live run to Out, across several connections if needed.
 type Follower struct {
 	Out, Errs io.Writer
 	Since     int64  // as in [control.SubscribeParams]
-	last      string // the last line that was written
-	Failed    error  // of out
+	last      string // the last line written
+	Failed    error  // write error of Out
 }
 
-// Follow subscribes and writes until the run has ended, the connection has, out fails, or ctx ends. The end is nil
-// unless the run has told it.
+// Follow subscribes and writes until the run has ended, the connection is lost, Out fails, or ctx ends. The result
+// is nil unless the run has reported its end.
 func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded, error) {
-	over := make(chan *control.RunEnded, 1) // what ended it: the run, or out
+	over := make(chan *control.RunEnded, 1) // receives when the run ended or Out failed
 	err := l.Subscribe(ctx, control.SubscribeParams{Since: f.next()}, func(part any) {
 		if f.Failed != nil {
 			return
@@ -50,14 +50,14 @@ func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded
 		return nil, ctx.Err()
 	}
 	select {
-	case end := <-over: // told just before the connection ended
+	case end := <-over: // received just before the connection ended
 		return end, nil
 	default:
 		return nil, nil
 	}
 }
 
-// next is the event to continue behind.
+// next returns the number of the event after which to continue.
 func (f *Follower) next() int64 {
 	var line struct {
 		Seq int64 `json:"seq"`
@@ -81,7 +81,7 @@ func (f *Follower) write(events control.Events) {
 	_, f.Failed = f.Out.Write(b.Bytes())
 }
 
-// Reconnect connects to the same process of the run once more.
+// Reconnect connects again to the same process of the run.
 func (l *Connection) Reconnect(c *cli.Context) error {
 	next, err := Connect(c, l.Info.Run, nil)
 	if err == nil && next.First.PID != l.First.PID {

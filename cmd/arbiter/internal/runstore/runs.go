@@ -16,12 +16,10 @@ import (
 // NeverBegan is the status of a run that ended before it reached an agent.
 const NeverBegan = "never_began"
 
-// Interrupted is the status of a run that was left before its end: by a signal, a crash, or a
-// screen that was closed.
+// Interrupted is the status of a run that ended early: by a signal, a crash, or a closed screen.
 const Interrupted = "interrupted"
 
-// Kept bounds what the state directory holds. Runs that can still come to an end are
-// never let go of by this.
+// Kept bounds the size of the state directory. Runs that can still be completed are never removed by this.
 var Kept = journal.Retention{Runs: 200, Bytes: 4 << 30}
 
 // Runs is the collection of runs in a state directory.
@@ -30,7 +28,7 @@ type Runs struct {
 	Root string
 }
 
-// Dir is the directory of a run.
+// Dir returns the directory of a run.
 func (r Runs) Dir(run string) string { return filepath.Join(r.Root, "runs", run) }
 
 func Open(c *cli.Context) (*Runs, error) {
@@ -45,8 +43,8 @@ func Open(c *cli.Context) (*Runs, error) {
 	return &Runs{store, dir}, nil
 }
 
-// Tidy takes away what lies outside of the state directory of runs that were removed, or
-// killed, and says what.
+// Tidy removes files outside of the state directory that belong to removed or killed runs, and returns what it
+// removed.
 func (r Runs) Tidy() ([]string, error) {
 	return scratch.Sweep(scratch.Places(), filepath.Join(r.Root, "runs"), r.Over)
 }
@@ -65,7 +63,7 @@ func OpenOne(c *cli.Context) (*Runs, journal.Info, error) {
 	return store, info, nil
 }
 
-// ToResume finds the run that is to be resumed: the one that is named, else the latest of a directory.
+// ToResume finds the run to resume: the named one, or else the latest of a directory.
 func ToResume(store *journal.Store, place, named string) (journal.Info, error) {
 	if named != "" {
 		return Find(store, named)
@@ -84,7 +82,7 @@ func ToResume(store *journal.Store, place, named string) (journal.Info, error) {
 // ReachedAgent reports whether a run got far enough to be resumed.
 func ReachedAgent(i journal.Info) bool { return !i.Empty && i.Status != NeverBegan }
 
-// Status says where a run stands, for a person choosing one.
+// Status describes the state of a run, for a person who chooses one.
 func Status(i journal.Info) string {
 	switch {
 	case i.Live:
@@ -127,7 +125,7 @@ func PlayedElsewhere(run string, pid int) error {
 		command.ShortID(run), pid)
 }
 
-// Find finds a run by its id or the beginning of it.
+// Find finds a run by its id or a prefix of it.
 func Find(store *journal.Store, prefix string) (journal.Info, error) {
 	info, err := store.Find(prefix)
 	var many *journal.AmbiguousError
@@ -142,5 +140,5 @@ func Find(store *journal.Store, prefix string) (journal.Info, error) {
 	return info, nil
 }
 
-// SocketOf is a socket in the directory of a run.
+// SocketOf returns the path of a socket in the directory of a run.
 func (r Runs) SocketOf(run, name string) string { return filepath.Join(r.Dir(run), name) }

@@ -11,9 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// EndStrays ends what runs of the store that are over have left behind, and says what, or
-// nothing. It is done at each start, and where somebody wants a run gone: without the run
-// their owner would be unknown.
+// EndStrays ends leftover processes of finished runs of the store, and describes them; empty if there were none. It
+// is called at each start, and before a run is removed: without the run, the owner of its processes would be
+// unknown.
 func EndStrays(store *journal.Store) (told string) {
 	total, runs := 0, 0
 	for _, n := range proctree.SweepStrays(OverIn(store)) {
@@ -27,8 +27,8 @@ func EndStrays(store *journal.Store) (told string) {
 		words.Count(total, "process"))
 }
 
-// OverIn reports which runs of a store no process plays: not here, and not in the place that the
-// store, or this run of it, was copied from, whose processes bear the same marks.
+// OverIn returns a function that reports whether no process plays a run of a store. That includes processes in the
+// place that the store, or its copy of the run, was copied from: they have the same marks.
 func OverIn(store *journal.Store) func(run string) bool {
 	return func(run string) bool {
 		if !store.Over(run) {
@@ -40,13 +40,13 @@ func OverIn(store *journal.Store) func(run string) bool {
 			return true
 		}
 		list, err := store.List()
-		return err == nil && slices.ContainsFunc(list, func(i journal.Info) bool { // a run of Arbiter has it
+		return err == nil && slices.ContainsFunc(list, func(i journal.Info) bool { // a run of this store has it
 			return i.Live && cmp.Or(i.Workspace, i.CWD) == dir
 		})
 	}
 }
 
-// ReportStrays does so for a command.
+// ReportStrays calls EndStrays for a command, and prints the result.
 func ReportStrays(stderr io.Writer, store *journal.Store) {
 	if told := EndStrays(store); told != "" {
 		fmt.Fprintln(stderr, "arbiter: "+told)

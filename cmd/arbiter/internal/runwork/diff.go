@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxDiff bounds what `arbiter diff` prints.
+// maxDiff bounds the output of `arbiter diff`.
 const maxDiff = 256 << 20
 
 var orchestratorName = sync.OnceValue(func() *regexp.Regexp {

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// listChanges prints the files of a diff: their names, or how many lines of each changed.
+// listChanges prints the files of a diff: their names, or the number of changed lines of each.
 func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
 	changes, err := r.Changes(c.Context, span.From, span.To)
 	if err != nil {
@@ -52,7 +52,7 @@ func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 func (e env) changesJSON(changes []workspaces.Change) error {
 	type file struct {
 		workspaces.Change
-		Object string `json:"object,omitempty"` // of the contents that the run left
+		Object string `json:"object,omitempty"` // of the contents at the end of the run
 	}
 	list := make([]file, 0, len(changes))
 	for _, c := range changes {

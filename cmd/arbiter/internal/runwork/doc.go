@@ -1,3 +1,3 @@
-// Package runwork has the commands about what a run did: its changes shown, undone and brought into the user's branch,
-// its report, and what runs cost.
+// Package runwork has the commands about the results of a run: show, undo and land its changes, report on it, and
+// sum up the costs of runs.
 package runwork

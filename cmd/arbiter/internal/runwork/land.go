@@ -55,7 +55,7 @@ func (e env) land(c *cli.Context) error {
 	return err
 }
 
-// LandWork lands the work of a run as a request says, and reports the result.
+// LandWork lands the work of a run according to a request, and returns the result as text.
 func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land.Request) (string, error) {
 	q.Commit = r.Branch(workspaces.Main)
 	found, err := r.Commit(ctx, q.Commit)

@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Variables that name files of GitHub Actions: for the summary of a step, and for its outputs.
+// Environment variables with files of GitHub Actions: the summary of a step, and its outputs.
 const (
 	StepSummary = "GITHUB_STEP_SUMMARY"
 	StepOutput  = "GITHUB_OUTPUT"
@@ -94,7 +94,7 @@ func (e env) report(c *cli.Context) error {
 	return nil
 }
 
-// tellGitHub appends to the files of the step that runs.
+// tellGitHub appends to the files of the running step.
 func tellGitHub(r *report.Report) error {
 	for name, text := range map[string]func() string{StepSummary: r.StepSummary, StepOutput: r.Outputs} {
 		file := os.Getenv(name)
@@ -131,7 +131,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 	return r, nil
 }
 
-// reportOfStream makes the report of events on stdin.
+// reportOfStream makes a report from the events on stdin.
 func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	collector := report.NewCollector(secrets.Masker(nil))
 	lines := jsonl.NewLineReader(e.Stdin, 0)

@@ -33,7 +33,7 @@ is still running; 5 Git, files or the state directory cannot be read or written.
 	}
 }
 
-// undone is what happened to a file, by what reverting it does.
+// undone describes what reverting does to a file: done, and in a dry run.
 var undone = map[workspaces.Status][2]string{
 	workspaces.Added:    {"restored", "would restore"},
 	workspaces.Modified: {"reverted", "would revert"},

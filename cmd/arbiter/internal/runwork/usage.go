@@ -71,7 +71,7 @@ func (e env) usage(c *cli.Context) error {
 	return writeUsage(e.Stdout, by, rows, total)
 }
 
-// sumUp reads the events of all runs. One that cannot be read is left out, and that is said.
+// sumUp reads the events of all runs. It reports and skips a run that cannot be read.
 func (e env) sumUp(ctx context.Context, store *runstore.Runs, by spending.By) (*spending.Sum, error) {
 	list, err := store.List()
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// Commands are those on what a run changed.
+// Commands returns the commands about the changes of a run.
 func Commands(io command.Env) []*cli.Command {
 	e := env{io}
 	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
 }
 
-// openWork finds a run, the last one in this directory if it has no name, and opens the files that it worked on.
+// openWork finds a run (without a name, the last one in this directory), and opens the files that it worked on.
 func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
 	store, err := runstore.Open(c)
 	if err != nil {
@@ -43,7 +43,7 @@ func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, erro
 	return r, info, nil
 }
 
-// NamedOrLatest finds a run, the last one in this directory if it has no name.
+// NamedOrLatest finds a run by its name; without a name, the last one in this directory.
 func NamedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
 	if name != "" {
 		return runstore.Find(store.Store, name)
@@ -59,7 +59,7 @@ func NamedOrLatest(store *runstore.Runs, name string) (journal.Info, error) {
 	return info, err
 }
 
-// WorkError says why there is nothing to compare.
+// WorkError explains why there is nothing to compare.
 func WorkError(info journal.Info, err error) error {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
 		return Refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
@@ -69,7 +69,7 @@ func WorkError(info journal.Info, err error) error {
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
 }
 
-// printFiles prints text of files as it is; on a terminal, without control characters.
+// printFiles prints text of files unchanged; on a terminal, without control characters.
 func printFiles(w io.Writer, text string) error {
 	w = command.Raw(w)
 	if command.OnTerminal(w) {
@@ -79,10 +79,10 @@ func printFiles(w io.Writer, text string) error {
 	return err
 }
 
-// FileName is a path on a line of its own.
+// FileName returns a path as one printable line.
 func FileName(path string) string {
 	return sanitize.Line(path, 0)
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }

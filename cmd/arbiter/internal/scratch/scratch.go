@@ -1,7 +1,6 @@
-// Package scratch creates directories for temporary files of a run outside of the run's own
-// directory, and removes those of runs that have ended. Each has a mark that names its owner:
-// a directory without one, or with that of another state directory, is left alone.
-// The package has no goroutines.
+// Package scratch creates directories for temporary files of a run outside of the run's own directory, and removes
+// those of runs that have ended. Each has a mark that names its owner: a directory without a mark, or with the mark
+// of another state directory, is left alone. The package has no goroutines.
 package scratch
 
 import (
@@ -12,17 +11,17 @@ import (
 	"strings"
 )
 
-// How the names of directories begin that are of a run's.
+// Prefixes of the names of directories that belong to a run.
 const (
 	Sockets   = "arbiter-hook-"      // for sockets; of no use once their run has ended
-	Rehearsal = "arbiter-rehearsal-" // a rehearsal's workspace, kept to be looked at as long as the run is
+	Rehearsal = "arbiter-rehearsal-" // a rehearsal's workspace, kept for inspection as long as the run
 )
 
 // Mark is the file that names the run's directory.
 const Mark = ".arbiter-run"
 
-// Make makes a directory that is the user's alone in base, or in the usual place, for the
-// run whose directory is owner.
+// Make makes a directory that only the user can access, in base or in the default place. It belongs to the run
+// whose directory is owner.
 func Make(base, prefix, owner string) (string, error) {
 	dir, err := os.MkdirTemp(base, prefix) // 0700
 	if err != nil {
@@ -34,7 +33,7 @@ func Make(base, prefix, owner string) (string, error) {
 	return dir, nil
 }
 
-// ownerOf is the directory of the run that made a directory; empty: none did.
+// ownerOf returns the directory of the run that a directory belongs to; empty: none.
 func ownerOf(dir string) string {
 	path := filepath.Join(dir, Mark)
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
@@ -47,8 +46,8 @@ func ownerOf(dir string) string {
 	return strings.TrimSuffix(string(raw), "\n")
 }
 
-// InUse reports whether a directory bears the mark of a run that is there, in whichever state
-// directory. One that cannot be looked at may be there.
+// InUse reports whether a directory has the mark of an existing run, in any state directory. A run that cannot be
+// checked counts as existing.
 func InUse(dir string) bool {
 	owner := ownerOf(dir)
 	return owner != "" && !gone(owner)
@@ -59,7 +58,7 @@ func gone(run string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Places are where such directories can be.
+// Places returns where such directories can be.
 func Places() []string {
 	places := []string{os.TempDir(), "/tmp"}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
@@ -68,9 +67,9 @@ func Places() []string {
 	return places
 }
 
-// Sweep takes away what is in places and bears the mark of a run below runs, a directory:
-// everything of runs that are not there any more, and the places for sockets of those that
-// over says have ended. It returns what it took away, also with an error.
+// Sweep removes directories in places that have the mark of a run below the directory runs: all directories of runs
+// that no longer exist, and the directories for sockets of runs that over reports as ended. It returns what it
+// removed, also with an error.
 func Sweep(places []string, runs string, over func(run string) bool) (removed []string, err error) {
 	if _, err := os.Stat(runs); err != nil {
 		return nil, err // without the list of runs, it is unknown which have ended

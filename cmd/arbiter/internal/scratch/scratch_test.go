@@ -21,8 +21,8 @@ func make1(t *testing.T, base, prefix, owner string) string {
 	return dir
 }
 
-// TestSweep: what runs left that are gone goes, and with runs that are over the places for
-// their sockets. What a run still needs stays, and what bears no mark, or another's.
+// TestSweep: directories of removed runs are removed, and the socket directories of finished runs. Directories that
+// a run still needs stay, and so do directories without a mark or with the mark of another state directory.
 func TestSweep(t *testing.T) {
 	state, place := t.TempDir(), t.TempDir()
 	runs := filepath.Join(state, "runs")
@@ -39,7 +39,7 @@ func TestSweep(t *testing.T) {
 	make1(t, place, Sockets, of("live"))
 	make1(t, place, Rehearsal, of("live"))
 	make1(t, place, Rehearsal, of("over"))
-	make1(t, place, Rehearsal, filepath.Join(t.TempDir(), "runs", "gone")) // another state directory's
+	make1(t, place, Rehearsal, filepath.Join(t.TempDir(), "runs", "gone")) // of another state directory
 	make1(t, place, "arbiter-notes-", of("gone"))
 	kept := make1(t, place, Rehearsal, "")
 	human := filepath.Join(place, Rehearsal+"of-mine")
@@ -48,7 +48,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(of("live"), filepath.Join(want[2], "link")); err != nil { // is not followed
+	if err := os.Symlink(of("live"), filepath.Join(want[2], "link")); err != nil { // must not be followed
 		t.Fatal(err)
 	}
 	if err := os.Symlink(want[2], filepath.Join(place, Rehearsal+"link")); err != nil {

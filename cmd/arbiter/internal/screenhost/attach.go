@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// Attach implements tui.Host: the session of an agent, in the terminal of the screen.
+// Attach implements tui.Host: it shows the session of an agent in the terminal of the screen.
 func (h *Host) Attach(agent string) error {
 	l := h.Session()
 	if l == nil {
@@ -21,7 +21,7 @@ func (h *Host) Attach(agent string) error {
 	if err != nil {
 		return err
 	}
-	// Ctrl+C gives up while it is being opened, and is no end of the run.
+	// While the session is being opened, Ctrl+C gives up, and does not end the run.
 	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
 	defer h.withTerminal(stop)()

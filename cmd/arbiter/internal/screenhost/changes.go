@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// maxVersion bounds, in bytes, each version of a file that the screen compares.
+// maxVersion bounds the size in bytes of each file version that the screen compares.
 const maxVersion = 1 << 20
 
 // Changes implements tui.Host.
@@ -116,7 +116,7 @@ func (h *Host) work(ctx context.Context, run string) (*workspaces.Repo, journal.
 	return r, info, nil
 }
 
-// ChangedFiles finds out what a run has changed.
+// ChangedFiles returns the changes of a run.
 func (h *Host) ChangedFiles(
 	ctx context.Context, run string,
 ) (*workspaces.Repo, journal.Info, []workspaces.Change, error) {

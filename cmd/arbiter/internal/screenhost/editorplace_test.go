@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEditorPlace: each editor is told the line in its own way, and one that is not known opens the file.
+// TestEditorPlace: each known editor gets the line in its own format; an unknown editor opens the file only.
 func TestEditorPlace(t *testing.T) {
 	for editor, want := range map[string][]string{
 		"vi": {"+7", "/w/a b"}, "/usr/bin/nvim -p": {"+7", "/w/a b"}, "hx": {"/w/a b:7"},
