@@ -11,13 +11,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// soundPlayers are the programs that play a WAV file, with their arguments before its name.
+// soundPlayers are the programs that play a WAV file, with the arguments that go before the file's name.
 var soundPlayers = [][]string{
 	{"afplay"}, {"pw-play"}, {"paplay"}, {"aplay", "-q"}, {"play", "-q"},
 	{"ffplay", "-nodisp", "-autoexit", "-loglevel", "quiet"},
 }
 
-// soundVariables are the environment variables that a player gets: they locate the sound server of this machine.
+// soundVariables are the environment variables that a player gets: it needs them to find this machine's sound
+// server.
 var soundVariables = []string{"HOME", "PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "LANG"}
 
 // openSound returns a function that plays sounds, and one that ends the player. Without a player the terminal's bell
@@ -54,7 +55,7 @@ func findPlayerOfSound() []string {
 	return nil
 }
 
-// playSound returns when the sound has been played, or the player was killed because ctx has ended.
+// playSound plays a file. It returns when the player has ended, which is killed if ctx is cancelled.
 func playSound(ctx context.Context, player []string, file string) error {
 	cmd := exec.CommandContext(ctx, player[0], append(player[1:len(player):len(player)], file)...)
 	cmd.WaitDelay = time.Second

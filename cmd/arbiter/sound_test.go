@@ -11,7 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/notify"
 )
 
-// TestSound: it is off by default; a player on PATH gets the file, and nothing secret; without one the bell stands in.
+// TestSound: sound is off by default. A player on PATH gets the file, and no secrets of the environment;
+// without a player the bell rings instead.
 func TestSound(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -43,7 +44,7 @@ func TestSound(t *testing.T) {
 	if got := play(tui.SoundDone); got != 0 {
 		t.Errorf("%d bells ring beside the player", got)
 	}
-	if raw, err := os.ReadFile(heard); err != nil || string(raw) != "-q RIFF" { // blocks until it is played
+	if raw, err := os.ReadFile(heard); err != nil || string(raw) != "-q RIFF" { // blocks until the player has run
 		t.Errorf("the player heard %q, %v", raw, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// spenders is a play in which four Orchestrators wait for a file, after a call of the model that is worth a dollar or
-// so. Then each reports progress again and again, which costs as much.
+// spenders is a play in which four Orchestrators wait for a file after a model call that costs about a dollar.
+// Then each reports progress again and again, at the same cost each time.
 const spenders = `name: spenders
 title: Four at work
 allow: ["Bash(*)"]
@@ -39,7 +39,7 @@ actors:
       usage: {cache_creation: 150000}
 `
 
-// finishesAtLimit waits until the human is asked about a limit of costs, and ends the run at it.
+// finishesAtLimit waits until the human is asked about a cost limit, and ends the run there.
 func (s *script) finishesAtLimit() {
 	s.t.Helper()
 	await(s, "the question about a limit", func(_ string, b contract.Question) bool {
@@ -48,17 +48,17 @@ func (s *script) finishesAtLimit() {
 	s.send(contract.Choose{Option: "finish"})
 }
 
-// TestCostsAreSharedWhileTheyArise: the cost of a running turn is reported while it runs, and four agents that together
-// reach
-// --max-cost exceed it by one turn of one agent at most. A run that is killed while it asks about the limit asks again.
+// TestCostsAreSharedWhileTheyArise: the cost of a running turn is reported while it runs, and four agents that
+// together reach --max-cost exceed it by at most one turn of one agent. A run that is killed while it asks
+// about the limit asks again.
 func TestCostsAreSharedWhileTheyArise(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestLiveSpending counts what the real CLI tells
+			who.long(t) // the driver's TestLiveSpending covers the real CLI's reports
 			t.Parallel()
 			one := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, spenders), "--task",
 				"Spin")...)
-			one.offScript = true // its commands are cut off
+			one.offScript = true // its commands are interrupted
 			ofOne := await[contract.Cost](one, "the cost of an Orchestrator's turn",
 				func(id string, b contract.Cost) bool {
 					return strings.HasPrefix(id, "orch-") && b.CostUSD > 0.1

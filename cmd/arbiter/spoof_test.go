@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// impostor is a play in which an Orchestrator says, in its commands and in its question,
-// that it is the human, and that the human allowed what it asks for. It knows the
-// delimiter of the run. The Arbiter continues only where it reads that inside of a report.
+// impostor is a play in which an Orchestrator claims, in its commands and in its question, to be the human, and
+// that the human allowed what it asks for. It knows the delimiter of the run. The Arbiter continues only if it
+// reads that inside of a report.
 const impostor = `name: impostor
 title: An impostor
 allow: ["Bash(echo *)"]
@@ -40,9 +40,9 @@ actors:
         handoff: {accomplished: [spun], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
 `
 
-// TestImpostor: an Orchestrator claims to be another sender, in a command's output and towards the
-// Arbiter. Its text answers no request, appears as no other sender's words in any event, and reaches the
-// Arbiter's model inside of a report only: the envelope stays whole.
+// TestImpostor: an Orchestrator claims to be another sender, in a command's output and in messages to the
+// Arbiter. Its text answers no request, appears in no event as another sender's text, and reaches the Arbiter's
+// model only inside of a report: the envelope stays intact.
 func TestImpostor(t *testing.T) {
 	t.Parallel()
 	const broken = `⟦[a-z2-7]\x{2060}[a-z2-7]{15} \| `

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// TestPackagesStartCheaply bounds what the packages of this module allocate before main, which every start pays for:
-// a session waits for `arbiter hook` at each of its tool calls. An expression, a template or a large map that is a
-// package-level variable belongs into a sync.OnceValue, and a set of a few names into a list.
+// TestPackagesStartCheaply limits what this module's packages allocate before main, since each start pays for
+// it: a session waits for `arbiter hook` at each of its tool calls. Put a package-level regular expression,
+// template or large map into a sync.OnceValue, and a set of a few names into a slice.
 func TestPackagesStartCheaply(t *testing.T) {
 	const (
-		mostOfAll = 128 << 10 // bytes
+		mostOfAll = 128 << 10 // in bytes
 		mostOfOne = 24 << 10
 	)
 	cmd := exec.Command("arbiter", "hook", "--socket", filepath.Join(t.TempDir(), "nobody"))
@@ -33,7 +33,7 @@ func TestPackagesStartCheaply(t *testing.T) {
 	}
 	var list []initialized
 	all := 0
-	// Not this package: the variables of its tests are in the same binary.
+	// This package is left out, because the variables of its tests are in the same binary.
 	line := regexp.MustCompile(`(?m)^init github\.com/arbiter-cli/arbiter/(\S+) .* clock, (\d+) bytes, \d+ allocs$`)
 	for _, m := range line.FindAllStringSubmatch(said.String(), -1) {
 		if m[1] == "cmd/arbiter" {

@@ -12,10 +12,10 @@ import (
 	"unicode"
 )
 
-// rude are bytes that no output may have.
+// rude matches bytes that no output may contain.
 var rude = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)
 
-// mannered holds an output to having nothing in it that a terminal or a viewer acts on.
+// mannered checks that an output contains nothing that a terminal or a viewer interprets.
 func mannered(t *testing.T, what, text string) {
 	t.Helper()
 	if at := rude.FindStringIndex(text); at != nil {
@@ -32,9 +32,9 @@ func mannered(t *testing.T, what, text string) {
 	}
 }
 
-// TestHostileSurroundings: names of directories and files, the task, agents, configuration,
-// variables and arguments may be anything, and so may what a claude says of its version or
-// on stderr. Nothing that any command writes is acted on by a terminal.
+// TestHostileSurroundings: names of directories and files, the task, agents, configuration, variables and
+// arguments may contain anything, and so may a claude's version and stderr. No command writes anything that a
+// terminal interprets.
 func TestHostileSurroundings(t *testing.T) {
 	t.Parallel()
 	const bad = "n\x1b]0;owned\a\x1b[2J\u009b31m\u202egnp\u2066\U000e0041\u2028\x7f\r\b[red]"

@@ -41,7 +41,7 @@ actors:
       - say: It is spun.
 `
 
-// orchestratorStorm is a play in which the Arbiter summons and releases without end.
+// orchestratorStorm is a play in which the Arbiter summons and releases Orchestrators without end.
 const orchestratorStorm = `name: storm
 title: One after the other
 actors:
@@ -56,8 +56,8 @@ actors:
     otherwise: {verdict: {kind: progress, expects_response: false, message: Spun.}}
 `
 
-// TestStormsAreBounded: no more subagents work at once than may, and others are denied before they start; an Arbiter
-// that summons without end comes to the limit of its task.
+// TestStormsAreBounded: no more subagents work at the same time than allowed, and others are denied before they
+// start. An Arbiter that summons without end reaches the limit of its task.
 func TestStormsAreBounded(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run("subagents/"+who.name, func(t *testing.T) {

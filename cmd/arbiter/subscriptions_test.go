@@ -13,16 +13,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// heard are the lines that a client of the control socket received.
+// heard is what a client of the control socket has received.
 type heard struct {
 	client *control.Client
 	lines  []contract.Line
 	state  *supervisor.State
 	end    control.RunEnded
-	over   bool // end was told
+	over   bool // end was received
 }
 
-// hearRun subscribes to a run. What was heard may be read when the connection has ended.
+// hearRun subscribes to a run. The result may be read once the connection has ended.
 func hearRun(t *testing.T, socket string, p control.SubscribeParams) *heard {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -63,8 +63,8 @@ func hearRun(t *testing.T, socket string, p control.SubscribeParams) *heard {
 	return h
 }
 
-// TestSubscribers shows that clients that come early and late hear every event that stdout has, from
-// the one they asked for on, that the state they are sent is that of the run, and how the run ends.
+// TestSubscribers: clients that connect early or late receive all events of stdout from the requested one on,
+// the state that they receive is that of the run, and they learn how the run ends.
 func TestSubscribers(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestSubscribers(t *testing.T) {
 	want := b.lines
 	for _, h := range []*heard{all, late, third} {
 		select {
-		case <-h.client.Done(): // the process that plays the run has ended
+		case <-h.client.Done(): // the run's host process has ended
 		case <-ctx.Done():
 			t.Fatal("the run did not end")
 		}

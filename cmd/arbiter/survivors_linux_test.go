@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// survivors lists the living processes that carry the run's mark, by pid.
+// survivors returns the live processes that have the run's mark in their environment, by pid.
 func survivors(run string) map[int]string {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	left := map[int]string{}
@@ -31,7 +31,7 @@ func survivors(run string) map[int]string {
 	return left
 }
 
-// awaitGone waits until nothing of the run lives, on the processes themselves.
+// awaitGone waits until no process of the run is alive. It waits on the processes themselves.
 func awaitGone(t *testing.T, run string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -43,7 +43,7 @@ func awaitGone(t *testing.T, run string) {
 		for pid := range left {
 			fd, err := unix.PidfdOpen(pid, 0)
 			if err != nil {
-				continue // gone meanwhile
+				continue // it has ended meanwhile
 			}
 			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
 				int(time.Until(deadline).Milliseconds()))
@@ -55,7 +55,7 @@ func awaitGone(t *testing.T, run string) {
 	}
 }
 
-// awaitSurvivors waits until so many processes of the run are left.
+// awaitSurvivors waits until that many processes of the run are left.
 func awaitSurvivors(t *testing.T, run string, want int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

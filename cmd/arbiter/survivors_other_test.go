@@ -4,7 +4,7 @@ package main
 
 import "testing"
 
-// Without /proc there is no way to see another process's environment.
+// survivors returns nothing: without /proc another process's environment cannot be read.
 func survivors(string) map[int]string { return nil }
 
 func awaitGone(*testing.T, string) {}

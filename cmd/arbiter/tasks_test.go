@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestTaskFromStdin: --task - reads the task from stdin; it is never a task of one character.
+// TestTaskFromStdin: --task - reads the task from stdin; the task is never the character "-".
 func TestTaskFromStdin(t *testing.T) {
 	h := settle(t, players(t)[0])
 	for _, tt := range []struct {
@@ -39,7 +39,7 @@ func TestTaskFromStdin(t *testing.T) {
 	}
 }
 
-// TestTwoTasks: a second --task is refused instead of replacing the first one.
+// TestTwoTasks: a second --task is refused, and does not replace the first.
 func TestTwoTasks(t *testing.T) {
 	var out, errs strings.Builder
 	code := run([]string{"arbiter", "--json", "--task", "one", "--task=two"}, strings.NewReader(""), &out, &errs)
@@ -48,7 +48,7 @@ func TestTwoTasks(t *testing.T) {
 	}
 }
 
-// TestNothingAsked: a run without a task leaves no files, and no list offers it.
+// TestNothingAsked: a run without a task leaves no files, and is in no list.
 func TestNothingAsked(t *testing.T) {
 	h := settle(t, players(t)[0])
 	cmd := exec.Command("arbiter", append(h.rehearsing("parallel"), "--json")...)
@@ -67,7 +67,7 @@ func TestNothingAsked(t *testing.T) {
 	}
 }
 
-// TestRunWithoutTaskIsNotOffered: a run that was ended before anybody spoke is none to take up.
+// TestRunWithoutTaskIsNotOffered: a run that was killed before it got a task cannot be resumed without one.
 func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "parallel")
@@ -84,7 +84,7 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	}
 }
 
-// TestLeftIsNotCancelled: a run that was left by Ctrl+C is listed as one that was interrupted.
+// TestLeftIsNotCancelled: a run that was ended by Ctrl+C is listed as interrupted.
 func TestLeftIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
@@ -101,7 +101,7 @@ func TestLeftIsNotCancelled(t *testing.T) {
 	}
 }
 
-// TestRequirementsNameTheRun: a run is called by the heading of its file, also in lists.
+// TestRequirementsNameTheRun: a run has the heading of its requirements file as its title, also in lists.
 func TestRequirementsNameTheRun(t *testing.T) {
 	h := settle(t, players(t)[0])
 	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"),

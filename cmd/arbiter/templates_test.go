@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
-// write makes a file with its directories.
+// write writes a file, creates its directories, and returns its path.
 func write(t *testing.T, text string, path ...string) string {
 	t.Helper()
 	file := filepath.Join(path...)
@@ -47,7 +47,7 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 	}
 }
 
-// TestTemplatesThatCannotBeUsed are reported before anything starts, with file and line.
+// TestTemplatesThatCannotBeUsed: faulty templates are reported before anything starts, with file and line.
 func TestTemplatesThatCannotBeUsed(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -107,7 +107,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestBuiltInTemplatesCanBeReplacedByThemselves: what --template prints can be put in their place.
+// TestBuiltInTemplatesCanBeReplacedByThemselves: the output of --template can be used as a template.
 func TestBuiltInTemplatesCanBeReplacedByThemselves(t *testing.T) {
 	r := newJournal(t)
 	for _, name := range prompts.Names() {

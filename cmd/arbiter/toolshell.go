@@ -10,10 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
-// toolShell becomes the shell that runs a command of the CLI's, without what the CLI
-// logs in with. It returns only where that failed, with a shell's code for it.
+// toolShell executes the shell for a command of the CLI, without the variables that contain the CLI's login. It
+// replaces this process. It returns only if that fails, with the exit code that a shell has then.
 func toolShell(command string, stderr io.Writer) int {
-	parent, _ := os.Readlink("/proc/" + strconv.Itoa(os.Getppid()) + "/exe") // else the usual shell
+	parent, _ := os.Readlink("/proc/" + strconv.Itoa(os.Getppid()) + "/exe") // without it, the usual shell
 	path, args, env := sandbox.ToolShell(command, os.Environ(), parent)
 	err := syscall.Exec(path, args, env)
 	fmt.Fprintf(stderr, "arbiter: %s: %v\n", path, err)

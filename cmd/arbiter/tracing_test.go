@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// tracedSpan is a span as a collector gets it, by us or by the CLI.
+// tracedSpan is a span that arbiter or the CLI sent to a collector.
 type tracedSpan struct {
 	TraceID, SpanID, ParentSpanID, Name string
 
@@ -70,7 +70,7 @@ func (c *spanCollector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lineages are the names of each span and of those above it, the outermost first.
+// lineages returns, for each span, its name after those of the spans above it, the outermost first.
 func (c *spanCollector) lineages(service string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +91,7 @@ func (c *spanCollector) lineages(service string) []string {
 	return list
 }
 
-// traceOf prepares a run that is no rehearsal, with a collector of its and its agents' spans.
+// traceOf prepares a run that is no rehearsal, and that sends its spans and those of its agents to a collector.
 func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
 	t.Helper()
 	model := scriptedModel(t, "workflow")
@@ -107,8 +107,8 @@ func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
 		"--allow", "Bash(*)", "--task", "Weave", "--decider", "stateless")
 }
 
-// TestTraces: the spans of a run are a tree below the span of the process that started arbiter. Every span of the CLI
-// is below that of its agent, or below that of the question that it answers.
+// TestTraces: the spans of a run are a tree below the span of the process that started arbiter. Each span of
+// the CLI is below the span of its agent, or below that of the decision that it answers.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	const outer = "0af7651916cd43dd8448eb211c80319c"
@@ -160,8 +160,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestBadCollector: a run with a collector that never answers, or with settings that are wrong, comes to its end, and
-// records once what is the matter.
+// TestBadCollector: a run with a collector that never answers, or with wrong settings, completes, and records
+// the problem once.
 func TestBadCollector(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})

@@ -12,8 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// loom is a workspace whose hook leaves a mark at each start of a session, and a model
-// that plays for it.
+// loom is a workspace whose hook leaves a mark at each start of a session, with a model for its runs.
 type loom struct {
 	t                         *testing.T
 	work, state, mark, script string
@@ -56,13 +55,13 @@ func (l loom) write(name, text string) {
 	}
 }
 
-// marks is how often the hook ran.
+// marks returns how many times the hook has run.
 func (l loom) marks() int {
 	raw, _ := os.ReadFile(l.mark)
 	return strings.Count(string(raw), "ran")
 }
 
-// begin starts a run and waits for the Arbiter's question, so that one session was begun.
+// begin starts a run and waits for the Arbiter's question, so that one session has started.
 func (l loom) begin(more ...string) *script {
 	l.t.Helper()
 	args := append([]string{"--json", "--claude", l.claude, "--cwd", l.work, "--allow", "Bash(*)", "--allow", "Edit",
@@ -84,8 +83,7 @@ func (l loom) trust(args ...string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// TestTrustOfHooks: a workspace's hook runs in a workspace that is trusted as it is, and
-// in no other.
+// TestTrustOfHooks: a workspace's hook runs only if the workspace is trusted in its present state.
 func TestTrustOfHooks(t *testing.T) {
 	t.Parallel()
 	l := newLoom(t)
@@ -134,8 +132,7 @@ func TestTrustOfHooks(t *testing.T) {
 	}
 }
 
-// TestTrustInTheRun: what changes while a run continues is looked at before the next agent
-// starts.
+// TestTrustInTheRun: if trusted files change during a run, the change is found before the next agent starts.
 func TestTrustInTheRun(t *testing.T) {
 	for _, choice := range []string{"trust", "without"} {
 		t.Run(choice, func(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestUsage sums up what a run has cost: the same by day, run, agent and model, and as its result states it.
+// TestUsage: usage reports the same cost by day, run, agent and model as the run's result.
 func TestUsage(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's tests hold what the real CLI reports about models
+			who.long(t) // the driver's tests cover what the real CLI reports about models
 			t.Parallel()
 			s, _ := hiredIn(t, who, spin("echo spun"), t.TempDir(), "--model", "claude-sonnet-4-5", "--allow",
 				"Bash(*)", "--task", "Spin")

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// onlooker is a command of arbiter that continues in a second terminal.
+// onlooker is an arbiter command that keeps running in a second terminal.
 type onlooker struct {
 	t         *testing.T
 	cmd       *exec.Cmd
@@ -43,13 +43,13 @@ func (s *script) look(args ...string) *onlooker {
 	return o
 }
 
-// shows waits until it has printed that.
+// shows waits until it has printed a text.
 func (o *onlooker) shows(want string) {
 	o.t.Helper()
 	o.await(want, func() {})
 }
 
-// provoked waits until it has printed something, and does something again and again meanwhile.
+// provoked waits until it has printed a line, and calls do again and again meanwhile.
 func (o *onlooker) provoked(do func()) {
 	o.t.Helper()
 	o.await("\n", do)
@@ -71,20 +71,20 @@ func (o *onlooker) await(want string, meanwhile func()) {
 	}
 }
 
-// ends waits for its end.
+// ends waits for its end, checks its exit code, and returns its stdout.
 func (o *onlooker) ends(code contract.Exit) string {
 	o.t.Helper()
 	late := time.AfterFunc(patience, func() { _ = o.cmd.Process.Kill() })
 	defer late.Stop()
-	_ = o.cmd.Wait() // its exit code tells
+	_ = o.cmd.Wait() // its exit code is checked instead
 	if got := o.cmd.ProcessState.ExitCode(); got != int(code) {
 		o.t.Errorf("%q ends with %d, want %d: %s", o.cmd.Args, got, code, o.errs.String())
 	}
 	return o.out.String()
 }
 
-// TestWatch: watchers in other terminals print what stdout of the run has, to the byte, from where they were told to,
-// and end with the run and its exit code. A signal ends the watcher alone.
+// TestWatch: watchers in other terminals print the same bytes as the run's stdout, from the requested event on,
+// and end with the run and with its exit code. A signal to a watcher ends only that watcher.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0], "--debug")
@@ -102,7 +102,7 @@ func TestWatch(t *testing.T) {
 		o.shows(`"permission_request"`)
 	}
 	log.shows("level=")
-	late.provoked(func() { s.send(contract.Interrupt{ID: "orch-9"}) }) // is answered by an event
+	late.provoked(func() { s.send(contract.Interrupt{ID: "orch-9"}) }) // the answer is an event
 	s.send(contract.Say{Text: "<&> é", To: "orch-1"})
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)
@@ -135,17 +135,17 @@ func TestWatch(t *testing.T) {
 	s.says(contract.ExitUsage, "is not live", "watch", run)
 }
 
-// cutter stands between the clients of a run and its socket.
+// cutter is a proxy between the clients of a run and its socket.
 type cutter struct {
 	listener net.Listener
 	real     string
-	conns    chan net.Conn // of clients
+	conns    chan net.Conn // connections of clients
 	work     sync.WaitGroup
 }
 
 func cutBetween(t *testing.T, socket string) *cutter {
 	t.Helper()
-	dir := shortDir(t) // the socket's own place may have too long a name
+	dir := shortDir(t) // the path of the run's socket may be too long
 	c := &cutter{real: filepath.Join(dir, "real"), conns: make(chan net.Conn, 8)}
 	if target, err := os.Readlink(socket); err == nil {
 		c.real = target
@@ -190,8 +190,8 @@ func (c *cutter) accept() {
 	}
 }
 
-// TestWatchIsDropped: a watcher whose connection is cut, as that of one who does not read for long, continues where it
-// was; where the run is gone, it says so.
+// TestWatchIsDropped: a watcher whose connection is cut (as happens to one that does not read for long)
+// continues where it was. If the run is gone, the watcher says so.
 func TestWatchIsDropped(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])

@@ -88,7 +88,7 @@ func (e env) web(c *cli.Context) error {
 	return command.BySignal(ctx, "")
 }
 
-// shown is the run that is named, live or not; without a name, the live one of this directory.
+// shown finds the run with a name, live or not; without a name, the live run of this directory.
 func (p runPort) shown(named string) (journal.Info, error) {
 	if named != "" {
 		return p.Find(named)

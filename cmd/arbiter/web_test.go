@@ -13,9 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestWebPage plays a run whose question and permission request are answered on its page, in a browser. Meanwhile its
-// host process is killed, and the run is resumed on the page. It ends complete, the page says so, and ending arbiter
-// web ends nothing else. A second browser with the same link gets nothing.
+// TestWebPage plays a run whose question and permission request are answered on its page, in a browser.
+// Meanwhile the run's host process is killed, and the run is resumed on the page. It completes, the page says
+// so, and ending arbiter web does not end the run. A second browser with the same link is refused.
 func TestWebPage(t *testing.T) {
 	path, ok := browser.Find()
 	if !ok {
@@ -33,7 +33,7 @@ func TestWebPage(t *testing.T) {
 			if err := web.cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = web.cmd.Process.Kill() }) // it has ended, perhaps
+			t.Cleanup(func() { _ = web.cmd.Process.Kill() }) // it may have ended already
 			web.shows("\n")
 			link := strings.TrimSpace(web.out.String())
 
@@ -56,7 +56,7 @@ func TestWebPage(t *testing.T) {
 			p.until(`document.querySelector("#outcome h2")?.textContent === "The run is over: Complete"`)
 			p.until(`document.querySelector("#outcome").textContent.includes("The file is there.")`)
 			p.until(`!document.querySelector("#outcome").textContent.includes("null")`)
-			// A rehearsal costs nothing: each amount says so.
+			// Each amount of a rehearsal is marked as simulated.
 			p.until(`["#cost", "#outcome .quiet", ".agent .gauge"].every((s) =>` +
 				` / simulated/.test(document.querySelector(s).textContent))`)
 			p.until(`document.querySelector("#feed").textContent.includes("You: allowed Bash")`)
@@ -97,7 +97,7 @@ type tab struct {
 
 func openInBrowser(t *testing.T, path, url string) *tab {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chromium") // it may still write when it is killed
+	dir, err := os.MkdirTemp("", "chromium") // no t.TempDir: the browser may still write when it is killed
 	if err != nil {
 		t.Fatal(err)
 	}

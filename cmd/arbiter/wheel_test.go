@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestPermissionsAreAskedAndAnswered: a request on stdout, an answer on stdin;
-// and a question put to the CLI instead of the hierarchy is refused at once.
+// TestPermissionsAreAskedAndAnswered: a request is an event on stdout, its answer a command on stdin. A
+// question that an agent asks with the CLI's own tool, past the hierarchy, is refused at once.
 func TestPermissionsAreAskedAndAnswered(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPermissionsAreAskedAndAnswered(t *testing.T) {
 	}
 }
 
-// TestNoHumanIsADeny: without a human, every request is denied.
+// TestNoHumanIsADeny: without a human, each request is denied.
 func TestNoHumanIsADeny(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestNoHumanIsADeny(t *testing.T) {
 	}
 }
 
-// TestRules: --allow lets a tool run unasked, --deny wins over it.
+// TestRules: --allow lets a tool run without a request, and --deny overrides it.
 func TestRules(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// files checks which files of the workspace are there.
+// files checks which files exist in the workspace.
 func (s *script) files(want map[string]bool) {
 	s.t.Helper()
 	work := collect[contract.Session](s)[0].CWD
@@ -80,8 +80,8 @@ func (s *script) files(want map[string]bool) {
 	}
 }
 
-// TestSteering: a note waits for the next turn, a steer is folded into the running
-// one, a stop interrupts it. What looks like a slash command stays text.
+// TestSteering: a note waits for the next turn, a steer is added to the running turn, and a stop interrupts it.
+// A text that looks like a slash command is sent as text.
 func TestSteering(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// socketCommands are the commands that reach a live run by its socket, and the exit code that they have for its own
-// user when nothing is there to be answered.
+// socketCommands are the commands that reach a live run by its socket, with the exit code that the run's own
+// user gets if the run waits for no answer.
 var socketCommands = []struct {
 	args string
 	own  contract.Exit
@@ -33,10 +33,11 @@ var socketCommands = []struct {
 	{"stop RUN", contract.ExitComplete},
 }
 
-// TestWhoMayAskARun: what the run's own user may, all others are refused, and nothing that they ask is in the run.
+// TestWhoMayAskARun: what the run's own user may do is refused to all others, and their commands have no
+// effect.
 func TestWhoMayAskARun(t *testing.T) {
 	t.Parallel()
-	onlyLinux(t) // where the test can tell descendants and users apart
+	onlyLinux(t) // where arbiter can recognize descendants and users
 	for who, ask := range map[string]func(b *busy, args string) (out string, code int){
 		"another user":                         (*busy).asNobody,
 		"another user, who reaches the socket": (*busy).asNobodyAtTheSocket,
@@ -71,7 +72,8 @@ func TestWhoMayAskARun(t *testing.T) {
 	}
 }
 
-// exposed is a run whose Orchestrator runs what it finds in the file `try`, and prints to `tried`.
+// exposed is a run whose Orchestrator executes the file `try` whenever it exists, and writes the output to
+// `tried`.
 func exposed(t *testing.T) *busy {
 	t.Helper()
 	const play = "echo begun > begun; while :; do while [ ! -e try ]; do sleep 0.02; done; mv try trying; " +
@@ -87,7 +89,7 @@ func exposed(t *testing.T) *busy {
 
 func (b *busy) state() string { return filepath.Join(b.home, ".local", "state", "arbiter") }
 
-// asUser runs one of arbiter's commands beside the run.
+// asUser runs an arbiter command as the run's user.
 func (b *busy) asUser(args string) (out string, code int) {
 	b.t.Helper()
 	cmd := exec.Command("arbiter", strings.Fields(args)...)
@@ -99,7 +101,7 @@ func (b *busy) asUser(args string) (out string, code int) {
 	return string(raw), cmd.ProcessState.ExitCode()
 }
 
-// asAgent runs it in the Orchestrator's shell, without the run's environment.
+// asAgent runs an arbiter command in the Orchestrator's shell, without the run's environment.
 func (b *busy) asAgent(args string) (out string, code int) {
 	b.t.Helper()
 	self, err := exec.LookPath("arbiter")
@@ -138,14 +140,15 @@ func (b *busy) inAgent(line string) (out string, code int) {
 	return text[:at], code
 }
 
-// asNobody runs it as another user. The directory of the runs is not open to them.
+// asNobody runs an arbiter command as another user, who cannot enter the directory of the runs.
 func (b *busy) asNobody(args string) (out string, code int) {
 	b.t.Helper()
 	out, code = b.nobodyRuns("arbiter", append(strings.Fields(args), "--state-dir", b.state())...)
 	return strings.ReplaceAll(out, "permission denied", "refused"), code
 }
 
-// asNobodyAtTheSocket connects to the socket itself, after the test has opened all directories that lead to it.
+// asNobodyAtTheSocket connects to the socket as another user, after it has made all directories on the way
+// accessible.
 func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
 	b.t.Helper()
 	socket, err := filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName))
@@ -163,7 +166,7 @@ func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
 	return b.nobodyRuns("ask-socket", socket)
 }
 
-// nobodyRuns runs a program of these tests as another user, who cannot enter the directory that it is in.
+// nobodyRuns runs a program of these tests as another user. It links the program into an accessible directory.
 func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	b.t.Helper()
 	self, err := exec.LookPath(name)
@@ -178,7 +181,8 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 		b.t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	// A copy could be open for writing in a child that another test starts: it could not be run.
+	// A link, not a copy: another test's child could have inherited a descriptor that has the copy open for
+	// writing, and the copy could not be executed.
 	err = os.Link(self, filepath.Join(dir, name))
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -197,11 +201,11 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// TestWhoMayOpenThePage: only the browser that has opened the link may open the page: no other page, no other name of
-// this machine, and no second browser with the same link.
+// TestWhoMayOpenThePage: only the browser that has opened the link gets the page: requests from other pages, by
+// another name of this machine, or from a second browser with the same link are refused.
 func TestWhoMayOpenThePage(t *testing.T) {
 	t.Parallel()
-	onlyLinux(t) // where the test can tell descendants and users apart
+	onlyLinux(t) // where arbiter can recognize descendants and users
 	b := exposed(t)
 	web := exec.Command("arbiter", "web", b.run)
 	web.Env, web.Dir = b.cmd.Env, b.work
@@ -264,7 +268,7 @@ func TestWhoMayOpenThePage(t *testing.T) {
 	}
 }
 
-// askSocket is the program that connects to the socket that is named, and asks for the status.
+// askSocket is a program that connects to the socket in its argument.
 func askSocket() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// worked is a repository that a run has worked in, as the supervisor leaves it.
+// worked is a repository in the state in which the supervisor leaves it after a run.
 type worked struct {
 	gittest.Dir
 	state string
@@ -50,7 +50,7 @@ func (w worked) snapshot(name string) {
 	w.Must(err)
 }
 
-// arbiter runs a command, and returns what it says.
+// arbiter runs a command, checks its exit code, and returns its output.
 func (w worked) arbiter(code contract.Exit, args ...string) (stdout, stderr string) {
 	w.Helper()
 	var out, errs bytes.Buffer

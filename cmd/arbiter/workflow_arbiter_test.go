@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// wrongRuler is an Arbiter that names a mode that does not exist, says nothing, and speaks
-// to one that is gone, each until the rules decide.
+// wrongRuler is an Arbiter that names a mode that does not exist, says nothing, and sends a message to an agent
+// that is gone, each until the rules decide.
 const wrongRuler = `
   - name: wrong
     match: {role: arbiter}
@@ -25,8 +25,8 @@ const wrongRuler = `
       - {say: ""}
 `
 
-// TestAnArbiterThatRulesWrongly is corrected twice each time; then the rules decide, and
-// with its next valid word it rules again.
+// TestAnArbiterThatRulesWrongly: a wrong decision of the Arbiter is corrected twice each time; then the rules
+// decide. The Arbiter decides again with its next valid decision.
 func TestAnArbiterThatRulesWrongly(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -78,13 +78,13 @@ const steady = `
       verdict: {expects_response: true, kind: done, message: The loom is built., handoff: {accomplished: [built], remaining: [], key_context: none}}
 `
 
-// TestTheArbiterIsLost: it never rules, its model is down, or its process dies and dies.
-// The rules lead the task to its end, and all that is said says so.
+// TestTheArbiterIsLost: the Arbiter never decides, its model is down, or its process crashes repeatedly. The
+// rules bring the task to its end, and each decision and the result say so.
 func TestTheArbiterIsLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, actors string
-		ills         sick // of the stand-in alone
+		ills         sick // faults of the stand-in, which plays these cases alone
 		real         bool
 		args         []string
 		category     bridge.Category
@@ -136,8 +136,8 @@ func TestTheArbiterIsLost(t *testing.T) {
 	}
 }
 
-// TestTheArbiterIsBroughtBack by the human, from a run that the rules lead: it reads what
-// was decided, and decides what is left.
+// TestTheArbiterIsBroughtBack: while the rules decide, the human restarts the Arbiter: it reads what was
+// decided, and makes the remaining decisions.
 func TestTheArbiterIsBroughtBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"arbiter.[1-5]": "die-mid-turn"}), "--json",
@@ -169,8 +169,8 @@ func TestTheArbiterIsBroughtBack(t *testing.T) {
 	}
 }
 
-// TestAHumanIsAskedInTheArbitersPlace where one is there and it rules nothing for long:
-// once the human has spoken it is asked again.
+// TestAHumanIsAskedInTheArbitersPlace: if the Arbiter makes no valid decision and there is a human, the human
+// is asked. After the answer, the Arbiter is asked again.
 func TestAHumanIsAskedInTheArbitersPlace(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--task", "Weave", "--scenario", workflow(t, `

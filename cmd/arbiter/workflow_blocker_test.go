@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// blocker are actors of a reviewer that finds a blocker, of a developer that is notified of it,
-// and of a model that decides by what it is shown: it completes where it sees nothing open.
+// blocker has the actors of a reviewer that finds a blocker, of a developer that is told about it, and of a
+// model that decides by its input alone: it completes if nothing is open.
 const blocker = `
   - name: finder
     match: {role: orchestrator, contains: "You work as ` + "`reviewer`" + `|Read loom\\.txt with fresh eyes", nth: 1}
@@ -54,7 +54,7 @@ const blocker = `
       - verdict: {decision: SELECT_MODE, mode: developer, reason: "The reviewer has found a blocker.", message: Sew the selvage.}
 `
 
-// arbiterMends is an Arbiter of the play that acts on a document which leaves something open.
+// arbiterMends is an Arbiter of the play that acts on a document with open points.
 const arbiterMends = `
   - name: arbiter that reads
     match: {role: arbiter}
@@ -87,7 +87,7 @@ func TestAReviewersBlocker(t *testing.T) {
 	for _, by := range []string{"session", "stateless", "hybrid", "rules"} {
 		for _, p := range players(t) {
 			t.Run(by+"/"+p.name, func(t *testing.T) {
-				p.long(t) // with the real CLI, TestWorkflow leads a task
+				p.long(t) // TestWorkflow covers the real CLI
 				t.Parallel()
 				s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--max-orchestrators", "8",
 					"--scenario", workflow(t, blocker+arbiterMends[1:]), "--task", "Weave", "--decider", by)...)
@@ -108,7 +108,7 @@ func TestAReviewersBlocker(t *testing.T) {
 	}
 }
 
-// blockerExplained looks at what the decision on the reviewer's work was made from.
+// blockerExplained checks the input of the decision on the reviewer's work.
 func (s *script) blockerExplained() {
 	s.t.Helper()
 	number := 0

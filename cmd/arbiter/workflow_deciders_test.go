@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// taskRulings are the decisions of the play with the sources that they have.
+// taskRulings returns the decisions of the play, with these sources.
 func taskRulings(sources ...string) []string {
 	list := []string{
 		"1 select S: SELECT_MODE planner", "2 evaluate S: SELECT_MODE developer", "3 select S: RETRY orch-2",
@@ -23,7 +23,7 @@ func taskRulings(sources ...string) []string {
 	return list
 }
 
-// billed checks that what was spent is the sum of the turns and of the decisions.
+// billed checks that the cost of the run is the sum of its turns and decisions.
 func (s *script) billed(r contract.Result) {
 	s.t.Helper()
 	sum, rounded := 0.0, 1.0 // each amount is reported with six decimals
@@ -43,8 +43,7 @@ func (s *script) billed(r contract.Result) {
 	}
 }
 
-// TestWorkflowByDeciders leads the same task by others than the Arbiter, which is not
-// spoken to.
+// TestWorkflowByDeciders plays the same task with deciders other than the Arbiter, which gets no messages.
 func TestWorkflowByDeciders(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -52,13 +51,13 @@ func TestWorkflowByDeciders(t *testing.T) {
 		want    []string
 	}{
 		{"stateless", taskRulings("model", "model", "model", "model", "model", "model")},
-		// Clear are the planner at the beginning and the steps that name who does them.
+		// Rules decide the clear cases: the planner at the beginning, and steps that name their mode.
 		{"hybrid", taskRulings("rules", "rules", "model", "rules", "rules", "model")},
 		{"rules", taskRulings("rules", "rules", "rules", "rules", "rules", "rules")},
 	} {
 		for _, p := range players(t) {
 			if p.real && c.decider != "stateless" {
-				continue // the others ask less of it
+				continue // the other deciders use the CLI less
 			}
 			t.Run(c.decider+"/"+p.name, func(t *testing.T) {
 				p.long(t)
@@ -93,8 +92,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 	}
 }
 
-// remembers plays the run once more: what was decided on the same input is not asked for
-// again, its end is.
+// remembers plays the run once more: decisions on the same input come from the cache, except the last.
 func remembers(t *testing.T, s *script, flags []string) {
 	t.Helper()
 	again := s.again(flags...)
@@ -106,7 +104,7 @@ func remembers(t *testing.T, s *script, flags []string) {
 	again.billed(r)
 }
 
-// badAnswers are models that answer as they should not.
+// badAnswers are models that give wrong answers.
 const badAnswers = `
   - name: talker # fences, and prose around them
     match: {role: main, contains: "Nothing was done yet"}

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestWorkflowLimits runs the task into each limit: it ends in the state that is the
-// limit's, and its result says what was reached.
+// TestWorkflowLimits runs the task into each limit: it ends in the state that belongs to the limit, and its
+// result says which limit was reached.
 func TestWorkflowLimits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -21,9 +21,9 @@ func TestWorkflowLimits(t *testing.T) {
 		actors string
 		exit   contract.Exit
 		status string
-		moves  []string // the last ones
-		plan   string   // as it stood
-		told   []string // in the summary
+		moves  []string // the last state changes
+		plan   string   // final statuses of the steps
+		told   []string // texts in the summary
 	}{
 		{
 			name: "iterations", args: []string{"--max-iterations", "2"}, exit: contract.ExitLimit,
@@ -93,8 +93,8 @@ func TestWorkflowLimits(t *testing.T) {
 	}
 }
 
-// TestTroubleOfAnOrchestratorPasses: a rate limit is waited for; the task stays in
-// executing, and nothing counts as a failure.
+// TestTroubleOfAnOrchestratorPasses: arbiter waits until a rate limit has passed; the task stays in executing,
+// and nothing counts as a failure.
 func TestTroubleOfAnOrchestratorPasses(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// workflow is the play of a task from a plan to its end, with these actors before all
-// others: the first that fits a conversation plays it.
+// workflow is the play of a task from a plan to its end. The given actors come before all others: the first
+// that matches a conversation plays it.
 func workflow(t *testing.T, actors string) string {
 	t.Helper()
 	raw, err := rehearsal.BuiltinSource("workflow")
@@ -30,7 +30,7 @@ func workflow(t *testing.T, actors string) string {
 	return scenarioFile(t, text)
 }
 
-// moves are the run's changes of state in a few words.
+// moves returns the run's state changes in short form.
 func moves(s *script) []string {
 	var list []string
 	for _, m := range collect[contract.State](s) {
@@ -50,7 +50,7 @@ var taskMoves = []string{
 	"executing AGENT_COMPLETE evaluating", "evaluating ARBITER_DECISION complete",
 }
 
-// rulingsOf are the run's decisions in a few words, with number, point and source.
+// rulingsOf returns the run's decisions in short form, with number, point and source.
 func rulingsOf(s *script) []string {
 	var list []string
 	for _, d := range collect[contract.Decision](s) {
@@ -65,7 +65,8 @@ func rulingsOf(s *script) []string {
 	return list
 }
 
-// planned says how the plan stood each time it changed: p(ending), a(ctive), d(one), f(ailed), s(kipped).
+// planned returns the statuses of the plan's steps after each change: p(ending), a(ctive), d(one), f(ailed),
+// s(kipped).
 func planned(s *script) []string {
 	var list []string
 	for _, p := range collect[contract.Plan](s) {
@@ -80,14 +81,14 @@ func planned(s *script) []string {
 	return list
 }
 
-// decidesThrice waits for the middle of the play: no step of it takes long.
+// decidesThrice waits for the third decision, so that the whole play gets more time than one wait.
 func (s *script) decidesThrice() {
 	s.t.Helper()
 	await[contract.Decision](s, "a third decision", func(_ string, d contract.Decision) bool { return d.Number == 3 })
 }
 
-// TestWorkflow leads a task from a plan over a failed try to its end, the Arbiter
-// deciding, and looks at what each decision was made from.
+// TestWorkflow plays a task from a plan over a failed attempt to its end, with the Arbiter as the decider, and
+// checks the decisions' inputs.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -119,7 +120,7 @@ func TestWorkflow(t *testing.T) {
 			s.files(map[string]bool{"loom.txt": true, "warp.txt": false})
 			explainsTheFailure(t, s)
 			s.replaysExactly()
-			// The rules would have decided the same.
+			// The rules would have made the same decisions.
 			out, _ := s.output(int(contract.ExitComplete), "replay", s.run(), "--decisions", "--decider", "rules")
 			if !strings.Contains(out, "rules: 6 asked, 6 the same, 0 differ, 0 failed; 0 skipped") {
 				t.Errorf("replayed by the rules:\n%s", out)
@@ -128,7 +129,7 @@ func TestWorkflow(t *testing.T) {
 	}
 }
 
-// explainsTheFailure looks at the inputs of the third decision and of the one after it.
+// explainsTheFailure checks the inputs of the third and of the fourth decision.
 func explainsTheFailure(t *testing.T, s *script) {
 	t.Helper()
 	read := func(number string, in any) {
@@ -184,8 +185,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 	}
 }
 
-// replaysExactly holds the replay of a run of one process against what was printed, byte
-// for byte; pieces of text as they arrived are not kept.
+// replaysExactly checks that the replay of a run with one process equals what was printed.
 func (s *script) replaysExactly() {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())

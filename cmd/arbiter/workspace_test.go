@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestWorkspaceBelongsToOneRun: the lock holds even if the other run has another state directory, which
-// does not know this one.
+// TestWorkspaceBelongsToOneRun: the workspace's lock also keeps out a run with another state directory, which
+// does not know the first run.
 func TestWorkspaceBelongsToOneRun(t *testing.T) {
 	claude := standInProgram(t)
 	s := start(t, nil, "--json", "--claude", claude)
@@ -28,8 +28,8 @@ func TestWorkspaceBelongsToOneRun(t *testing.T) {
 	n.finish(contract.ExitFailed)
 }
 
-// TestCopiedStateDirectory: a run is not taken up from a copy of its state directory while it
-// is played, and nothing that is done with the copy ends its agents.
+// TestCopiedStateDirectory: while a run is live, it cannot be resumed from a copy of its state directory, and
+// no command on the copy ends the run's agents.
 func TestCopiedStateDirectory(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {

@@ -31,8 +31,8 @@ actors:
       - use: [{tool: Bash, input: {command: "sleep 600", description: Wait}}]
 `
 
-// TestWorktreesOfADeadRun: doctor finds them, and removing the run saves the work in them first. Another run's start
-// leaves them alone.
+// TestWorktreesOfADeadRun: doctor finds the worktrees of a killed run, and removing the run first saves the
+// work in them. Another run that starts leaves them alone.
 func TestWorktreesOfADeadRun(t *testing.T) {
 	t.Parallel()
 	for _, isolation := range []string{"worktree", "clone"} {

@@ -37,7 +37,7 @@ actors:
         handoff: {accomplished: [it], remaining: [], key_context: In in.txt., checks: [{command: "cat in.txt", expect: in}]}
 `
 
-// TestSandboxedOrchestratorCommitsInItsClone and nowhere else.
+// TestSandboxedOrchestratorCommitsInItsClone: it can commit in its clone, and write nowhere else.
 func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
 	t.Parallel()
 	needSandbox(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// fourHands is a play in which four Orchestrators work at the same time, two of them on the same line.
+// fourHands is a play in which four Orchestrators work at the same time; two of them change the same line.
 const fourHands = `
 name: four-hands
 title: Four at one cloth
@@ -85,9 +85,9 @@ actors:
     otherwise: *otherwise
 `
 
-// TestIsolatedOrchestrators: four work in worktrees or clones, two of them on the same line. All of it ends on the run
-// branch, a conflict goes back to its author, and checks run where the work was done and on the merged files. The
-// user's files, branch and index stay as they are until the run is landed.
+// TestIsolatedOrchestrators: four Orchestrators work in worktrees or clones; two of them change the same line.
+// All of their work ends on the run branch, a conflict goes back to its author, and checks run where the work
+// was done and on the merged files. The user's files, branch and index stay unchanged until the run is landed.
 func TestIsolatedOrchestrators(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
@@ -99,8 +99,8 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				t.Parallel()
 				repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
 				private, files := repo.Private(), repo.Files()
-				// Git has no user name here to commit with.
-				play := strings.ReplaceAll(fourHands, "MEET", t.TempDir()) // where the two see that both have begun
+				// Git has no user name here for commits.
+				play := strings.ReplaceAll(fourHands, "MEET", t.TempDir()) // where the two wait for each other
 				s, model := hiredIn(t, p, play, repo.Path, "--isolation", isolation,
 					"--allow", "Bash", "--allow", "Write", "--allow", "Edit",
 					"--accept", "test -f three.txt && test -f dir/four.txt",
@@ -146,7 +146,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				if len(conflicts) != 1 || !slices.Equal(conflicts[0].Files, []string{"shared.txt"}) {
 					t.Errorf("conflicts %+v", conflicts)
 				}
-				if checks := collect[contract.Check](s); len(checks) < 9+1 { // twice each, once for the conflict, and at the end
+				if checks := collect[contract.Check](s); len(checks) < 9+1 { // 2 each, 1 conflict, 1 at the end
 					t.Errorf("%d checks: %+v", len(checks), checks)
 				}
 				if len(collect[contract.Overlap](s)) == 0 {
@@ -170,8 +170,8 @@ func TestIsolatedOrchestrators(t *testing.T) {
 	}
 }
 
-// TestTheSameWorkInOneDirectory as in [TestIsolatedOrchestrators]: nothing is merged, and the run reports that two
-// changed one file.
+// TestTheSameWorkInOneDirectory: the same work without isolation. Nothing is merged, and the run reports that
+// two agents changed one file.
 func TestTheSameWorkInOneDirectory(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
