@@ -22,20 +22,20 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// Bounds of what is looked at in a workspace.
+// Limits for the search in a workspace.
 const (
-	maxListed    = 500    // candidates of a path's beginning
+	maxListed    = 500    // completions of a path prefix
 	maxDocuments = 200    // Markdown files offered
-	maxWalked    = 20_000 // directory entries looked at for them
+	maxWalked    = 20_000 // directory entries visited for them
 	maxDepth     = 6
 	titleBytes   = 4 << 10
-	inputsKept   = 500 // of what was typed
+	inputsKept   = 500 // typed inputs
 
-	filesKept = 5 * time.Second // until the files of the workspace are listed anew
+	filesKept = 5 * time.Second // cache time of the workspace's file list
 )
 
-// Files implements tui.Host: what stands in the directory of a path's beginning, and what lies deeper in the
-// workspace and has the letters of the beginning in its path, in their order.
+// Files implements tui.Host: it returns the entries of the prefix's directory that start with the prefix, and then
+// deeper files of the workspace whose paths contain the letters of the prefix in order.
 func (h *Host) Files(ctx context.Context, prefix string) []string {
 	dir, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(h.inside(dir))
@@ -70,7 +70,7 @@ func (h *Host) Files(ctx context.Context, prefix string) []string {
 	return list
 }
 
-// hasLetters reports whether a path has the letters, which are small ones, in their order.
+// hasLetters reports whether a path contains the lower-case letters in order.
 func hasLetters(path string, letters []rune) bool {
 	for _, r := range path {
 		if len(letters) > 0 && unicode.ToLower(r) == letters[0] {
@@ -80,14 +80,14 @@ func hasLetters(path string, letters []rune) bool {
 	return len(letters) == 0
 }
 
-// fileList is the files of the workspace as they were a moment ago: they are asked for with each letter that is typed.
+// fileList caches the files of the workspace, because they are requested for each typed letter.
 type fileList struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the following members
 	at   time.Time
 	list []string
 }
 
-// under lists the files under a directory, without those that are hidden or generated, the nearest to the top first.
+// under lists the files under a directory, without hidden or generated ones, the nearest to the top first.
 func (f *fileList) under(ctx context.Context, place string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *fileList) under(ctx context.Context, place string) []string {
 	return list
 }
 
-// inside is a path of the workspace, or one that names its place on its own.
+// inside returns the absolute path for a path relative to the workspace, to the home directory (~/), or absolute.
 func (h *Host) inside(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -136,10 +136,10 @@ func (h *Host) Image(path string) (absolute, size string, err error) {
 	return is.Path, is.Size(), err
 }
 
-// skipped are directories that do not hold requirements.
+// skipped are directories that do not contain requirements.
 var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__pycache__"}
 
-// Documents implements tui.Host: Markdown files, the nearest to the top first.
+// Documents implements tui.Host. It returns Markdown files, the nearest to the top first.
 func (h *Host) Documents(ctx context.Context) []tui.Document {
 	var list []tui.Document
 	walked := 0
@@ -168,7 +168,7 @@ func (h *Host) Documents(ctx context.Context) []tui.Document {
 	return list
 }
 
-// heading is a Markdown file's first heading, empty if its beginning has none.
+// heading returns the first heading of a Markdown file, or "" if its beginning has none.
 func heading(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -190,7 +190,7 @@ func (h *Host) ReadDocument(path string) (string, error) {
 	return settings.ReadRequirements(h.inside(path))
 }
 
-// Save implements tui.Host. It never writes over a file.
+// Save implements tui.Host. It never overwrites a file.
 func (h *Host) Save(name, text string) (string, error) {
 	path := h.inside(name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -207,7 +207,7 @@ func (h *Host) Save(name, text string) (string, error) {
 	return path, nil
 }
 
-// inputsFile keeps what was typed, one quoted line each, oldest first.
+// inputsFile returns the file with typed inputs, one quoted line each, oldest first.
 func (h *Host) inputsFile() string { return filepath.Join(h.choices.StateDir, "inputs") }
 
 // Inputs implements tui.Host.
@@ -230,12 +230,12 @@ func (h *Host) Inputs() []string {
 	}
 }
 
-// Remember implements tui.Host. What cannot be kept is forgotten: it is a convenience.
+// Remember implements tui.Host. Errors are ignored: the history of inputs is a convenience.
 func (h *Host) Remember(text string) {
 	if len(text) > settings.MaxTask/16 {
 		return
 	}
-	h.typed.Lock() // workers come at once
+	h.typed.Lock() // workers call it concurrently
 	defer h.typed.Unlock()
 	list := append(h.Inputs(), text)
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
-// TestConcurrentInputsAreKept: words that are kept at once are all kept.
+// TestConcurrentInputsAreKept: no input is lost when several are stored concurrently.
 func TestConcurrentInputsAreKept(t *testing.T) {
 	h := New(command.Env{}, settings.Choices{StateDir: t.TempDir()})
 	var wg sync.WaitGroup
@@ -30,8 +30,8 @@ func TestConcurrentInputsAreKept(t *testing.T) {
 	}
 }
 
-// TestFilesByTheirLetters: files are found by letters of their paths, wherever they lie; a path's beginning comes
-// first.
+// TestFilesByTheirLetters: files in any directory are found by letters of their paths; files with the path prefix
+// come first.
 func TestFilesByTheirLetters(t *testing.T) {
 	place := t.TempDir()
 	for _, name := range []string{"header.go", "src/parse/header_test.go", "src/parse/.hidden/header.go", "src/Weft.go",

@@ -23,24 +23,24 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// Host is what a frontend with a person before it asks of the program: it begins runs,
-// one after the other, and lends the terminal.
+// Host provides an interactive frontend with the functions of the program: it starts runs, one after the other, and
+// lends the terminal.
 type Host struct {
 	env         command.Env
-	choices     settings.Choices       // what of them is about trust is guarded by mu
-	awayUntil   atomic.Int64           // until when the terminal is somebody else's, in Unix time as of UnixNano
-	onInterrupt atomic.Pointer[func()] // tells them of Ctrl+C, once there was one
-	ctx         context.Context        // of those who have it
+	choices     settings.Choices       // mu guards the members about trust
+	awayUntil   atomic.Int64           // Unix time in nanoseconds until which another program has the terminal
+	onInterrupt atomic.Pointer[func()] // called at Ctrl+C while the terminal is lent; nil before that
+	ctx         context.Context        // of the programs that have the terminal
 	recall      func()                 // ends ctx
-	typed       sync.Mutex             // of those who write the file of what was typed
+	typed       sync.Mutex             // for writing the file of inputs
 	files       fileList               // of the workspace
-	mu          sync.Mutex             // guards what follows
+	mu          sync.Mutex             // guards the following members
 	signal      string                 // that ended the program
-	last        *runsession.Session    // the last one begun
-	lack        string                 // what keeps a run from beginning, as far as was seen
-	refused     *command.Error         // why the last one did not begin
-	without     bool                   // the person continues without what the workspace brings along
-	sessions    sync.WaitGroup         // those who wait for the ends of sessions
+	last        *runsession.Session    // the last one started
+	lack        string                 // what prevents a run from starting, as far as known
+	refused     *command.Error         // why the last one did not start
+	without     bool                   // the person continues without the workspace's own settings
+	sessions    sync.WaitGroup         // goroutines that wait for the ends of sessions
 }
 
 func New(e command.Env, c settings.Choices) *Host {
@@ -49,8 +49,7 @@ func New(e command.Env, c settings.Choices) *Host {
 	return h
 }
 
-// Begin implements tui.Host: it starts a process that plays the run, or connects to the one that
-// plays it already.
+// Begin implements tui.Host: it starts a process that plays the run, or connects to the one that already plays it.
 func (h *Host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.Run, error) {
 	s, err := h.begin(ctx, b, sink)
 	h.mu.Lock()
@@ -66,7 +65,7 @@ func (h *Host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.R
 	return s, nil
 }
 
-// begin follows a run from the first of its events that the frontend does not know.
+// begin follows a run, starting with the first event that the frontend does not know.
 func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runsession.Session, error) {
 	c := h.Choices()
 	var log *eventlog.Log
@@ -115,7 +114,7 @@ func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runs
 	return s, nil
 }
 
-// playing finds the process that plays a run now.
+// playing finds the process that currently plays a run.
 func (h *Host) playing(run string) (id, socket string, live bool) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
@@ -176,7 +175,7 @@ func (h *Host) Inspect(ctx context.Context) tui.Findings {
 	return f
 }
 
-// lackOf is what keeps a run from beginning, in words; empty if nothing does.
+// lackOf says what prevents a run from starting; empty if nothing does.
 func lackOf(f tui.Findings) string {
 	switch {
 	case f.Rehearsal:
@@ -189,7 +188,7 @@ func lackOf(f tui.Findings) string {
 	return ""
 }
 
-// endWithoutRun is how a program ends in which no run was begun.
+// endWithoutRun returns the outcome of a program that has started no run.
 func (h *Host) endWithoutRun() tui.Outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,8 +205,8 @@ func (h *Host) endWithoutRun() tui.Outcome {
 	return tui.Outcome{}
 }
 
-// End stops what still runs and waits for it, or leaves it, and says on stderr what is left to say.
-// The screen is gone by then.
+// End stops the running session and waits for it, or leaves it, and prints final messages on stderr. The screen is
+// closed by then.
 func (h *Host) End(signal string) tui.Outcome {
 	h.mu.Lock()
 	s := h.last
@@ -228,7 +227,7 @@ func (h *Host) End(signal string) tui.Outcome {
 		return tui.Outcome{Exit: contract.ExitTerminated}
 	}
 	if !s.Over() {
-		if !s.Stopping() { // else it would be a second one, that hurries
+		if !s.Stopping() { // otherwise this would be a second stop, which hurries
 			s.StopBy(signal)
 		}
 		fmt.Fprintln(h.env.Stderr,
@@ -242,17 +241,17 @@ func (h *Host) End(signal string) tui.Outcome {
 	return s.Outcome()
 }
 
-// Context is that of what has the terminal.
+// Context returns the context of the programs that have the terminal.
 func (h *Host) Context() context.Context { return h.ctx }
 
-// Session is the session that is being played, or was last; nil before the first.
+// Session returns the current or last session; nil before the first.
 func (h *Host) Session() *runsession.Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last
 }
 
-// findingsOfClaude is the first look at the CLI. A rehearsal needs no login: its key is its own.
+// findingsOfClaude inspects the CLI. A rehearsal needs no login, because it has its own key.
 func findingsOfClaude(ctx context.Context, c settings.Choices) tui.Findings {
 	s := findclaude.Inspect(ctx, c.Claude, !c.Rehearse)
 	f := tui.Findings{

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/term"
 )
 
-// asItWas puts everything off that a screen may have put on: mouse, paste and focus, keys,
-// colours and cursor, the alternate screen, and the title, which it had the terminal keep.
+// asItWas resets everything that a screen may have changed: mouse, paste and focus reports, keys, colours and
+// cursor, the alternate screen, and the title, which the terminal had saved.
 const asItWas = "\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?1004l\x1b[?9001l" +
 	"\x1b[<u\x1b[>4;0m\x1b[?1l\x1b>\x1b[?7h\x1b[0m\x1b[0 q\x1b[?25h\x1b[23;2t\x1b[?1049l"
 
-// resetTerminal is for a screen that hangs, and cannot give the terminal back itself: it does so as
-// far as that can be done without waiting for anybody. Call it before there is a screen.
+// resetTerminal is for a screen that hangs and cannot reset the terminal itself. The returned function resets the
+// terminal as far as possible without blocking. Call resetTerminal before the screen starts.
 func resetTerminal(in *os.File, out io.Writer) (last func()) {
 	was, err := term.GetState(int(in.Fd()))
 	return func() {
 		if err != nil {
 			return // no terminal
 		}
-		_ = term.Restore(int(in.Fd()), was) // one that is gone needs nothing
+		_ = term.Restore(int(in.Fd()), was) // an error means that the terminal is gone
 		told := make(chan struct{})
-		go func() { // never joined, if the terminal is not read: the process ends
+		go func() { // may block if the terminal is not read; the process ends anyway
 			defer close(told)
 			_, _ = io.WriteString(out, asItWas)
 		}()

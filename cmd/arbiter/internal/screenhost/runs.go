@@ -22,10 +22,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// reports are the statuses of runs that have come to an end: what a person wants of them is their report.
+// reports are the statuses of finished runs, for which the screen offers the report.
 var reports = []string{contract.StatusComplete, contract.StatusFailed, contract.StatusCancelled}
 
-// costLines is how many of the last lines of an event log are looked at for the cost of a run.
+// costLines is how many of the last lines of an event log are searched for the cost of a run.
 const costLines = 400
 
 // Runs implements tui.Host.
@@ -51,7 +51,7 @@ func (h *Host) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 	return infos, nil
 }
 
-// runInfo is what a screen shows of a run, but for its cost.
+// runInfo returns what a screen shows of a run, except its cost.
 func (h *Host) runInfo(i journal.Info) tui.RunInfo {
 	line := runstore.LineOf(i)
 	return tui.RunInfo{
@@ -61,7 +61,7 @@ func (h *Host) runInfo(i journal.Info) tui.RunInfo {
 	}
 }
 
-// costOf is what a run has cost, as far as the end of its event log tells.
+// costOf returns the cost of a run, as far as the end of its event log has it.
 func costOf(ctx context.Context, store *journal.Store, run string) (usd float64) {
 	log, err := store.EventLog(run)
 	if err != nil {
@@ -147,7 +147,7 @@ func (h *Host) Explain(ctx context.Context, run string, number int) (string, err
 	return "", command.Usagef("run %s has no decision %d: it has %d", command.ShortID(run), number, len(list))
 }
 
-// RunsText lists the runs in words.
+// RunsText lists the runs as text.
 func RunsText(list []tui.RunInfo, now time.Time) string {
 	if len(list) == 0 {
 		return "There are no runs yet."

@@ -8,7 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// TestRunsInWords: each run is a line with what one must know to choose it, whatever it is called.
+// TestRunsInWords: each run is one line with the information needed to choose it, even with control characters in
+// its title.
 func TestRunsInWords(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	text := RunsText([]tui.RunInfo{

@@ -19,9 +19,9 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// What the page of settings shows, and how it changes the user's configuration file.
+// This file has the page of settings, and its changes of the user's configuration file.
 
-// secretLists are settings whose values are not shown: only the names of their variables are.
+// secretLists are settings whose values are not shown, but only the names of their variables.
 var secretLists = []string{"env", "arbiter-env"}
 
 // Settings implements tui.Host.
@@ -46,7 +46,7 @@ func (h *Host) Settings(context.Context) ([]tui.Setting, string, error) {
 	return list, file, err
 }
 
-// toldSetting is a setting as the page shows it.
+// toldSetting returns a setting in the form for the page.
 func toldSetting(s settings.Setting, c *cli.Context, source string) tui.Setting {
 	about := manual.Tell(s.Flag())
 	t := tui.Setting{Name: s.Name, About: about.About, Choices: manual.Choices(about.Value), Value: valueOfSetting(s, c),
@@ -70,7 +70,7 @@ func toldSetting(s settings.Setting, c *cli.Context, source string) tui.Setting 
 	return t
 }
 
-// valueOfSetting is the value of a setting, as [Host.ChangeSetting] takes it.
+// valueOfSetting returns the value of a setting in the form that [Host.ChangeSetting] accepts.
 func valueOfSetting(s settings.Setting, c *cli.Context) string {
 	if s.Kind != settings.KindList {
 		return strings.Join(s.Texts(c), "")
@@ -89,8 +89,8 @@ func valueOfSetting(s settings.Setting, c *cli.Context) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// asStarted reads the command line and the environment once more. file is read in the place of the user's
-// configuration file; empty: that one is.
+// asStarted parses the command line and the environment again. If file is not empty, it is read instead of the
+// user's configuration file.
 func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) error {
 	args := append([]string{"arbiter"}, s.Line...)
 	if file != "" {
@@ -120,7 +120,7 @@ func (h *Host) OpenSettings() error {
 	return h.runEditor(file)
 }
 
-// errNoConfig reports that there is no place for the user's configuration file.
+// errNoConfig says that the user's configuration file has no place.
 var errNoConfig = command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or " +
 	"use --config")
 
@@ -155,14 +155,14 @@ func (h *Host) ChangeSetting(_ context.Context, name, value string) (string, err
 	return say, nil
 }
 
-// settingYAML is a value as the file holds it, if it is one of this setting.
+// settingYAML returns a value in the form for the file, or an error if the value is not valid for the setting.
 func settingYAML(s settings.Setting, value string) (string, error) {
 	about := manual.Tell(s.Flag())
 	if words := manual.Choices(about.Value); words != nil && !slices.Contains(words, value) {
 		return "", command.Usagef("%s: %q is none of %s", s.Name, value, strings.Join(words, ", "))
 	}
 	if s.Kind == settings.KindList && strings.HasPrefix(value, "[") {
-		return value, nil // held to the rules of the file when it is read again
+		return value, nil // checked when the file is read again
 	}
 	if s.Kind == settings.KindList {
 		return "[" + yamledit.Text(value) + "]", nil
@@ -178,8 +178,8 @@ func settingYAML(s settings.Setting, value string) (string, error) {
 	return value, nil
 }
 
-// rewriteConfig changes one key of a configuration file, or removes it, if the program starts with the file that
-// results.
+// rewriteConfig changes or removes one key of a configuration file, provided that the program accepts the resulting
+// file.
 func rewriteConfig(s settings.Choices, file, key, value string) error {
 	src, err := command.ReadFile(file, command.MaxSource)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

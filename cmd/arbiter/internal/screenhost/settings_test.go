@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// settingsHost is a host that was started with some flags, and the user's configuration file.
+// settingsHost returns a host that was started with some flags, and the user's configuration file.
 func settingsHost(t *testing.T, config string, args ...string) (h *Host, file string) {
 	t.Helper()
 	home := t.TempDir()
@@ -58,7 +58,7 @@ func (h *Host) settingNow(t *testing.T, name string) tui.Setting {
 	return tui.Setting{}
 }
 
-// TestSettingsAreListed with their values and where these stand.
+// TestSettingsAreListed: the settings are listed with their values and the places of these values.
 func TestSettingsAreListed(t *testing.T) {
 	h, file := settingsHost(t, "# mine\nmax-cost: 5 # enough\nallow: [\"Bash(git *)\"]\nenv: [KEY=secret]\n",
 		"--model=opus", "--allow=Edit")
@@ -73,8 +73,8 @@ func TestSettingsAreListed(t *testing.T) {
 	}
 }
 
-// TestSettingsAreWritten: the file keeps its comments and its order, and nothing is written that the program would
-// refuse.
+// TestSettingsAreWritten: the file keeps its comments and order, and values that the program would refuse are not
+// written.
 func TestSettingsAreWritten(t *testing.T) {
 	const before = "# mine\nmax-cost: 5 # enough\n\n# rules\nallow:\n  - Bash(git *)\n"
 	h, file := settingsHost(t, before)
@@ -118,7 +118,7 @@ func TestSettingsAreWritten(t *testing.T) {
 	}
 }
 
-// TestSettingsFileIsMade where there is none yet.
+// TestSettingsFileIsMade: the configuration file is created if it does not exist.
 func TestSettingsFileIsMade(t *testing.T) {
 	h, file := settingsHost(t, "")
 	if _, err := h.ChangeSetting(context.Background(), "theme", "dark"); err != nil {

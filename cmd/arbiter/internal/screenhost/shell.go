@@ -16,13 +16,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// Bounds of the end of a command of the user's own.
+// Time limits for ending a command of the user.
 const (
-	shellGrace = 500 * time.Millisecond // between the wish that it ends and its end
-	shellEnds  = 5 * time.Second        // until all that it has started is gone
+	shellGrace = 500 * time.Millisecond // between the request to end and the kill
+	shellEnds  = 5 * time.Second        // until all processes that it started are gone
 )
 
-// Shell implements tui.Host: the user's own shell runs a line, without a terminal and without an input.
+// Shell implements tui.Host: the user's own shell runs a line, without a terminal and without input.
 func (h *Host) Shell(ctx context.Context, dir, line string, out io.Writer) (code int, err error) {
 	program := os.Getenv("SHELL")
 	if !filepath.IsAbs(program) {
@@ -31,8 +31,8 @@ func (h *Host) Shell(ctx context.Context, dir, line string, out io.Writer) (code
 	cmd := exec.Command(program, "-c", line)
 	cmd.Dir, cmd.Env = dir, os.Environ()
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = shellGrace                           // what goes on in the background has the output, too
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it cannot ask on the terminal that the screen has
+	cmd.WaitDelay = shellGrace                           // background processes hold the output, too
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it cannot prompt on the terminal of the screen
 	child, err := proctree.Start(cmd, proctree.Mark{Run: uuid.NewString()})
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", program, err)
@@ -41,7 +41,7 @@ func (h *Host) Shell(ctx context.Context, dir, line string, out io.Writer) (code
 	case <-child.Done():
 	case <-ctx.Done():
 		child.Remember()
-		_ = child.Signal(syscall.SIGTERM) // Kill follows, whatever happens to it
+		_ = child.Signal(syscall.SIGTERM) // Kill follows in any case
 		select {
 		case <-child.Done():
 		case <-time.After(shellGrace):
@@ -49,7 +49,7 @@ func (h *Host) Shell(ctx context.Context, dir, line string, out io.Writer) (code
 	}
 	ending, cancel := context.WithTimeout(context.Background(), shellEnds)
 	defer cancel()
-	if _, err := child.Kill(ending); err != nil { // what it left in the background, too
+	if _, err := child.Kill(ending); err != nil { // also ends background processes
 		return 0, fmt.Errorf("end what %q has started: %w", line, err)
 	}
 	var exit *exec.ExitError

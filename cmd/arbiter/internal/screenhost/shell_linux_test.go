@@ -10,7 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
-// TestShellLeavesNothing: what a line has started ends with it, whether it ends on its own or is stopped.
+// TestShellLeavesNothing: all processes that a line has started end with it, whether it ends on its own or is
+// stopped.
 func TestShellLeavesNothing(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	for name, line := range map[string]string{
@@ -46,7 +47,7 @@ func TestShellLeavesNothing(t *testing.T) {
 	}
 }
 
-// goesOn reports whether a process is there, and no zombie that nobody has waited for yet.
+// goesOn reports whether a process exists and is not a zombie.
 func goesOn(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
-// lockedBuffer is an output that may be read while it is written.
+// lockedBuffer is an output that can be read while it is being written.
 type lockedBuffer struct {
 	mu    sync.Mutex
 	text  bytes.Buffer

@@ -17,8 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// Show shows the frontend until it is left, ends what still runs, and says what is
-// left to say. The terminal is as it was before anything is written to stderr.
+// Show runs the frontend until it is left, ends the running session, and prints final messages. The terminal is
+// restored before anything is written to stderr.
 func (h *Host) Show(f *tui.Frontend) error {
 	stop := h.HandleSignals(f.Leave, resetTerminal(os.Stdin, os.Stdout))
 	defer stop()
@@ -29,7 +29,7 @@ func (h *Host) Show(f *tui.Frontend) error {
 		end = "TERM"
 	}
 	if lost := (*tui.LostError)(nil); errors.As(failed, &lost) {
-		h.Lost() // whether or not a signal says so
+		h.Lost() // whether or not there was a signal
 	}
 	outcome := h.End(end)
 	if broke {
@@ -50,7 +50,7 @@ func (h *Host) Show(f *tui.Frontend) error {
 	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
 }
 
-// Lost notes that the terminal has gone: what runs continues, or is stopped by [Host.End].
+// Lost records that the terminal is gone: the run continues, or [Host.End] stops it.
 func (h *Host) Lost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +60,7 @@ func (h *Host) Lost() {
 	}
 }
 
-// hungUp has the run go on if that is wanted; it needs mu.
+// hungUp leaves the run if the settings say so. The caller holds mu.
 func (h *Host) hungUp() (left bool) {
 	if h.choices.Face.OnHangup == settings.HangupStop {
 		return false
@@ -71,14 +71,14 @@ func (h *Host) hungUp() (left bool) {
 	return true
 }
 
-// played reports whether something was begun, or a signal came.
+// played reports whether a run was started or a signal was received.
 func (h *Host) played() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last != nil || h.signal != ""
 }
 
-// screenFault reports a panic of the screen's.
+// screenFault reports a panic of the screen.
 func (h *Host) screenFault(fault *tui.Fault) error {
 	if l := h.Session(); l != nil {
 		r := l.Reporter(h.choices)
@@ -93,8 +93,7 @@ func (h *Host) screenFault(fault *tui.Fault) error {
 	return &command.Error{Code: contract.ExitBug, Text: fault.Error()}
 }
 
-// HandleSignals ends the run and leaves the frontend when the terminal goes, or somebody asks
-// for it.
+// HandleSignals ends the run and leaves the frontend when the terminal is closed or a signal asks for it.
 func (h *Host) HandleSignals(leave, last func()) (stop func()) {
 	command.OutliveReaders()
 	return command.HandleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
@@ -104,8 +103,8 @@ func (h *Host) HandleSignals(leave, last func()) (stop func()) {
 	}, last)
 }
 
-// handles reports whether a signal was meant for us: Ctrl+C is a key of the program that has
-// the terminal.
+// handles reports whether a signal was meant for this program. Ctrl+C is only a key for the program that has the
+// terminal.
 func (h *Host) handles(name string, leave func()) bool {
 	if name == "INT" && time.Now().UnixNano() < h.awayUntil.Load() {
 		(*h.onInterrupt.Load())()
@@ -116,20 +115,20 @@ func (h *Host) handles(name string, leave func()) bool {
 	return true
 }
 
-// signalled ends the run that is being played, or leaves it if the terminal hung up; without one
-// the signal is what the program ends with.
+// signalled ends the current run, or leaves it if the terminal hung up. Without a run, the signal determines the
+// exit code.
 func (h *Host) signalled(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signal = name
-	h.recall() // from the program that has the terminal
+	h.recall() // end the program that has the terminal
 	if name == "HUP" && h.hungUp() || h.last == nil {
 		return
 	}
 	h.last.StopBy(name)
 }
 
-// Find is the id of the run that is to be taken up.
+// Find returns the id of the run to resume.
 func (h *Host) Find(c settings.Choices) (string, error) {
 	store, err := journal.OpenStore(c.StateDir)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
 )
 
-// Edit implements tui.Host: $VISUAL, else $EDITOR, else vi.
+// Edit implements tui.Host. The editor is $VISUAL, or else $EDITOR, or else vi.
 func (h *Host) Edit(text string) (string, error) {
 	dir, err := os.MkdirTemp("", "arbiter-")
 	if err != nil {
@@ -42,24 +42,24 @@ func (h *Host) Edit(text string) (string, error) {
 	return strings.TrimSuffix(string(edited), "\n"), nil
 }
 
-// openEditor opens a file in the user's editor, at a line that is counted from 1.
+// openEditor opens a file in the user's editor at a line, counted from 1.
 func (h *Host) openEditor(file string, line int) error {
 	return h.runEditor(editorPlace(editorName(), file, line)...)
 }
 
-// editorName is the user's editor.
+// editorName returns the user's editor.
 func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
 
 // runEditor runs the user's editor in the terminal.
 func (h *Host) runEditor(args ...string) error {
 	editor := editorName()
-	// It stays in our group, so that one Ctrl+Z of the editor's suspends both.
+	// The editor stays in our process group, so that its Ctrl+Z suspends both.
 	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", workspacecmd.EditorScript(editor), "editor"},
 		args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
-	back := h.withTerminal(func() {}) // Ctrl+C goes to the whole group, and is the editor's
+	back := h.withTerminal(func() {}) // Ctrl+C goes to the whole group, but is meant for the editor
 	err := cmd.Run()
 	back()
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *Host) runEditor(args ...string) error {
 	return nil
 }
 
-// Editors by how they take a line number. Others open the file at its beginning.
+// Editors by their syntax for a line number. Other editors open the file at its beginning.
 var (
 	plusLine = []string{"vi", "vim", "nvim", "view", "vimx", "nano", "pico", "micro", "emacs", "emacsclient", "kak", "joe",
 		"jed", "mcedit", "ne", "mg", "zile", "gedit", "kwrite"}
@@ -76,7 +76,7 @@ var (
 	gotoLine  = []string{"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"}
 )
 
-// editorPlace are the arguments that open a file at a line.
+// editorPlace returns the arguments that open a file at a line.
 func editorPlace(editor, file string, line int) []string {
 	first, _, _ := strings.Cut(strings.TrimSpace(editor), " ")
 	switch name := filepath.Base(first); {
@@ -91,12 +91,12 @@ func editorPlace(editor, file string, line int) []string {
 	return []string{file}
 }
 
-// underWay is how long a signal that was meant for another may be on its way. The
-// screen's own Ctrl+C is a key, and no signal.
+// underWay is how long a signal for another program may take to arrive. Ctrl+C in the screen itself is a key, not a
+// signal.
 const underWay = 250 * time.Millisecond
 
-// withTerminal passes Ctrl+C to heed until back is called. Until then it
-// watches the terminal: the program that has it, and may never look at it, is ended when it is gone.
+// withTerminal passes Ctrl+C to heed until back is called. Until then it watches the terminal: when the terminal is
+// gone, it ends the program that has the terminal, because that program may never read it.
 func (h *Host) withTerminal(heed func()) (back func()) {
 	h.onInterrupt.Store(&heed)
 	h.awayUntil.Store(math.MaxInt64)
@@ -110,11 +110,12 @@ func (h *Host) withTerminal(heed func()) (back func()) {
 	}
 }
 
-// watchEvery is how often the terminal is looked at while it is lent. No signal reports its
-// end where we lead no session, or were started to ignore SIGHUP.
+// watchEvery is how often the terminal is checked while it is lent. No signal reports its end if we are not the
+// session leader or were started with SIGHUP ignored.
 const watchEvery = time.Second
 
-// watchTerminal ends the program that has the terminal when it is gone, for it does not come back.
+// watchTerminal ends the program that has the terminal when the terminal is gone, because the terminal does not
+// come back.
 func (h *Host) watchTerminal(stop <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -131,8 +132,7 @@ func (h *Host) watchTerminal(stop <-chan struct{}) {
 	}
 }
 
-// Login implements tui.Host: `claude auth login` in a terminal of its own, with the
-// environment that agents get.
+// Login implements tui.Host. It runs `claude auth login` in its own terminal, with the environment that agents get.
 func (h *Host) Login() error {
 	path := cmp.Or(h.choices.Claude, "claude")
 	cmd := exec.Command(path, "auth", "login")
@@ -141,7 +141,7 @@ func (h *Host) Login() error {
 	fmt.Fprint(h.env.Stderr, "\nclaude logs in. Ctrl+] comes back to arbiter.\n\n")
 	exit, err := ptyproxy.Run(h.ctx, cmd, os.Stdin)
 	if errors.Is(err, ptyproxy.ErrDetached) || h.ctx.Err() != nil {
-		return nil // whether it was done is looked for anyway
+		return nil // the login is checked later in any case
 	}
 	if err != nil {
 		return fmt.Errorf("log in through %s: %w", path, err)
@@ -152,13 +152,12 @@ func (h *Host) Login() error {
 	return nil
 }
 
-// notStopped is how long a stop may take to come about.
+// notStopped is how long a stop may take to become effective.
 const notStopped = 250 * time.Millisecond
 
-// Suspend implements tui.Host: it stops the process group as Ctrl+Z does, and returns
-// when it is continued. Any thread may take the signal, so that this one may run on for
-// a moment: the screen must not be back by then. A group without a shell above it, an
-// orphaned one, is not stopped by that signal at all.
+// Suspend implements tui.Host: it stops the process group like Ctrl+Z, and returns when the group is continued. Any
+// thread may receive the signal, so this one may run on for a moment; the screen must not be restored by then. The
+// signal does not stop an orphaned process group, one without a shell above it.
 func (h *Host) Suspend() error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

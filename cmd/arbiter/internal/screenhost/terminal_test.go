@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
-// TestLentTerminal: while another has the terminal Ctrl+C is told to that one alone; what
-// ends the program ends it all the same, and so does Ctrl+C to one that was never lent.
+// TestLentTerminal: while another program has the terminal, only that program receives Ctrl+C. Other signals still
+// end this program, and so does Ctrl+C if its terminal was never lent.
 func TestLentTerminal(t *testing.T) {
 	h := New(command.Env{}, settings.Choices{})
 	told, left := 0, 0

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
-// Choices are the choices as they are now.
+// Choices returns a copy of the current choices.
 func (h *Host) Choices() settings.Choices {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -24,7 +24,7 @@ func (h *Host) declined() bool {
 	return h.without
 }
 
-// findingsOf is what a person is shown of the workspace; nothing of one that is trusted.
+// findingsOf returns what a person is shown of the workspace; nothing for a trusted one.
 func findingsOf(t placetrust.State) tui.Trust {
 	f := tui.Trust{Changed: t.Recorded, Problem: t.Problem}
 	if t.Trusted {
@@ -48,9 +48,8 @@ func findingsOf(t placetrust.State) tui.Trust {
 	return f
 }
 
-// Trust implements tui.Host: it records what was shown, if it is still there, and has the
-// next run begin with it. The workspace's configuration file counts from the next start of
-// the program.
+// Trust implements tui.Host: it records trust in what was shown, if that is unchanged, and the next run uses it.
+// The workspace's configuration file takes effect at the next start of the program.
 func (h *Host) Trust(context.Context) error {
 	c := h.Choices()
 	t := c.Trusting
@@ -78,7 +77,7 @@ func (h *Host) Trust(context.Context) error {
 	return nil
 }
 
-// Without implements tui.Host: it is not asked again.
+// Without implements tui.Host: the person is not asked again.
 func (h *Host) Without() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package secrets finds the variables of an environment that hold secrets, masks their values
-// in records, and restores them for the processes that need them.
+// Package secrets finds environment variables with secrets, masks their values in records, and restores them for
+// the processes that need them.
 package secrets
 
 import (
@@ -12,9 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// Masker masks secrets: those of known formats, the values that variables of this process
-// and of the given environments hold under names such as *_TOKEN, and the values of the
-// variables named.
+// Masker returns a function that masks secrets: those of known formats, the values of variables with names such as
+// *_TOKEN in this process and in the given environments, and the values of the named variables.
 func Masker(envs []map[string]string, named ...string) func(string) string {
 	var values []string
 	for _, name := range named {
@@ -48,25 +47,25 @@ func Masker(envs []map[string]string, named ...string) func(string) string {
 	}
 }
 
-// leastNamed is how long the value of a named variable is at least that is masked: a shorter one is a word that
-// stands in other texts for itself.
+// leastNamed is the minimum length of a named variable's value that is masked. A shorter one may be an ordinary
+// word in other texts.
 const leastNamed = 8
 
-// variable reports whether a variable holds a secret, by its name or by its value.
+// variable reports whether a variable has a secret, according to its name or value.
 func variable(name, value string) bool {
 	pair := name + "=" + value
 	return value != "" && sanitize.Redact(pair) != pair
 }
 
-// tellingApart reports whether a value is one to look for in other texts: not a word that
-// stands there for itself.
+// tellingApart reports whether a value is specific enough to mask it in other texts: not an ordinary word or a
+// path.
 func tellingApart(value string) bool {
 	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
 		!strings.HasPrefix(value, "/")
 }
 
-// Without is an environment as the journal keeps it. Those who start processes get
-// the values by [Revealed]; a run that is taken up is given them again.
+// Without returns an environment without its secrets, in the form for the journal. [Revealed] restores them for
+// processes. For a resumed run, the user gives them again.
 func Without(env map[string]string) map[string]string {
 	kept := maps.Clone(env)
 	for name, value := range env {
@@ -77,7 +76,7 @@ func Without(env map[string]string) map[string]string {
 	return kept
 }
 
-// Forgotten removes from an environment what an earlier process did not record, and names it.
+// Forgotten removes variables that an earlier process did not record, and returns their names.
 func Forgotten(env map[string]string) (kept map[string]string, names []string) {
 	kept = map[string]string{}
 	for name, value := range env {
@@ -94,8 +93,7 @@ func Forgotten(env map[string]string) (kept map[string]string, names []string) {
 	return kept, names
 }
 
-// Revealed has the values again that Without took out: those of given. What is not among
-// them is left out.
+// Revealed restores the values that Without removed, from given. Variables that are not in given are removed.
 func Revealed(env, given map[string]string) map[string]string {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(env)), sanitize.IsMark) {
 		return env

@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// TestSecretsOfTheEnvironment: what is recorded of --env names secrets and does not hold
-// them; processes get them all the same; and a later process says which it does not have.
+// TestSecretsOfTheEnvironment: the record of --env has the names of secrets but not the values. Processes get the
+// values nevertheless, and a later process reports which ones it does not have.
 func TestSecretsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x",

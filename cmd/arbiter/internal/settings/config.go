@@ -15,10 +15,10 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
-// ApplyConfig fills in what neither a flag nor the environment set: from the
-// workspace's .arbiter/config.yaml if it is trusted, then from the user's file.
+// ApplyConfig sets values that neither a flag nor the environment has set: from the workspace's
+// .arbiter/config.yaml if it is trusted, and then from the user's file.
 //
-// It returns where each value stands that is given.
+// It returns the place of each given value.
 func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 	var files []string
 	workspaces := filepath.Join(cwd, ".arbiter", "config.yaml")
@@ -47,7 +47,7 @@ func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 	return given, nil
 }
 
-// UserConfig is the user's own configuration file, which may not exist; empty: there is no place for one.
+// UserConfig returns the path of the user's own configuration file, which may not exist; empty: it has no place.
 func UserConfig(c *cli.Context) string {
 	if named := c.String("config"); named != "" {
 		return named
@@ -59,7 +59,7 @@ func UserConfig(c *cli.Context) string {
 	return filepath.Join(dir, "arbiter", "config.yaml")
 }
 
-// applyFile sets the keys of one file that no stronger source has given. Only a user's own file may have hosts.
+// applyFile sets the keys of one file that no stronger source has set. Only a user's own file may have hosts.
 func applyFile(c *cli.Context, file string, src []byte, given origins, own bool) error {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
@@ -98,7 +98,7 @@ func applyFile(c *cli.Context, file string, src []byte, given origins, own bool)
 	return nil
 }
 
-// applyEntry sets one value of a file, unless a stronger source has given it.
+// applyEntry sets one value of a file, unless a stronger source has set it.
 func applyEntry(c *cli.Context, file string, e configEntry, given, set origins) error {
 	where := fmt.Sprintf("%s:%d: %s", file, e.line, e.path)
 	texts, err := e.texts()
@@ -120,7 +120,7 @@ func applyEntry(c *cli.Context, file string, e configEntry, given, set origins) 
 	return nil
 }
 
-// scalars reads a value as text: one, or for a list each of its items.
+// scalars reads a value as text: one text, or for a list one per item.
 func scalars(v yamldoc.Value, k kind) ([]string, error) {
 	values := []yamldoc.Value{v}
 	if v.Kind() == yamldoc.List {
@@ -150,7 +150,7 @@ func configKeys() []string {
 	return keys
 }
 
-// ConfigSchema describes the configuration file, from the table of settings.
+// ConfigSchema returns the JSON Schema of the configuration file, generated from the table of settings.
 func ConfigSchema() ([]byte, error) {
 	props := map[string]any{}
 	for _, s := range Table {

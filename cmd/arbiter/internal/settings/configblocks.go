@@ -13,36 +13,36 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// configBlocks are mappings of the configuration file that stand for several settings: their keys, and the setting
-// that each names. `decider` may be a plain value, too.
+// configBlocks are the mappings in the configuration file that stand for several settings: their keys, and the
+// setting for each key. `decider` may also be a plain value.
 var configBlocks = map[string]map[string]string{
 	"decider": {
 		"kind": "decider", "provider": "decider-provider", "model": "decider-model", "base_url": "decider-base-url",
 		"key_env": "decider-key-env", "max_tokens": "decider-max-tokens", "temperature": "decider-temperature",
 		"effort": "decider-effort", "timeout": "decider-timeout",
 	},
-	// by the decision record that deciders follow
+	// names from the decision record for deciders
 	"arbiter": {
 		"provider": "decider-provider", "model": "decider-model", "maxTokens": "decider-max-tokens",
 		"temperature": "decider-temperature",
 	},
 }
 
-// agentPrograms is the block that names who works: its key `default` is the program that agents are.
+// agentPrograms is the block for the agents' program: its key `default` is the program of all agents.
 const agentPrograms = "provider"
 
 // configEntry is the value of one setting in a file.
 type configEntry struct {
 	Setting
-	path  string // of keys, for errors
+	path  string // of keys, for error messages
 	line  int
 	value yamldoc.Value
 }
 
-// arbiterEnv is the key of the file for the setting of this name; it may be a mapping of names to values.
+// arbiterEnv is the key of the setting arbiter-env, which may be a mapping of names to values.
 const arbiterEnv = "arbiter_env"
 
-// texts are the values of the entry as a flag takes them.
+// texts returns the values of the entry in the form of a flag.
 func (e configEntry) texts() ([]string, error) {
 	if e.Name != "arbiter-env" || e.value.Kind() != yamldoc.Mapping {
 		return scalars(e.value, e.Kind)
@@ -58,7 +58,7 @@ func (e configEntry) texts() ([]string, error) {
 	return pairs, nil
 }
 
-// configEntries are the settings that a field of the file names.
+// configEntries returns the settings in a field of the file.
 func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 	block, isBlock := configBlocks[f.Key]
 	switch {
@@ -99,15 +99,15 @@ func configEntries(file string, f yamldoc.Field) ([]configEntry, error) {
 	return []configEntry{{Table[i], f.Key, f.KeyLine, f.Value}}, nil
 }
 
-// settingNamed is the setting of a name that there is.
+// settingNamed returns the setting with a name, which must exist.
 func settingNamed(name string) Setting {
 	return Table[slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })]
 }
 
-// claudeNames are what the one program that agents are may be called.
+// claudeNames are the accepted names of the only program for agents.
 var claudeNames = []string{runconfig.ProviderClaude, "claude-code", "claude-cli"}
 
-// checkAgentProgram refuses another program than Claude Code as the default of agents.
+// checkAgentProgram returns an error if the default program of agents is not Claude Code.
 func checkAgentProgram(file string, f yamldoc.Field) error {
 	for _, inner := range f.Value.Fields("a mapping such as `default: claude`") {
 		if inner.Key != "default" {
@@ -126,11 +126,11 @@ func checkAgentProgram(file string, f yamldoc.Field) error {
 	return nil
 }
 
-// together are settings that are taken from one place: the first that names one of them. A key is so never sent to
-// an address that was named elsewhere.
+// together are settings that are taken from one source: the strongest one that has any of them. So a key is never
+// sent to an address from another source.
 var together = []string{"decider-provider", "decider-base-url", "decider-key-env"}
 
-// giveTogether marks all of them as given where one is.
+// giveTogether marks all of these settings as given if one is.
 func giveTogether(given origins) {
 	i := slices.IndexFunc(together, func(name string) bool { return given[name] != "" })
 	if i < 0 {

@@ -15,15 +15,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Modes of --sandbox. Off is the default: tool chains write to caches in the home, and a
-// build that fails for that is no surprise to leave to somebody who did not ask for it.
+// Modes of --sandbox. Off is the default: tool chains write to caches in the home directory, and a build that fails
+// because of a sandbox would surprise a user who did not ask for one.
 const (
 	SandboxOff  = "off"
-	sandboxAuto = "auto" // a sandbox that does not hold is reported, and the run continues
-	SandboxOn   = "on"   // and ends the run
+	sandboxAuto = "auto" // if the sandbox does not hold, the run reports that and continues
+	SandboxOn   = "on"   // if the sandbox does not hold, the run ends
 )
 
-// confinement is what was asked for.
+// confinement is the requested sandbox.
 type confinement struct {
 	Mode        string
 	Write, Hide []string
@@ -56,7 +56,7 @@ func readSandbox(c *cli.Context) (confinement, error) {
 	return s, nil
 }
 
-// besideHome makes a path absolute; ~/ is the user's home, also in a configuration file.
+// besideHome makes a path absolute. ~/ is the user's home directory, also in a configuration file.
 func besideHome(name string) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("is empty")
@@ -81,8 +81,7 @@ func CutHome(name string) (rest string, ok bool) {
 	return "", false
 }
 
-// ResumeSandbox has a run that began confined go on so, unless something else is asked
-// for now.
+// ResumeSandbox keeps the sandbox of a run that started with one, unless another setting is given now.
 func (c *Choices) ResumeSandbox(old runconfig.Options) {
 	was := old.Sandbox
 	c.Options.Sandbox, c.Options.SandboxReason = nil, ""
@@ -100,10 +99,10 @@ func (c *Choices) ResumeSandbox(old runconfig.Options) {
 	}
 }
 
-// SandboxTrial bounds the trial of a sandbox, which takes some 50 ms.
+// SandboxTrial bounds the trial of a sandbox, which takes about 50 ms.
 const SandboxTrial = 30 * time.Second
 
-// SandboxConfig is the configuration of the sandbox that was asked for; reason says why there is none.
+// SandboxConfig returns the configuration of the requested sandbox; reason says why it is not available.
 func (c Choices) SandboxConfig() (cfg bridge.SandboxConfig, reason string) {
 	program, err := sandbox.Find()
 	if err != nil {

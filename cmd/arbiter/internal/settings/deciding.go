@@ -19,16 +19,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// deciders are the names that --decider takes.
+// deciders are the valid values of --decider.
 var deciders = []string{runconfig.DeciderSession, runconfig.DeciderStateless, runconfig.DeciderHybrid,
 	runconfig.DeciderRules}
 
-// efforts are the levels that the CLI's --effort takes (2.1.329).
+// efforts are the levels of the CLI's --effort (2.1.329).
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
-// checkDecider checks who decides.
+// checkDecider checks the settings of the decider.
 func checkDecider(o *runconfig.Options) error {
-	if o.Decider == "" { // an environment variable that is set to nothing
+	if o.Decider == "" { // an empty environment variable
 		o.Decider = runconfig.DeciderSession
 	}
 	if !slices.Contains(deciders, o.Decider) {
@@ -43,22 +43,22 @@ func checkDecider(o *runconfig.Options) error {
 	return nil
 }
 
-// Providers are the names that --decider-provider takes.
+// Providers are the valid values of --decider-provider.
 var Providers = []string{runconfig.ProviderClaude, modelapi.OpenAI, modelapi.Anthropic}
 
-// Variables that hold the keys of providers by their own habit.
+// Default environment variables for the keys of providers.
 var keyVariables = map[string]string{modelapi.OpenAI: "OPENAI_API_KEY", modelapi.Anthropic: "ANTHROPIC_API_KEY"}
 
-// variableName is what a variable of the environment may be called.
+// variableName matches a valid name of an environment variable.
 var variableName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 })
 
-// mostTokens bounds --decider-max-tokens: no model gives an answer as long.
+// mostTokens bounds --decider-max-tokens; no model's answer is that long.
 const mostTokens = 1 << 20
 
-// readProvider checks whom a decider asks. A provider that is asked over HTTP makes the decider stateless where
-// nothing says who decides.
+// readProvider checks the provider of the decider. If a provider is asked over HTTP and no decider is named, the
+// decider is stateless.
 func (s *Choices) readProvider(c *cli.Context) error {
 	o := &s.Options
 	p := &o.Provider
@@ -76,7 +76,7 @@ func (s *Choices) readProvider(c *cli.Context) error {
 		}
 	}
 	if s.Resume {
-		return nil // the rest is checked with what the run began with
+		return nil // the rest is checked with the original options of the run
 	}
 	if err := CheckProvider(*o); err != nil {
 		return err
@@ -101,7 +101,7 @@ func CheckProvider(o runconfig.Options) error {
 	case p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= 2):
 		return command.Usagef("--decider-temperature %g: must be between 0 and 2", *p.Temperature)
 	case p.KeyEnv != "" && !variableName().MatchString(p.KeyEnv):
-		// It may be a key by mistake, so it is not repeated.
+		// It may be a key by mistake, so do not repeat it.
 		return command.Usagef("--decider-key-env: name the environment variable that holds the key, such as %s, not the key",
 			cmp.Or(keyVariables[p.Name], "OPENAI_API_KEY"))
 	case !p.OverHTTP() && (p.BaseURL != "" || p.KeyEnv != ""):
@@ -120,8 +120,8 @@ func CheckProvider(o runconfig.Options) error {
 	return nil
 }
 
-// KeyVariable is the variable that holds the key; empty: none is sent. A server that the user names gets no key
-// that was meant for another one.
+// KeyVariable returns the environment variable with the key; empty: no key is sent. A server that the user names
+// never gets a key that is meant for another one.
 func KeyVariable(p runconfig.Provider) string {
 	if p.KeyEnv != "" || p.BaseURL != "" {
 		return p.KeyEnv
@@ -129,7 +129,8 @@ func KeyVariable(p runconfig.Provider) string {
 	return keyVariables[p.Name]
 }
 
-// MaskerOf masks the secrets that this process knows, the key of the decider's provider among them.
+// MaskerOf returns a function that masks the secrets known to this process, including the key of the decider's
+// provider.
 func MaskerOf(o runconfig.Options, there hosts.Config) func(string) string {
 	envs := []map[string]string{o.Env, o.ArbiterEnv}
 	var named []string
@@ -139,23 +140,23 @@ func MaskerOf(o runconfig.Options, there hosts.Config) func(string) string {
 	for _, h := range o.Hosts {
 		host, _ := there.Find(h.Name)
 		named = append(named, slices.DeleteFunc(slices.Clone(host.PassEnv), func(name string) bool {
-			return filepath.IsAbs(os.Getenv(name)) // a path is in other texts, and no secret
+			return filepath.IsAbs(os.Getenv(name)) // a path occurs in other texts, and is no secret
 		})...)
 	}
 	return secrets.Masker(envs, named...)
 }
 
-// alternatives lists words of which one is to be used.
+// alternatives joins words with commas and "or".
 func alternatives(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// claudeModel is the model of a decider that Claude Code is asked for: a small one, because a decision is short
-// and its input is whole. The CLI knows which haiku that is with the user's login.
+// claudeModel is the default model of a decider on Claude Code: a small one, because a decision is short and its
+// input is complete. The CLI resolves haiku to a model for the user's login.
 const claudeModel = "haiku"
 
-// ModelOf is the model of a decider; empty: it has to be named.
+// ModelOf returns the model of a decider; empty: it must be named.
 func ModelOf(o runconfig.Options) string {
 	if o.DeciderModel != "" {
 		return o.DeciderModel

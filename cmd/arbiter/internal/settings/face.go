@@ -12,24 +12,24 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// ScreenSettings is how the screen looks and calls.
+// ScreenSettings are the settings for the look, sound and notifications of the screen.
 type ScreenSettings struct {
 	Theme  string
 	ASCII  bool
 	Still  bool
 	Mouse  bool
 	Notify notify.Options
-	// Posts are where the run's process, not the screen, posts notifications to.
+	// Posts are the targets to which the run's process, not the screen, posts notifications.
 	Posts []webnotify.Target
-	// Ritual is ritualFull, ritualScene or ritualOff.
+	// Ritual is RitualFull, RitualScene or RitualOff.
 	Ritual string
-	// Sound is soundOff or soundOn.
+	// Sound is SoundOff or SoundOn.
 	Sound string
-	// OnHangup is hangupLeave or hangupStop.
+	// OnHangup is HangupLeave or HangupStop.
 	OnHangup string
 }
 
-// What happens to the run when the terminal of its screen is gone.
+// What happens to the run when the terminal of its screen is closed.
 const (
 	HangupLeave = "leave"
 	HangupStop  = "stop"

@@ -28,7 +28,7 @@ const (
 	KindDuration kind = "duration"
 )
 
-// Article is the kind with an article and, where it helps, an example.
+// Article returns the kind with an article and, if useful, an example.
 func (k kind) Article() string {
 	switch k {
 	case kindInt:
@@ -41,17 +41,16 @@ func (k kind) Article() string {
 	return "a " + string(k)
 }
 
-// Setting is one knob: a flag, an environment variable and a key of the
-// configuration file, all from this one table.
+// Setting is a flag, an environment variable and a key of the configuration file, all from this table.
 type Setting struct {
 	Name    string
 	Kind    kind
-	usage   string // what it takes in backquotes, see [manual]; nothing for a switch
+	usage   string // with the placeholder in backquotes, see [manual]; none for a switch
 	Value   any    // default
 	Env     string // besides ARBITER_<NAME>; "-" for none
 	Flagged bool   // on the command line only, never from a file
-	once    bool   // a second one is refused; of other flags the last one counts
-	Group   string // heading of the help
+	once    bool   // giving it twice is an error; for other flags the last one counts
+	Group   string // heading in the help
 }
 
 var Table = slices.Concat(
@@ -245,7 +244,7 @@ var Table = slices.Concat(
 	),
 )
 
-// group puts settings under one heading.
+// group sets the heading of settings.
 func group(heading string, list ...Setting) []Setting {
 	for i := range list {
 		list[i].Group = heading
@@ -253,7 +252,7 @@ func group(heading string, list ...Setting) []Setting {
 	return list
 }
 
-// Choice begins the usage of a setting that is one of some words.
+// Choice returns the beginning of a usage, for a setting with a fixed set of values.
 func Choice(words ...string) string { return "`" + strings.Join(words, "|") + "`: " }
 
 func EnvName(s Setting) []string {
@@ -300,7 +299,7 @@ func (s Setting) Flag() cli.Flag {
 		return &cli.DurationFlag{Name: s.Name, Usage: s.usage, Category: s.Group, EnvVars: EnvName(s),
 			Value: s.Value.(time.Duration)}
 	case KindList:
-		// A rule may contain a comma: the app's separator is off, the flag is repeated.
+		// A rule may contain a comma, so the app's separator is off, and the flag is repeated.
 		return &cli.StringSliceFlag{Name: s.Name, Usage: s.usage, Category: s.Group}
 	case KindText:
 		if s.once {
@@ -315,8 +314,8 @@ func (s Setting) Flag() cli.Flag {
 	panic(fmt.Sprintf("flag %s has no kind", s.Name))
 }
 
-// onceText is the value of a flag that may be given once: a second one would replace the
-// first without a word.
+// onceText is the value of a flag that may be given only once, because a second value would silently replace the
+// first.
 type onceText struct {
 	text string
 	set  bool
@@ -334,7 +333,7 @@ func (v *onceText) String() string { return v.text }
 
 var errGivenTwice = errors.New("given twice")
 
-// FlagOf is the flag of a setting for a command of its own, without a heading.
+// FlagOf returns the flag of a setting for a separate command, without a heading.
 func FlagOf(name string) cli.Flag {
 	i := slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })
 	s := Table[i]

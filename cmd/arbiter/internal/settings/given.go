@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Texts are the values of a setting as a flag takes them.
+// Texts returns the values of a setting in the form of a flag.
 func (s Setting) Texts(c *cli.Context) []string {
 	if s.Kind == KindList {
 		return slices.Clone(c.StringSlice(s.Name))
@@ -19,7 +19,7 @@ func (s Setting) Texts(c *cli.Context) []string {
 	return nil
 }
 
-// givenFlags are the flags of a command line, for [choices.asStarted]. Call it before a configuration file is
+// givenFlags returns the flags of a command line, for [Choices.Line]. Call it before a configuration file is
 // applied.
 func givenFlags(c *cli.Context) []string {
 	var args []string

@@ -12,20 +12,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Command lines in messages work as they are printed: in the same directory and
-// with the same environment, whatever flags led to the run.
+// Command lines in messages work as printed: in the same directory and environment, regardless of the flags that
+// started the run.
 
-// ResumeLine resumes a run of a state directory. The frontend is a flag with a space
-// behind it, or nothing.
+// ResumeLine returns the command that resumes a run of a state directory. face is a frontend flag with a trailing
+// space, or empty.
 func ResumeLine(face, run, state string) string {
 	return "arbiter " + face + "--resume --session " + command.ShortID(run) + StateForResume(state)
 }
 
-// StateForResume is what leads arbiter without a command to a state directory, with a space
-// before it; empty where it goes there without one.
+// StateForResume returns the flag that makes arbiter, without a subcommand, use a state directory. It has a leading
+// space, and is empty if arbiter uses that directory anyway.
 func StateForResume(state string) string { return leads(state, stateByItself) }
 
-// StateForCommand is the same for a command, such as logs. Those read no configuration.
+// StateForCommand is the same for subcommands such as logs, which read no configuration.
 func StateForCommand(state string) string {
 	return leads(state, func() (string, error) { return command.StatePath(os.Getenv("ARBITER_STATE_DIR")) })
 }
@@ -37,8 +37,8 @@ func leads(state string, found func() (string, error)) string {
 	return " --state-dir " + words.Quote(state)
 }
 
-// stateByItself is the state directory that arbiter finds in the current directory without
-// a flag: by its variable, else as the configuration has it, else the usual one.
+// stateByItself returns the state directory that arbiter uses in the current directory without a flag: from its
+// variable, or else from the configuration, or else the default.
 func stateByItself() (dir string, err error) {
 	app := &cli.App{
 		Flags: Flags(), HideHelp: true, HideVersion: true, Writer: io.Discard, ErrWriter: io.Discard,
@@ -59,8 +59,8 @@ func stateByItself() (dir string, err error) {
 	return dir, err
 }
 
-// trustedForConfig reports whether the configuration of a workspace would be read. To look
-// makes no state directory: it may be one that is not used.
+// trustedForConfig reports whether the configuration of a workspace would be read. It does not create the state
+// directory, which may not be used at all.
 func trustedForConfig(c *cli.Context, place string) bool {
 	state, err := command.StatePath(c.String("state-dir"))
 	if err != nil {

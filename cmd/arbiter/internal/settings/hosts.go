@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// ConfiguredHosts reads the hosts of the user's own configuration file, and returns its path and content. A file that
-// does not exist has no hosts.
+// ConfiguredHosts reads the hosts from the user's own configuration file, and returns its path and content. A
+// missing file has no hosts.
 func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte, err error) {
 	file = UserConfig(c)
 	if file == "" {
@@ -34,7 +34,7 @@ func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte,
 	return cfg, file, src, nil
 }
 
-// readHosts reads the hosts that there are, and those that --hosts chooses.
+// readHosts reads the configured hosts, and those that --hosts selects.
 func (s *Choices) readHosts(c *cli.Context) error {
 	if UserConfig(c) == "" && c.String("hosts") == "" {
 		return nil
@@ -69,7 +69,7 @@ func allowedHost(o *runconfig.Options, name string) bool {
 		slices.ContainsFunc(o.Hosts, func(h runconfig.Host) bool { return h.Name == name })
 }
 
-// HostsConfigured refuses a run whose hosts the user's configuration does not have any more.
+// HostsConfigured returns an error if the user's configuration no longer has the hosts of a run.
 func (s Choices) HostsConfigured() error {
 	var missing []string
 	for _, h := range s.Options.Hosts {

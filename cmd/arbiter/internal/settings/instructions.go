@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 )
 
-// ReadInstructions reads what deciders and agents are instructed with: the user's prompt templates,
-// and the agents that can be summoned. A template that cannot be used is an error; an
-// agent file is left out, and Notice says so. A rehearsal knows nothing of the user's.
+// ReadInstructions reads the instructions for deciders and agents: the user's prompt templates, and the agents that
+// can be summoned. An invalid template is an error; an invalid agent file is skipped, and Notice reports it. A
+// rehearsal uses none of the user's files.
 func (c *Choices) ReadInstructions() error {
 	trusted := c.Trusting.Trusted
 	home := func(name string) string { return "" }
@@ -26,10 +26,10 @@ func (c *Choices) ReadInstructions() error {
 	return c.Trusting.Unchanged(c.Place)
 }
 
-// toldProblems is how many problems of agent files a notice names.
+// toldProblems is how many problems of agent files a notice lists.
 const toldProblems = 3
 
-// agentNotice is what is wrong with agent files, in a line; empty if nothing is.
+// agentNotice returns the problems of agent files in one line; empty if there are none.
 func agentNotice(problems []agents.Problem) string {
 	var told []string
 	more := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestPassedValuesAreMasked: whatever a variable is called whose value agents on a host get.
+// TestPassedValuesAreMasked: the values of variables that are passed to a host are masked, whatever their names.
 func TestPassedValuesAreMasked(t *testing.T) {
 	t.Setenv("LOOM_PASS", "warp-and-weft-41")
 	t.Setenv("LOOM_DIR", "/srv/looms/west")

@@ -2,7 +2,7 @@ package settings
 
 import "golang.org/x/sys/unix"
 
-// machineMemory is what this machine has, in bytes; 0 if it does not tell.
+// machineMemory returns the memory of this machine in bytes; 0 if unknown.
 func machineMemory() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// optionOf says where in a run's options the value of a setting lies: from there the run
-// has it, and a run that is taken up takes it over where the setting is named anew.
+// optionOf returns where the value of a setting is stored in a run's options. A new run takes it from there, and a
+// resumed run replaces it if the setting is given again.
 var optionOf = map[string]func(*runconfig.Options) any{
 	"max-subagents":          func(o *runconfig.Options) any { return &o.MaxSubagents },
 	"max-subagents-per-hour": func(o *runconfig.Options) any { return &o.MaxSubagentsPerHour },
@@ -68,11 +68,11 @@ var optionOf = map[string]func(*runconfig.Options) any{
 	"start-timeout":       func(o *runconfig.Options) any { return &o.StartTimeout },
 }
 
-// readRun reads what the run is begun with, and checks it.
+// readRun reads and checks the options of a run.
 func (s *Choices) readRun(c *cli.Context) (err error) {
 	readOptions(c, &s.Options)
 	if strings.ContainsRune(s.Claude, os.PathSeparator) {
-		// The bridge runs in the workspace; a relative path is meant from here.
+		// The bridge runs in the workspace, but a relative path is meant from the current directory.
 		if s.Claude, err = filepath.Abs(s.Claude); err != nil {
 			return command.Usagef("--claude: %v", err)
 		}
@@ -84,7 +84,7 @@ func (s *Choices) readRun(c *cli.Context) (err error) {
 		return err
 	}
 	if s.Options.CheckTimeout == 0 {
-		s.Options.CheckTimeout = -1 // zero means the default there
+		s.Options.CheckTimeout = -1 // there, zero means the default
 	}
 	if s.Rehearse { // its workspace is no Git repository
 		s.Options.Workspace.Isolation = runconfig.IsolationShared
@@ -119,13 +119,12 @@ func (s *Choices) readRun(c *cli.Context) (err error) {
 		s.Options.MaxMemory = machineMemory() / 4 * 3
 	}
 	if s.Options.MaxWait == 0 {
-		s.Options.MaxWait = -1 // zero means the default there
+		s.Options.MaxWait = -1 // there, zero means the default
 	}
 	return nil
 }
 
-// readOptions reads them as they were given. Those that are pairs are read by others, who
-// know their form.
+// readOptions copies the settings as given. Settings that are pairs are parsed elsewhere.
 func readOptions(c *cli.Context, o *runconfig.Options) {
 	for name, at := range optionOf {
 		switch to := at(o).(type) {
@@ -151,7 +150,7 @@ func readOptions(c *cli.Context, o *runconfig.Options) {
 	}
 }
 
-// takeOver has the options of a run be those that were named anew.
+// takeOver copies the options that were given again.
 func takeOver(to, from *runconfig.Options, given map[string]bool) {
 	for name, at := range optionOf {
 		if given[name] {
@@ -160,7 +159,7 @@ func takeOver(to, from *runconfig.Options, given map[string]bool) {
 	}
 }
 
-// Over returns the options of an earlier run, but for what was named anew.
+// Over returns the options of an earlier run, except those that were given again.
 func (c Choices) Over(old runconfig.Options) runconfig.Options {
 	o, now := old, c.Options
 	o.Version, o.Task, o.HumanPresent, o.Partial = now.Version, now.Task, !c.NoInput, now.Partial
@@ -174,8 +173,8 @@ func (c Choices) Over(old runconfig.Options) runconfig.Options {
 	return o
 }
 
-// readEnv reads NAME=VALUE pairs. A rehearsal takes none but the stand-in's own,
-// so that no key can reach the scripted model.
+// readEnv parses NAME=VALUE pairs. A rehearsal accepts only the stand-in's own variables, so that no key can reach
+// the scripted model.
 func readEnv(flag string, pairs []string, rehearse bool) (map[string]string, error) {
 	env := map[string]string{}
 	for _, pair := range pairs {
@@ -190,7 +189,8 @@ func readEnv(flag string, pairs []string, rehearse bool) (map[string]string, err
 	return env, nil
 }
 
-// readArbiterEnv reads what the Arbiter and the decider get beyond the agents' environment; nil: nothing.
+// readArbiterEnv reads the variables that only the Arbiter and the decider get, in addition to the agents'
+// environment; nil: none.
 func readArbiterEnv(c *cli.Context, rehearse bool) (map[string]string, error) {
 	pairs := c.StringSlice("arbiter-env")
 	if len(pairs) == 0 {
@@ -206,16 +206,15 @@ func readArbiterEnv(c *cli.Context, rehearse bool) (map[string]string, error) {
 	return env, err
 }
 
-// ForRehearsal reports whether a variable may reach a scripted model's agents.
+// ForRehearsal reports whether a variable may be passed to a scripted model's agents.
 func ForRehearsal(name string) bool {
 	return strings.HasPrefix(name, "ARBITER_STANDIN_") || name == CompactWindow
 }
 
-// CompactWindow makes the CLI compact earlier: the one variable of its own that means
-// something in a rehearsal.
+// CompactWindow makes the CLI compact earlier. It is the only variable of the CLI that a rehearsal uses.
 const CompactWindow = "CLAUDE_CODE_AUTO_COMPACT_WINDOW"
 
-// readCaps reads MODEL=N pairs.
+// readCaps parses MODEL=N pairs.
 func readCaps(pairs []string) (map[string]int, error) {
 	var caps map[string]int
 	for _, pair := range pairs {
@@ -296,7 +295,7 @@ func checkLimits(o runconfig.Options) error {
 	return nil
 }
 
-// checkAcceptance checks the commands of --accept as the run will take them.
+// checkAcceptance parses the commands of --accept in the same way as the run.
 func checkAcceptance(commands []string) error {
 	var criteria acceptance.State
 	for _, line := range commands {

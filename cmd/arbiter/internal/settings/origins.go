@@ -14,17 +14,17 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
-// origins names for each setting that is given where its value stands, as errors name it: --NAME, $VARIABLE, or
-// FILE:LINE: KEY.
+// origins has the place of each given setting's value, as error messages name it: --NAME, $VARIABLE, or FILE:LINE:
+// KEY.
 type origins map[string]string
 
-// setFlags are the flags for which [cli.Context.IsSet] is true: a flag of a command hides one of the same name of the
-// program. IsSet compares one name with the names of all flags, so that a fifth of the time to the first frame went by
-// when it was asked for each setting.
+// setFlags returns the flags for which [cli.Context.IsSet] is true. A flag of a command hides a flag of the program
+// with the same name. IsSet compares one name with the names of all flags: calling it for each setting took a fifth
+// of the time to the first frame.
 func setFlags(c *cli.Context) map[string]bool {
 	set := map[string]bool{}
 	for _, ctx := range slices.Backward(c.Lineage()) {
-		if ctx.Command == nil { // the parent of all, without flags
+		if ctx.Command == nil { // the root context, without flags
 			continue
 		}
 		for _, f := range ctx.Command.Flags {
@@ -37,11 +37,11 @@ func setFlags(c *cli.Context) map[string]bool {
 	return set
 }
 
-// givenOrigins are those of the command line and the environment.
+// givenOrigins returns the origins of values from the command line and the environment.
 func givenOrigins(c *cli.Context) origins {
 	o, set := origins{}, setFlags(c)
 	for _, s := range Table {
-		// An environment variable that is set to nothing sets nothing.
+		// An empty environment variable sets nothing.
 		if !set[s.Name] || s.Kind == KindText && c.String(s.Name) == "" {
 			continue
 		}
@@ -55,7 +55,7 @@ func givenOrigins(c *cli.Context) origins {
 	return o
 }
 
-// holds reports whether a setting has the value of a text.
+// holds reports whether the value of a setting equals a text.
 func (s Setting) holds(c *cli.Context, text string) bool {
 	switch s.Kind {
 	case kindInt:
@@ -74,8 +74,7 @@ func (s Setting) holds(c *cli.Context, text string) bool {
 	return c.String(s.Name) == text
 }
 
-// placed returns the error of a wrong value with the place where the value stands, in place of the flag that nobody
-// gave.
+// placed returns an error about a wrong value with the place of that value, instead of a flag that was not given.
 func (o origins) placed(err error) error {
 	var wrong *command.Error
 	if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Text, "--") {

@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// TestSetFlagsAreThoseThatCLISays: what is computed for all flags is what urfave/cli says of each.
+// TestSetFlagsAreThoseThatCLISays: setFlags agrees with urfave/cli about each flag.
 func TestSetFlagsAreThoseThatCLISays(t *testing.T) {
 	t.Setenv("ARBITER_MAX_FAILURES", "7")
 	t.Setenv("ARBITER_CLAUDE", "")

@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestResumeWithAnotherDecider: options of a resume replace those that the run began with, and other options keep
-// their values.
+// TestResumeWithAnotherDecider: options given at a resume replace the original ones, and other options keep their
+// values.
 func TestResumeWithAnotherDecider(t *testing.T) {
 	begun := runconfig.Options{
 		Decider: "hybrid", DeciderModel: "m", DeciderEffort: "low", DeciderTimeout: time.Minute, DecisionCache: true,

@@ -18,13 +18,13 @@ import (
 // MaxTemplate bounds one template file, in bytes.
 const MaxTemplate = 64 << 10
 
-// ReadTemplates finds overriding templates: prompts/*.md of the user's configuration,
-// and before them .arbiter/prompts/*.md of a trusted workspace. All are read and parsed
-// here, so that a bad one is reported before anything starts.
+// ReadTemplates reads overriding templates: prompts/*.md of the user's configuration, and with higher priority
+// .arbiter/prompts/*.md of a trusted workspace. It reads and parses all of them, so that an invalid one is reported
+// before anything starts.
 func ReadTemplates(place string, trusted, users bool) (map[string]string, error) {
 	found := map[string]string{}
 	if dir, err := os.UserConfigDir(); err == nil && users {
-		// The user may have linked it from elsewhere.
+		// The user may have linked it from another place.
 		if err := readTemplateDir(filepath.Join(dir, "arbiter", "prompts"), 0, found); err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func ReadTemplates(place string, trusted, users bool) (map[string]string, error)
 	return found, nil
 }
 
-// readTemplateDir reads the templates of one directory over those found before.
+// readTemplateDir reads the templates of one directory into found, and overrides earlier ones.
 func readTemplateDir(dir string, flag int, found map[string]string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,14 +52,14 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 	for _, e := range entries {
 		name := e.Name()
 		if filepath.Ext(name) != ".md" || strings.HasPrefix(name, ".") {
-			continue // an editor's, or a note
+			continue // an editor's file, or a note
 		}
 		path := filepath.Join(dir, name)
 		text, err := readTemplate(path, flag)
 		if err != nil {
 			return command.Usagef("%s: %v", path, err)
 		}
-		// Each alone, so that the error names this file.
+		// Parse each one separately, so that the error names the file.
 		if _, err := prompts.NewSet(map[string]string{name: text}); err != nil {
 			return command.Usagef("%s: %v", path, err)
 		}
@@ -68,7 +68,7 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 	return nil
 }
 
-// readTemplate reads one file. What is not a regular file is not waited for.
+// readTemplate reads one file. It does not block on a file that is not regular.
 func readTemplate(path string, flag int) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flag, 0)
 	if errors.Is(err, syscall.ELOOP) {

@@ -29,7 +29,7 @@ func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
 	return RulesOf(o)
 }
 
-// RulesOf makes the permission policy that the options name.
+// RulesOf makes the permission policy from options.
 func RulesOf(o runconfig.Options) (policy.Policy, error) {
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
 	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
@@ -49,8 +49,8 @@ func RulesOf(o runconfig.Options) (policy.Policy, error) {
 	return p, nil
 }
 
-// UnknownTools names the rules whose tool does not exist: a typing error in --deny denies
-// nothing. A later Claude Code may have such a tool, so they are no errors.
+// UnknownTools returns a notice about rules whose tool does not exist: a typing error in --deny denies nothing. A
+// later Claude Code may have such a tool, so they are no errors.
 func UnknownTools(p policy.Policy) string {
 	var told []string
 	for _, list := range []struct {
@@ -69,15 +69,14 @@ func UnknownTools(p policy.Policy) string {
 	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(told, ", ")
 }
 
-// RefuseRoot keeps root from letting agents run anything unasked, unless arbiter's own
-// sandbox confines them: variables that say of the machine that it is one do not count. A
-// rehearsal's agents do what its script says.
+// RefuseRoot returns an error if root would let agents run everything without asking, unless arbiter's own sandbox
+// confines them. Environment variables that claim that the machine is a sandbox do not count. The agents of a
+// rehearsal follow its script, so they are allowed.
 func RefuseRoot(o runconfig.Options, rehearse bool) error {
 	return refuseUser(o, rehearse, os.Geteuid())
 }
 
-// RefuseRoot is that before the sandbox was tried: a run that asks for one does not begin
-// without it.
+// RefuseRoot does the same before the sandbox was tried: a run that requires a sandbox does not start without it.
 func (c *Choices) RefuseRoot(rehearse bool) error {
 	o := c.Options
 	if c.Sandbox.Mode == SandboxOn && o.Sandbox == nil {

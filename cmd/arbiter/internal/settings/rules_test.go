@@ -42,8 +42,7 @@ func TestRootMayNotAllowAll(t *testing.T) {
 	}
 }
 
-// TestRootMayAllowAllInASandbox that was asked for and is not tried yet; one that a run may
-// do without is none.
+// TestRootMayAllowAllInASandbox: a required sandbox counts before it was tried. An optional one does not.
 func TestRootMayAllowAllInASandbox(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

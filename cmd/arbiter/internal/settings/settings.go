@@ -15,33 +15,32 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Choices is what the command line, the environment and the configuration
-// files come to.
+// Choices has the settings from the command line, the environment and the configuration files.
 type Choices struct {
 	Options  runconfig.Options
-	Policy   policy.Policy `json:"-"` // follows from the options
+	Policy   policy.Policy `json:"-"` // derived from the options
 	Claude   string
 	JSON     bool
 	Plain    bool
-	Detach   bool // no frontend: the run continues alone
+	Detach   bool // no frontend: the run continues on its own
 	Face     ScreenSettings
 	Rehearse bool
 	Scenario string
 	StandIn  bool
 	NoInput  bool
 	Resume   bool
-	OrBegin  bool   // resume the latest run of the directory, or begin one
-	Session  string // id of the run to resume, or its beginning; empty: the latest
+	OrBegin  bool   // resume the latest run of the directory, or start one
+	Session  string // id of the run to resume, or a prefix of it; empty: the latest
 	Share    bool   // another run may work in the same directory
-	Place    string // the directory the run belongs to
+	Place    string // the directory that the run belongs to
 	PIDNS    proctree.Mode
-	Trusting placetrust.State // of that place; a rehearsal's workspace is trusted always
+	Trusting placetrust.State // of Place; a rehearsal's workspace is always trusted
 	Given    map[string]bool  `json:"-"` // settings named on the command line or in the environment
 	StateDir string
 	Sandbox  confinement
-	Hosts    hosts.Config // how the hosts are reached that the user has configured
-	Notice   string       // what is wrong with agent files, or is not used
-	Unused   string       // what of the configuration is not used, for Notice
+	Hosts    hosts.Config // connections to the user's configured hosts
+	Notice   string       // problems of agent files, and unused settings
+	Unused   string       // unused parts of the configuration, for Notice
 	Debug    bool
 	Images   []string // paths of image files that go with the task
 	Line     []string `json:"-"` // flags of the command line, for the page of settings
@@ -53,7 +52,7 @@ func ReadSettings(c *cli.Context) (Choices, error) {
 	if err != nil {
 		return s, err
 	}
-	if !s.Resume { // else the run says where they are
+	if !s.Resume { // a resumed run has its own
 		if err := s.RefuseRoot(s.Rehearse); err != nil {
 			return s, err
 		}
@@ -62,7 +61,7 @@ func ReadSettings(c *cli.Context) (Choices, error) {
 		}
 	}
 	s.Options.Task, err = readTask(c)
-	s.NoInput = s.NoInput || c.String("task") == taskFromStdin && !s.Detach // it was read to its end
+	s.NoInput = s.NoInput || c.String("task") == taskFromStdin && !s.Detach // stdin was read to its end
 	if err == nil && s.Options.Task == "" && s.NoInput && !s.Resume {
 		err = command.Usagef("there is no task: with --no-input, give --task or a requirements file")
 	}
@@ -123,7 +122,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	return s, err
 }
 
-// contradiction is the first of what does not go together, or is no value at all.
+// contradiction returns the first conflict between settings, or the first invalid value.
 func (s Choices) contradiction(c *cli.Context) string {
 	for _, x := range []struct {
 		wrong bool
@@ -153,7 +152,7 @@ func (s Choices) contradiction(c *cli.Context) string {
 	return ""
 }
 
-// Adopt has the options of a run follow the decision.
+// Adopt sets the trust decision in the options of a run.
 func (c *Choices) Adopt(t placetrust.State) {
 	c.Trusting = t
 	c.Options.Trusted, c.Options.TrustHash = t.Trusted || c.Rehearse, ""
@@ -162,16 +161,15 @@ func (c *Choices) Adopt(t placetrust.State) {
 	}
 }
 
-// AskInRun has a run begin with what was trusted once, where that has changed: the first
-// agent is not started, and the person at the frontend is asked. What else is read of the workspace
-// stays unread.
+// AskInRun starts a run with the settings that were trusted before, if they have changed since. The first agent is
+// then not started, and the person at the frontend is asked. Nothing else is read from the workspace.
 func (c *Choices) AskInRun() {
 	if t := c.Trusting; !t.Trusted && t.Recorded && t.Was.Hash != "" && !c.Rehearse {
 		c.Options.Trusted, c.Options.TrustHash = true, t.Was.Hash
 	}
 }
 
-// FrontendFlag is the flag that chose the frontend, with a space behind it.
+// FrontendFlag returns the flag that chose the frontend, with a trailing space.
 func (c Choices) FrontendFlag() string {
 	switch {
 	case c.JSON:

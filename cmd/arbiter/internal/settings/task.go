@@ -15,11 +15,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// MaxTask bounds a task or requirements file, in bytes. The CLI takes more, but
-// a task of this size leaves no room to work.
+// MaxTask bounds a task or requirements file, in bytes. The CLI accepts more, but a task of this size leaves no
+// room to work.
 const MaxTask = 1 << 20
 
-// taskFromStdin is the value of --task that means: read it there.
+// taskFromStdin is the value of --task for reading the task from stdin.
 const taskFromStdin = "-"
 
 // readTask joins --task and the requirements file.
@@ -63,7 +63,7 @@ func readTask(c *cli.Context) (string, error) {
 	return task, CheckTask(task, from)
 }
 
-// CheckTask refuses a task that no model could be given.
+// CheckTask returns an error for a task that cannot be given to a model.
 func CheckTask(task, from string) error {
 	switch {
 	case len(task) > MaxTask:
@@ -74,7 +74,7 @@ func CheckTask(task, from string) error {
 	return nil
 }
 
-// taskOnStdin reads the task from stdin, to its end.
+// taskOnStdin reads the task from stdin until its end.
 func taskOnStdin(c *cli.Context) (string, error) {
 	if !c.Bool("json") && !c.Bool("plain") && !c.Bool("detach") {
 		return "", command.Usagef("--task - reads stdin, which the screen needs for keys: add --plain, --json or --detach, " +
@@ -90,7 +90,7 @@ func taskOnStdin(c *cli.Context) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// smaller is what helps against a task that is too large.
+// smaller is the advice for a task that is too large.
 const smaller = ": put it into files of the workspace and name them"
 
 func ReadRequirements(path string) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
-// UsageProblem makes words of what the parser of flags refuses.
+// UsageProblem rewrites an error of the flag parser in plain words.
 func UsageProblem(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	known := map[string]manual.Flag{}
@@ -31,7 +31,7 @@ func UsageProblem(c *cli.Context, err error, _ bool) error {
 	if m := badVariable().FindStringSubmatch(text); m != nil {
 		return command.Usagef("$%s %q: use %s", m[2], m[1], wanted(c.Command.Flags, m[3]))
 	}
-	text, unread := strings.CutSuffix(text, ": parse error") // of what kind the flag is, it does not say
+	text, unread := strings.CutSuffix(text, ": parse error") // it does not say of what kind the flag is
 	text, large := strings.CutSuffix(text, ": value out of range")
 	text, name, _ := strings.Cut(strings.Replace(text, " for -", " for flag -", 1), " for flag -")
 	if name, twice := strings.CutSuffix(name, ": "+errGivenTwice.Error()); twice {
@@ -47,13 +47,13 @@ func UsageProblem(c *cli.Context, err error, _ bool) error {
 	return command.Usagef("--%s %s: use %s", name, value, wanted(c.Command.Flags, name))
 }
 
-// badVariable is how the parser refuses an environment variable.
+// badVariable matches the parser's error about an environment variable.
 var badVariable = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
 })
 
-// wanted names what a flag takes.
+// wanted describes the value that a flag takes.
 func wanted(flags []cli.Flag, name string) string {
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return f.Names()[0] == name })
 	if i < 0 {
@@ -70,7 +70,7 @@ func wanted(flags []cli.Flag, name string) string {
 	return kindNumber.Article()
 }
 
-// dashed is a flag as it was typed, as far as the parser says.
+// dashed returns a flag as it was typed, as far as the parser says.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name

@@ -1,5 +1,5 @@
-// Package socket listens on the Unix sockets of a run, each at a path that only the user can
-// reach. A listener has one owner; Close removes the socket. The package has no goroutines.
+// Package socket listens on the Unix sockets of a run, each at a path that only the user can access. A listener has
+// one owner; Close removes the socket. The package has no goroutines.
 package socket
 
 import (
@@ -15,21 +15,20 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
-// maxPath is how long the name of a unix socket may be: 107 bytes on Linux,
-// 103 on macOS.
+// maxPath is the maximum length of a Unix socket's path: 107 bytes on Linux, 103 on macOS.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// Listener listens on a socket of a run's: in the run's directory or, where that has too
-// long a name or is open to others, in a directory of its own, with a link in the run's.
+// Listener listens on a socket of a run: in the run's directory or, if that has too long a path or is accessible to
+// others, in a directory of its own, with a link in the run's directory.
 type Listener struct {
 	*net.UnixListener
 	Path string // of the socket
-	link string // to it; "" where there is none
-	own  string // directory made for it; "" where there is none
+	link string // link to the socket; "" if there is none
+	own  string // directory made for the socket; "" if there is none
 }
 
-// Listen listens in a run's directory, which nobody else may use meanwhile: a socket that
-// lies there is a dead arbiter's.
+// Listen listens in a run's directory. No other process may use the directory at the same time, so an existing
+// socket belongs to a dead arbiter.
 func Listen(dir, name string) (*Listener, error) {
 	l, err := find(dir, name)
 	if err != nil {
@@ -44,7 +43,7 @@ func Listen(dir, name string) (*Listener, error) {
 	return l, nil
 }
 
-// Close ends it, unless somebody has, and removes what was made for it.
+// Close closes the listener, if it is open, and removes what was created for it.
 func (l *Listener) Close() error {
 	var errs []error
 	if l.UnixListener != nil {
@@ -64,7 +63,7 @@ func (l *Listener) Close() error {
 	return errors.Join(errs...)
 }
 
-// find makes room in the run's directory, and finds another place if need be.
+// find removes an old socket from the run's directory, and chooses another directory if needed.
 func find(dir, name string) (*Listener, error) {
 	path := filepath.Join(dir, name)
 	if err := makeWay(path); err != nil {
@@ -97,8 +96,8 @@ func find(dir, name string) (*Listener, error) {
 	return nil, errors.Join(errs...)
 }
 
-// makeWay removes what a killed arbiter has left: its socket, or the link to
-// it with the directory it leads to. Anything else is no socket of Arbiter.
+// makeWay removes what a killed arbiter has left: its socket, or the link with the directory that it points to. It
+// removes nothing else.
 func makeWay(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -111,7 +110,7 @@ func makeWay(path string) error {
 			strings.HasPrefix(filepath.Base(filepath.Dir(target)), scratch.Sockets) {
 			own := filepath.Dir(target)
 			for _, path := range []string{target, filepath.Join(own, scratch.Mark), own} {
-				_ = os.Remove(path) // they may be gone with the last boot
+				_ = os.Remove(path) // they may have been removed at a reboot
 			}
 		}
 	case info.Mode().Type() != fs.ModeSocket:
@@ -120,7 +119,7 @@ func makeWay(path string) error {
 	return os.Remove(path)
 }
 
-// private reports whether a directory is closed to everybody else.
+// private reports whether only the user can access a directory.
 func private(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 )
 
-// shortDir is a private directory whose name leaves room for a socket's.
+// shortDir returns a private directory whose name is short enough for a socket's path.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "hook")
@@ -42,7 +42,7 @@ func TestPlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(c.dir, "s")
-			for range 2 { // the second finds what a killed one left
+			for range 2 { // the second one finds what a killed one left
 				l, err := Listen(c.dir, "s")
 				if err != nil {
 					t.Fatal(err)
@@ -67,7 +67,7 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("left in the runtime directory: %v", left)
 			}
 			if conn, err := net.Dial("unix", path); err != nil && len(path) <= maxPath {
-				t.Error(err) // by the link, too
+				t.Error(err) // through the link, too
 			} else if err == nil {
 				conn.Close()
 			}
@@ -84,7 +84,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestOthersAreNotCleared: only sockets of arbiter make way.
+// TestOthersAreNotCleared: only sockets of arbiter are removed.
 func TestOthersAreNotCleared(t *testing.T) {
 	dir := shortDir(t)
 	path := filepath.Join(dir, "s")

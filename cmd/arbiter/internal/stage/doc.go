@@ -1,2 +1,3 @@
-// Package stage is where a rehearsal plays: a scripted model, a scratch workspace and a private home.
+// Package stage is the environment of a rehearsal: a scripted model, a scratch workspace and a private home
+// directory.
 package stage

@@ -20,32 +20,31 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// Stage is where a rehearsal plays: a scripted model on loopback, a scratch
-// workspace, a private home, and an environment that holds nothing of the user's.
+// Stage is the environment of a rehearsal: a scripted model on loopback, a scratch workspace, a private home
+// directory, and environment variables without any of the user's settings.
 type Stage struct {
 	Server *rehearsal.Server
 	Env    []string
 	Claude bridge.ClaudeSpec
 	log    *slog.Logger
-	// repository says that the workspace is a Git repository with a commit, so that changes can be shown.
+	// Repository says that the workspace is a Git repository with a commit, so that changes can be shown.
 	Repository bool
 }
 
-// Play is a scenario that was found fit to be played.
+// Play is a scenario that was checked and can be played.
 type Play struct {
 	*rehearsal.Scenario
 	allow []policy.Rule
 }
 
-// Read reads the scenario of a rehearsal, and finds what is wrong with it before
-// anything is begun. Of what is none it is nil.
+// Read reads and checks the scenario of a rehearsal before anything starts. It returns nil if this is no rehearsal.
 func Read(c settings.Choices) (*Play, error) {
 	if !c.Rehearse {
 		return nil, nil
 	}
 	script, err := loadScenario(c.Scenario)
 	if err == nil {
-		err = script.CheckVars(script.Vars()) // nothing else is set: a task only where there is such a variable
+		err = script.CheckVars(script.Vars()) // the task is set only if there is a variable for it
 	}
 	if err != nil {
 		return nil, command.Usagef("%v", err)
@@ -61,10 +60,9 @@ func Read(c settings.Choices) (*Play, error) {
 	return p, nil
 }
 
-// Set builds it and points the choices at it; home lies in the run's directory, and the
-// scratch workspace goes when that does. A rehearsal that is taken up
-// again finds its workspace and its home as it left them; the script finds its place
-// by the sessions' histories.
+// Set builds the stage and points the choices at it. home is in the run's directory, and the scratch workspace is
+// removed with that directory. A resumed rehearsal finds its workspace and home directory as it left them; the
+// script finds its position from the sessions' histories.
 func Set(c *settings.Choices, script *Play, home string, task string, log *slog.Logger) (*Stage, error) {
 	st := &Stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -110,7 +108,7 @@ func Set(c *settings.Choices, script *Play, home string, task string, log *slog.
 	}
 	c.Policy.CWD, c.Policy.Home = c.Options.CWD, home
 	if c.Resume {
-		return st, nil // the rules of the script are among the run's
+		return st, nil // the run has the rules of the script already
 	}
 	c.Options.Scenario, c.Options.Script = script.Name, c.Scenario
 	if strings.ContainsAny(c.Scenario, "/.") {
@@ -124,8 +122,8 @@ func Set(c *settings.Choices, script *Play, home string, task string, log *slog.
 	return st, nil
 }
 
-// Empty makes a stage without a workspace, on which one CLI plays a script. home is the private home, env what is
-// added to the environment. The caller closes it.
+// Empty makes a stage without a workspace, on which one CLI plays a script. home is the private home directory, env
+// is added to the environment. The caller closes the stage.
 func Empty(script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string, env ...string) (*Stage, error) {
 	st := &Stage{Claude: claude, log: slog.New(slog.DiscardHandler)}
 	var err error
@@ -140,7 +138,7 @@ func Empty(script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string, en
 	return st, nil
 }
 
-// layOut writes the files that a scenario begins with.
+// layOut writes the initial files of a scenario.
 func layOut(dir string, files map[string]string) error {
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -154,8 +152,8 @@ func layOut(dir string, files map[string]string) error {
 	return nil
 }
 
-// commitFiles makes the workspace a Git repository with one commit. Without Git there is nothing to compare with, and
-// the run says so.
+// commitFiles makes the workspace a Git repository with one commit. Without Git there is no base for changes, and
+// the run reports that.
 func (st *Stage) commitFiles(dir, home string) {
 	r := git.Runner{Dir: dir, Env: git.Environ([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=rehearsal", "GIT_AUTHOR_EMAIL=rehearsal@localhost",
@@ -170,7 +168,7 @@ func (st *Stage) commitFiles(dir, home string) {
 	st.Repository = true
 }
 
-// loadScenario takes a built-in name, or a file.
+// loadScenario loads a built-in scenario by name, or a file.
 func loadScenario(name string) (*rehearsal.Scenario, error) {
 	if strings.ContainsAny(name, "/.") {
 		src, err := command.ReadFile(name, command.MaxSource)
@@ -182,14 +180,13 @@ func loadScenario(name string) (*rehearsal.Scenario, error) {
 	return rehearsal.Builtin(name)
 }
 
-// StandInCommand is the hidden command under which arbiter plays Claude.
+// StandInCommand is the hidden subcommand in which arbiter stands in for Claude Code.
 const StandInCommand = "stand-in"
 
-// Executable finds the program that has the stand-in in it: this one.
+// Executable returns the program that contains the stand-in: this one.
 var Executable = os.Executable
 
-// findPlayer chooses who speaks the CLI's wire: the real one where there is
-// one, else the stand-in.
+// findPlayer chooses the CLI: the real one if it is installed, otherwise the stand-in.
 func findPlayer(c *settings.Choices) (bridge.ClaudeSpec, error) {
 	if !c.StandIn {
 		if c.Claude != "" {
@@ -206,8 +203,8 @@ func findPlayer(c *settings.Choices) (bridge.ClaudeSpec, error) {
 	return bridge.ClaudeSpec{Path: self, Args: []string{StandInCommand}}, nil
 }
 
-// Environ is the whole environment of a rehearsal's bridge. Nothing of the
-// user's but PATH and locale is in it: no key, no proxy, no configuration.
+// Environ returns the complete environment of a rehearsal's bridge. It has only PATH and the locale of the user: no
+// key, no proxy, no configuration.
 func Environ(home string, s *rehearsal.Server) []string {
 	env := []string{
 		"HOME=" + home,
@@ -227,9 +224,8 @@ func Environ(home string, s *rehearsal.Server) []string {
 	return env
 }
 
-// skipFirstStart writes what the CLI remembers of its first start, so that one in a terminal
-// has no questions before it begins: it takes a key by its last 20 characters (observed
-// with CLI 2.1.329). A home that was lived in keeps what it has.
+// skipFirstStart writes the CLI's record of its first start, so that a CLI in a terminal asks no initial questions.
+// The CLI identifies a key by its last 20 characters (observed with CLI 2.1.329). An existing record is kept.
 func skipFirstStart(home, key string) error {
 	dir := filepath.Join(home, ".claude")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -254,7 +250,7 @@ func skipFirstStart(home, key string) error {
 	return errors.Join(err, f.Close())
 }
 
-// CacheHome lets the bridge find its cache of CLI versions in a rehearsal, too.
+// CacheHome returns the cache directory, so that the bridge finds its cache of CLI versions in a rehearsal, too.
 func CacheHome() string {
 	if dir, err := os.UserCacheDir(); err == nil {
 		return dir
@@ -262,11 +258,11 @@ func CacheHome() string {
 	return os.TempDir()
 }
 
-// Problems are the places where the play left its script.
+// Problems returns the places where the play deviated from its script.
 func (s *Stage) Problems() []string { return s.Server.Problems() }
 
-// Close ends the scripted model. The workspace stays: it is what a person came to
-// see; the private home stays with the run.
+// Close stops the scripted model. The workspace remains, because the person wants to see it; the private home
+// directory remains with the run.
 func (s *Stage) Close() {
 	if s.Server != nil {
 		if err := s.Server.Close(); err != nil {

@@ -1,5 +1,5 @@
-// Package statesync carries the state of a run to its clients: first all of it, and then the members
-// that changed. The form is that of a snapshot of the run.
+// Package statesync sends the state of a run to its clients: first the complete state, and then the members that
+// changed. The format is that of a snapshot of the run.
 package statesync
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// agents is the member that is sent agent by agent: it is the largest, and one agent of many changes.
+// agents is the member that is sent agent by agent: it is the largest, and usually only one of many agents changes.
 const agents = "Agents"
 
-// Sender remembers what a client was sent. One goroutine uses it.
+// Sender remembers what was sent to a client. Only one goroutine uses it.
 type Sender struct {
 	state   *supervisor.State
 	members map[string]json.RawMessage
 	agents  []json.RawMessage
 }
 
-// Change is what a state has that the client does not. It reports false if that is nothing.
+// Change returns the difference between a state and the one that the client has. It returns false if there is none.
 func (s *Sender) Change(now *supervisor.State) (control.StateChange, bool, error) {
 	c := control.StateChange{Version: supervisor.StateVersion}
 	if now == s.state {
@@ -49,7 +49,7 @@ func (s *Sender) Change(now *supervisor.State) (control.StateChange, bool, error
 		}
 	}
 	for name := range s.members {
-		if _, there := members[name]; !there { // it has its zero value, which is left out
+		if _, there := members[name]; !there { // it has its zero value, which is omitted
 			c.Members[name] = json.RawMessage("null")
 		}
 	}
@@ -63,14 +63,14 @@ func (s *Sender) Change(now *supervisor.State) (control.StateChange, bool, error
 	return c, changed, nil
 }
 
-// Receiver makes states of what a Sender sent. One goroutine uses it.
+// Receiver rebuilds states from what a Sender sent. Only one goroutine uses it.
 type Receiver struct {
 	members map[string]json.RawMessage
 	agents  []json.RawMessage
 }
 
-// Apply returns the state after a change. It shares nothing with the states before. An error says
-// that the sender is another version of arbiter.
+// Apply returns the state after a change. It shares no memory with earlier states. An error means that the sender
+// has another version of arbiter.
 func (r *Receiver) Apply(c control.StateChange) (*supervisor.State, error) {
 	if c.Version != supervisor.StateVersion {
 		return nil, &supervisor.VersionError{Found: c.Version, Known: supervisor.StateVersion}

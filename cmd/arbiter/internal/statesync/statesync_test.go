@@ -20,8 +20,7 @@ func agent(id string, status roster.Status) *roster.Agent {
 	return a
 }
 
-// TestChanges shows that a client has the state of the run after each change, and is sent only what
-// changed.
+// TestChanges shows that a client has the complete state after each change, and is sent only what changed.
 func TestChanges(t *testing.T) {
 	one := &supervisor.State{}
 	one.Options.Run, one.Budget.Runtime.Began = "run", time.Unix(1000, 0).UTC()
@@ -40,7 +39,7 @@ func TestChanges(t *testing.T) {
 	var r Receiver
 	for i, x := range []struct {
 		state           *supervisor.State
-		members, agents int // that are sent; negative: all
+		members, agents int // number sent; negative: all
 	}{{one, -1, 2}, {two, 2, 0}, {three, 0, 2}, {four, 0, 0}} {
 		c, changed, err := s.Change(x.state)
 		if err != nil || !changed {

@@ -17,28 +17,28 @@ import (
 // lastEvents is how long clients may take to read the last events of a run.
 const lastEvents = 2 * time.Second
 
-// Group is all clients that are subscribed to a run. [New] makes one.
+// Group has all clients that are subscribed to a run. Create one with [New].
 type Group struct {
 	run   Run
 	hub   *eventhub.Hub
-	start eventlog.Position // of the event log, when this process began
+	start eventlog.Position // end of the event log when this process started
 
 	ended chan struct{} // closed when end is set
 	end   control.RunEnded
 	work  sync.WaitGroup
-	count atomic.Int64  // of the clients
-	came  chan struct{} // closed with the first of them
-	first sync.Once     // of those that close it
+	count atomic.Int64  // number of clients
+	came  chan struct{} // closed with the first client
+	first sync.Once     // for closing it
 }
 
 // Run is the run that clients subscribe to.
 type Run struct {
-	OpenLog  func() (*eventlog.Log, error) // an error: it has none yet
+	OpenLog  func() (*eventlog.Log, error) // an error: there is no log yet
 	Snapshot func() *supervisor.State
 	Log      *slog.Logger
 }
 
-// New makes a group without clients, and finds where the events of this process begin in the run's log.
+// New makes a group without clients, and finds where the events of this process start in the run's log.
 func New(run Run) *Group {
 	g := &Group{run: run, hub: eventhub.New(eventhub.Keep), ended: make(chan struct{}), came: make(chan struct{})}
 	if err := g.findStart(); err != nil {
@@ -50,7 +50,7 @@ func New(run Run) *Group {
 func (g *Group) findStart() error {
 	log, err := g.run.OpenLog()
 	if err != nil {
-		return nil // it has none yet
+		return nil // there is no log yet
 	}
 	defer log.Close()
 	return log.Backward(context.Background(), eventlog.Position{}, func(e eventlog.Entry) bool {
@@ -59,22 +59,22 @@ func (g *Group) findStart() error {
 	})
 }
 
-// Sink passes events on to next, and to the clients.
+// Sink passes events to next and to the clients.
 func (g *Group) Sink(next runloop.Sink) runloop.Sink { return g.hub.Sink(next) }
 
-// Hint wakes the clients: the state has changed, or the run is over.
+// Hint wakes the clients after a change of the state, or the end of the run.
 func (g *Group) Hint() { g.hub.Hint() }
 
-// Last is the number of the last event of this process.
+// Last returns the number of the last event of this process.
 func (g *Group) Last() uint64 { return g.hub.Last() }
 
-// LogLines is how many events the run's log had when this process began.
+// LogLines returns how many events the run's log had when this process started.
 func (g *Group) LogLines() uint64 { return g.start.Prev.N }
 
-// Count is how many clients are subscribed now.
+// Count returns how many clients are currently subscribed.
 func (g *Group) Count() int { return int(g.count.Load()) }
 
-// AwaitFirst waits until one client has subscribed, but not longer than within. It calls absent before it waits.
+// AwaitFirst waits until one client has subscribed, at most within. It calls absent before it waits.
 func (g *Group) AwaitFirst(within time.Duration, absent func()) {
 	select {
 	case <-g.came:
@@ -88,12 +88,12 @@ func (g *Group) AwaitFirst(within time.Duration, absent func()) {
 	}
 }
 
-// End tells the clients how the run ended, once, and waits until they have read it, but not for long.
+// End reports to the clients, once, how the run ended, and waits a limited time until they have read it.
 func (g *Group) End(end control.RunEnded) {
 	g.end = end
 	close(g.ended)
 	done := make(chan struct{})
-	go func() { // ends with the subscriptions, which end with the connections of their clients at the latest
+	go func() { // ends with the subscriptions, which end at the latest with the connections of their clients
 		g.work.Wait()
 		close(done)
 	}()
@@ -104,7 +104,7 @@ func (g *Group) End(end control.RunEnded) {
 }
 
 // Subscribe sends to one client until ctx ends, send fails or the run has ended: [control.Events],
-// [control.StateChange] and at last [control.RunEnded].
+// [control.StateChange] and finally [control.RunEnded].
 func (g *Group) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
 	g.work.Add(1)
 	g.count.Add(1)

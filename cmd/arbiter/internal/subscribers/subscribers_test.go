@@ -24,8 +24,8 @@ func newGroup() *Group {
 	})
 }
 
-// TestAClientHearsAllAndTheEnd: a client that subscribes late hears what it names, and how the run ended, and the end
-// waits until it has.
+// TestAClientHearsAllAndTheEnd: a client that subscribes late gets the events it asks for, and how the run ended.
+// End waits for that.
 func TestAClientHearsAllAndTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup()
@@ -49,7 +49,7 @@ func TestAClientHearsAllAndTheEnd(t *testing.T) {
 	})
 }
 
-// TestAStuckClient: the end of a run waits for a client that reads nothing, but not for long.
+// TestAStuckClient: the end of a run waits a limited time for a client that does not read.
 func TestAStuckClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup()
@@ -68,7 +68,7 @@ func TestAStuckClient(t *testing.T) {
 	})
 }
 
-// TestAwaitFirst: the first client is waited for, and only if there was none yet.
+// TestAwaitFirst: the first client is waited for only if there was none yet.
 func TestAwaitFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup()

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// eventBatch is how many events are sent to a client at once.
+	// eventBatch is how many events are sent to a client in one message.
 	eventBatch = 16
-	// clientPause is the least time between two things that a client is sent: what many clients cost the
-	// run must not grow with how much happens in it.
+	// clientPause is the minimum time between two messages to a client: the cost of many clients must not grow with
+	// the number of events.
 	clientPause = 10 * time.Millisecond
 )
 
-// subscription is what one client hears.
+// subscription is the subscription of one client.
 type subscription struct {
 	group  *Group
 	cursor *eventhub.Cursor
 	send   func(any) error
-	state  bool // is sent, too
+	state  bool // send the state, too
 	sender statesync.Sender
-	sent   time.Time // when it was sent something
+	sent   time.Time // time of the last message
 }
 
-// follow sends what happens until the run has ended.
+// follow sends events and changes until the run has ended.
 func (s *subscription) follow(ctx context.Context, watch *eventhub.Watch) error {
 	for {
 		var over bool
 		select {
-		case <-s.group.ended: // looked at first: what is sent after it is all there is
+		case <-s.group.ended: // checked first: what is sent afterwards is complete
 			over = true
 		default:
 		}
@@ -52,7 +52,7 @@ func (s *subscription) follow(ctx context.Context, watch *eventhub.Watch) error 
 			return ctx.Err()
 		}
 		if pause := clientPause - time.Since(s.sent); pause > 0 {
-			select { // many events and changes are sent as one
+			select { // many events and changes become one message
 			case <-time.After(pause):
 			case <-ctx.Done():
 				return ctx.Err()
@@ -61,8 +61,8 @@ func (s *subscription) follow(ctx context.Context, watch *eventhub.Watch) error 
 	}
 }
 
-// pass sends what is there now, and reports whether there may be more. The state that is sent is at
-// least as new as the events behind it.
+// pass sends everything available now, and reports whether there may be more. The state that it sends is at least
+// as new as the events that follow.
 func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 	lines, skipped, more, err := s.cursor.Next(ctx, eventBatch)
 	if err != nil {
