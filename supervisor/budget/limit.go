@@ -8,16 +8,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
-// Levels of a limit of costs.
+// Levels of a cost limit.
 const (
-	LevelWarn  = "warn"  // 80 % of it are spent
+	LevelWarn  = "warn"  // 80 % of it is spent
 	LevelLimit = "limit" // all of it is spent
 )
 
 const warnShare = WarnPct / 100.0
 
-// Level returns how far a limit, in dollars, is spent: one of the levels, or empty below the first. A limit of 0 is
-// none.
+// Level returns how far a limit, in dollars, is spent: one of the levels, or empty below the first. A limit of
+// 0 is no limit.
 func Level(spent, limit float64) string {
 	switch {
 	case limit <= 0 || spent < warnShare*limit:
@@ -28,11 +28,11 @@ func Level(spent, limit float64) string {
 	return LevelLimit
 }
 
-// Limit is a limit of costs that all agents share, and how far it is spent.
+// Limit is a cost limit that all agents share, and how far it is spent.
 type Limit struct {
 	Scope              string // contract.ScopeWholeRun or contract.ScopeDay
 	SpentUSD, LimitUSD float64
-	Simulated          bool // a scripted model plays: costs are simulated
+	Simulated          bool // a scripted model is used: costs are simulated
 }
 
 // Level returns how far the limit is spent.
@@ -55,7 +55,7 @@ func (l Limit) Text() string {
 	return fmt.Sprintf("%s %s of the $%.4f that may be spent (%s).", who, l.SpentText(), l.LimitUSD, l.Flag())
 }
 
-// SpentText is what is spent.
+// SpentText is the spent amount.
 func (l Limit) SpentText() string {
 	if l.Simulated {
 		return fmt.Sprintf("$%.4f simulated", l.SpentUSD)
@@ -63,7 +63,7 @@ func (l Limit) SpentText() string {
 	return fmt.Sprintf("$%.4f", l.SpentUSD)
 }
 
-// Shared returns the limits that all agents share. Spent is what the run has cost, running turns included.
+// Shared returns the limits that all agents share. spent is what the run has cost, including running turns.
 func (s *State) Shared(l Limits, spent float64) [2]Limit {
 	return [2]Limit{
 		{contract.ScopeWholeRun, spent, l.RunUSD, l.Simulated},
@@ -81,16 +81,17 @@ func (s *State) Reached(l Limits, spent float64) (Limit, bool) {
 	return Limit{}, false
 }
 
-// dearest is what a report may cost, in dollars, as long as none has told: about what a model takes for one call with a
-// context of 300,000 tokens that is not cached.
+// dearest is what one report is assumed to cost, in dollars, before the first report: about what a model costs
+// for one call with an uncached context of 300,000 tokens.
 const dearest = 5
 
-// Observe takes in what the turn of an Orchestrator has cost since its last report, or since it began.
+// Observe records what the turn of an Orchestrator has cost since its last report, or since it began.
 func (s *State) Observe(usd float64) { s.StepUSD = max(s.StepUSD, usd) }
 
-// Room returns how many turns may run at once. What is left must be enough for what all of them but one may cost
-// before they report again. So there is less room the less is left, and the last turn may continue to its end
-// whatever it costs: all together exceed a limit by that one turn at most. There is no room once a limit is spent.
+// Room returns how many turns may run at once. What is left must be enough for what all of them but one may
+// cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
+// to its end whatever it costs: together the turns exceed a limit by at most that one turn. Once a limit is
+// spent, none may run.
 func (s *State) Room(l Limits, spent float64) int {
 	room, step := math.MaxInt, s.StepUSD
 	if step <= 0 {
@@ -112,13 +113,13 @@ func (s *State) Room(l Limits, spent float64) int {
 // maxTurns is more turns than ever run at once.
 const maxTurns = 10_000
 
-// Raised returns a limit that leaves half of the old one to be spent, in whole cents.
+// Raised returns a limit that leaves half of the old limit to be spent, in whole cents.
 func (l Limit) Raised() float64 {
 	return math.Ceil((max(l.SpentUSD, l.LimitUSD)+l.LimitUSD/2)*100) / 100
 }
 
-// TellLevels emits a budget event for each shared limit whose level is another than was told last. It returns the
-// limits that are nearly spent since then.
+// TellLevels emits a budget event for each shared limit whose level has changed since it was last reported. It
+// returns the limits that became nearly spent.
 func (s *State) TellLevels(c *effect.Collector, l Limits, spent float64) (nearly []Limit) {
 	told := [2]*string{&s.Level, &s.Day.Level}
 	for i, limit := range s.Shared(l, spent) {
@@ -152,7 +153,8 @@ func (s *State) NoNewAgent(c *effect.Collector, l Limits, spent float64) string 
 	return fmt.Sprintf("No further Orchestrator starts before %s: the %s.", w.resetText(), w.Text(c.Now))
 }
 
-// Day is what all runs of the user have cost on a day: the others as they told, this one by what it has cost since.
+// Day is what all runs of the user have cost on a day: the others according to their reports, this one by its
+// cost since the day began.
 type Day struct {
 	Date      string  // of the user's time zone
 	OthersUSD float64 // by the other runs
@@ -160,8 +162,8 @@ type Day struct {
 	Level     string  `json:",omitempty"` // that was reported last
 }
 
-// Read takes in what the other runs have cost on a date, and on a new date what this run had cost of it by then; spent
-// is what it has cost in all.
+// Read records what the other runs have cost on a date, and on a new date how much this run had already cost on
+// it; spent is what this run has cost in total.
 func (d *Day) Read(date string, others, own, spent float64) {
 	if d.Date != date {
 		*d = Day{Date: date, BaseUSD: spent - own}
@@ -169,5 +171,5 @@ func (d *Day) Read(date string, others, own, spent float64) {
 	d.OthersUSD = others
 }
 
-// Spent returns what all runs have cost on the day, if this one has cost so much in all.
+// Spent returns what all runs have cost on the day, if this one has cost so much in total.
 func (d *Day) Spent(spent float64) float64 { return d.OthersUSD + spent - d.BaseUSD }

@@ -9,7 +9,7 @@ import (
 // WarnPct is the use of a window, in percent, from which it is reported.
 const WarnPct = 80
 
-// Window is a usage window of the account's plan, such as five_hour, as the API told of it last.
+// Window is a usage window of the account's plan, such as five_hour, as the API last reported it.
 type Window struct {
 	Name     string
 	UsedPct  float64
@@ -18,14 +18,15 @@ type Window struct {
 
 	FirstPct float64 // of the first reading since the window began: the pace is measured from it
 	FirstAt  time.Time
-	Warned   bool `json:",omitempty"` // that it is nearly used up was told
-	Lifted   bool `json:",omitempty"` // a human lets the run go on past the reserve
+	Warned   bool `json:",omitempty"` // it was reported that it is nearly used up
+	Lifted   bool `json:",omitempty"` // a human lets the run use the reserve
 }
 
 // drift is how far two readings may differ about the reset of one window.
 const drift = 10 * time.Minute
 
-// Read takes a reading of a window in. It returns the window as it is then, and whether there is anything new to tell.
+// Read records a reading of a window. It returns the window afterwards, and whether there is anything new to
+// report.
 func (s *State) Read(name string, usedPct float64, resetsAt, at time.Time) (w Window, news bool) {
 	i := slices.IndexFunc(s.Windows, func(w Window) bool { return w.Name == name })
 	w = Window{Name: name, UsedPct: usedPct, ResetsAt: resetsAt, At: at, FirstPct: usedPct, FirstAt: at}
@@ -50,7 +51,7 @@ func (s *State) put(i int, w Window) {
 	s.Windows[i] = w
 }
 
-// Warn reports whether a window that is nearly used up is to be reported, which is once until it resets.
+// Warn reports whether a window that is nearly used up has to be reported, which happens once until it resets.
 func (s *State) Warn(name string) bool {
 	i := slices.IndexFunc(s.Windows, func(w Window) bool { return w.Name == name })
 	if i < 0 || s.Windows[i].Warned || s.Windows[i].UsedPct < WarnPct {
@@ -65,7 +66,8 @@ func (s *State) Warn(name string) bool {
 // over reports whether a window has been reset since its reading.
 func (w Window) over(at time.Time) bool { return !w.ResetsAt.After(at) }
 
-// Past returns the window whose reserve, in percent, is reached; of several the one that resets last.
+// Past returns the window whose reserve, in percent, is reached; if there are several, the one that resets
+// last.
 func (s *State) Past(reserve float64, at time.Time) (last Window, past bool) {
 	if reserve <= 0 {
 		return last, false
@@ -78,7 +80,8 @@ func (s *State) Past(reserve float64, at time.Time) (last Window, past bool) {
 	return last, past
 }
 
-// Lift lets the run go on past the reserve of each window that is reached, until it resets. It reports whether any was.
+// Lift lets the run use the reserve of each window that is reached, until it resets. It reports whether there
+// was one.
 func (s *State) Lift(reserve float64, at time.Time) (lifted bool) {
 	for {
 		w, past := s.Past(reserve, at)
@@ -91,7 +94,7 @@ func (s *State) Lift(reserve float64, at time.Time) (lifted bool) {
 	}
 }
 
-// Fullest returns the window that is used most and has not been reset since.
+// Fullest returns the window with the highest use that has not been reset since.
 func (s *State) Fullest(at time.Time) (most Window, ok bool) {
 	for _, w := range s.Windows {
 		if !w.over(at) && (!ok || w.UsedPct > most.UsedPct) {
@@ -101,14 +104,14 @@ func (s *State) Fullest(at time.Time) (most Window, ok bool) {
 	return most, ok
 }
 
-// Less of a measurement says nothing about the pace.
+// A shorter or smaller measurement says nothing about the pace.
 const (
 	leastSpan = 2 * time.Minute
 	leastUse  = 1
 )
 
-// Forecast returns how long after the reading the window is used up at the pace so far. It reports false if that is not
-// before the reset, or cannot be determined yet.
+// Forecast returns how long after the reading the window is used up at the present pace. It reports false if
+// the reset comes first, or if this cannot be determined yet.
 func (w Window) Forecast() (left time.Duration, ok bool) {
 	span, used := w.At.Sub(w.FirstAt), w.UsedPct-w.FirstPct
 	if span < leastSpan || used < leastUse {

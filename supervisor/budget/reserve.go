@@ -15,10 +15,10 @@ const ResetTimer = "reset"
 // ResetGrace is how long after the reset of a usage window the run continues: clocks differ.
 const ResetGrace = 2 * time.Second
 
-// Holds reports whether nothing is sent until a window resets.
+// Holds reports whether messages are held back until a window resets.
 func (s *State) Holds() bool { return !s.HeldUntil.IsZero() }
 
-// Quota takes in how much of a usage window is used, and reports what is new. All agents use the same account.
+// Quota records how much of a usage window is used, and reports what is new. All agents use the same account.
 func (s *State) Quota(c *effect.Collector, q bridge.Quota) {
 	resets := time.Time{}
 	if q.ResetsAt > 0 {
@@ -41,8 +41,8 @@ func (s *State) Quota(c *effect.Collector, q bridge.Quota) {
 	}
 }
 
-// Hold begins to hold messages back when the reserve of a usage window is reached, and ends that when it is not any
-// more.
+// Hold begins to hold messages back when the reserve of a usage window is reached, and stops when it is no
+// longer reached.
 func (s *State) Hold(c *effect.Collector, reserve float64) {
 	w, past := s.Past(reserve, c.Now.Add(-ResetGrace))
 	switch {
@@ -61,7 +61,7 @@ func (s *State) Hold(c *effect.Collector, reserve float64) {
 	}
 }
 
-// AwaitReset wakes the run when the window that it waits for has been reset.
+// AwaitReset sets the timer for the reset of the window that the run waits for.
 func (s *State) AwaitReset(c *effect.Collector) {
 	if s.Holds() {
 		after := s.HeldUntil.Sub(c.Now) + ResetGrace
@@ -69,7 +69,7 @@ func (s *State) AwaitReset(c *effect.Collector) {
 	}
 }
 
-// HoldAgain says in another process that the run waits for a reset.
+// HoldAgain reports in another process that the run waits for a reset.
 func (s *State) HoldAgain(c *effect.Collector, reserve float64) {
 	if _, past := s.Past(reserve, c.Now); past && s.Holds() {
 		c.Emit(contract.Supervisor, contract.Notice{Text: s.ReserveText(reserve) + ": nothing is sent before"})
@@ -77,7 +77,7 @@ func (s *State) HoldAgain(c *effect.Collector, reserve float64) {
 	s.AwaitReset(c)
 }
 
-// ResetIsTooFar reports whether the run waits for a reset, and may not wait so long.
+// ResetIsTooFar reports whether the run waits for a reset that is later than it may wait.
 func (s *State) ResetIsTooFar(at time.Time, patience time.Duration) bool {
 	return s.Holds() && s.HeldUntil.Sub(at) > max(patience, 0)+ResetGrace
 }
@@ -88,7 +88,7 @@ func (s *State) ReserveText(reserve float64) string {
 		s.HeldUntil.Format(time.RFC3339))
 }
 
-// LiftReserve lets the run go on past its reserve, on the human's word.
+// LiftReserve lets the run use its reserve, at the human's request.
 func (s *State) LiftReserve(c *effect.Collector, reserve float64) {
 	if s.Lift(reserve, c.Now) {
 		c.Emit(contract.Supervisor, contract.Notice{Text: "the reserve of your plan is used, too, until the next reset"})
@@ -109,5 +109,5 @@ func (w Window) Text(at time.Time) string {
 	return text
 }
 
-// span is a time as people say it, to the minute.
+// span is a duration for people, to the minute.
 func span(d time.Duration) string { return max(d.Round(time.Minute), time.Minute).String() }

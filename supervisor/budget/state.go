@@ -1,5 +1,5 @@
-// Package budget keeps what a run has used and what it may use: its costs and their limits, the usage windows of the
-// account's plan, and the time it is played.
+// Package budget keeps what a run has used and what it may use: its costs and their limits, the usage windows
+// of the account's plan, and its running time.
 //
 // [State] is a value with pure methods, which add effects to a collector. Package supervisor decides who is notified,
 // which turns are stopped, and when a run ends.
@@ -13,23 +13,23 @@ import (
 
 // State is the budget part of a run.
 type State struct {
-	CostUSD   float64      // of the turns that are over
-	Usage     bridge.Usage // of the turns that are over
-	Level     string       `json:",omitempty"` // of the run's limit of costs that was reported last
+	CostUSD   float64      // of the turns that have ended
+	Usage     bridge.Usage // of the turns that have ended
+	Level     string       `json:",omitempty"` // of the run's cost limit that was reported last
 	Day       Day          `json:",omitzero"`
 	Windows   []Window     `json:",omitempty"` // by name
 	HeldUntil time.Time    `json:",omitzero"`  // nothing is sent before: the reserve of a window is reached
 	StepUSD   float64      `json:",omitempty"` // the most that an Orchestrator's turn has cost between two reports
-	AskedAt   time.Time    `json:",omitzero"`  // a human is asked what to do about a limit that is spent
-	// SubagentStarts are the times at which subagents have started within the last hour, the oldest first.
+	AskedAt   time.Time    `json:",omitzero"`  // when a human was asked what to do about a limit that is reached
+	// SubagentStarts are the times at which subagents have started within the last hour, oldest first.
 	SubagentStarts []time.Time `json:",omitempty"`
 	Runtime        Runtime
 }
 
-// Limits are what the options of a run allow. A limit of 0 is none.
+// Limits are what the options of a run allow. A limit of 0 is no limit.
 type Limits struct {
 	RunUSD, DayUSD float64
-	ReservePct     float64 // of each usage window, left alone
+	ReservePct     float64 // of each usage window, not to be used
 	Simulated      bool    // the run is a rehearsal
 }
 

@@ -8,20 +8,20 @@ import (
 // maxNamed bounds the files that a LastChange names.
 const maxNamed = 3
 
-// LastChange is the last change of some files. It is zero if nothing is known of it.
+// LastChange is the last change of some files. It is zero if it is not known.
 type LastChange struct {
 	Agent string
 	Files []string // that it changed last, the newest change first
 }
 
-// Foreign is a file that a merge wrote into the directory which agents share: the next snapshot shows it, and none of
-// them has changed it.
+// Foreign is a file that a merge wrote into the directory that agents share: the next snapshot shows it, but
+// none of these agents has changed it.
 type Foreign struct {
 	Path   string
 	Serial int // of the last Record before the merge was known
 }
 
-// LastChange returns the last change of the files that fit.
+// LastChange returns the last change of the files for which fits returns true.
 func (s *State) LastChange(fits func(File) bool) LastChange {
 	if s.Pending() || len(s.Files) >= maxFiles { // there may be a later one
 		return LastChange{}
@@ -38,8 +38,8 @@ func (s *State) LastChange(fits func(File) bool) LastChange {
 	return last
 }
 
-// Merged notes that the work of an agent with a directory of its own is where the run delivers it. An empty agent is
-// not known. shared: its files were written into the directory that others share.
+// Merged records that the work of an agent with its own directory is now where the run delivers it. An empty
+// agent is unknown. shared: the files were written into the shared directory.
 func (s *State) Merged(agent string, files []string, shared bool) {
 	s.Changed++
 	for _, p := range files {
@@ -50,8 +50,8 @@ func (s *State) Merged(agent string, files []string, shared bool) {
 	}
 }
 
-// takeForeign returns which files of a snapshot of the shared directory a merge wrote. It forgets those that no later
-// snapshot can show.
+// takeForeign returns which files of a snapshot of the shared directory a merge wrote. It forgets files that no
+// later snapshot can show.
 func (s *State) takeForeign(serial int, paths []string) map[string]bool {
 	seen := map[string]bool{}
 	for _, f := range s.Foreign {

@@ -14,19 +14,19 @@ import (
 type Outcome struct {
 	Overlaps []contract.Overlap // found by it, for the agents and the Arbiter
 	Final    bool               // it was the run's last
-	Judge    bool               // it was asked for to judge
+	Judge    bool               // it was requested to judge the work
 	Tree     string             // of Judge; empty: it could not be taken
 }
 
-// Recorded takes a snapshot's result. It emits `changes` and `overlap`, and asks for the next snapshot that is wanted.
-// A result that nothing waits for is dropped.
+// Recorded handles a snapshot's result. It emits `changes` and `overlap`, and requests the next snapshot. A
+// result that nothing waits for is dropped.
 func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorded) Outcome {
 	if len(s.Queue) == 0 || s.Queue[0].Request != r.Serial {
 		return Outcome{}
 	}
 	turn := s.Queue[0]
 	s.Queue = slices.Clone(s.Queue[1:])
-	for _, id := range s.Active { // who began meanwhile may have changed files before the snapshot was taken
+	for _, id := range s.Active { // agents that began meanwhile may have changed files before the snapshot was taken
 		if id != turn.Agent && turn.Top == "" {
 			turn.Others = union(turn.Others, []string{id})
 		}
@@ -41,7 +41,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 		s.Failed = true
 	case o.Final:
 		s.Failed, s.Total = false, r.Total
-	case o.Judge: // what changed is still to be attributed
+	case o.Judge: // the changes are not attributed yet
 		s.Failed = false
 	default:
 		s.Failed = false
@@ -60,7 +60,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 	return o
 }
 
-// tellLeft reports files that a snapshot lacks, each once.
+// tellLeft reports files that a snapshot does not contain, each once.
 func (s *State) tellLeft(out *effect.Collector, left []string) {
 	told := func(text string) bool { return slices.Contains(s.Left, text) }
 	left = slices.DeleteFunc(slices.Clone(left), told)
@@ -72,7 +72,7 @@ func (s *State) tellLeft(out *effect.Collector, left []string) {
 		strings.Join(left, "; ")})
 }
 
-// date notes when a snapshot showed a change of files.
+// date records when a snapshot showed a change of files.
 func (s *State) date(paths []string, at time.Time) {
 	for _, p := range paths {
 		if _, known := s.find(p); known {
@@ -81,7 +81,7 @@ func (s *State) date(paths []string, at time.Time) {
 	}
 }
 
-// attribute notes who changed the files of a snapshot.
+// attribute records who changed the files of a snapshot.
 func (s *State) attribute(t Turn, serial int, paths []string) {
 	touched, foreign := map[string][]string{}, map[string]bool{}
 	if t.Top == "" {
@@ -112,7 +112,7 @@ func (s *State) attribute(t Turn, serial int, paths []string) {
 			}
 		}
 	}
-	for _, p := range t.Named { // a snapshot of another's turn may have seen it first
+	for _, p := range t.Named { // a snapshot of another agent's turn may have shown it first
 		if f, ok := s.File(p); ok && slices.Contains(f.Maybe, t.Agent) && !slices.Contains(paths, p) {
 			s.edit(p, func(f *File) {
 				f.Known = union(f.Known, []string{t.Agent})
@@ -133,14 +133,14 @@ func (s *State) attribute(t Turn, serial int, paths []string) {
 	slices.SortFunc(s.Marks, func(a, b Mark) int { return strings.Compare(a.Agent, b.Agent) })
 }
 
-// changed notes the last change of a file. Work in a directory of the agent's own is not delivered yet.
+// changed records the last change of a file. Work in an agent's own directory is not delivered yet.
 func (f *File) changed(t Turn, by string, when int) {
 	if t.Top == "" {
 		f.LastBy, f.Changed = by, when
 	}
 }
 
-// File returns what is known of a file.
+// File returns what is known about a file.
 func (s *State) File(p string) (File, bool) {
 	i, ok := s.find(p)
 	if !ok {
@@ -153,7 +153,7 @@ func (s *State) find(p string) (int, bool) {
 	return slices.BinarySearchFunc(s.Files, p, func(f File, p string) int { return strings.Compare(f.Path, p) })
 }
 
-// edit changes what is known of a file, in a copy.
+// edit changes the record of a file, in a copy.
 func (s *State) edit(p string, change func(*File)) {
 	i, ok := s.find(p)
 	if !ok && len(s.Files) >= maxFiles {
@@ -167,7 +167,7 @@ func (s *State) edit(p string, change func(*File)) {
 	s.Files = files
 }
 
-// overlaps finds the files of a turn that another agent is known to have changed, too, which lived then.
+// overlaps finds the files of a turn that another agent, alive at that time, is also known to have changed.
 func (s *State) overlaps(t Turn, paths []string) []contract.Overlap {
 	var found []contract.Overlap
 	for _, p := range union(paths, t.Named) {
@@ -186,7 +186,7 @@ func (s *State) overlaps(t Turn, paths []string) []contract.Overlap {
 	return found
 }
 
-// tell emits what a turn changed, and has the agent's next turn begin here.
+// tell emits what a turn changed; the changes of the agent's next turn begin here.
 func (s *State) tell(out *effect.Collector, t Turn, r Recorded) {
 	m := s.mark(t.Agent)
 	e := contract.Changes{Files: []contract.FileChange{}}

@@ -6,15 +6,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
-// maxReverts bounds the reverts that are asked for and not done yet.
+// maxReverts bounds the reverts that are requested and not done yet.
 const maxReverts = 16
 
-// Revert asks to take one change of the run back → Reverted. It can be repeated after a crash.
+// Revert requests to revert one change of the run → Reverted. It can be repeated after a crash.
 type Revert struct {
 	Serial int
-	Ref    string `json:",omitempty"` // of the command that asked for it
+	Ref    string `json:",omitempty"` // of the command that requested it
 	Path   string // relative to the top of the work tree
-	Seen   string `json:",omitempty"` // object of the contents that it is about; empty: any
+	Seen   string `json:",omitempty"` // object of the contents that it applies to; empty: any
 	Hunk   string `json:",omitempty"` // "-12,3 +12,5"; empty: all of the file
 }
 
@@ -27,7 +27,7 @@ type Reverted struct {
 	Refused string `json:",omitempty"` // why nothing was changed
 }
 
-// AskRevert asks to take a change back, and reports whether there is room for one more.
+// AskRevert requests to revert a change, and reports whether one more was possible.
 func (s *State) AskRevert(out *effect.Collector, r Revert) bool {
 	if len(s.Reverts) >= maxReverts {
 		return false
@@ -39,8 +39,8 @@ func (s *State) AskRevert(out *effect.Collector, r Revert) bool {
 	return true
 }
 
-// Reverted takes the result of a revert. No agent counts as the one that changed the file last. ok is false if nobody
-// waits for it.
+// Reverted handles the result of a revert. The file's last change then has no known agent. ok is false if
+// nothing waits for the result.
 func (s *State) Reverted(r Reverted) (asked Revert, ok bool) {
 	i := slices.IndexFunc(s.Reverts, func(a Revert) bool { return a.Serial == r.Serial })
 	if i < 0 {
@@ -55,7 +55,7 @@ func (s *State) Reverted(r Reverted) (asked Revert, ok bool) {
 	return asked, true
 }
 
-// AgainReverts asks once more for what a process that is gone had asked for.
+// AgainReverts repeats the requests of a process that has ended.
 func (s *State) AgainReverts(out *effect.Collector) {
 	for _, r := range s.Reverts {
 		out.Do(r)

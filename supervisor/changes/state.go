@@ -1,11 +1,12 @@
 // Package changes computes which files a run has changed, and which agents changed them.
 //
-// The files are recorded as snapshots: one when the run starts, one after each turn of an agent, one at the end. What
-// differs between two of them was changed by the agents whose tools ran in between. An agent is known to have
-// changed a file if its editing tools named it, or if no other agent's tools ran; otherwise it may have. If two active
-// agents are known to have changed the same file, that is an overlap.
+// The files are recorded as snapshots: one when the run starts, one after each turn of an agent, one at the
+// end. The difference between two of them was made by the agents whose tools ran in between. An agent is known
+// to have changed a file if its editing tools named it, or if no other agent's tools ran; otherwise it may
+// have. If two active agents are known to have changed the same file, that is an overlap.
 //
-// The package computes. Its effect [Record] asks for a snapshot, one at a time; its result comes back as [Recorded].
+// The package does no I/O. Its effect [Record] requests a snapshot, one at a time; its result comes back as
+// [Recorded].
 package changes
 
 import (
@@ -18,9 +19,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Bounds of what is kept and told.
+// Bounds of what is kept and reported.
 const (
-	maxFiles  = 4000 // whose authors are known; of further files overlaps are not noticed
+	maxFiles  = 4000 // whose authors are recorded; overlaps in further files are not noticed
 	MaxPaths  = 2000 // of one Recorded
 	MaxLeft   = 20   // of one Recorded
 	maxLeft   = 200  // that are reported
@@ -28,43 +29,43 @@ const (
 	maxQueued = 64   // turns that wait for a snapshot; further ones share the last
 )
 
-// State is what a run knows of its files.
+// State is what a run knows about its files.
 type State struct {
 	Last    string    // commit of the last snapshot; empty: the base
 	Serial  int       // of the last Record; 0: none
-	Queue   []Turn    // turns whose changes are not recorded yet, oldest first; that of the first is under way
-	Active  []string  // agents that used tools since the last snapshot was asked for
+	Queue   []Turn    // turns whose changes are not recorded yet, oldest first; the first one is being recorded
+	Active  []string  // agents that used tools since the last snapshot was requested
 	Files   []File    // that agents changed, by path
 	Marks   []Mark    // of agents
 	Foreign []Foreign // by merges into the shared directory, not seen in a snapshot yet
-	Changed int       // counts the changes of files that were noted
+	Changed int       // counts the recorded changes of files
 	Failed  bool      // the last snapshot could not be taken, which was reported
 	Left    []string  // files that could not be recorded, which was reported
 	Total   *contract.ResultChanges
 	Undoing
 }
 
-// Undoing is what a human had reverted.
+// Undoing is what a human wants reverted.
 type Undoing struct {
-	Reverts      []Revert `json:",omitempty"` // that are asked for, oldest first
+	Reverts      []Revert `json:",omitempty"` // that are requested, oldest first
 	RevertSerial int      `json:",omitempty"` // of the last Revert; 0: none
 	RevertsDone  int      `json:",omitempty"`
 }
 
-// Turn is a turn that ended. Without an Agent it asks for a snapshot that is compared with none: to judge the run's
-// work, or the run's last.
+// Turn is a turn that ended. Without an Agent it requests a snapshot that is not compared with another: to
+// judge the run's work, or the run's last one.
 type Turn struct {
 	Agent   string
-	Top     string   // of the directory that is the agent's own; empty: it shares the run's
+	Top     string   // of the agent's own directory; empty: it shares the run's
 	Judge   bool     // the tree is wanted
 	Named   []string // files that its editing tools wrote, relative to the work tree
-	Alive   []string // agents that could write then
+	Alive   []string // agents that could write at that time
 	Others  []string // other agents that used tools meanwhile
-	Keep    string   // a name that the snapshot gets, too; may be empty
-	Request int      // the serial of its Record; 0: not asked for yet
+	Keep    string   // an additional name for the snapshot; may be empty
+	Request int      // the serial of its Record; 0: not requested yet
 }
 
-// last reports whether the run's last snapshot is asked for.
+// last reports whether the run's last snapshot is requested.
 func (t Turn) last() bool { return t.Agent == "" && !t.Judge }
 
 // File is a changed file and who changed it.
@@ -72,9 +73,9 @@ type File struct {
 	Path  string
 	Known []string // agents that changed it
 	Maybe []string // agents whose tools ran when it changed
-	Told  []string // those whose overlap was reported
+	Told  []string // agents whose overlap was reported
 
-	LastBy  string // who is known to have changed it last; empty: that is not known
+	LastBy  string // the agent known to have changed it last; empty: not known
 	Changed int    // when: State.Changed then; 0: it never was, where the run delivers it
 
 	At time.Time `json:",omitzero"` // of the last snapshot that showed a change of it
@@ -87,7 +88,7 @@ type Mark struct {
 	Touched []string // files that it may have changed since
 }
 
-// Record asks for a snapshot → Recorded.
+// Record requests a snapshot → Recorded.
 type Record struct {
 	Serial int
 	Own    string // agent whose own directory is recorded; empty: the run's
@@ -95,7 +96,7 @@ type Record struct {
 	Base   string // commit of the first snapshot
 	Last   string // commit of the last snapshot; of an own directory, empty before the first
 	Since  string // commit at which the changes of this turn begin; likewise
-	Keep   string // a further name of the snapshot; may be empty
+	Keep   string // an additional name of the snapshot; may be empty
 	Tree   bool   // nothing else is wanted
 	Final  bool   // the last one: Recorded.Total is wanted
 }
@@ -103,7 +104,7 @@ type Record struct {
 // Effect implements [effect.Effect].
 func (Record) Effect() {}
 
-// Recorded is what happened to a [Record].
+// Recorded is the result of a [Record].
 type Recorded struct {
 	Serial int
 	Commit string                  `json:",omitempty"`
@@ -111,18 +112,19 @@ type Recorded struct {
 	Paths  []string                `json:",omitempty"` // that differ from Last; MaxPaths at most
 	Files  []contract.FileChange   `json:",omitempty"` // that differ from Since, without agents; MaxPaths at most
 	Total  *contract.ResultChanges `json:",omitempty"` // since Base
-	Left   []string                `json:",omitempty"` // files that are not in it, as git says it; MaxLeft at most
+	Left   []string                `json:",omitempty"` // files that it lacks, as git reports them; MaxLeft at most
 	Failed string                  `json:",omitempty"` // why there is no snapshot
 }
 
-// Acts notes that an agent uses a tool that may write files.
+// Acts records that an agent uses a tool that may write files.
 func (s *State) Acts(agent string) {
 	if !slices.Contains(s.Active, agent) {
 		s.Active = append(slices.Clip(s.Active), agent)
 	}
 }
 
-// TurnEnded asks for a snapshot after a turn, whose Named are absolute paths. working are the agents whose tools run.
+// TurnEnded requests a snapshot after a turn, whose Named are absolute paths. working are the agents whose
+// tools run.
 func (s *State) TurnEnded(out *effect.Collector, w runconfig.Workspace, t Turn, working []string) {
 	if !w.Enabled() {
 		return
@@ -147,7 +149,8 @@ func (s *State) TurnEnded(out *effect.Collector, w runconfig.Workspace, t Turn, 
 	s.queue(out, w, t)
 }
 
-// Judge asks for the tree to judge, behind the snapshots that are wanted, and reports whether there will be one.
+// Judge requests the tree to judge, after the snapshots that are requested already, and reports whether there
+// will be one.
 func (s *State) Judge(out *effect.Collector, w runconfig.Workspace) bool {
 	if w.Enabled() {
 		s.queue(out, w, Turn{Judge: true})
@@ -155,7 +158,8 @@ func (s *State) Judge(out *effect.Collector, w runconfig.Workspace) bool {
 	return w.Enabled()
 }
 
-// Finish asks for the run's last snapshot, behind those that are wanted, and reports whether there will be one.
+// Finish requests the run's last snapshot, after those that are requested already, and reports whether there
+// will be one.
 func (s *State) Finish(out *effect.Collector, w runconfig.Workspace) bool {
 	if !w.Enabled() {
 		return false
@@ -165,12 +169,12 @@ func (s *State) Finish(out *effect.Collector, w runconfig.Workspace) bool {
 	return true
 }
 
-// Pending reports whether changes of a turn are still to be attributed.
+// Pending reports whether changes of a turn are not attributed yet.
 func (s *State) Pending() bool {
 	return slices.ContainsFunc(s.Queue, func(t Turn) bool { return t.Agent != "" })
 }
 
-// Again asks once more for what a process that is gone had asked for.
+// Again repeats the requests of a process that has ended.
 func (s *State) Again(out *effect.Collector, w runconfig.Workspace) {
 	if len(s.Queue) == 0 || !w.Enabled() {
 		s.Queue = nil
@@ -193,7 +197,7 @@ func (s *State) queue(out *effect.Collector, w runconfig.Workspace, t Turn) {
 	}
 }
 
-// ask asks for the snapshot of the first turn in the queue.
+// ask requests the snapshot of the first turn in the queue.
 func (s *State) ask(out *effect.Collector, w runconfig.Workspace) {
 	if len(s.Queue) == 0 {
 		return
@@ -212,7 +216,7 @@ func (s *State) ask(out *effect.Collector, w runconfig.Workspace) {
 	out.Do(r)
 }
 
-// mark is that of an agent, by value.
+// mark is the mark of an agent, by value.
 func (s *State) mark(agent string) Mark {
 	for _, m := range s.Marks {
 		if m.Agent == agent {
@@ -227,7 +231,7 @@ func (s *State) setMark(m Mark) {
 	s.Marks = append(marks, m)
 }
 
-// Forget drops what is known of an agent that is gone.
+// Forget drops what is known about an agent that has ended.
 func (s *State) Forget(agent string) {
 	s.Marks = slices.DeleteFunc(slices.Clone(s.Marks), func(m Mark) bool { return m.Agent == agent })
 	s.Active = slices.DeleteFunc(slices.Clone(s.Active), func(id string) bool { return id == agent })

@@ -32,7 +32,7 @@ func (c *Context) Drop(to string) []conversation.Mail {
 	return append(lost, refused...)
 }
 
-// TakeBack removes mail from the queue that is not to be read any more.
+// TakeBack removes unwanted mail from the queue.
 func (c *Context) TakeBack(unwanted func(conversation.Mail) bool) {
 	for _, m := range c.Conversation.TakeBack(unwanted) {
 		if m.Sent {
@@ -54,9 +54,9 @@ func (c *Context) Requeue(wire string) {
 	}
 }
 
-// Unread queues a message again that an interrupt overtook: it was delivered, but the
-// session does not have it. Behind a word that the human stopped the turn with it goes into
-// that one's turn, and says that it is older.
+// Unread queues a message again that an interrupt overtook: it was written, but the session does not contain
+// it. If the human stopped the turn with another message, it goes into that message's turn, and says that it is
+// older.
 func (c *Context) Unread(id, wire string) {
 	public := c.Conversation.PublicIDs([]string{wire})[0]
 	c.Requeue(wire)
@@ -64,13 +64,13 @@ func (c *Context) Unread(id, wire string) {
 	c.Conversation.Overtake(public, saidEarlier)
 }
 
-// Quote changes what is remembered of a message: a successor is quoted what was said
-// last, and must not choke on it again.
+// Quote changes the recorded text of a message: the last messages are quoted to a successor, which must not
+// fail on the same text again.
 func (c *Context) Quote(id, text string) {
 	c.Conversation.Correct(id, func(m *contract.Message) { m.Text = text })
 }
 
-// Shorten queues a message again that was too large to be read: its reader gets the beginning.
+// Shorten queues a message again that was too large to be read: its reader gets only the beginning.
 func (c *Context) Shorten(m conversation.Mail) {
 	c.Requeue(m.Wire)
 	c.Quote(m.ID, words.Head(m.Text, BeginningKept))
@@ -81,7 +81,7 @@ func (c *Context) Shorten(m conversation.Mail) {
 	}
 }
 
-// shorten leaves the beginnings of what a message says.
+// shorten keeps only the beginnings of the parts of a message.
 func (c *Context) shorten(m *conversation.Mail) {
 	attached := m.Attached
 	left := len(m.Content)
@@ -100,7 +100,7 @@ func (c *Context) shorten(m *conversation.Mail) {
 	m.Content = c.Conversation.Render(*m, c.reading(m))
 }
 
-// TakeFromArbiter takes back what an Arbiter was sent whose process is gone.
+// TakeFromArbiter takes back the messages that were sent to an Arbiter whose process has ended.
 func (c *Context) TakeFromArbiter() {
 	if c.Roster.Agents[0].Up() {
 		return

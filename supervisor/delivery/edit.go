@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Edit changes a word of the human's that no agent was given yet.
+// Edit changes a message of the human that no agent has received yet.
 func (c *Context) Edit(ref string, given contract.EditMessage) {
 	i, why := c.findUnsent(given.MessageID)
 	if why != "" {
@@ -18,7 +18,7 @@ func (c *Context) Edit(ref string, given contract.EditMessage) {
 	m := &c.Conversation.EditMail()[i]
 	if m.Kind == conversation.KindTask && c.Task.Text == m.Text {
 		c.Task.Text = given.Text
-		c.Rulings.DeciderRequest = nil // what is asked is about other words: it is asked again
+		c.Rulings.DeciderRequest = nil // the question is about the old text: it is asked again
 	}
 	if a := c.Roster.Edit(m.To); m.Kind == conversation.KindBrief && a != nil {
 		a.Brief = given.Text
@@ -31,7 +31,7 @@ func (c *Context) Edit(ref string, given contract.EditMessage) {
 	c.Conversation.Correct(m.ID, func(x *contract.Message) { *x = said })
 }
 
-// Withdraw takes one back, unless something waits for it.
+// Withdraw takes a message of the human back, unless something waits for it.
 func (c *Context) Withdraw(ref string, given contract.WithdrawMessage) {
 	i, why := c.findUnsent(given.MessageID)
 	if why == "" {
@@ -48,8 +48,8 @@ func (c *Context) Withdraw(ref string, given contract.WithdrawMessage) {
 	c.Conversation.RemoveSaid(m.ID)
 }
 
-// findUnsent finds a message of the human's that was never sent, or says why there is none.
-// One that was sent and came back may have been read.
+// findUnsent finds a message of the human that was never sent, or says why it cannot be changed. A message that
+// was sent and came back may have been read.
 func (c *Context) findUnsent(id string) (at int, why string) {
 	at = c.Conversation.Waiting(id)
 	switch {
@@ -63,7 +63,7 @@ func (c *Context) findUnsent(id string) (at int, why string) {
 	return at, ""
 }
 
-// awaited says why a message cannot be taken back: the talk would stand still without it.
+// awaited says why a message cannot be taken back: the dialogue would stop without it.
 func (c *Context) awaited(m conversation.Mail) string {
 	a, _ := c.Roster.Agent(m.To)
 	switch {
@@ -79,8 +79,7 @@ func (c *Context) awaited(m conversation.Mail) string {
 	return ""
 }
 
-// goesOnWithout reports whether somebody continues, or waits for the human, without a message to
-// the Arbiter.
+// goesOnWithout reports whether the run continues, or waits for the human, without a message to the Arbiter.
 func (c *Context) goesOnWithout(m conversation.Mail) bool {
 	return c.Task.Text == "" || c.QuestionOpen || c.Roster.AnyWorks() || c.Handoff.IsDue() ||
 		slices.ContainsFunc(c.Conversation.Mail, func(x conversation.Mail) bool { return x.ID != m.ID && x.To == m.To })

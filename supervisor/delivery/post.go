@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Post queues a message and announces it. A run that is ending, perhaps since a
-// moment ago in the same step, takes none.
+// Post queues a message and announces it. A run that is ending accepts none, even if it began to end in the
+// same step.
 func (c *Context) Post(m conversation.Mail) {
 	if c.Closed {
 		return
@@ -29,15 +29,14 @@ func (c *Context) Post(m conversation.Mail) {
 		Images: m.Images})
 	if m.Strength == contract.Stop || m.From == contract.Supervisor &&
 		(m.Kind == conversation.KindRetry || m.Kind == conversation.KindRenewal) {
-		// It goes first: the turn it interrupts, or takes up again, must not be
-		// followed by another.
+		// It goes first: no other message may follow the turn that it interrupts or resumes.
 		c.Conversation.PostAhead(m)
 		return
 	}
 	c.Conversation.Post(m)
 }
 
-// speak announces a message, with the process that it is of, and remembers it as part of the conversation.
+// speak announces a message, with its sender's session, and records it as part of the conversation.
 func (c *Context) speak(from string, m contract.Message) {
 	if a, ok := c.Roster.Agent(m.From); ok {
 		m.SessionID, m.Generation = a.SessionID, a.Generation
@@ -46,12 +45,12 @@ func (c *Context) speak(from string, m contract.Message) {
 	c.Conversation.Said(&m)
 }
 
-// Tell posts the supervisor's own word to an agent.
+// Tell posts a message of the supervisor to an agent.
 func (c *Context) Tell(to, kind, text string) {
 	c.Post(conversation.Mail{From: contract.Supervisor, To: to, Kind: kind, Text: text})
 }
 
-// TellWith posts the supervisor's own word to the Arbiter, with what is attached to it.
+// TellWith posts a message of the supervisor to the Arbiter, with attachments.
 func (c *Context) TellWith(text string, attached []conversation.Attached) {
 	c.Post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice,
 		Text: text, Attached: attached})
@@ -72,23 +71,23 @@ func (c *Context) Log(from, kind, text string) {
 	c.boundLog()
 }
 
-// boundLog drops the oldest entries of the work log where the Arbiter is not spoken to at
-// each point of decision, and may never read them.
+// boundLog drops the oldest entries of the work log if the Arbiter does not get a message at each point of
+// decision, and may never read them.
 func (c *Context) boundLog() {
 	if c.Rulings.FallbackReason != "" || c.Rulings.AsksOther(c.Options) {
 		c.Conversation.BoundLog()
 	}
 }
 
-// MoveDecided puts what was decided on into the Arbiter's work log, shortened: it reads of it
-// when it is next spoken to.
+// MoveDecided puts what was decided into the Arbiter's work log, shortened: the Arbiter reads about it with its
+// next message.
 func (c *Context) MoveDecided(p *rulings.Request, d decider.Decision) {
-	moves := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // and what others have done is behind it
+	moves := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // others' results are settled, too
 	c.MoveToWorkLog(func(m *conversation.Mail) bool {
 		return c.Rulings.Withholds(c.Options, c.Task, m) && (m.Kind == conversation.KindTask ||
 			m.EndsExecution() && m.From == p.About || moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
 	})
-	// The `decision` event notifies everyone else.
+	// The `decision` event informs everyone else.
 	c.Conversation.AddEntry(conversation.Entry{
 		ID: c.NewID(), From: contract.Supervisor, Kind: conversation.KindNotice, At: c.Out.Now, Quiet: true,
 		Text: fmt.Sprintf("Decided by %s: %s. %s", d.Source, strings.TrimSpace(d.Decision+" "+d.Mode),
@@ -96,7 +95,7 @@ func (c *Context) MoveDecided(p *rulings.Request, d decider.Decision) {
 	})
 }
 
-// MoveToWorkLog has messages become reports of the work log: they were ruled on without their reader.
+// MoveToWorkLog turns messages into reports of the work log: they were ruled on without their reader.
 func (c *Context) MoveToWorkLog(taken func(*conversation.Mail) bool) {
 	c.Conversation.MoveToWorkLog(taken)
 	c.boundLog()

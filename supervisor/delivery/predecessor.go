@@ -12,8 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 )
 
-// AskPredecessor passes a question on; the loop answers the call when the
-// predecessor has.
+// AskPredecessor passes a question on; the loop answers the call when the predecessor has answered.
 func (c *Context) AskPredecessor(f input.ToolCalled, a roster.Agent) {
 	var in toolset.AskInput
 	fail := func(text string) { c.Out.Do(effect.AnswerTool{Call: f.Call, Text: text, IsError: true}) }
@@ -35,7 +34,7 @@ func (c *Context) AskPredecessor(f input.ToolCalled, a roster.Agent) {
 	}
 }
 
-// PutAsked puts the questions that waited for an agent, or says that it is gone.
+// PutAsked passes on the questions that waited for an agent, or answers that the agent has ended.
 func (c *Context) PutAsked(id string) {
 	if !slices.ContainsFunc(c.Handoff.WaitingQuestions, func(q handoff.Asked) bool { return q.Of == id }) {
 		return

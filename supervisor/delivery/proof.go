@@ -11,18 +11,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// ProofWait is how long a message may go without proof that the agent took it up.
-// The CLI proves it at once (observed with CLI 2.1.329: 0.0 s), so that this is
-// generous; while it retries the API, or is stopped, it is no sign of anything.
+// ProofWait is how long a message may go without proof that the agent has processed it. The CLI gives the proof
+// at once (observed with CLI 2.1.329: 0.0 s), so this is generous. While the CLI retries the API, or is
+// stopped, a missing proof means nothing.
 const ProofWait = 30 * time.Second
 
-// awaitProof looks at a message again when its proof is overdue.
+// awaitProof sets the timer for the proof of a message.
 func (c *Context) awaitProof(m conversation.Mail) {
 	c.Out.Do(effect.SetTimer{Key: TimerKey(m.Wire), After: c.Options.Scaled(ProofWait)})
 }
 
-// AwaitNextTurn starts the wait for words that were sent into a turn and did not end
-// with it: the CLI makes them its next turn.
+// AwaitNextTurn starts the timers for messages that were sent into a turn and did not end with it: the CLI puts
+// them into its next turn.
 func (c *Context) AwaitNextTurn(a *roster.Agent) {
 	for _, wire := range a.Turn {
 		if m, ok := c.Conversation.SentAs(wire); ok {
@@ -31,9 +31,9 @@ func (c *Context) AwaitNextTurn(a *roster.Agent) {
 	}
 }
 
-// ProofOverdue handles a message without proof of delivery: it is written once more
-// under the same id, which the CLI drops if it has it, and then to another process,
-// whose history tells.
+// ProofOverdue handles a message without proof of delivery: it is written once more under the same id, which
+// the CLI ignores if it has the message. After that, another process is started, whose history shows what
+// happened.
 func (c *Context) ProofOverdue(wire string) (agent, restart string) {
 	sent, ok := c.Conversation.SentAs(wire)
 	if !ok {
@@ -62,7 +62,7 @@ func (c *Context) ProofOverdue(wire string) (agent, restart string) {
 	return "", ""
 }
 
-// Delivered takes a message off the queue, with the reports it carried.
+// Delivered removes a message from the queue, with the reports it carried.
 func (c *Context) Delivered(wire string) {
 	sent, ok := c.Conversation.SentAs(wire)
 	if !ok {
@@ -92,7 +92,7 @@ func (c *Context) Delivered(wire string) {
 	}
 }
 
-// announceDelivery reports that an agent was proven to have read a message.
+// announceDelivery reports that an agent has proven that it read a message.
 func (c *Context) announceDelivery(to, from, id string) {
 	d := contract.Delivered{MessageID: id}
 	if a := c.Roster.Edit(to); a != nil {
@@ -102,21 +102,20 @@ func (c *Context) announceDelivery(to, from, id string) {
 	c.Out.Emit(to, d)
 }
 
-// ModelAnswered reports whether a model answered in a turn: then it has read what was delivered
-// before.
+// ModelAnswered reports whether a model answered in a turn: then it has read what was delivered before.
 func ModelAnswered(t bridge.Turn) bool {
 	return t.Outcome == bridge.TurnDone || t.Usage != (bridge.Usage{})
 }
 
-// MaybeUnanswered reports whether a model may never have read a message of a turn that ended: none answered
-// in the turn, or the message went into a running one, of which a later request may have failed.
+// MaybeUnanswered reports whether a model may never have read a message of a turn that ended: no model answered
+// in the turn, or the message went into a running turn, in which a later request may have failed.
 func MaybeUnanswered(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 	return a.Role == roster.RoleOrchestrator && t.Outcome == bridge.TurnFailed && t.Category != bridge.CatVerdict &&
 		(!ModelAnswered(t) || m.Strength == contract.Steer)
 }
 
-// Unreadable reports whether a turn failed because its message was too large: the model said
-// nothing before the prompt was too long, and there had been room in its context.
+// Unreadable reports whether a turn failed because its message was too large: the model said nothing before the
+// prompt was too long, although its context had space.
 func Unreadable(a *roster.Agent, t bridge.Turn, m conversation.Mail) bool {
 	ours := m.From == contract.Supervisor && m.OfSession() || m.Kind == conversation.KindTask &&
 		len(m.Content) < BeginningKept

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Send writes one message to its agent. The work log travels with the first
-// message to the Arbiter that can carry it.
+// Send writes one message to its agent. The work log is sent with the first message to the Arbiter that can
+// carry it.
 func (c *Context) Send(i int, steer bool) {
 	m := &c.Conversation.EditMail()[i]
 	m.Sent = true
@@ -27,7 +27,7 @@ func (c *Context) Send(i int, steer bool) {
 	}
 	a := c.Roster.Edit(m.To)
 	if a.Role == roster.RoleOrchestrator && a.ContextLow() && m.Content == "" {
-		a.HandoffDemands++ // render says it
+		a.HandoffDemands++ // Render adds the demand
 	}
 	if !steer {
 		a.Status, a.Since, a.Turn, a.Backoff, a.Stopped = roster.Busy, c.Out.Now, nil, nil, false
@@ -66,8 +66,8 @@ func (c *Context) reading(m *conversation.Mail) conversation.Reading {
 	return r
 }
 
-// NotSent handles a message the bridge could not write. If the CLI has proven
-// meanwhile that it has the message, the failure was one of the answer only.
+// NotSent handles a message that the bridge could not write. If the CLI has meanwhile proven that it has the
+// message, only the answer about it was lost.
 func (c *Context) NotSent(f input.NotSent) (restart string) {
 	a := c.Roster.Edit(f.Agent.ID)
 	_, sent := c.Conversation.SentAs(f.MessageID)
@@ -83,9 +83,10 @@ func (c *Context) NotSent(f input.NotSent) (restart string) {
 	if !exhausted {
 		return "" // pump sends it again
 	}
-	// Its stdin is stuck or closed: the message stays, and another process reads it.
+	// Its stdin is stuck or closed: the message stays in the queue, and another process reads it.
 	return "a message could not be written: " + f.Message
 }
 
-// maxSends is how often a message is written to one process before it counts as one that cannot be written to.
+// maxSends is how often a message is written to one process before the process counts as one that cannot be
+// written to.
 const maxSends = 3

@@ -49,9 +49,8 @@ func ForSuccessor(brief string, old *roster.Agent) (string, []conversation.Attac
 	return brief, append(list, findings(tallyOf(h))...)
 }
 
-// ForArbiter returns what the Arbiter reads with a document: the author's message, and beside
-// it what is not the author's word. A generated document still
-// quotes the agent that it is about.
+// ForArbiter returns what the Arbiter reads with a document: the author's message, and attachments that the
+// author did not write. A generated document still quotes the agent that it is about.
 func ForArbiter(h Handover) (string, []conversation.Attached) {
 	document := DocumentText(h.Document, h.Receipts, h.Why)
 	switch {
@@ -62,7 +61,7 @@ func ForArbiter(h Handover) (string, []conversation.Attached) {
 		Text: strings.TrimSpace(document)}}
 }
 
-// tallyOf is what the supervisor itself says of a document's checks.
+// tallyOf is what the supervisor says about a document's checks.
 func tallyOf(h Handover) string {
 	if h.Why != "" || len(h.Document.Checks) == 0 {
 		return ""
@@ -72,7 +71,7 @@ func tallyOf(h Handover) string {
 		"Whatever else the document says of checks is its author's word.", len(h.Document.Checks), passed, failed, open)
 }
 
-// mergeOf is what the supervisor says of where the author's work is.
+// mergeOf is what the supervisor says about where the author's work is.
 func mergeOf(h Handover) string {
 	switch {
 	case h.Merged == nil:
@@ -84,7 +83,7 @@ func mergeOf(h Handover) string {
 		"again, or go on without it."
 }
 
-// joined are sentences that are not empty.
+// joined joins the sentences that are not empty.
 func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), " ")
 }
@@ -96,7 +95,7 @@ func findings(text string) []conversation.Attached {
 	return []conversation.Attached{{Title: "checks", From: contract.Supervisor, Text: text, Trusted: true}}
 }
 
-// Event tells the frontends that a document is passed on.
+// Event is the event that a document is passed on.
 func (h *Handover) Event(from, to string) contract.Handoff {
 	return contract.Handoff{
 		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts),

@@ -14,32 +14,31 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Bounds of a record that the supervisor draws up.
+// Bounds of a record that the supervisor writes.
 const (
 	recordSaid  = 6_000  // bytes of an agent's last texts
 	recordBrief = 12_000 // of its brief
-	recordTold  = 6_000  // of what it received since
+	recordTold  = 6_000  // of the messages it received since
 	recordFiles = 200
 )
 
 // Source is what the supervisor writes a document from, in place of an Orchestrator.
 type Source struct {
 	Agent  roster.Agent
-	Why    string // it cannot write its own
+	Why    string // why the agent cannot write its own
 	Seen   bridge.InspectResult
 	Plan   []contract.Step
 	Recent []*contract.Message
-	Name   func(id string) string // how a party is called in prose
+	Name   func(id string) string // returns the name of a party in prose
 }
 
-// Generate writes the document of an Orchestrator that can no longer speak: from the
-// journal, its transcript and the repository. Nothing in it is that one's word
-// but what it says it quotes.
+// Generate writes the document of an Orchestrator that can no longer answer, from the journal, its transcript
+// and the repository. Only the quotes in it are the Orchestrator's words.
 func Generate(s Source) *verdict.Document {
 	a, seen := s.Agent, s.Seen
 	d := &verdict.Document{}
-	if a.Document != nil && a.GeneratedWhy == "" { // what it had said itself earlier still counts
-		*d = *a.Document // its lists are another state's, too: nothing may be appended in place
+	if a.Document != nil && a.GeneratedWhy == "" { // what the agent itself wrote earlier still counts
+		*d = *a.Document // another state shares its lists: do not append in place
 		d.Checks, d.Claims = nil, nil
 		for _, list := range []*[]string{&d.Accomplished, &d.Remaining, &d.OpenQuestions, &d.Files} {
 			*list = slices.Clip(*list)
@@ -77,7 +76,7 @@ func Generate(s Source) *verdict.Document {
 	return d
 }
 
-// context is what else can be said of an agent's work.
+// context is further information about an agent's work.
 func (s *Source) context() string {
 	a, why, seen := s.Agent, s.Why, s.Seen
 	var b strings.Builder
@@ -134,8 +133,8 @@ func (s *Source) toldSince(id string) string {
 	return strings.Join(parts, "\n")
 }
 
-// ArbiterRecord is the document of an Arbiter that could not give one. What else its
-// successor has to know travels beside every document.
+// ArbiterRecord is the document of an Arbiter that could not give one. Other information for its successor is
+// added to every document.
 func ArbiterRecord(why string, plan []contract.Step, question string) *verdict.Document {
 	d := &verdict.Document{
 		KeyContext: "The Arbiter before you could not hand off itself: " + why +

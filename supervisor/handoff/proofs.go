@@ -14,14 +14,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// MaxProofs is how many proofs are kept, the last ones: each check is run again before the task is complete.
+// MaxProofs is how many proofs are kept, the latest ones: each check runs again before the task is complete.
 const MaxProofs = 50
 
 // MaxFiles is how many files of a document are kept with its checks.
 const MaxFiles = 50
 
-// Prove keeps the checks of a document. What failed in an earlier document of the same
-// author it has answered with this one. Mode is the author's; files are those that the document names.
+// Prove records the checks of a document. They replace checks that failed in an earlier document of the same
+// author. mode is the author's; files are those that the document names.
 func (s *State) Prove(h Handover, mode string, files []string) {
 	files = files[:min(len(files), MaxFiles)]
 	proofs := slices.DeleteFunc(slices.Clone(s.Proofs), func(p Proved) bool {
@@ -38,7 +38,7 @@ func (s *State) Prove(h Handover, mode string, files []string) {
 			r = h.Receipts[i]
 		}
 		if slices.ContainsFunc(proofs, func(p Proved) bool { return p.Check == c }) {
-			continue // it is in the document twice
+			continue // the document contains it twice
 		}
 		proofs = append(proofs,
 			Proved{Author: h.Agent, Mode: mode, Check: c, Files: files, Receipt: r,
@@ -63,18 +63,18 @@ func (p *Proof) count(r verdict.Receipt) {
 	}
 }
 
-// ForgetProofs begins with nothing proved: another task.
+// ForgetProofs drops all proofs: another task begins.
 func (s *State) ForgetProofs() {
 	s.LastProof, s.EarlierProofs, s.Proofs, s.CompletionsSentBack, s.Completing = Proof{}, Proof{}, nil, 0, nil
 }
 
-// text tells a check that failed.
+// text describes a check that failed.
 func (p *Proved) text() string {
 	return fmt.Sprintf("%s: `%s`: %s", p.Author.ID, words.Head(words.FirstLine(p.Check.Command), 200),
 		words.Head(p.Receipt.Why, 200)) + p.changedText()
 }
 
-// changedText ends a sentence with who changed the files last; empty: that is not known.
+// changedText is the end of a sentence that says who changed the files last; empty: not known.
 func (p *Proved) changedText() string {
 	if p.Changed == "" {
 		return ""
@@ -82,12 +82,12 @@ func (p *Proved) changedText() string {
 	return "; " + p.Changed
 }
 
-// NoLongerHold are the checks that once did, by when they were last run.
+// NoLongerHold are the checks that passed once and failed when they ran last.
 func (s *State) NoLongerHold() []string {
 	return s.proofsThat((*Proved).Broken)
 }
 
-// Failing are the checks that failed when they were last run.
+// Failing are the checks that failed when they ran last.
 func (s *State) Failing() []string {
 	return s.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
 }
@@ -102,7 +102,7 @@ func (s *State) proofsThat(are func(*Proved) bool) []string {
 	return list
 }
 
-// ChecksRun is what was proved of the work, nil if nothing was to be.
+// ChecksRun counts the results of the checks; nil: there were none.
 func (s *State) ChecksRun() *contract.Checks {
 	sum := s.EarlierProofs
 	for _, p := range s.Proofs {
@@ -114,7 +114,7 @@ func (s *State) ChecksRun() *contract.Checks {
 	return &contract.Checks{Passed: sum.Passed, Failed: sum.Failed, Unproven: sum.Open}
 }
 
-// Doubt says, once for each document, what speaks against completing on it.
+// Doubt says, once for each document, why it should not be completed.
 func (s *State) Doubt() string {
 	p := s.LastProof
 	if p.Failed == 0 || p.Doubted {
@@ -126,7 +126,7 @@ func (s *State) Doubt() string {
 		"rule COMPLETE again and say in `summary` why they do not count.", p.Agent, p.Failed)
 }
 
-// Proof returns what is kept of a check.
+// Proof returns the record of a check.
 func (s *State) Proof(check verdict.Check) (Proved, bool) {
 	i := slices.IndexFunc(s.Proofs, func(p Proved) bool { return p.Check == check })
 	if i < 0 {
@@ -135,8 +135,8 @@ func (s *State) Proof(check verdict.Check) (Proved, bool) {
 	return s.Proofs[i], true
 }
 
-// Repeated takes what the checks came to when they were run once more. changed says who changed the files of one that
-// failed; empty: that is not known.
+// Repeated records the results of repeated checks. changed says who changed the files of a failed one; empty:
+// not known.
 func (s *State) Repeated(h Handover, changed func(Proved) string) {
 	s.Proofs = slices.Clone(s.Proofs)
 	for i, check := range h.Document.Checks {
@@ -151,8 +151,8 @@ func (s *State) Repeated(h Handover, changed func(Proved) string) {
 	}
 }
 
-// TellBroken marks the checks that no longer hold as told, and reports whether one of them was not told before. One
-// that never held was told with its document.
+// TellBroken marks the checks that no longer hold as reported, and reports whether one of them was not reported
+// before. A check that never held was reported with its document.
 func (s *State) TellBroken() (news bool) {
 	s.Proofs = slices.Clone(s.Proofs)
 	for i := range s.Proofs {
@@ -164,8 +164,8 @@ func (s *State) TellBroken() (news bool) {
 	return news
 }
 
-// ToRepeat returns the checks that are run again before the task is complete, with the author of each. What was not
-// permitted is not asked for again.
+// ToRepeat returns the checks that run again before the task is complete, with the author of each. A check that
+// was not permitted is not requested again.
 func (s *State) ToRepeat() (checks []verdict.Check, authors []bridge.AgentRef) {
 	for _, p := range s.Proofs {
 		if p.Receipt.Result != verdict.CheckUnrun {
@@ -175,7 +175,7 @@ func (s *State) ToRepeat() (checks []verdict.Check, authors []bridge.AgentRef) {
 	return checks, authors
 }
 
-// FailedChecks are those that a COMPLETE went back for, as deciders are shown them.
+// FailedChecks are the checks for which a COMPLETE was sent back, as deciders see them.
 func (s *State) FailedChecks() []decision.Check {
 	var list []decision.Check
 	for _, p := range s.Proofs {
@@ -188,7 +188,7 @@ func (s *State) FailedChecks() []decision.Check {
 	return list
 }
 
-// Files lists the files that a document names, below the top of the work tree.
+// Files lists the files that a document names, relative to the top of the work tree.
 func (h *Handover) Files(d roster.Dirs) []string {
 	w := d.Options.Workspace
 	if !w.Enabled() {
@@ -201,8 +201,8 @@ func (h *Handover) Files(d roster.Dirs) []string {
 	return w.Below(top, h.Document.Files)
 }
 
-// LastChange is the last change of the files of a check: those that its document names, or else those that its author
-// changed.
+// LastChange is the last change of the files of a check: of those that its document names, or if it names none,
+// of those that its author changed.
 func (p *Proved) LastChange(c *changes.State) changes.LastChange {
 	return c.LastChange(func(f changes.File) bool {
 		if len(p.Files) == 0 {
@@ -214,7 +214,7 @@ func (p *Proved) LastChange(c *changes.State) changes.LastChange {
 	})
 }
 
-// LastChangeText says who changed the files of a check last; empty: that is not known.
+// LastChangeText says who changed the files of a check last; empty: not known.
 func (p *Proved) LastChangeText(s *changes.State) string {
 	c := p.LastChange(s)
 	if c.Agent == "" {

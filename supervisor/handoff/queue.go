@@ -9,15 +9,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// IsDue reports whether a document is under way that the Arbiter or a successor will read,
-// or a COMPLETE is being judged.
+// IsDue reports whether a document is being processed that the Arbiter or a successor will read, or a COMPLETE
+// is being judged.
 func (s *State) IsDue() bool {
 	return s.Completing != nil || slices.ContainsFunc(s.Documents, func(h Handover) bool {
 		return h.Kind != KindReleased
 	})
 }
 
-// ReportIsDue reports whether a document is under way to the Arbiter.
+// ReportIsDue reports whether a document for the Arbiter is being processed.
 func (s *State) ReportIsDue() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Kind != KindReleased && !h.Completes() })
 }
@@ -27,12 +27,12 @@ func (s *State) ChecksPending() bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Completes() })
 }
 
-// IsCheck reports whether a permission is asked for a check under way.
+// IsCheck reports whether a permission request is for a running check.
 func (s *State) IsCheck(request string) bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Request != "" && h.Request == request })
 }
 
-// IsHandingOver reports whether a document about an agent's work is on its way.
+// IsHandingOver reports whether a document about an agent's work is being processed.
 func (s *State) IsHandingOver(id string) bool {
 	for i := range s.Documents {
 		if s.Documents[i].Agent.ID == id {
@@ -42,7 +42,7 @@ func (s *State) IsHandingOver(id string) bool {
 	return false
 }
 
-// Edit returns a document under way to be written to; nil: there is none.
+// Edit returns a document that is being processed for writing, or nil.
 func (s *State) Edit(serial int) *Handover {
 	i := slices.IndexFunc(s.Documents, func(h Handover) bool { return h.Serial == serial })
 	if i < 0 {
@@ -60,13 +60,13 @@ func (s *State) Add(h Handover) int {
 	return h.Serial
 }
 
-// Remove takes a document off the queue.
+// Remove removes a document from the queue.
 func (s *State) Remove(serial int) {
 	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(x Handover) bool { return x.Serial == serial })
 }
 
-// Ready returns the serial of an author's oldest document whose checks have all been run, each within a time; 0: there
-// is none.
+// Ready returns the serial of an author's oldest document whose checks have all run, given the time limit of a
+// check; 0: there is none.
 func (s *State) Ready(author string, timeout time.Duration) int {
 	for i := range s.Documents {
 		if h := &s.Documents[i]; h.Agent.ID == author && h.Document != nil && len(h.Receipts) >= h.ChecksOf(timeout) {
@@ -76,7 +76,7 @@ func (s *State) Ready(author string, timeout time.Duration) int {
 	return 0
 }
 
-// RemoveWhere takes documents off the queue, and returns them.
+// RemoveWhere removes documents from the queue, and returns them.
 func (s *State) RemoveWhere(unwanted func(*Handover) bool) (removed []Handover) {
 	var kept []Handover
 	for i := range s.Documents {
@@ -90,7 +90,7 @@ func (s *State) RemoveWhere(unwanted func(*Handover) bool) (removed []Handover) 
 	return removed
 }
 
-// ChecksOf is how many checks of a document are run, each within a time; 0: none is.
+// ChecksOf is how many checks of a document run, given the time limit of a check.
 func (h *Handover) ChecksOf(timeout time.Duration) int {
 	switch {
 	case h.Why != "" || timeout <= 0 && h.Kind != KindAccept:
@@ -104,10 +104,11 @@ func (h *Handover) ChecksOf(timeout time.Duration) int {
 // Completes reports whether the checks decide whether a COMPLETE takes effect.
 func (h *Handover) Completes() bool { return h.Kind == KindRepeated || h.Kind == KindAccept }
 
-// Patience bounds the way of a document: the work waits for it. A repetition has as long for each ten checks.
+// Patience bounds the processing of a document, because the work waits for it. A repetition gets this time for
+// every ten checks.
 func (h *Handover) Patience() time.Duration {
 	switch h.Kind {
-	case KindAccept: // each command has a time limit of its own
+	case KindAccept: // each command has its own time limit
 		return AcceptTimeout * time.Duration(1+len(h.Document.Checks))
 	case KindRepeated:
 	default:
@@ -116,18 +117,18 @@ func (h *Handover) Patience() time.Duration {
 	return HandoverPatience * time.Duration(1+len(h.Document.Checks)/MaxChecks)
 }
 
-// TimerPrefix begins the key of the timer for a document's way; its serial follows.
+// TimerPrefix begins the key of the timer for a document; its serial follows.
 const TimerPrefix = "handover/"
 
-// TimerKey is the key of the timer for a document's way.
+// TimerKey is the key of the timer for a document.
 func TimerKey(serial int) string { return fmt.Sprint(TimerPrefix, serial) }
 
 const (
-	// MaxChecks of one document are run; a hand-off must not become a test plan.
+	// MaxChecks is how many checks of one document run; a hand-off must not become a test plan.
 	MaxChecks = 10
-	// AcceptTimeout bounds the command of one acceptance criterion: test suites are among them.
+	// AcceptTimeout bounds the command of one acceptance criterion, which may be a test suite.
 	AcceptTimeout = 30 * time.Minute
-	// HandoverPatience bounds a document's way: the work waits for it.
+	// HandoverPatience bounds the processing of a document, because the work waits for it.
 	HandoverPatience = 10 * time.Minute
 )
 
@@ -139,7 +140,7 @@ func (h *Handover) Dir(d roster.Dirs) string {
 	return d.Of(h.Agent.ID)
 }
 
-// Host is where the checks of a document run: on the host of its author, and here where the work was merged.
+// Host is the host on which the checks of a document run: its author's, and this one where the work was merged.
 func (h *Handover) Host(r *roster.Roster) string {
 	if h.Completes() || h.Merged != nil && h.Merged.Merged {
 		return ""
@@ -147,7 +148,7 @@ func (h *Handover) Host(r *roster.Roster) string {
 	return r.HostOf(h.Agent.ID)
 }
 
-// NextHost is the host that the next thing on a document's way happens on.
+// NextHost is the host of the next step for a document.
 func (h *Handover) NextHost(r *roster.Roster) string {
 	if h.Document == nil {
 		return r.HostOf(h.Agent.ID)
@@ -161,7 +162,7 @@ func (h *Handover) MustMerge(r *roster.Roster) bool {
 	return ok && h.Kind == KindDone && h.Merged == nil && a.Isolation != ""
 }
 
-// Timeout bounds one check of a document, where the run allows a check a time.
+// Timeout bounds one check of a document; timeout is the run's limit for a check.
 func (h *Handover) Timeout(timeout time.Duration) time.Duration {
 	if h.Kind == KindAccept {
 		return AcceptTimeout
@@ -169,7 +170,7 @@ func (h *Handover) Timeout(timeout time.Duration) time.Duration {
 	return timeout
 }
 
-// Author is whose check the nth of a document is, counted from 0.
+// Author is the author of the nth check of a document, counted from 0.
 func (h *Handover) Author(r *roster.Roster, n int) bridge.AgentRef {
 	if n >= len(h.Authors) {
 		return h.Agent

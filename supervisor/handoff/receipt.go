@@ -9,7 +9,7 @@ import (
 // receiptOutput is how much of a check's output its receipt quotes, in bytes.
 const receiptOutput = 1000
 
-// Receipt is what a run of a check proves. Failed says why it was not run.
+// Receipt is the receipt of a run of a check. failed says why it was not run.
 func Receipt(c verdict.Check, x bridge.CheckResult, failed string) verdict.Receipt {
 	r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun, Why: failed}
 	if failed != "" {

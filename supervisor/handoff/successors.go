@@ -14,29 +14,29 @@ func (s *State) NextPredecessor() string {
 	return s.SuccessorQueue[0]
 }
 
-// AwaitsSuccessor reports whether an agent's document is kept for an Orchestrator that is yet
-// to be summoned: the queue is no longer than what is remembered.
+// AwaitsSuccessor reports whether an agent's document is kept for an Orchestrator that will be summoned: only
+// so many of the queue are kept.
 func (s *State) AwaitsSuccessor(id string) bool {
 	at := slices.Index(s.SuccessorQueue, id)
 	return at == 0 || at > 0 && at < roster.RecordsKept
 }
 
-// Overtakes reports whether a document is ready before an earlier one of its author.
+// Overtakes reports whether an earlier document of the same author is still being processed.
 func (s *State) Overtakes(h *Handover) bool {
 	return slices.ContainsFunc(s.Documents, func(x Handover) bool {
 		return x.Agent.ID == h.Agent.ID && x.Serial < h.Serial
 	})
 }
 
-// QueueForSuccessor lets a document go to the next Orchestrator summoned, after those that wait
-// already: the Arbiter reads of them in that order.
+// QueueForSuccessor queues a document for the next Orchestrator that is summoned, after those that wait
+// already: the Arbiter reads about them in the same order.
 func (s *State) QueueForSuccessor(h Handover) {
 	if id := h.Agent.ID; !h.Taken && !slices.Contains(s.SuccessorQueue, id) {
 		s.SuccessorQueue = append(slices.Clip(s.SuccessorQueue), id)
 	}
 }
 
-// LeaveSuccessorQueue: a successor to this one was summoned, or is not wanted any more.
+// LeaveSuccessorQueue removes an agent from the queue: its successor was summoned, or is no longer wanted.
 func (s *State) LeaveSuccessorQueue(id string) {
 	s.Documents = slices.Clone(s.Documents)
 	for i := range s.Documents {
@@ -45,15 +45,15 @@ func (s *State) LeaveSuccessorQueue(id string) {
 	s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
 }
 
-// RemoveFromSuccessorQueue forgets that a document waits, because its author is forgotten.
+// RemoveFromSuccessorQueue removes an agent from the queue, because the agent is forgotten.
 func (s *State) RemoveFromSuccessorQueue(id string) {
 	if slices.Contains(s.SuccessorQueue, id) {
 		s.SuccessorQueue = slices.DeleteFunc(slices.Clone(s.SuccessorQueue), func(x string) bool { return x == id })
 	}
 }
 
-// CancelSuccession takes a document out of the queue whose author comes back, and returns the serials of what was on
-// its way for it.
+// CancelSuccession removes an agent that is restarted from the queue, and returns the serials of the documents
+// that were being processed because it was gone.
 func (s *State) CancelSuccession(id string) (dropped []int) {
 	s.LeaveSuccessorQueue(id)
 	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(h Handover) bool {

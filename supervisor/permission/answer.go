@@ -17,13 +17,13 @@ type ruling struct {
 	message string
 }
 
-// Deny answers a request that was not opened, or is taken off already.
+// Deny answers a request that was not opened, or that is removed already.
 func Deny(c *effect.Collector, r Request, by, reason string) {
 	f := Finding{Behavior: bridge.Deny, By: by, Reason: reason}
 	answer(c, r, ruling{Finding: f, message: Denial(reason)})
 }
 
-// answer tells the frontends and the process that waits.
+// answer reports a ruling to the frontends and to the waiting process.
 func answer(c *effect.Collector, r Request, d ruling) {
 	tell(c, r, d)
 	c.Do(Respond{
@@ -32,7 +32,7 @@ func answer(c *effect.Collector, r Request, d ruling) {
 	})
 }
 
-// tell tells the frontends.
+// tell reports a ruling to the frontends.
 func tell(c *effect.Collector, r Request, d ruling) {
 	c.Emit(r.Params.ID, contract.Permission{
 		Request: r.ID, Behavior: d.Behavior, By: d.By, Tool: r.Params.Tool, Rule: d.Rule,
@@ -40,8 +40,9 @@ func tell(c *effect.Collector, r Request, d ruling) {
 	})
 }
 
-// Answer carries out a human's command: it answers an open request, or keeps the answer of an unclaimed one until the
-// agent asks again. A command that fits no request, or not this one, is rejected. It reports whether it was taken.
+// Answer carries out a human's command: it answers an open request, or keeps the answer to an unclaimed one
+// until the agent asks again. A command that fits no request, or not this one, is rejected. It reports whether
+// it was accepted.
 func (s *State) Answer(c *effect.Collector, ref string, given contract.Permit) bool {
 	r, known := s.Find(given.Request)
 	if !known {
@@ -91,7 +92,7 @@ func (s *State) TimedOut(c *effect.Collector, id string, wait time.Duration) {
 	}
 }
 
-// Withdrawn closes a request whose process no longer waits: its turn was interrupted, or it is gone.
+// Withdrawn closes a request whose process no longer waits: its turn was interrupted, or it has ended.
 func (s *State) Withdrawn(c *effect.Collector, request string) {
 	i := slices.IndexFunc(s.Open, func(r Request) bool { return r.Params.Request == request })
 	if i < 0 {
@@ -107,8 +108,8 @@ func (s *State) Withdrawn(c *effect.Collector, request string) {
 	})
 }
 
-// TurnOver denies what an agent still waits for when its turn is over, and what its earlier process waited for: it was
-// not asked again.
+// TurnOver denies what an agent still waits for when its turn is over, and what its earlier process waited for:
+// the agent did not ask again.
 func (s *State) TurnOver(c *effect.Collector, agent string) {
 	s.closeUnclaimed(c, agent, contract.ByWithdrawn, "it was not asked again")
 	for _, r := range s.Open {
@@ -119,7 +120,7 @@ func (s *State) TurnOver(c *effect.Collector, agent string) {
 	}
 }
 
-// CheckOver denies the request to run a check that is over, or is not awaited any more.
+// CheckOver denies the request to run a check that is over, or whose result is no longer needed.
 func (s *State) CheckOver(c *effect.Collector, request, why string) {
 	for _, r := range s.Open {
 		if request == "" || r.Params.Request != request {
@@ -130,7 +131,7 @@ func (s *State) CheckOver(c *effect.Collector, request, why string) {
 	}
 }
 
-// DenyAll denies all that waits for a human, and forgets what is unclaimed.
+// DenyAll denies all open requests, and drops the unclaimed ones.
 func (s *State) DenyAll(c *effect.Collector, by, reason string) {
 	s.closeUnclaimed(c, "", by, reason)
 	for _, r := range s.Open {
@@ -140,7 +141,7 @@ func (s *State) DenyAll(c *effect.Collector, by, reason string) {
 	s.Open = nil
 }
 
-// Shutdown denies all that waits for a human in a run that ends. It stops no timers: they end with the run.
+// Shutdown denies all open requests in a run that ends. It stops no timers: they end with the run.
 func (s *State) Shutdown(c *effect.Collector, reason string) {
 	s.closeUnclaimed(c, "", contract.ByShutdown, reason)
 	for _, r := range s.Open {
@@ -149,7 +150,8 @@ func (s *State) Shutdown(c *effect.Collector, reason string) {
 	s.Open = nil
 }
 
-// Resume makes the requests that were open when the last process ended unclaimed, if their agents come back.
+// Resume makes the requests that were open when the last process ended unclaimed, if their agents are
+// restarted.
 func (s *State) Resume(comesBack func(agent string) bool) {
 	waited := s.All()
 	s.Open, s.Unclaimed, s.Reconsidering = nil, nil, 0
@@ -160,7 +162,7 @@ func (s *State) Resume(comesBack func(agent string) bool) {
 	}
 }
 
-// closeUnclaimed forgets the unclaimed requests of an agent, or of all. No process waits for an answer.
+// closeUnclaimed drops the unclaimed requests of an agent, or all. No process waits for an answer.
 func (s *State) closeUnclaimed(c *effect.Collector, agent, by, reason string) {
 	var left []Request
 	for _, r := range s.Unclaimed {

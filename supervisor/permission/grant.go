@@ -9,7 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// Grant is what a human always allows in a workspace: what a rule covers, or without one the action alone.
+// Grant is what a human always allows in a workspace: the calls that a rule covers, or without a rule one exact
+// action.
 type Grant struct {
 	Rule   string `json:",omitempty"`
 	Action string `json:",omitempty"` // Request.Key
@@ -34,7 +35,7 @@ func unfit(r *Request, c contract.Permit) string {
 	return ""
 }
 
-// grant records a human's answer that holds longer than once. The rule was found to be one; a rule that denies is kept
+// grant records a human's answer that applies more than once. The rule is valid; a rule that denies is kept
 // with the run's other rules, by the caller.
 func (s *State) grant(c *effect.Collector, r *Request, given contract.Permit) {
 	if given.Scope != contract.ScopeRun && given.Scope != contract.ScopeAlways {
@@ -61,7 +62,7 @@ func (s *State) grant(c *effect.Collector, r *Request, given contract.Permit) {
 	}
 }
 
-// PolicyChanged has the requests that wait held against mode, rules and grants again, which are others now.
+// PolicyChanged checks the waiting requests again, because mode, rules or grants have changed.
 func (s *State) PolicyChanged(c *effect.Collector) {
 	s.Changes++
 	if len(s.Open)+len(s.Unclaimed) > 0 {
@@ -74,18 +75,19 @@ func (s *State) reconsider(c *effect.Collector) {
 	c.Do(Reconsider{})
 }
 
-// Settlement is what mode, rules and grants say of a request that waits.
+// Settlement is what mode, rules and grants say about a waiting request.
 type Settlement struct {
 	Request  string // Request.ID
-	Asked    string // Request.Params.Request: the id may have been taken over by another process since
+	Asked    string // Request.Params.Request: another process may have the id now
 	Behavior string // allow, deny
 	By, Rule string
 	Reason   string
 }
 
-// Reconsidered answers the requests that mode, rules and grants decide now. Of an unclaimed one only the frontends are
-// told: when its agent asks again, they decide again. Changes is the State.Changes that the settlements were found
-// with: older ones do not count, for all requests are held against the present rules as well.
+// Reconsidered answers the requests that mode, rules and grants decide now. For an unclaimed one it only
+// informs the frontends: when its agent asks again, mode, rules and grants decide again. changes is the
+// State.Changes that the settlements were found with: older ones do not count, because all requests are also
+// checked against the present rules.
 func (s *State) Reconsidered(c *effect.Collector, settled []Settlement, changes int, h Human) {
 	s.Reconsidering = max(s.Reconsidering-1, 0)
 	for _, of := range settled {
@@ -111,7 +113,7 @@ func (s *State) Reconsidered(c *effect.Collector, settled []Settlement, changes 
 	s.NobodyAnswers(c, h)
 }
 
-// NobodyAnswers denies what waits for a human where none is present, once it is known that no rule allows it.
+// NobodyAnswers denies the open requests if no human is present, once it is known that no rule allows them.
 func (s *State) NobodyAnswers(c *effect.Collector, h Human) {
 	if !h.Present && s.Reconsidering == 0 {
 		s.DenyAll(c, contract.ByNobody, "no human is present to allow it")

@@ -11,10 +11,10 @@ import (
 
 // Request is a tool call that waits for a human.
 type Request struct {
-	ID     string // of the first request for the action: it outlives the process that asked
+	ID     string // of the first request for the action: it is kept if the process that asked ends
 	Params bridge.PermissionParams
-	Action string // [ActionKey] of the call with its secrets, which Params is without
-	Why    string `json:",omitempty"` // a human is asked: a rule, or the mode
+	Action string // [Key] of the call with its secrets, which Params does not contain
+	Why    string `json:",omitempty"` // why a human is asked: a rule, or the mode
 	At     time.Time
 	// Suggestions are rules that would cover the call, narrow ones first.
 	Suggestions []string
@@ -23,7 +23,7 @@ type Request struct {
 	Check bool `json:",omitempty"`
 }
 
-// Key names the exact action that is asked for.
+// Key names the requested action exactly.
 func (r *Request) Key() string {
 	if r.Action != "" {
 		return r.Action
@@ -31,7 +31,7 @@ func (r *Request) Key() string {
 	return Key(r.Params.Tool, r.Params.Input)
 }
 
-// Event is what asks a human.
+// Event is the event that asks a human.
 func (r *Request) Event() contract.PermissionRequest {
 	return contract.PermissionRequest{
 		Request: r.ID, Tool: r.Params.Tool, Input: r.Params.Input,
@@ -49,14 +49,14 @@ func Key(tool string, input []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Finding is what mode, rules and grants say of a call.
+// Finding is what mode, rules and grants say about a call.
 type Finding struct {
 	Behavior string // allow, deny, ask
 	By, Rule string
 	Reason   string
 }
 
-// Denial is what an agent reads of a call that was denied.
+// Denial is what an agent reads about a denied call.
 func Denial(reason string) string {
 	if reason == "" {
 		reason = "not permitted"

@@ -14,8 +14,8 @@ type State struct {
 	Open      []Request `json:",omitempty"` // they wait for a human, oldest first
 	Unclaimed []Request `json:",omitempty"` // of agents' processes that ended with an earlier process of the run
 	Answered  []Answer  `json:",omitempty"` // a human's answers to unclaimed requests
-	// Changes counts how often mode, rules or grants were changed. What was found out with an older count may be
-	// wrong by now.
+	// Changes counts how often mode, rules or grants were changed. What was found with an older count may be
+	// wrong now.
 	Changes       int
 	Reconsidering int      `json:",omitempty"` // [Reconsider] effects that have not ended
 	Actions       []string `json:",omitempty"` // keys of actions that the human allowed for the whole run
@@ -23,7 +23,7 @@ type State struct {
 	Denied        []string `json:",omitempty"` // keys of actions that the human denied for the whole run
 }
 
-// Answer is a human's answer that waits for its request to be made again.
+// Answer is a human's answer that waits until its request is made again.
 type Answer struct {
 	Agent    string
 	Action   string // Request.Key
@@ -31,19 +31,19 @@ type Answer struct {
 	Message  string
 }
 
-// Human reports whether somebody can answer, and how long a request waits for it.
+// Human says whether a human can answer, and how long a request waits for the answer.
 type Human struct {
 	Present bool
 	Wait    time.Duration
 }
 
 type (
-	// Respond answers a process that waits.
+	// Respond answers a waiting process.
 	Respond struct {
 		Request string // Params.Request
 		Result  bridge.PermissionResult
 	}
-	// Reconsider has the open requests held against mode, rules and grants as they are now. It ends with
+	// Reconsider checks the open requests against the present mode, rules and grants. It ends with
 	// [State.Reconsidered].
 	Reconsider struct{}
 	// Remember keeps what the human always allows in the workspace.
@@ -62,7 +62,7 @@ func (Remember) Effect() {}
 // TimerPrefix begins the key of the timer that denies a request without an answer; the request's id follows.
 const TimerPrefix = "permit/"
 
-// Find returns the request of that id which is open or unclaimed.
+// Find returns the request with that id, if it is open or unclaimed.
 func (s *State) Find(id string) (Request, bool) {
 	for _, list := range [][]Request{s.Open, s.Unclaimed} {
 		for _, r := range list {
@@ -82,15 +82,15 @@ func (s *State) Awaits(agent string) bool {
 	return slices.ContainsFunc(s.Open, func(r Request) bool { return r.Params.ID == agent })
 }
 
-// Asked answers a request by what was found out, or has it wait for the human. Changes is the State.Changes that the
-// finding was made with; told says that the same call was reported to the frontends already.
+// Asked answers a request according to a finding, or makes it wait for the human. changes is the State.Changes
+// that the finding was made with; told says that the same call was reported to the frontends already.
 func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, told bool, h Human) {
 	if slices.Contains(s.Denied, r.Key()) {
 		f = Finding{Behavior: bridge.Deny, By: contract.Human, Reason: "the human denied it for this run"}
 	}
 	if f.Behavior != bridge.Ask {
 		if earlier, waited := s.unclaim(r.Params.ID, r.Key()); waited {
-			r.ID, told = earlier.ID, false // who waits for an answer to that one learns of it
+			r.ID, told = earlier.ID, false // frontends that show the earlier request must get the answer
 		}
 	}
 	switch {
@@ -114,7 +114,7 @@ func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, to
 	default:
 		s.open(c, r, h.Wait)
 		if changes != s.Changes {
-			s.reconsider(c) // the rules that want it asked for may be others by now
+			s.reconsider(c) // the rules that require asking may have changed meanwhile
 		}
 	}
 }
@@ -124,21 +124,21 @@ func (s *State) known(id string) bool {
 	return ok
 }
 
-// open has a request wait for the human.
+// open makes a request wait for the human.
 func (s *State) open(c *effect.Collector, r Request, wait time.Duration) {
 	s.Open = append(slices.Clone(s.Open), r)
 	c.Emit(r.Params.ID, r.Event())
 	c.Do(effect.SetTimer{Key: TimerPrefix + r.ID, After: wait})
 }
 
-// Decided closes an unclaimed request whose action was decided without being asked about again.
+// Decided closes an unclaimed request whose action was decided without a new request.
 func (s *State) Decided(c *effect.Collector, agent, action string, f Finding) {
 	if r, waited := s.unclaim(agent, action); waited {
 		tell(c, r, ruling{Finding: f})
 	}
 }
 
-// unclaim takes an agent's unclaimed request for an action off.
+// unclaim removes an agent's unclaimed request for an action.
 func (s *State) unclaim(agent, action string) (Request, bool) {
 	i := slices.IndexFunc(s.Unclaimed, func(r Request) bool { return r.Params.ID == agent && r.Key() == action })
 	if i < 0 {
@@ -149,8 +149,8 @@ func (s *State) unclaim(agent, action string) (Request, bool) {
 	return r, true
 }
 
-// claim deals with a request that an earlier process of the agent had made already: it is open again under the id of
-// that one, or gets the answer that was given since. It reports whether it did.
+// claim handles a request that an earlier process of the agent had made already: it is opened again under the
+// earlier id, or gets the answer that was given since. It reports whether it did.
 func (s *State) claim(c *effect.Collector, r Request, wait time.Duration) bool {
 	key := r.Key()
 	if earlier, waited := s.unclaim(r.Params.ID, key); waited {

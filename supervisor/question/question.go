@@ -1,4 +1,4 @@
-// Package question holds what the human is asked: the open questions, and the choices after an error.
+// Package question holds the open questions to the human, and the choices after an error.
 //
 // The human's next message answers all open questions at once. A repeated question joins the open one. Choices are
 // those of the last error that offered any.
@@ -15,19 +15,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// State is what a run asks the human. It is a value: slices and the open question are cloned before they are written.
+// State is the question part of a run. It is a value: slices and the open question are cloned before they are
+// written.
 type State struct {
 	Open     *Question
 	Asked    int `json:",omitempty"` // questions put to the human so far
 	Recovery Recovery
 }
 
-// Question waits for a human. It may have several parts: the human's next word is an answer to all of them.
+// Question waits for a human. It may have several parts: the human's next message answers all of them.
 type Question struct {
 	Text     string // of all parts
 	At       time.Time
-	Arbiter  bool   `json:",omitempty"` // asked some of it, and is to read the answer; else the supervisor did
-	Recalled bool   `json:",omitempty"` // the Arbiter was told that it completes over it
+	Arbiter  bool   `json:",omitempty"` // asked at least one part, and has to read the answer; else the supervisor did
+	Recalled bool   `json:",omitempty"` // the Arbiter was told that it completes while this is open
 	Parts    []Part `json:",omitempty"` // oldest first
 }
 
@@ -38,13 +39,13 @@ type Part struct {
 	Text    string
 	At      time.Time
 	Arbiter bool     `json:",omitempty"` // asked it
-	For     []string `json:",omitempty"` // Orchestrators that waited for a word when it was put
+	For     []string `json:",omitempty"` // Orchestrators that waited for a message when it was put
 }
 
-// KindAcceptance is the kind of a question what to do about a COMPLETE that was rejected too often.
+// KindAcceptance is the kind of the question what to do about a COMPLETE that was rejected too often.
 const KindAcceptance = "acceptance"
 
-// List returns the parts, oldest first; none of nil.
+// List returns the parts, oldest first; nil has none.
 func (q *Question) List() []Part {
 	switch {
 	case q == nil:
@@ -58,7 +59,7 @@ func (q *Question) List() []Part {
 // ID names the question in the list of what waits for a human.
 func (p Part) ID() string { return fmt.Sprintf("question-%d", p.Number) }
 
-// with returns the question with one part more. Told reports that this part is open already.
+// with returns the question with one more part. told reports that this part is open already.
 func (q *Question) with(p Part) (joined *Question, told bool) {
 	parts := q.List()
 	if slices.ContainsFunc(parts, func(o Part) bool { return o.Text == p.Text }) {
@@ -69,7 +70,7 @@ func (q *Question) with(p Part) (joined *Question, told bool) {
 	return joined, false
 }
 
-// joinParts makes one question of its parts; nil of none.
+// joinParts makes one question from its parts; without parts, nil.
 func joinParts(parts []Part) *Question {
 	if len(parts) == 0 {
 		return nil
@@ -99,8 +100,8 @@ func (s *State) Drop(unwanted func(Part) bool) {
 	}
 }
 
-// IsWaitedFor reports whether an Orchestrator that waited when a question was put still waits for its answer. One whose
-// work has failed waits for what is decided about that.
+// IsWaitedFor reports whether an Orchestrator that waited when a question was put still waits for its answer.
+// One whose work has failed waits for the decision about the failure instead.
 func (p Part) IsWaitedFor(r *roster.Roster) bool {
 	return slices.ContainsFunc(r.WaitingAgents(), func(id string) bool {
 		a, _ := r.Agent(id)
@@ -108,22 +109,22 @@ func (p Part) IsWaitedFor(r *roster.Roster) bool {
 	})
 }
 
-// Undecided reports whether the human has yet to say what happens to a COMPLETE that was rejected too often.
+// Undecided reports whether the human still has to decide about a COMPLETE that was rejected too often.
 func (s *State) Undecided() bool {
 	return slices.ContainsFunc(s.Open.List(), func(p Part) bool { return p.Kind == KindAcceptance })
 }
 
-// AwaitsAnswer reports whether a question of the Arbiter's is open. Only a human who is present settles it.
+// AwaitsAnswer reports whether a question of the Arbiter is open. Only a human who is present can answer it.
 func (s *State) AwaitsAnswer() bool { return s.Open != nil && s.Open.Arbiter }
 
-// IsNeededBy reports whether an Orchestrator waits for the answer to a question of the Arbiter's.
+// IsNeededBy reports whether an Orchestrator waits for the answer to a question of the Arbiter.
 func (s *State) IsNeededBy(id string) bool {
 	return slices.ContainsFunc(s.Open.List(), func(p Part) bool {
 		return p.Arbiter && (p.Number == 0 || slices.Contains(p.For, id))
 	})
 }
 
-// Text is what the human is asked; empty: nothing.
+// Text is the open question; empty: none.
 func (s *State) Text() string {
 	if s.Open == nil {
 		return ""
@@ -131,14 +132,14 @@ func (s *State) Text() string {
 	return s.Open.Text
 }
 
-// Recall notes that the Arbiter was told that it completes over the open question.
+// Recall records that the Arbiter was told that it completes while the question is open.
 func (s *State) Recall() {
 	q := *s.Open
 	q.Recalled = true
 	s.Open = &q
 }
 
-// Put puts a question to the human, and emits it. It joins those that are open.
+// Put puts a question to the human, and emits it. It is added to the open ones.
 func (s *State) Put(c *effect.Collector, p Part) {
 	p.Number, p.At = s.Asked+1, c.Now
 	joined, open := s.Open.with(p)
@@ -150,8 +151,8 @@ func (s *State) Put(c *effect.Collector, p Part) {
 	tell(c, p)
 }
 
-// again takes a question in that is open already, and returns it as it was put first: the Arbiter may be the one
-// who asks now, and others may wait.
+// again adds to a question that is open already, and returns it as it was put first: now the Arbiter may ask
+// it, and other agents may wait for it.
 func (s *State) again(p Part) Part {
 	parts := slices.Clone(s.Open.List())
 	i := slices.IndexFunc(parts, func(o Part) bool { return o.Text == p.Text })

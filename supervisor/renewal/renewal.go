@@ -18,31 +18,31 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Stage is how far a renewal is.
+// Stage is the progress of a renewal.
 type Stage string
 
 // The stages, in their order.
 const (
 	None  Stage = ""
 	Asked Stage = "asked" // the Arbiter was asked for its document
-	Given Stage = "given" // it gave one, or one was generated; its successor is on the way
+	Given Stage = "given" // it gave one, or one was generated; its successor is being started
 )
 
-// State follows the renewals of the Arbiter.
+// State tracks the renewals of the Arbiter.
 type State struct {
 	Stage          Stage
 	Count          int // of the Arbiter so far
-	GeneratedInRow int // of them, in a row, those without a document of its own
+	GeneratedInRow int // renewals in a row without a document of its own
 	Rulings        int // since the last renewal
 	ShortInRow     int // renewals in a row that were due again at once
 }
 
 const (
-	// MaxGenerated is how often in a row an Arbiter may be renewed without a word of its own. One that never rules,
-	// however fresh, would continue for ever.
+	// MaxGenerated is how often in a row an Arbiter may be renewed without its own document. One that never
+	// rules would otherwise be renewed for ever.
 	MaxGenerated = 2
-	// MaxShort is how often in a row a renewal may be due again after a single ruling. Where what an Arbiter inherits,
-	// or is made to read, fills its window, another is no help.
+	// MaxShort is how often in a row a renewal may be due again after a single ruling. If what an Arbiter
+	// inherits, or has to read, fills its window, another renewal does not help.
 	MaxShort = 3
 )
 
@@ -57,8 +57,8 @@ func (s *State) Withholds(kind string) bool {
 	return false
 }
 
-// Lapse takes back that the Arbiter was asked if it cannot answer any more: its turn ended with the run, or came to
-// nothing.
+// Lapse withdraws the request to the Arbiter if it can no longer answer: its turn ended with the run, or
+// without a result.
 func (s *State) Lapse(a *roster.Agent, c *conversation.State) {
 	if s.Stage != Asked || a.Status != roster.Ready || a.Troubles > 0 {
 		return
@@ -70,8 +70,8 @@ func (s *State) Lapse(a *roster.Agent, c *conversation.State) {
 	}
 }
 
-// IsDue reports whether the Arbiter's context is at its end, at the boundary between two turns. A turn that was cut
-// off, or is to be mended, comes first.
+// IsDue reports whether the Arbiter's context is nearly full, between two turns. A turn that was cut off, or
+// needs a correction, comes first.
 func (s *State) IsDue(a *roster.Agent, c *conversation.State) bool {
 	if s.Stage != None || a.Role != roster.RoleArbiter || a.Status != roster.Ready || !a.HasHistory || !a.ContextLow() ||
 		a.Troubles > 0 {
@@ -100,7 +100,7 @@ func DemandText(a *roster.Agent) string {
 		a.Context.Window)
 }
 
-// Objection says why a ruling does not fit the renewal; empty: it does. The task's end needs no successor.
+// Objection says why a ruling does not fit the renewal; empty: it does. The end of the task needs no successor.
 func (s *State) Objection(v verdict.Arbiter) string {
 	switch {
 	case v.Decision == verdict.Handoff && s.Stage != Asked:
@@ -118,13 +118,14 @@ func (s *State) Ruled(v verdict.Arbiter) {
 	}
 }
 
-// Generate counts a renewal without a document of the Arbiter's own, and reports whether there were too many in a row.
+// Generate counts a renewal without a document of the Arbiter's own, and reports whether there were too many in
+// a row.
 func (s *State) Generate() (tooOften bool) {
 	s.GeneratedInRow++
 	return s.GeneratedInRow > MaxGenerated
 }
 
-// Renew counts a renewal, whose successor is on the way.
+// Renew counts a renewal whose successor is being started.
 func (s *State) Renew() {
 	s.Stage = Given
 	s.Count++
@@ -136,7 +137,7 @@ func (s *State) Renew() {
 	s.Rulings = 0
 }
 
-// Legacy is what an Arbiter leaves to the next one.
+// Legacy is what an Arbiter leaves for the next one.
 type Legacy struct {
 	Document string // its document, for a model
 	Task     *task.State

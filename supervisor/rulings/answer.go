@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Unfit says why a decision cannot be acted on; empty: it can. Deciders see to that themselves; this holds where one
-// does not.
+// Unfit says why a decision cannot be acted on; empty: it can. Deciders check this themselves; this check
+// guards against one that does not.
 func Unfit(o *runconfig.Options, d decider.Decision) string {
 	switch d.Decision {
 	case verdict.SelectMode:
@@ -30,8 +30,8 @@ func Unfit(o *runconfig.Options, d decider.Decision) string {
 	return ""
 }
 
-// ByRules is what the deterministic rules answer, and why they were asked. Its Decision is empty where there is no
-// agent that a rule could choose.
+// ByRules is the decision of the deterministic rules; why says why they decide. Its Decision is empty if there
+// is no agent that a rule could choose.
 func (p *Request) ByRules(why string) decider.Decision {
 	var rules decider.Rules
 	var d decider.Decision
@@ -44,8 +44,8 @@ func (p *Request) ByRules(why string) decider.Decision {
 	return d
 }
 
-// ContinueHandoff decides that another agent of the same mode continues what an agent hands off: its work is not done,
-// and an agent of that mode has the tools for it. why says why the rules decide; empty: they do not.
+// ContinueHandoff decides that another agent of the same mode continues what an agent hands off: the work is
+// not done, and an agent of that mode has the tools for it. why says why the rules decide; empty: they do not.
 func ContinueHandoff(name, why string) decider.Decision {
 	d := decider.Decision{Decision: verdict.Continue, Reason: name +
 		" hands off its work, and another of its mode takes it up.", Source: decider.ByRules}
@@ -55,7 +55,8 @@ func ContinueHandoff(name, why string) decider.Decision {
 	return d
 }
 
-// GoOn finds who continues: the agent whose work was judged if it lives, else one of the same mode.
+// GoOn determines who continues: the agent whose work was judged if it is alive, otherwise one of the same
+// mode.
 func (p *Request) GoOn(w Standing, v verdict.Arbiter) verdict.Arbiter {
 	about := p.About
 	if about == "" {
@@ -91,8 +92,8 @@ func goOnText(t *task.State, v verdict.Arbiter) string {
 	return text + "\n\n" + v.Reason
 }
 
-// Brief is the brief of an Orchestrator that was not summoned by the Arbiter. Aside: it is to do something beside the
-// plan. The error says why the user's template could not be used; the brief is usable all the same.
+// Brief is the brief of an Orchestrator that was not summoned by the Arbiter. aside: its work is not part of
+// the plan. The error says why the user's template could not be used; the brief is usable all the same.
 func (s *State) Brief(w Standing, v verdict.Arbiter, aside bool) (text string, err error) {
 	set, err := prompts.NewSet(w.Options.Templates)
 	if err == nil {
@@ -106,7 +107,7 @@ func (s *State) Brief(w Standing, v verdict.Arbiter, aside bool) (text string, e
 	return text, nil
 }
 
-// briefed is what a brief is made from. A document that is handed over beside the brief is not told in it, too.
+// briefed is the data for a brief. A document that is handed over with the brief is not included.
 func (s *State) briefed(w Standing) decision.SelectAgentInput {
 	in := decision.Select(s.Record(w))
 	last := w.Task.History.Last(1)

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Standing is where a run stands, as far as decisions depend on it. It is only read.
+// Standing is the present state of a run, as far as decisions depend on it. It is only read.
 type Standing struct {
 	Options      *runconfig.Options
 	Task         *task.State
@@ -29,7 +29,7 @@ type Standing struct {
 	Elapsed      time.Duration
 }
 
-// AsksOther reports whether another than the Arbiter's session decides at the points.
+// AsksOther reports whether a decider other than the Arbiter's session decides at the points.
 func (s *State) AsksOther(o *runconfig.Options) bool {
 	return o.Decider != "" && o.Decider != runconfig.DeciderSession && !s.DeciderYielded
 }
@@ -47,7 +47,7 @@ func (s *State) Withholds(o *runconfig.Options, t *task.State, m *conversation.M
 	return m.EndsExecution() || m.Kind == conversation.KindTask && t.Phase != machine.Idle
 }
 
-// FailedBefore is who waits for what the Arbiter was to rule on its failure; empty: none.
+// FailedBefore is the agent that waits for the Arbiter's ruling on its failure; empty: none.
 func (s *State) FailedBefore(r *roster.Roster) string {
 	if p := s.ArbiterRequest; p != nil && p.Point == decision.PointSelect {
 		if a, ok := r.Agent(p.About); ok && a.Alive() && a.Standing == roster.Waiting {
@@ -57,7 +57,7 @@ func (s *State) FailedBefore(r *roster.Roster) string {
 	return ""
 }
 
-// Due finds the point of decision that the task stands at.
+// Due finds the point of decision that the task has reached.
 func (s *State) Due(w Standing) (point decision.Point, about string, ok bool) {
 	if w.Task.Text == "" {
 		return "", "", false
@@ -67,11 +67,11 @@ func (s *State) Due(w Standing) (point decision.Point, about string, ok bool) {
 			continue
 		}
 		if a, _ := w.Roster.Agent(m.From); m.Stumble || w.Task.LeftUndone(&a) || !w.Roster.AnyWorks() {
-			return pointOf(&m), m.From, true // what is done waits for what others still do
+			return pointOf(&m), m.From, true // a finished document waits for other agents' work
 		}
 	}
 	if id := s.FailedBefore(w.Roster); s.FallbackReason != "" && id != "" {
-		return decision.PointSelect, id, true // the Arbiter had read of the failure, and rules no more
+		return decision.PointSelect, id, true // the Arbiter had read about the failure, and rules no more
 	}
 	aside := s.FallbackReason != "" || w.Roster.Agents[0].Status != roster.Busy && !w.Conversation.AsksArbiter()
 	if w.Task.Phase == machine.Evaluating {
@@ -84,15 +84,15 @@ func (s *State) Due(w Standing) (point decision.Point, about string, ok bool) {
 		return "", "", false
 	case w.Task.Phase == machine.Error:
 		if w.Roster.AnyWorks() {
-			return "", "", false // the one that broke waits for a word
+			return "", "", false // the failed agent waits for a message
 		}
 	case w.Task.Phase == machine.Idle || w.Roster.Engaged():
 		return "", "", false // in executing, too, there may be no Orchestrator: the Arbiter released them
 	}
-	return decision.PointSelect, "", aside // else it speaks with somebody, and may rule itself
+	return decision.PointSelect, "", aside // else the Arbiter is in a dialogue, and may rule itself
 }
 
-// pointOf is the point of decision that a message which ends an execution stands at.
+// pointOf is the point of decision for a message that ends an execution.
 func pointOf(m *conversation.Mail) decision.Point {
 	if m.Stumble {
 		return decision.PointSelect
@@ -100,7 +100,7 @@ func pointOf(m *conversation.Mail) decision.Point {
 	return decision.PointEvaluate
 }
 
-// Record is the task as the inputs of decisions are built from.
+// Record is the present state of the task; the inputs of decisions are built from it.
 func (s *State) Record(w Standing) decision.Record {
 	o := w.Options
 	r := decision.Record{
@@ -127,12 +127,12 @@ func (s *State) Record(w Standing) decision.Record {
 	return r
 }
 
-// failedChecks are the checks and criteria that kept a COMPLETE from taking effect, as deciders are shown them.
+// failedChecks are the checks and criteria that kept a COMPLETE from taking effect, as deciders see them.
 func failedChecks(w Standing) []decision.Check {
 	return append(w.Handoff.FailedChecks(), w.Task.FailedCriteria()...)
 }
 
-// Request builds the question of the point at which the task stands.
+// Request builds the request for a decision at the point that the task has reached.
 func (s *State) Request(w Standing, point decision.Point, about string) *Request {
 	p := &Request{Point: point, About: about}
 	for i := range w.Conversation.Mail {
@@ -165,8 +165,8 @@ func (s *State) Ask(c *effect.Collector, p *Request) {
 		Input: p.Input}})
 }
 
-// ShowArbiter notes what the Arbiter is shown with a message, where its ruling on it is one of the task machine's
-// decisions.
+// ShowArbiter records the request that a message puts to the Arbiter, if the Arbiter's ruling on it is one of
+// the task machine's decisions.
 func (s *State) ShowArbiter(w Standing, m conversation.Mail) {
 	if s.AsksOther(w.Options) {
 		return
@@ -174,7 +174,7 @@ func (s *State) ShowArbiter(w Standing, m conversation.Mail) {
 	t := w.Task
 	switch {
 	case m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRetry:
-		// It is about what was asked already.
+		// It is about the same request.
 	case m.EndsExecution():
 		s.ArbiterRequest = s.Request(w, pointOf(&m), m.From)
 	case t.Text == "" || m.Kind == conversation.KindRenewal:
@@ -189,7 +189,8 @@ func (s *State) ShowArbiter(w Standing, m conversation.Mail) {
 	}
 }
 
-// AsksAt returns the point of decision at which the Arbiter was asked and gave no valid verdict; false: there was none.
+// AsksAt returns the point of decision at which the Arbiter was asked and gave no valid verdict; false: there
+// was none.
 func (s *State) AsksAt(w Standing) (point decision.Point, about string, ok bool) {
 	if w.Task.Text == "" {
 		return "", "", false
@@ -204,7 +205,7 @@ func (s *State) AsksAt(w Standing) (point decision.Point, about string, ok bool)
 	return "", "", false
 }
 
-// IsStumbling reports whether what follows from an Orchestrator's failure is yet to be decided.
+// IsStumbling reports whether the decision about an Orchestrator's failure is still open.
 func (s *State) IsStumbling(w Standing, id string) bool {
 	return id == s.FailedBefore(w.Roster) || slices.ContainsFunc(w.Conversation.Mail, func(m conversation.Mail) bool {
 		return m.From == id && m.Stumble && !m.Sent

@@ -1,9 +1,10 @@
 // Package rulings keeps the pending decisions of a run, who makes them, and the decisions that were made.
 //
-// The task machine asks at two points: which agent works next, and what follows from a result. The run's decider
-// answers: the Arbiter in its session, or another, whose decisions the Arbiter then reads in its work log. While the
-// Arbiter cannot rule (State.FallbackReason), the rules do. A [Request] is such a question with its
-// input. Every decision enters a ledger, and is recorded with its input; until then it stays in the state.
+// The task machine asks at two points: which agent works next, and what follows from a result. The run's
+// decider answers: the Arbiter in its session, or another decider, whose decisions the Arbiter then reads in
+// its work log. While the Arbiter cannot rule (State.FallbackReason), the rules do. A [Request] is such a
+// question with its input. Every decision enters a ledger, and is recorded with its input; until then it stays
+// in the state.
 //
 // The package finds the decision point and keeps the ledger. Package supervisor carries decisions out.
 package rulings
@@ -26,24 +27,24 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// State is what a run decides. It is a value: slices are cloned before they are written.
+// State is the decision part of a run. It is a value: slices are cloned before they are written.
 type State struct {
 	Decisions       int             // rulings of the run, by all deciders
-	ArbiterRequest  *Request        // what the Arbiter was shown with the message it rules on
-	Readings        []Reading       // what it has taken up since it last ruled, oldest first
-	DeciderRequest  *Request        // what another decider is asked
-	DeciderRequests int             // put to it so far
-	DeciderYielded  bool            // that one leaves it to the Arbiter
+	ArbiterRequest  *Request        // the request in the message that the Arbiter rules on
+	Readings        []Reading       // what the Arbiter has read since it last ruled, oldest first
+	DeciderRequest  *Request        // the open request to another decider
+	DeciderRequests int             // requests to that decider so far
+	DeciderYielded  bool            // that decider leaves the decision to the Arbiter
 	Unrecorded      []input.Decided // decisions that are not recorded yet
 	FallbackReason  string          // why the rules decide in the Arbiter's place; empty: they do not
 	Ledger          []Ruling        // the ledger of decisions, oldest first
 }
 
-// Request is a question of the task machine's as it was put.
+// Request is a question of the task machine.
 type Request struct {
-	Serial int `json:",omitempty"` // of the questions to the run's decider
+	Serial int `json:",omitempty"` // of the requests to the run's decider
 	Point  decision.Point
-	About  string // whose document is judged
+	About  string // the agent whose document is judged
 	Input  json.RawMessage
 	Heard  []string `json:",omitempty"` // messages that had ended executions by then
 
@@ -51,8 +52,8 @@ type Request struct {
 	Evaluate decision.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate
 }
 
-// Reading is a message that the Arbiter's session has taken up since it last ruled, as it was sent: what the next
-// ruling is made from, beside the conversation before it.
+// Reading is a message that the Arbiter's session has read since it last ruled, as it was sent. The next ruling
+// is based on these messages and the conversation before them.
 type Reading struct{ Message, Content string }
 
 // Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
@@ -65,7 +66,7 @@ type Ruling struct {
 }
 
 const (
-	// LedgerKept is how many decisions the ledger keeps, the last ones.
+	// LedgerKept is how many decisions the ledger keeps, the latest ones.
 	LedgerKept = 200
 	// reasonKept bounds the reason of a decision in the ledger, in bytes.
 	reasonKept = 300
@@ -73,7 +74,7 @@ const (
 	readingKept = 256 << 10
 )
 
-// Enter puts a decision into the ledger.
+// Enter adds a decision to the ledger.
 func (s *State) Enter(at time.Time, v verdict.Arbiter, source decider.Source) {
 	keep := s.Ledger
 	if len(keep) >= LedgerKept {
@@ -85,7 +86,7 @@ func (s *State) Enter(at time.Time, v verdict.Arbiter, source decider.Source) {
 	})
 }
 
-// LedgerText lists what was decided, for a model.
+// LedgerText lists the decisions, for a model.
 func (s *State) LedgerText() string {
 	var b strings.Builder
 	for _, r := range s.Ledger {
@@ -106,21 +107,21 @@ func (s *State) LedgerText() string {
 	return b.String()
 }
 
-// Note has a decision recorded that was made here. Until it is, the state holds it: a crash in between must not cost
-// the record.
+// Note records a decision that was made here. The state keeps it until it is recorded: a crash in between must
+// not lose it.
 func (s *State) Note(c *effect.Collector, d input.Decided) {
 	s.Unrecorded = append(slices.Clip(s.Unrecorded), d)
 	c.Do(effect.Note{Decision: decider.Record(d)})
 }
 
-// NoteAgain has those recorded that the end of a process kept from it.
+// NoteAgain records the decisions that were not recorded before the last process ended.
 func (s *State) NoteAgain(c *effect.Collector) {
 	for _, d := range s.Unrecorded {
 		c.Do(effect.Note{Decision: decider.Record(d)})
 	}
 }
 
-// Noted lets go of a decision that is recorded.
+// Noted drops a decision that is recorded now.
 func (s *State) Noted(number int) {
 	recorded := func(d input.Decided) bool { return d.Number == number }
 	if slices.ContainsFunc(s.Unrecorded, recorded) {
@@ -128,7 +129,7 @@ func (s *State) Noted(number int) {
 	}
 }
 
-// Read notes that the Arbiter has taken up a message.
+// Read records that the Arbiter has read a message.
 func (s *State) Read(m conversation.Mail) {
 	if m.To != contract.Arbiter || m.Content == "" {
 		return
@@ -137,7 +138,7 @@ func (s *State) Read(m conversation.Mail) {
 	s.Readings = append(slices.Clip(s.Readings), Reading{Message: m.ID, Content: m.Content})
 }
 
-// ForgetReading takes back that a message was read: it is sent again.
+// ForgetReading records that a message was not read after all: it is sent again.
 func (s *State) ForgetReading(id string) {
 	of := func(r Reading) bool { return r.Message == id }
 	if slices.ContainsFunc(s.Readings, of) {
@@ -145,7 +146,8 @@ func (s *State) ForgetReading(id string) {
 	}
 }
 
-// takeReadings returns the text of what the Arbiter read for the current ruling; the next ruling begins with nothing.
+// takeReadings returns the text of what the Arbiter read for the current ruling, and clears it for the next
+// one.
 func (s *State) takeReadings() string {
 	parts := make([]string, len(s.Readings))
 	for i, r := range s.Readings {
@@ -168,8 +170,8 @@ type By struct {
 	Warnings []string
 }
 
-// Rule counts what the Arbiter ruled in its session, or the rules in its place, and has it recorded with what it was
-// made from. Nothing else is asked any more.
+// Rule counts a ruling of the Arbiter's session, or of the rules in its place, and records it with its input.
+// It closes open requests.
 func (s *State) Rule(c *effect.Collector, v verdict.Arbiter, source decider.Source, warnings ...string) By {
 	s.Decisions++
 	by := By{Source: source, Point: decision.PointTalk, Warnings: warnings}
@@ -189,7 +191,7 @@ func (s *State) Rule(c *effect.Collector, v verdict.Arbiter, source decider.Sour
 	return by
 }
 
-// LeaveFallback gives the decisions back to the Arbiter.
+// LeaveFallback returns the decisions to the Arbiter.
 func (s *State) LeaveFallback(c *effect.Collector) {
 	if s.FallbackReason == "" {
 		return
@@ -198,7 +200,7 @@ func (s *State) LeaveFallback(c *effect.Collector) {
 	c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
 }
 
-// EnterFallback has the rules decide until the Arbiter can rule again.
+// EnterFallback lets the rules decide until the Arbiter can rule again.
 func (s *State) EnterFallback(c *effect.Collector, why string) {
 	if s.FallbackReason == "" {
 		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " +
@@ -207,7 +209,7 @@ func (s *State) EnterFallback(c *effect.Collector, why string) {
 	s.FallbackReason = why
 }
 
-// WithFallback adds to how a run ended that the Arbiter did not lead it there.
+// WithFallback adds to the reason why a run ended that the Arbiter did not lead it at the end.
 func (s *State) WithFallback(text string) string {
 	if s.FallbackReason == "" {
 		return text
@@ -216,7 +218,8 @@ func (s *State) WithFallback(text string) string {
 		words.Head(words.FirstLine(s.FallbackReason), 300)
 }
 
-// DeciderText says where the present decision is. It follows the name of the run's decider; empty: nothing is decided.
+// DeciderText says who makes the present decision, after the name of the run's decider; empty: nothing is being
+// decided.
 func (s *State) DeciderText() string {
 	switch {
 	case s.FallbackReason != "":
@@ -229,8 +232,8 @@ func (s *State) DeciderText() string {
 	return ""
 }
 
-// Text is what the Arbiter reads of where the task stands, with a message on which it decides; empty where there is
-// nothing to tell yet.
+// Text is what the Arbiter reads about the state of the task, with a message on which it decides; empty if
+// there is nothing to say yet.
 func (p *Request) Text(templates map[string]string) string {
 	if p == nil {
 		return ""

@@ -14,15 +14,15 @@ import (
 const (
 	typedBytes = 600 // of a message that is quoted
 	typedKept  = 8
-	saidBytes  = 1_500 // of the model's last words
+	saidBytes  = 1_500 // of the model's last text
 	filesNamed = 40
 )
 
-// Digest is what the supervisor reports about a takeover that is over.
+// Digest is what the supervisor reports about a finished takeover.
 type Digest struct {
 	Changes bridge.Changes
-	Finding string // for the Arbiter: the supervisor's word
-	Quotes  string // what it quotes; not addressed to the Arbiter
+	Finding string // for the Arbiter: the supervisor's report
+	Quotes  string // what the report quotes; not addressed to the Arbiter
 	Notice  string // for the agent, with the next message it reads
 	Idle    bool   // the human only looked
 }
@@ -30,8 +30,8 @@ type Digest struct {
 // Text is the whole digest, for people.
 func (d Digest) Text() string { return strings.TrimSpace(d.Finding + "\n\n" + d.Quotes) }
 
-// Digest reports what a human did in the session of the agent called name, by what was found
-// when it was over. failed says why nothing was.
+// Digest reports what a human did in the session of the agent called name, from the inspection after it. failed
+// says why the inspection found nothing.
 func (t Takeover) Digest(name, id string, now time.Time, found bridge.InspectResult, failed string) Digest {
 	var d Digest
 	if found.Changes != nil {
@@ -75,7 +75,7 @@ func finding(name, id string, c *bridge.Changes, trouble []string, took time.Dur
 	return strings.TrimSpace(b.String())
 }
 
-// quotes is what was said in a session, and the commits that were made.
+// quotes contains what was said in a session, and the commits that were made.
 func quotes(c *bridge.Changes) string {
 	var b strings.Builder
 	if len(c.Typed) > 0 {
@@ -120,7 +120,7 @@ func quoted(text string, n int) string {
 	return "«" + strings.ReplaceAll(words.Head(text, n), "\n", "\n  ") + "»"
 }
 
-// rounded is a time for people, without fractions.
+// rounded is a duration for people, without fractions.
 func rounded(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -10,27 +10,26 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Takeover is a session that a human has, or is about to have, in a terminal. The agent has
-// one process at a time: its own until Stopping is over, the terminal's from Opening to
-// Closing, and none between.
+// Takeover is a session that a human has, or will have, in a terminal. The agent has one process at a time: its
+// own until Stopping is over, the terminal's from Opening to Closing, and none in between.
 type Takeover struct {
 	Since   time.Time
-	Channel string // by which it was asked for
+	Channel string // by which it was requested
 	Stage   Stage
-	Serial  int                 // of the inspection that is awaited; 0: none is
-	Mark    *bridge.InspectMark // how things stood when it began
-	Why     string              // it ends, or ended
-	Release string              // why the agent is let go once it is given back; empty: it is not
+	Serial  int                 // of the expected inspection; 0: none
+	Mark    *bridge.InspectMark // the state when it began
+	Why     string              // why it ends, or ended
+	Release string              // why the agent is released once its session is given back; empty: it is not
 	Trouble []string            // what could not be inspected when it began
 }
 
-// Stage is how far a takeover has got.
+// Stage is the progress of a takeover.
 type Stage string
 
 // The stages, in their order.
 const (
 	Stopping   Stage = "stopping"   // the supervised process is being ended
-	Inspecting Stage = "inspecting" // how things stand is noted
+	Inspecting Stage = "inspecting" // the state before it is recorded
 	Opening    Stage = "opening"    // the terminal is being opened
 	Open       Stage = "open"
 	Closing    Stage = "closing" // the terminal's process is being ended
@@ -57,19 +56,19 @@ func Begin(now time.Time, channel string) Takeover {
 	return Takeover{Since: now, Channel: channel, Stage: Stopping}
 }
 
-// HasProcess reports whether the terminal's process is there, or may be.
+// HasProcess reports whether the terminal's process exists, or may exist.
 func (t Takeover) HasProcess() bool {
 	return t.Stage == Opening || t.Stage == Open || t.Stage == Closing
 }
 
-// Inspect waits for the inspection of how things stand, before the terminal is opened.
+// Inspect waits for the inspection of the present state, before the terminal is opened.
 func (t Takeover) Inspect(serial int) Takeover {
 	t.Stage, t.Serial = Inspecting, serial
 	return t
 }
 
-// Opens takes what the inspection found: the terminal is being opened. That nothing could be
-// noted does not keep the human from the session; the digest says so.
+// Opens handles the result of that inspection: the terminal is being opened. If the inspection failed, the
+// human gets the session all the same; the digest says so.
 func (t Takeover) Opens(now time.Time, found bridge.InspectResult, failed string) Takeover {
 	t.Mark, t.Trouble, t.Stage = found.Mark, found.Trouble, Opening
 	if failed != "" || t.Mark == nil {
@@ -79,8 +78,8 @@ func (t Takeover) Opens(now time.Time, found bridge.InspectResult, failed string
 	return t
 }
 
-// Opened takes the news that the terminal is there, and reports whether it was awaited: one
-// that is being closed already stays so.
+// Opened records that the terminal is open, and reports whether that was expected: a terminal that is being
+// closed already stays so.
 func (t Takeover) Opened() (Takeover, bool) {
 	if t.Stage != Opening {
 		return t, false
@@ -89,17 +88,17 @@ func (t Takeover) Opened() (Takeover, bool) {
 	return t, true
 }
 
-// Next is what has to happen for a takeover to end.
+// Next is the next step to end a takeover.
 type Next int
 
-// What is next.
+// The next steps.
 const (
-	Wait          Next = iota // its end is on the way
+	Wait          Next = iota // its end follows
 	Over                      // there was no terminal yet: it is over
-	CloseTerminal             // the terminal's process has to be ended, also where that was tried already
+	CloseTerminal             // the terminal's process has to be ended, even if that was tried already
 )
 
-// Close ends a takeover, whatever its stage. The first reason given stays.
+// Close ends a takeover in any stage. The first reason is kept.
 func (t Takeover) Close(why string) (Takeover, Next) {
 	t.Why = cmp.Or(t.Why, why)
 	switch t.Stage {
@@ -112,8 +111,7 @@ func (t Takeover) Close(why string) (Takeover, Next) {
 	return t, CloseTerminal
 }
 
-// Left takes the end of the terminal's process; program says how it ended, where that was not
-// in order.
+// Left handles the end of the terminal's process; program says how it ended, if it failed.
 func (t Takeover) Left(program string) Takeover {
 	why := "the human left it"
 	if program != "" {
@@ -129,8 +127,8 @@ func (t Takeover) Read(serial int) Takeover {
 	return t
 }
 
-// Lose takes the loss of the bridge, and with it of the terminal, and reports whether there
-// is something to be read once there is another bridge: not where nothing was noted at first.
+// Lose handles the loss of the bridge and its terminal, and reports whether there is something to read once
+// there is another bridge: not if the state before the takeover was not recorded.
 func (t Takeover) Lose() (Takeover, bool) {
 	if t.Mark == nil {
 		return t, false
@@ -139,7 +137,7 @@ func (t Takeover) Lose() (Takeover, bool) {
 	return t.Read(0), true
 }
 
-// ReleaseAfter has the agent let go once its session is given back.
+// ReleaseAfter makes the agent be released once its session is given back.
 func (t Takeover) ReleaseAfter(reason string) Takeover {
 	t.Release = reason
 	return t

@@ -2,14 +2,14 @@ package takeover
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// Size of a terminal until somebody looks at it.
+// Size of a terminal until somebody watches it.
 const (
 	Cols = 80
 	Rows = 24
 )
 
-// TerminalConfig is the configuration of an agent's session for the human's terminal, made
-// from the agent's own. Of a trusted workspace the CLI need not ask again whether it is.
+// TerminalConfig is the configuration of an agent's session for the human's terminal, derived from the agent's
+// own. For a trusted workspace the CLI need not ask for trust again.
 func TerminalConfig(c bridge.AgentConfig, trusted bool) bridge.AgentConfig {
 	c.Resume, c.Partial, c.JSONSchema, c.MCPTools, c.Hooks = true, false, nil, nil, nil
 	c.AppendSystemPrompt += inHumanHands

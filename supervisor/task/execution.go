@@ -15,14 +15,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// outputKept bounds what is kept of what an execution said, in bytes. An evaluation
-// shows 2,000 characters of it.
+// outputKept bounds how much of an execution's text is kept, in bytes. An evaluation shows 2,000 characters of
+// it.
 const outputKept = 8 << 10
 
-// AnyMode is the name of Orchestrators that were summoned under no mode.
+// AnyMode is the mode in the history of Orchestrators that were summoned without one.
 const AnyMode = "orchestrator"
 
-// Worked adds what a turn of an Orchestrator used and touched.
+// Worked adds what a turn of an Orchestrator used and changed.
 func Worked(a *roster.Agent, t bridge.Turn) {
 	if a.Work == nil {
 		return
@@ -46,7 +46,7 @@ func Worked(a *roster.Agent, t bridge.Turn) {
 	a.Work = &w
 }
 
-// execution is an agent's work as history keeps it.
+// execution is an agent's work as the history keeps it.
 func execution(a *roster.Agent, now time.Time) decision.Execution {
 	w := a.Work
 	e := decision.Execution{
@@ -59,7 +59,7 @@ func execution(a *roster.Agent, now time.Time) decision.Execution {
 	return e
 }
 
-// Refuted is the first check of a document that failed, as a failure.
+// Refuted is the first failed check of a document, as a failure.
 func (s *State) Refuted(r *roster.Roster, a *roster.Agent, h handoff.Handover, now time.Time) *decision.Failure {
 	for i, receipt := range h.Receipts {
 		if h.Document == nil || i >= len(h.Document.Checks) || receipt.Result != verdict.CheckFailed {
@@ -76,7 +76,7 @@ func (s *State) Refuted(r *roster.Roster, a *roster.Agent, h handoff.Handover, n
 	return nil
 }
 
-// categoryFor is SPEC-0006's word for a category of the bridge's.
+// categoryFor is SPEC-0006's name for a category of the bridge.
 func categoryFor(c bridge.Category) decision.Category {
 	switch c {
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatUsageLimit, bridge.CatAuth:
@@ -92,7 +92,7 @@ func categoryFor(c bridge.Category) decision.Category {
 	return decision.UnknownError
 }
 
-// passes reports whether waiting helps.
+// passes reports whether waiting can solve a failure of this category.
 func passes(c bridge.Category) bool {
 	switch c {
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatUsageLimit:
@@ -101,10 +101,10 @@ func passes(c bridge.Category) bool {
 	return false
 }
 
-// ModeOf is the name history knows an agent by.
+// ModeOf is the name of an agent in the history.
 func ModeOf(a *roster.Agent) string { return cmp.Or(a.Mode, AnyMode) }
 
-// BeginWork opens an execution of an Orchestrator, unless one is under way.
+// BeginWork begins an execution of an Orchestrator, unless one is running.
 func (s *State) BeginWork(a *roster.Agent, now time.Time) {
 	if a == nil || a.Role != roster.RoleOrchestrator || a.Work != nil && a.Work.Completed.IsZero() {
 		return
@@ -112,7 +112,7 @@ func (s *State) BeginWork(a *roster.Agent, now time.Time) {
 	a.Work = &roster.Work{Since: now, Iteration: s.Iterations}
 }
 
-// CompleteWork notes that an Orchestrator said `done` or `handoff`.
+// CompleteWork records that an Orchestrator said `done` or `handoff`.
 func (s *State) CompleteWork(a *roster.Agent, said string, now time.Time) {
 	if a == nil {
 		return
@@ -125,7 +125,7 @@ func (s *State) CompleteWork(a *roster.Agent, said string, now time.Time) {
 	a.Work = &w
 }
 
-// Succeed records an agent's execution as one that succeeded.
+// Succeed records an agent's execution as successful.
 func (s *State) Succeed(a *roster.Agent, now time.Time) {
 	e := execution(a, now)
 	e.Status = decision.StatusSuccess
@@ -134,7 +134,7 @@ func (s *State) Succeed(a *roster.Agent, now time.Time) {
 	a.Work = nil
 }
 
-// Fail records an agent's execution as one that failed. A nil agent, or one that executes nothing, only counts.
+// Fail records an agent's execution as failed. For a nil agent, or one without an execution, it only counts.
 func (s *State) Fail(a *roster.Agent, f *decision.Failure, status decision.Status, now time.Time) {
 	s.Failures++
 	s.TotalFailures++
@@ -169,7 +169,7 @@ func (s *State) Abandon(a *roster.Agent, now time.Time) {
 	a.Work = nil
 }
 
-// ToolFailure is the failed tool call that an Orchestrator stopped at, as a failure.
+// ToolFailure is the failed tool call that stopped an Orchestrator, as a failure.
 func (s *State) ToolFailure(r *roster.Roster, a *roster.Agent, now time.Time) *decision.Failure {
 	t := a.Work.Failed
 	return &decision.Failure{
@@ -179,7 +179,7 @@ func (s *State) ToolFailure(r *roster.Roster, a *roster.Agent, now time.Time) *d
 	}
 }
 
-// AgentFailure is an agent that broke, as a failure.
+// AgentFailure is an agent that failed, as a failure.
 func (s *State) AgentFailure(r *roster.Roster, id string, c bridge.Category, message string,
 	now time.Time) *decision.Failure {
 	f := &decision.Failure{
@@ -198,7 +198,7 @@ func (s *State) AgentFailure(r *roster.Roster, id string, c bridge.Category, mes
 	return f
 }
 
-// FailedCriteria are the acceptance criteria that kept a COMPLETE from taking effect, as deciders are shown them.
+// FailedCriteria are the acceptance criteria that kept a COMPLETE from taking effect, as deciders see them.
 func (s *State) FailedCriteria() []decision.Check {
 	var list []decision.Check
 	for _, r := range s.Acceptance.Failing() {
@@ -218,12 +218,12 @@ func (s *State) LastWorked() string {
 	return ""
 }
 
-// LeftUndone reports whether an agent has handed off its own work. A planner hands on a plan.
+// LeftUndone reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
 func (s *State) LeftUndone(a *roster.Agent) bool {
 	return a.Standing == roster.HandedOff && !(a.Mode == PlannerMode && len(s.Plan) > 0)
 }
 
-// AcceptanceEvents are what the criteria came to when they were last judged.
+// AcceptanceEvents are the results of the criteria when they were last judged.
 func (s *State) AcceptanceEvents() []contract.Acceptance {
 	tree := ""
 	for _, r := range s.Acceptance.Results {

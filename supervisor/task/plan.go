@@ -16,18 +16,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// State says where the task stands, and what its executions came to.
+// State is the state of the task, and the results of its executions.
 type State struct {
-	Text          string           // what the human wants, as first said
+	Text          string           // what the human wants, as given first
 	Images        []contract.Image `json:",omitempty"` // that came with Text
 	Phase         machine.State
 	Plan          []contract.Step
-	AgentTasks    []contract.Tasks  // what agents keep in lists of their own
+	AgentTasks    []contract.Tasks  // agents' own task lists
 	Iterations    int               // entries into `executing` by a summon, for this task
 	Failures      int               // failed executions in a row
 	TotalFailures int               // failed executions of this task
 	History       decision.History  // of its executions
-	LastError     *decision.Failure // that is not overcome yet
+	LastError     *decision.Failure // that is not solved yet
 	Acceptance    acceptance.State  // what must hold before it is complete
 	Lessons       []verdict.Lesson  // of its COMPLETE, for later runs
 }
@@ -48,8 +48,8 @@ func PlanText(steps []contract.Step) string {
 	return b.String()
 }
 
-// StepToSkip returns the index of the step to skip; -1: there is none, or another agent works on it. Agent is the one
-// that is at the step; empty: any.
+// StepToSkip returns the index of the step to skip; -1: there is none, or another agent works on it. agent is
+// the one that works on the step; empty: any.
 func (s *State) StepToSkip(r *roster.Roster, agent string) int {
 	if n := s.StepOf(r, agent); n > 0 && agent != "" {
 		return n - 1
@@ -63,7 +63,7 @@ func (s *State) StepToSkip(r *roster.Roster, agent string) int {
 	return i
 }
 
-// StepAtHand is the plan's step that is at work, or the next one; -1: there is none.
+// StepAtHand is the index of the plan's active step, or the next one; -1: there is none.
 func (s *State) StepAtHand() int {
 	if i := slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepActive }); i >= 0 {
 		return i
@@ -71,10 +71,10 @@ func (s *State) StepAtHand() int {
 	return slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepPending })
 }
 
-// StepOf is the number of the step an agent works on, counted from 1; 0: none is known. A
-// step is an agent's if it is active in its name, or if the agent was chosen for it. Where
-// nobody said so, the current step is that of the only one at work; of several, each has the
-// step that names its mode alone.
+// StepOf is the number of the step an agent works on, counted from 1; 0: not known. A step is an agent's if it
+// is active in its name, or if the agent was chosen for it. Without such a record, the current step belongs to
+// the only agent that works; if several work, each has the step that names its mode, if no other agent has that
+// mode.
 func (s *State) StepOf(r *roster.Roster, id string) int {
 	a, _ := r.Agent(id)
 	if i := slices.IndexFunc(s.Plan,
@@ -95,8 +95,8 @@ func (s *State) StepOf(r *roster.Roster, id string) int {
 	})
 }
 
-// stepEnded is the number of the step whose work an agent has just handed over: the last
-// in its name, else the one it works on.
+// stepEnded is the number of the step whose work an agent has just handed over: the last in its name, otherwise
+// the one it works on.
 func (s *State) stepEnded(r *roster.Roster, id string) int {
 	for i := len(s.Plan) - 1; i >= 0; i-- {
 		if s.Plan[i].Agent == id && s.Plan[i].Status != contract.StepPending {
@@ -106,7 +106,7 @@ func (s *State) stepEnded(r *roster.Roster, id string) int {
 	return s.StepOf(r, id)
 }
 
-// SameAgents keeps who worked on a step, where a new plan has that step again.
+// SameAgents keeps who worked on a step, if a new plan contains the same step.
 func (s *State) SameAgents(steps []contract.Step) []contract.Step {
 	for i := range steps {
 		for _, was := range s.Plan {
@@ -121,16 +121,16 @@ func (s *State) SameAgents(steps []contract.Step) []contract.Step {
 // PlannerMode is the mode whose document is a plan.
 const PlannerMode = "planner"
 
-// taskStatuses are a step's words for what Claude's own task tools call them.
+// taskStatuses maps the statuses of Claude's own task tools to those of a step.
 var taskStatuses = map[string]string{"pending": contract.StepPending, "in_progress": contract.StepActive,
 	"completed": contract.StepDone}
 
-// isOver reports whether a step is behind the plan: an agent's list does not bring it back.
+// isOver reports whether a step is finished: an agent's list does not reopen it.
 func isOver(status string) bool {
 	return status == contract.StepDone || status == contract.StepSkipped || status == contract.StepFailed
 }
 
-// sameStep compares texts of steps but for case, space and a number in front.
+// sameStep compares texts of steps, ignoring case, space and a number in front.
 func sameStep(a, b string) bool {
 	plain := func(s string) string {
 		s = strings.TrimLeft(strings.TrimSpace(s), "0123456789.)-* ")
@@ -139,7 +139,7 @@ func sameStep(a, b string) bool {
 	return plain(a) != "" && plain(a) == plain(b)
 }
 
-// DropTasks forgets the list of one that is gone.
+// DropTasks drops the task list of an agent that has ended.
 func (s *State) DropTasks(id string) {
 	if slices.ContainsFunc(s.AgentTasks, func(t contract.Tasks) bool { return t.Agent == id }) {
 		s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool {
@@ -153,7 +153,7 @@ func (s *State) Skip(i int) {
 	s.mark(i, func(p *contract.Step) { p.Status = contract.StepSkipped })
 }
 
-// Start has an agent work on a step of the plan, and reports whether that changes the plan.
+// Start records that an agent works on a step of the plan, and reports whether that changes the plan.
 func (s *State) Start(i int, id string) bool {
 	if s.Plan[i].Status == contract.StepActive && s.Plan[i].Agent == id {
 		return false
@@ -162,8 +162,8 @@ func (s *State) Start(i int, id string) bool {
 	return true
 }
 
-// End ends the step that an agent works on, and reports whether that changes the plan: the agent may have kept the plan
-// itself, or there is another plan.
+// End ends the step that an agent works on, and reports whether that changes the plan: the agent may have
+// updated the plan itself, or there is another plan.
 func (s *State) End(i int, id, status string) bool {
 	if i >= len(s.Plan) || s.Plan[i].Status != contract.StepActive || s.Plan[i].Agent != id {
 		return false
@@ -178,8 +178,8 @@ func (s *State) mark(i int, change func(*contract.Step)) {
 	change(&s.Plan[i])
 }
 
-// Follow takes an agent's own list of tasks: what it has in common with the plan moves the plan. It reports whether it
-// did.
+// Follow takes an agent's own list of tasks: tasks that are also steps of the plan update the plan. It reports
+// whether they did.
 func (s *State) Follow(id string, items []bridge.Task) (moved bool) {
 	list := contract.Tasks{Agent: id, Items: []contract.Step{}}
 	for _, t := range items {
@@ -199,16 +199,17 @@ func (s *State) Follow(id string, items []bridge.Task) (moved bool) {
 	return moved
 }
 
-// Begin sets the counters to zero: limits hold for one task.
+// Begin sets the counters to zero: limits apply to one task.
 func (s *State) Begin() {
 	s.Iterations, s.Failures, s.TotalFailures = 0, 0, 0
 	s.History, s.LastError, s.AgentTasks = decision.History{}, nil, nil
 	s.Acceptance.BeginTask()
 }
 
-// Assign notes that an agent was chosen for the current step, and reports whether that changes the plan: its success is
-// the step's, where nobody else keeps the plan. While something is open, an agent chosen against the step's mode sees
-// to that, and the step waits. A nil agent is chosen for nothing.
+// Assign records that an agent was chosen for the current step, and reports whether that changes the plan: if
+// the agent succeeds, the step is done, unless somebody else updates the plan. While something is open, an
+// agent of another mode than the step's was chosen for the open matter, and the step waits. A nil agent is
+// chosen for nothing.
 func (s *State) Assign(a *roster.Agent, open bool) bool {
 	i := s.StepAtHand()
 	if a == nil || !a.Works() || i < 0 {
@@ -221,8 +222,8 @@ func (s *State) Assign(a *roster.Agent, open bool) bool {
 	return s.Start(i, a.ID)
 }
 
-// EndAssigned ends the step that an agent was chosen for, as its execution ended, and reports whether that changes the
-// plan.
+// EndAssigned ends the step that an agent was chosen for when its execution ends, and reports whether that
+// changes the plan.
 func (s *State) EndAssigned(a *roster.Agent, status string) bool {
 	if a == nil || a.PlanStep == 0 {
 		return false
@@ -232,8 +233,8 @@ func (s *State) EndAssigned(a *roster.Agent, status string) bool {
 	return s.End(i, a.ID, status)
 }
 
-// PlanFrom is the plan that a planner's document makes where there is none: of its steps, which name their agents, or
-// else of what remains. It is empty of any other document.
+// PlanFrom is the plan from a planner's document if there is no plan yet: from its steps, which name their
+// agents, or else from the remaining work. For any other document it is empty.
 func (s *State) PlanFrom(a *roster.Agent, d *verdict.Document, o *runconfig.Options) []contract.Step {
 	if a.Mode != PlannerMode || len(s.Plan) > 0 || d == nil {
 		return nil
@@ -257,7 +258,7 @@ func (s *State) PlanFrom(a *roster.Agent, d *verdict.Document, o *runconfig.Opti
 	return steps
 }
 
-// modeIn finds the mode that a step names at its head: «tester: run the suite».
+// modeIn finds the mode that a step begins with: «tester: run the suite».
 func modeIn(text string, o *runconfig.Options) string {
 	head, _, ok := strings.Cut(text, ":")
 	name := strings.ToLower(strings.TrimSpace(head))

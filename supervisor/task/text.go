@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// ReachedText adds to the reason of an end what was reached until then.
+// ReachedText adds to the reason of an end what was achieved until then.
 func (s *State) ReachedText(why string) string {
 	var b strings.Builder
 	b.WriteString(why)
@@ -50,7 +50,7 @@ func (s *State) ReachedText(why string) string {
 	return b.String()
 }
 
-// Interrupted reports what is being done at this moment, and will not be finished.
+// Interrupted lists the work that is running now, and will not be finished.
 func (s *State) Interrupted(r *roster.Roster, now time.Time) []string {
 	var list []string
 	for i := range r.Agents {
@@ -61,7 +61,7 @@ func (s *State) Interrupted(r *roster.Roster, now time.Time) []string {
 	return list
 }
 
-// InterruptedOf tells it of one; empty: nothing.
+// InterruptedOf returns the interrupted work of one agent; empty: none.
 func (s *State) InterruptedOf(r *roster.Roster, a *roster.Agent, now time.Time) string {
 	if a.Role != roster.RoleOrchestrator || !lifecycle.MidTurn(a) {
 		return ""
@@ -89,7 +89,7 @@ func (s *State) InterruptedOf(r *roster.Roster, a *roster.Agent, now time.Time) 
 	return text
 }
 
-// BreachText says which limit of the task was reached, where so many failures in a row are allowed.
+// BreachText says which limit of the task was reached; maxFailures is the limit of failures in a row.
 func (s *State) BreachText(maxFailures int) string {
 	if s.Phase == machine.Complete {
 		return words.Count(s.Iterations, "Orchestrator") +
