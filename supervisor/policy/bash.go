@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// might is the test of deny and ask rules: any command, by any of its names, with
-// any filling of its holes.
+// might is the test of deny and ask rules: it matches any command, by any of its names, with any filling of its
+// holes.
 func (s *script) might(r *Rule) bool {
 	if r.inARow() && (wildcard(r.spec, s.line) || wildcard("* "+r.spec, s.line)) {
 		return true
@@ -24,11 +24,11 @@ func (s *script) might(r *Rule) bool {
 	return false
 }
 
-// inARow reports whether a rule is about several commands in a row.
+// inARow reports whether a rule is about a sequence of commands.
 func (r *Rule) inARow() bool { return strings.ContainsAny(r.spec, ";|&") }
 
-// inDoubt says why a command line may run what a deny or ask rule names though no word of it
-// says so, and the first such rule.
+// inDoubt says why a command line may run what a deny or ask rule names although none of its words says so, and
+// returns the first such rule.
 func (q *query) inDoubt() (rule, why string) {
 	if rule, why := q.doubtUnder(q.deny); why != "" {
 		return rule, why
@@ -47,9 +47,8 @@ func (q *query) doubtUnder(l list) (rule, why string) {
 	return "", ""
 }
 
-// coveredCommands is the test of allow rules: each command of the line is covered by one of
-// them, each file that is redirected to by one about edits, and nothing is in doubt. It returns
-// the rules it took.
+// coveredCommands is the test of allow rules: one of them covers each command of the line, a rule about edits
+// covers each file that output is redirected to, and nothing is in doubt. It returns the rules that it used.
 func (q *query) coveredCommands(l list) (string, bool) {
 	s := q.commands()
 	if len(s.doubts) > 0 || s.unsandboxed || len(s.commands) == 0 {
@@ -90,7 +89,7 @@ func (q *query) coveredCommand(l list, c command) (string, bool) {
 	}
 	source := c.source()
 	if i := slices.IndexFunc(l.rules, func(r Rule) bool { return r.kind == kindBash && r.spec == source }); i >= 0 {
-		return l.rules[i].text, true // it is what the rule says, letter by letter
+		return l.rules[i].text, true // it is exactly what the rule says
 	}
 	for words := c.Words; words != nil; words = q.unwrapped(words) {
 		if text, ok := l.allows(set.String() + exact(words)); ok {
@@ -100,7 +99,7 @@ func (q *query) coveredCommand(l list, c command) (string, bool) {
 	return "", false
 }
 
-// source is the command as it is written, with single blanks between its words.
+// source is the command as it is written, with single spaces between its words.
 func (c command) source() string {
 	var parts []string
 	for _, a := range c.Assigns {
@@ -112,7 +111,7 @@ func (c command) source() string {
 	return strings.Join(parts, " ")
 }
 
-// allows returns the first rule about commands that matches a text as [exact] makes it.
+// allows returns the first rule about commands that matches a text in the form of [exact].
 func (l list) allows(text string) (string, bool) {
 	for i := range l.rules {
 		if r := &l.rules[i]; r.kind == kindBash && wildcard(r.exact, text) {
@@ -122,11 +121,12 @@ func (l list) allows(text string) (string, bool) {
 	return "", false
 }
 
-// harmlessVariables change how programs write, not what they do.
+// harmlessVariables change how programs format their output, not what they do.
 var harmlessVariables = nameSet{"CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
 	"LC_ALL", "LANG", "TZ"}
 
-// coveredAssignment: a variable of the line's own, which programs do not see, needs no rule.
+// coveredAssignment returns the rule that covers an assignment. A shell variable of the line, which programs do
+// not see, needs no rule.
 func coveredAssignment(l list, a shell.Assign) (string, bool) {
 	if a.Name == strings.ToLower(a.Name) && !isInterpreted(a.Name) {
 		return "", true
@@ -152,8 +152,8 @@ func (q *query) certain(w shell.Word) bool {
 	return w.Known() && !q.commands().moves && (w.Tilde || !strings.HasPrefix(w.Text, "~"))
 }
 
-// unwrapped is the command that a wrapper runs, where the wrapper is of a form that changes
-// nothing about it; nil where it is not.
+// unwrapped is the command that a wrapper runs, if the wrapper is used in a form that does not change the
+// command; otherwise nil.
 func (q *query) unwrapped(words []shell.Word) []shell.Word {
 	texts := make([]string, len(words))
 	for i, w := range words {
@@ -182,7 +182,7 @@ func (q *query) unwrapped(words []shell.Word) []shell.Word {
 	return nil
 }
 
-// insideFile reports whether a name is of something in the working directory.
+// insideFile reports whether a name leads to something in the working directory.
 func (q *query) insideFile(name string) bool {
 	t := q.target(name)
 	return t.sure && q.policy.CWD != "" && t.every(func(p string) bool { _, ok := q.fromCWD(p); return ok })
@@ -192,8 +192,8 @@ func duration(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789.smhd") == "" && s[0] >= '0' && s[0] <= '9'
 }
 
-// places are the directories that a relative name of the line may begin at: the shell's, and
-// those that the line goes to.
+// places are the directories at which a relative name of the line may begin: the shell's, and those that the
+// line changes to.
 func (q *query) places() []string {
 	places := []string{q.cwd}
 	at := q.cwd

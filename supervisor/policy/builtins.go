@@ -7,11 +7,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// Commands whose effect their words do not show. For each, a function says why, or "" where
-// the words are of a form that is known to do no more than they say.
+// Commands whose effect their words do not show. For each command, a function says why, or "" if the words have
+// a form that is known to do no more than they say.
 
-// evaluators are builtins that read an argument such as a[$(x)] as arithmetic, and so run what
-// stands in it even where it was quoted.
+// evaluators are builtins that evaluate an argument such as a[$(x)] as arithmetic, and so run commands in it
+// even if it was quoted.
 var evaluators = nameSet{"test", "[", "[[", "printf", "read", "unset", "declare", "typeset", "local", "export",
 	"readonly", "let", "mapfile",
 	"readarray", "wait", "getopts", "set"}
@@ -45,7 +45,7 @@ func always(why string) doubtCheck { return func([]shell.Word, shell.Command) st
 
 var doubtful map[string]doubtCheck
 
-func init() { // not a literal: the checks refer to doubtAbout's kin
+func init() { // not a literal: the checks call doubtAbout themselves
 	doubtful = map[string]doubtCheck{
 		"eval":      always("eval runs its arguments as a new line"),
 		"source":    always("source runs the lines of a file"),
@@ -95,13 +95,13 @@ func init() { // not a literal: the checks refer to doubtAbout's kin
 
 func commandInDoubt(args []shell.Word, _ shell.Command) string {
 	if len(args) > 0 && (args[0].Text == "-v" || args[0].Text == "-V") && shell.Known(args) {
-		return "" // it only reports where a command lies
+		return "" // it only reports where a command is
 	}
 	return "command runs a command past functions and aliases"
 }
 
-// setInDoubt knows the options that end a script early or trace it. What a trace evaluates is
-// PS4, which is in doubt where it is set.
+// setInDoubt checks the options that end a script early or trace it. A trace evaluates PS4, and setting PS4 is
+// itself in doubt.
 func setInDoubt(args []shell.Word, _ shell.Command) string {
 	for i, w := range args {
 		letters := strings.TrimLeft(w.Text, "-+")
@@ -128,8 +128,8 @@ func optionInDoubt(name, letters string) doubtCheck {
 	}
 }
 
-// testInDoubt: [ -v 'a[$(x)]' ] runs x. Where an operator can be neither -v nor -R, the rest
-// is compared and not evaluated (observed with bash 5.2; [[ … ]] evaluates more).
+// testInDoubt checks test and [: [ -v 'a[$(x)]' ] runs x. If no operator can be -v or -R, the operands are
+// compared and not evaluated (observed with bash 5.2; [[ … ]] evaluates more).
 func testInDoubt(args []shell.Word, _ shell.Command) string {
 	const why = "test can evaluate the subscript of a variable's name"
 	for i, w := range args {
@@ -146,8 +146,7 @@ func testInDoubt(args []shell.Word, _ shell.Command) string {
 	return ""
 }
 
-// operandOf reports whether a word of a test stands beside an operator that is known, so that it
-// is none itself.
+// operandOf reports whether a word of a test is next to a known operator, and so is not an operator itself.
 func operandOf(args []shell.Word, i int) bool {
 	if i > 0 && testOperators.has(args[i-1].Text) {
 		return true
@@ -208,7 +207,7 @@ func mapfileInDoubt(args []shell.Word, _ shell.Command) string {
 	return ""
 }
 
-// namesInDoubt is for builtins whose arguments name variables.
+// namesInDoubt checks builtins whose arguments name variables.
 func namesInDoubt(name string) doubtCheck {
 	return func(args []shell.Word, _ shell.Command) string {
 		for i, w := range args {
@@ -226,7 +225,7 @@ func namesInDoubt(name string) doubtCheck {
 	}
 }
 
-// declareInDoubt: with an option such as -i or -n, values are evaluated, too.
+// declareInDoubt checks declarations: with an option such as -i or -n, values are evaluated, too.
 func declareInDoubt(name string) doubtCheck {
 	return func(args []shell.Word, _ shell.Command) string {
 		for _, w := range args {
@@ -252,7 +251,7 @@ func nameInDoubt(name string) string {
 	return ""
 }
 
-// envInDoubt: variables for the command that env runs.
+// envInDoubt checks the variables that env sets for its command.
 func envInDoubt(args []shell.Word, _ shell.Command) string {
 	for _, w := range args {
 		if name, _, ok := strings.Cut(w.Text, "="); ok && shell.IsName(name) && isInterpreted(name) {
@@ -287,8 +286,8 @@ var (
 		"_"}
 )
 
-// isInterpreted finds variables that shells or programs take for something to run, or to find
-// what they run by.
+// isInterpreted reports whether shells or programs run the value of a variable, or use it to find what they
+// run.
 func isInterpreted(name string) bool {
 	return interpretedNames.has(name) || slices.ContainsFunc(interpretedPrefixes,
 		func(p string) bool { return strings.HasPrefix(name, p) })

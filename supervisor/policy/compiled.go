@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// Compiled is a [Policy] made ready for many decisions: where the paths of its rules lead was
-// found out beforehand. It says what the Policy says, as of its making; several goroutines may
-// ask it at once.
+// Compiled is a [Policy] prepared for many decisions: the paths of its rules are resolved in advance. It
+// decides as the Policy does, as of its creation; several goroutines may use it at once.
 //
-// What becomes a symbolic link later is followed in requests, but not in rules. Rules
-// that went through a link from the first are followed anew each time, so that a link
+// Links that are created later are followed in requests, but not in rules. Rules that contained a link from the
+// beginning are resolved again each time, so that a link such as releases/current may be changed.
 // such as releases/current may be pointed elsewhere.
 type Compiled struct {
 	policy           Policy
@@ -18,7 +17,7 @@ type Compiled struct {
 	deny, ask, allow list
 }
 
-// Compile makes a policy ready for many decisions. It follows the links of its rules.
+// Compile prepares a policy for many decisions. It resolves the links of its rules.
 func (p Policy) Compile() *Compiled {
 	c := &Compiled{policy: p}
 	c.policy.Deny, c.policy.Ask, c.policy.Allow = slices.Clone(p.Deny), slices.Clone(p.Ask), slices.Clone(p.Allow)
@@ -43,8 +42,8 @@ func regionsOf(rules []Rule, regionOf func(*Rule) region) list {
 	return l
 }
 
-// settled is regionOfDeny with link set where one lies below the rule's root, or where
-// the way could not be followed.
+// settled is regionOfDeny with link set if there is a link below the rule's root, or if the path could not be
+// resolved.
 func (t *roots) settled(r *Rule, bases map[string]string) region {
 	at := t.regionOfDeny(r)
 	if !at.ok {

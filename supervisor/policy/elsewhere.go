@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Rules decide about requests: those of a [Compiled] on this machine's file system, those that [Elsewhere] returns on
-// another's.
+// Rules decide about requests: a [Compiled] on this machine's file system, the result of [Elsewhere] on another
+// file system.
 type Rules interface {
 	Mode() Mode
 	Decide(r Request) Decision
@@ -18,13 +18,14 @@ type Rules interface {
 
 var _ Rules = (*Compiled)(nil)
 
-// Lookup looks at paths of another file system, all in one request. It returns an entry for each, in order. An error
-// says that nothing is known of any.
+// Lookup looks up paths of another file system, all in one request. It returns an entry for each, in order. An
+// error says that nothing is known about any of them.
 type Lookup func(paths []string) ([]Found, error)
 
-// Elsewhere holds requests against the rules on another file system: CWD, Home and FoldsCase are that host's, and
-// Resolve and Exists are not used. What a decision has to know of paths is asked for in as few requests as can be, and
-// anew for each decision. If look fails, nothing is allowed: Decide asks, or denies in modes that do not ask.
+// Elsewhere checks requests against the rules on another file system: CWD, Home and FoldsCase are that host's,
+// and Resolve and Exists are not used. What a decision has to know about paths is requested in as few requests
+// as possible, and again for each decision. If look fails, nothing is allowed: Decide asks, or denies in modes
+// that do not ask.
 func Elsewhere(p Policy, look Lookup) Rules { return &elsewhere{policy: p, look: look} }
 
 type elsewhere struct {
@@ -32,14 +33,14 @@ type elsewhere struct {
 	look   Lookup
 }
 
-// maxLookups bounds the requests of one decision. What is found leads to further paths: a link in a rule, then the
-// directories above a file.
+// maxLookups bounds the requests of one decision. Each result may lead to further paths: a link in a rule, then
+// the directories above a file.
 const maxLookups = 8
 
-// errUnknown is what a path leads to that was not looked at yet.
+// errUnknown is the result for a path that was not looked up yet.
 var errUnknown = errors.New("not looked at yet")
 
-// facts are what is known of paths during one decision.
+// facts are what is known about paths during one decision.
 type facts struct {
 	known   map[string]Found
 	missing []string
@@ -64,7 +65,7 @@ func (f *facts) exists(path string) (bool, error) {
 	return found.Exists, err
 }
 
-// fetch looks at what is missing.
+// fetch looks up the missing paths.
 func (f *facts) fetch(look Lookup) error {
 	var paths []string
 	asked := map[string]bool{}
@@ -88,7 +89,7 @@ func (f *facts) fetch(look Lookup) error {
 	return nil
 }
 
-// answer asks the policy again until it knows all that it wants to know.
+// answer asks the policy again until it knows all paths that it needs.
 func answer[T any](e *elsewhere, ask func(*Policy) T) (T, error) {
 	f := &facts{known: map[string]Found{}}
 	p := e.policy
@@ -119,7 +120,7 @@ func (e *elsewhere) Decide(r Request) Decision {
 	return d
 }
 
-// Denied implements [Rules]: a request that cannot be held against the rules is denied.
+// Denied implements [Rules]. A request that cannot be checked against the rules is denied.
 func (e *elsewhere) Denied(r Request) (rule string, ok bool) {
 	type denial struct {
 		rule string

@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// filesInDoubt says why a command line may read or write what a deny or ask rule about files
-// names though no word of it says so: a command that is known to read or write its operands has
-// one that only the running shell knows, or goes through a directory that has such a file.
+// filesInDoubt says why a command line may read or write what a deny or ask rule about files names although
+// none of its words says so: a command that is known to read or write its operands has one that only the
+// running shell knows, or reads a whole directory that contains such a file.
 func (q *query) filesInDoubt() (rule, why string) {
 	if q.tool != "Bash" {
 		return "", ""
@@ -78,7 +78,7 @@ func touches(words []shell.Word, writes bool) bool {
 	return fileReaders.has(name)
 }
 
-// comparesFiles finds git diff --no-index, which reads its operands wherever they lie.
+// comparesFiles recognises git diff --no-index, which reads its operands wherever they are.
 func comparesFiles(words []shell.Word) bool {
 	return baseName(words[0].Text) == "git" && slices.ContainsFunc(words,
 		func(w shell.Word) bool { return w.Text == "--no-index" })
@@ -99,19 +99,19 @@ func (q *query) mayBeIn(at *region, w shell.Word) bool {
 		dir = w.Text[:strings.LastIndexByte(w.Text[:first], '/')+1]
 	}
 	if strings.Contains(w.Text[len(dir):], "."+string(hole)) && strings.HasPrefix(w.Text[len(dir):], ".") {
-		return true // .* is .., too, in older shells
+		return true // .* also matches .. in older shells
 	}
 	if isHidden(at) && strings.HasPrefix(last, string(hole)) && dir == w.Text[:len(w.Text)-len(last)] {
 		return false
 	}
 	if segs := at.realSegs; len(segs) > 1 && !hasMeta(segs[len(segs)-2]) && !mightWild(segs[len(segs)-2], last) &&
 		!strings.Contains(w.Text[:len(w.Text)-len(last)], string(hole)) {
-		return false // files of other names
+		return false // it only matches files of other names
 	}
 	return q.dirMeets(at, dir)
 }
 
-// dirMeets reports whether a directory lies in a region or above it.
+// dirMeets reports whether a directory is in a region or above it.
 func (q *query) dirMeets(at *region, dir string) bool {
 	if dir == "" {
 		dir = "."
@@ -129,30 +129,30 @@ func (q *query) dirMeets(at *region, dir string) bool {
 	return false
 }
 
-// meets reports whether one of two directories lies in the other.
+// meets reports whether one of two directories is in the other.
 func meets(a, b string) bool {
 	_, within := below(a, b)
 	_, above := below(b, a)
 	return within || above
 }
 
-// isHidden reports whether a region is of names that begin with a dot, which patterns of file names
-// and some searches leave out.
+// isHidden reports whether a region consists of names that begin with a dot, which file name patterns and some
+// searches leave out.
 func isHidden(at *region) bool {
 	segs := at.realSegs
 	return len(segs) > 1 && strings.HasPrefix(segs[len(segs)-2], ".")
 }
 
-// showsHidden finds the options by which rg and its like look into such files all the same.
+// showsHidden recognises the options with which rg and similar programs search such files all the same.
 func showsHidden(w shell.Word) bool {
 	return strings.HasPrefix(w.Text, "--hidden") || strings.HasPrefix(w.Text, "--unrestricted") ||
 		strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text, "u.")
 }
 
-// copiers take directories with all that is in them.
+// copiers process directories with everything in them.
 var copiers = nameSet{"cp", "mv", "tar", "zip", "rsync", "scp", "rm", "chmod", "chown"}
 
-// holds reports whether a region lies in a directory.
+// holds reports whether a region is in a directory.
 func (q *query) holds(at *region, dir string) bool {
 	t := q.target(dir)
 	return t.any(func(name string) bool {
@@ -161,14 +161,14 @@ func (q *query) holds(at *region, dir string) bool {
 	})
 }
 
-// treeSearchers go through directories, always or with an option.
+// treeSearchers search whole directories, always or with an option.
 var (
 	treeSearchers = nameSet{"rg", "ag", "ack"}
 	grepLike      = nameSet{"grep", "egrep", "fgrep", "zgrep", "ugrep"}
 )
 
-// searchesAbove reports whether a command shows the contents of all files of a directory that a
-// region lies in.
+// searchesAbove reports whether a command shows the contents of all files of a directory that contains a
+// region.
 func (q *query) searchesAbove(at *region, words []shell.Word) bool {
 	name := baseName(words[0].Text)
 	recursive := func(w shell.Word) bool {

@@ -7,10 +7,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// Deny and ask rules about files also hold for commands that are known to read or write
-// the files they name, as in Claude Code: Read(.env) is about "cat .env" too. That goes
-// by names only – a variable, a glob or a cd before it hides a file – so it keeps an
-// honest agent from a file; a rule about the command, or a sandbox, keeps others.
+// Deny and ask rules about files also hold for commands that are known to read or write the files they name, as
+// in Claude Code: Read(.env) is about "cat .env" too. This works by names only – a variable, a glob or a cd
+// before it hides a file – so it keeps an honest agent from a file. To stop others, use a rule about the
+// command, or a sandbox.
 var (
 	fileReaders = nameSet{"cat", "tac", "nl", "rev", "head", "tail", "less", "more", "bat", "wc", "grep", "egrep", "fgrep",
 		"zgrep", "rg", "sed", "awk", "gawk", "mawk", "cut", "sort", "uniq", "tr", "od", "xxd", "hexdump", "strings",
@@ -22,8 +22,7 @@ var (
 		"chown", "unlink", "rsync", "scp", "vi", "vim", "nvim", "nano", "emacs", "ed", "ex", "patch"}
 )
 
-// maxFiles bounds how many files of one command line are looked at; of longer ones,
-// none is known.
+// maxFiles bounds how many files of one command line are checked; of a longer line, none is known.
 const maxFiles = 256
 
 // commandFiles are the files that a command line is known to read, or to write.
@@ -83,7 +82,7 @@ func filesOf(words []shell.Word, writes bool) (out []string) {
 	return out
 }
 
-// inPlace finds sed's -i, also among other letters, and --in-place.
+// inPlace recognises sed's -i, also among other letters, and --in-place.
 func inPlace(w shell.Word) bool {
 	arg := w.Text
 	return strings.HasPrefix(arg, "--in-place") || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") &&

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// What git's subcommands only read. Checked against the documentation of git 2.39.
+// Forms of git's subcommands that only read. Checked against the documentation of git 2.39.
 //
-// Git runs programs that its configuration names: core.fsmonitor, textconv and external diff
-// drivers, signature checks. The configuration of the user and of the workspace's own repository
-// is the user's; another repository's is not, and a file of attributes that an agent writes
-// chooses among the drivers. So that only forms are harmless that run none of them, and only in
-// the workspace's own repository; [GitEnvironment] switches off the rest.
+// Git runs programs that its configuration names: core.fsmonitor, textconv and external diff drivers, signature
+// checks. The configuration of the user and of the workspace's own repository belongs to the user; that of
+// another repository does not, and an attributes file that an agent writes selects drivers. So only forms that
+// run none of these programs are harmless, and only in the workspace's own repository; [GitEnvironment]
+// switches off the rest.
 
 const (
 	gitStats = "stat stat= shortstat numstat summary name-only name-status raw no-patch "
@@ -37,8 +37,8 @@ const (
 	gitLogLetters = "pquszwbaRcmigEFPrt" + digits
 )
 
-// readingGit are git's subcommands that only read. Left out: --output, --ext-diff, --textconv,
-// --no-index, --show-signature, -O, and options before the subcommand.
+// readingGit are git's subcommands that only read. Left out: --output, --ext-diff, --textconv, --no-index,
+// --show-signature, -O, and options before the subcommand.
 var readingGit = map[string]reading{
 	"status": {short: "sbvz", optional: "u",
 		long: "short branch porcelain porcelain= long verbose untracked-files untracked-files= ignored ignored= " +
@@ -67,9 +67,9 @@ var readingGit = map[string]reading{
 	"tag": {short: "l", long: "list sort= format= contains= merged= no-merged= points-at=", operands: words},
 }
 
-// GitEnvironment adds to an environment in which git's reading forms run no program, for where
-// [Policy.Harmless] lets commands through: there is no file system monitor, and a directory that
-// only looks like a repository is not taken for one. env is not changed.
+// GitEnvironment adds settings to an environment so that git's reading forms run no program, for commands that
+// [Policy.Harmless] allows: there is no file system monitor, and a directory that only looks like a repository
+// is not used as one. env is not changed.
 func GitEnvironment(env map[string]string) map[string]string {
 	out := maps.Clone(env)
 	if out == nil {
@@ -99,7 +99,7 @@ func (q *query) gitReads(args []string) bool {
 		return slices.Equal(args, []string{"list"})
 	}
 	if slices.ContainsFunc(args, func(s string) bool { return strings.Contains(s, "%G") }) {
-		return false // checks a signature, by a program of the configuration's choice
+		return false // checks a signature, with a program that the configuration names
 	}
 	use, ok := readingGit[sub]
 	if !ok {
@@ -109,15 +109,15 @@ func (q *query) gitReads(args []string) bool {
 	if !ok || runsDrivers(sub, operands, options) {
 		return false
 	}
-	if sub == "branch" || sub == "tag" { // with a name they make one
+	if sub == "branch" || sub == "tag" { // with a name they create one
 		listing := slices.Contains(options, "--list") || sub == "tag" && slices.Contains(options, "-l")
 		return len(operands) == 0 || listing
 	}
 	return q.readsBy(use, args)
 }
 
-// runsDrivers reports whether a subcommand shows contents in the way that runs diff drivers: of
-// the configuration's choice, and of the attributes'.
+// runsDrivers reports whether a subcommand shows contents in a way that runs diff drivers, which the
+// configuration and the attributes select.
 func runsDrivers(sub string, operands, options []string) bool {
 	given := func(names ...string) bool {
 		return slices.ContainsFunc(options, func(o string) bool { return slices.Contains(names, o) })
@@ -143,17 +143,17 @@ func runsDrivers(sub string, operands, options []string) bool {
 	return false
 }
 
-// inOwnRepository reports whether git, called in the request's directory, finds the repository
-// that it finds in the workspace. On the way up from a directory it takes what only looks like a
-// repository for one, and that can be files like any other that an agent wrote.
+// inOwnRepository reports whether git, called in the request's directory, finds the same repository as in the
+// workspace. On its way up from a directory, git uses anything that looks like a repository, and that can be
+// ordinary files that an agent wrote.
 func (q *query) inOwnRepository() bool {
 	own, ok := q.policy.repository(q.policy.CWD)
 	at, okHere := q.policy.repository(q.cwd)
 	return ok && okHere && own == at
 }
 
-// repository is the directory with the .git that git finds from a directory on; ok is false
-// where it finds a bare repository, or cannot look.
+// repository is the directory with the .git that git finds from a directory upwards; ok is false if git finds a
+// bare repository, or if it cannot be checked.
 func (p *Policy) repository(dir string) (root string, ok bool) {
 	unsure := false
 	exists := func(name string) bool {
@@ -174,7 +174,7 @@ func (p *Policy) repository(dir string) (root string, ok bool) {
 	}
 }
 
-// exists reports whether something has a name. On this machine what cannot be looked at counts as missing: it is
+// exists reports whether something has a name. On this machine what cannot be checked counts as missing: it is
 // missing for git, too.
 func (p *Policy) exists(name string) (bool, error) {
 	if p.Exists != nil {

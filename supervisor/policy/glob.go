@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// wildcard matches text against a pattern in which * is any text. " *" at the end
-// also matches nothing, as in Claude Code: "ls *" is about "ls" too.
+// wildcard matches text against a pattern in which * is any text. " *" at the end also matches nothing, as in
+// Claude Code: "ls *" also matches "ls".
 func wildcard(pattern, text string) bool {
 	i, j, star, mark := 0, 0, -1, 0
 	for j < len(text) {
@@ -37,7 +37,7 @@ func mightWild(pattern, text string) bool {
 	}
 	for i := 0; i < len(pattern) && i < len(text) && pattern[i] != '*' && text[i] != hole && text[i] != gone; i++ {
 		if pattern[i] != text[i] {
-			return false // most rules are done with here
+			return false // this decides most rules
 		}
 	}
 	for i, j := len(pattern)-1, len(text)-1; i >= 0 && j > 2 && pattern[i] != '*' && text[j] != hole; i, j = i-1, j-1 {
@@ -48,8 +48,8 @@ func mightWild(pattern, text string) bool {
 	return meet(pattern, text) || strings.HasSuffix(pattern, " *") && meet(strings.TrimSuffix(pattern, " *"), text)
 }
 
-// meet reports whether two patterns, one with * and one with holes, have a text in
-// common. reach[j] reports whether the pattern so far can stand for text[:j].
+// meet reports whether some text matches both patterns, one with * and one with holes. reach[j] reports whether
+// the pattern so far can match text[:j].
 func meet(pattern, text string) bool {
 	var room [2][256]bool
 	reach, next := room[0][:], room[1][:]
@@ -62,9 +62,9 @@ func meet(pattern, text string) bool {
 		for j := range len(text) {
 			switch {
 			case !row[j]:
-			case text[j] == hole: // which may be empty
+			case text[j] == hole: // the hole may be empty
 				row[j+1] = true
-			case text[j] == gone: // as may be the two characters behind it
+			case text[j] == gone: // so may be the two characters after it
 				row[j+1] = true
 				row[min(j+3, len(text))] = true
 			}
@@ -80,7 +80,7 @@ func meet(pattern, text string) bool {
 			case any:
 				next[j+1] = reach[j+1] || next[j]
 			case text[j] == hole:
-				next[j+1] = reach[j+1] // the hole takes this character and stays
+				next[j+1] = reach[j+1] // the hole matches this character and continues
 			default:
 				next[j+1] = reach[j] && pattern[i] == text[j]
 			}

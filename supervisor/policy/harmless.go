@@ -8,14 +8,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// Harmless reports whether a request changes nothing and shows nothing of outside the working
-// directory. It holds in mode rules, which never asks, and for checks; where the CLI asks,
-// its question is never answered by it.
+// Harmless reports whether a request changes nothing and shows nothing from outside the working directory. It
+// applies in mode rules, which never asks, and to checks; where the CLI asks, Harmless never answers its
+// question.
 //
-// It is a list of exact forms: commands that only read, with options that are known with their
-// arguments, and with files inside of the working directory. In doubt it says no: at a variable,
-// a glob, a redirection, an option that it does not know. No mode has a say in it, and of the
-// rules only those that deny or ask for reading what a command line would read: hold the
+// It is a list of exact forms: commands that only read, with known options and arguments, and with files inside
+// of the working directory. In doubt it says no: for a variable, a glob, a redirection, an unknown option. It
+// ignores the mode, and considers only the rules that deny or ask for reading what a command line would read:
+// check the request itself against deny and ask rules first.
 // request itself against deny and ask rules first.
 func (p Policy) Harmless(r Request) bool { return p.newQuery(r).harmless() }
 
@@ -38,7 +38,7 @@ func (q *query) harmless() bool {
 	return true
 }
 
-// reads reports whether one command only reads, and only what it may.
+// reads reports whether one command only reads, and only what it may read.
 func (q *query) reads(words []shell.Word) bool {
 	name, args := words[0].Text, make([]string, len(words)-1)
 	for i, w := range words[1:] {
@@ -70,7 +70,7 @@ func (q *query) readsBy(use reading, args []string) bool {
 	}
 	if use.operands == patternThenFiles && len(operands) > 0 && !slices.ContainsFunc(options,
 		func(o string) bool { return patternGiven.has(o) }) {
-		operands = operands[1:] // the pattern, but where an option gives one, or asks for names alone
+		operands = operands[1:] // the pattern, unless an option gives one, or asks for names only
 	}
 	if use.deep && q.mayBeClosed() {
 		return false
@@ -90,8 +90,7 @@ func (q *query) readsBy(use reading, args []string) bool {
 
 var patternGiven = nameSet{"-e", "--regexp", "--files", "--type-list"}
 
-// inside reports whether each of a command's operands is no file outside of the working
-// directory, by any name.
+// inside reports whether no operand of a command is a file outside of the working directory, by any name.
 func (q *query) inside(operands []string) bool {
 	for _, s := range operands {
 		if s == "-" || s == "/dev/null" {
@@ -111,9 +110,9 @@ func (q *query) inside(operands []string) bool {
 	return true
 }
 
-// mayBeClosed reports whether a deny or ask rule about reading may be about something in
-// the working directory. What goes through whole directories, or shows contents out of
-// git's store, is not held against such rules file by file.
+// mayBeClosed reports whether a deny or ask rule about reading may be about something in the working directory.
+// A command that reads whole directories, or shows contents from git's store, is not checked against such rules
+// file by file.
 func (q *query) mayBeClosed() bool {
 	for _, l := range []list{q.deny, q.ask} {
 		for i := range l.rules {
@@ -139,7 +138,7 @@ func (q *query) mayBeClosed() bool {
 	return false
 }
 
-// nearCWD reports whether a directory is within the working directory or above it.
+// nearCWD reports whether a directory is in the working directory or above it.
 func (q *query) nearCWD(dir string) bool {
 	if _, within := q.fromCWD(dir); within {
 		return true
@@ -149,8 +148,8 @@ func (q *query) nearCWD(dir string) bool {
 	return above || named
 }
 
-// findPredicates are find's tests and settings, with the number of their arguments.
-// What runs or writes something is not among them, and neither is -L.
+// findPredicates are find's tests and settings, with the number of their arguments. Predicates that run or
+// write something are left out, and so is -L.
 var findPredicates = map[string]int{
 	"-name": 1, "-iname": 1, "-path": 1, "-ipath": 1, "-wholename": 1, "-regex": 1, "-iregex": 1, "-regextype": 1,
 	"-type": 1, "-maxdepth": 1, "-mindepth": 1,

@@ -15,12 +15,12 @@ var interpreters = nameSet{"python", "pypy", "perl", "ruby", "node", "nodejs", "
 	"tclsh", "wish", "Rscript",
 	"R", "julia", "osascript", "groovy", "scala", "ghci", "swift", "elixir", "erl", "irb", "ipython", "jshell"}
 
-// isInterpreter finds them also under a name with a version: python3.12.
+// isInterpreter recognises interpreters also under a name with a version: python3.12.
 func isInterpreter(name string) bool {
 	return interpreters.has(strings.TrimRight(name, "0123456789."))
 }
 
-// codeInDoubt: what code in an argument or on standard input does, the line does not show. A
+// codeInDoubt checks interpreters: the line does not show what code in an argument or on standard input does. A
 // file or module is a program like any other.
 func codeInDoubt(name string, c shell.Command) string {
 	why := name + " runs code that is not read here"
@@ -47,7 +47,7 @@ func codeInDoubt(name string, c shell.Command) string {
 
 var inlineCode = nameSet{"-c", "-e", "-E", "-r", "-p", "-pe", "-ne", "eval"}
 
-// fileInDoubt: a shell runs a file whose name is unknown, such as <(curl …).
+// fileInDoubt reports a shell that runs a file whose name is unknown, such as <(curl …).
 func fileInDoubt(name string, args []shell.Word) string {
 	if slices.ContainsFunc(args, func(w shell.Word) bool { return !w.Known() && !w.Splits }) || len(args) > 0 &&
 		!args[0].Known() {
@@ -56,7 +56,7 @@ func fileInDoubt(name string, args []shell.Word) string {
 	return ""
 }
 
-// awkInDoubt: a program for awk can run commands and write files.
+// awkInDoubt checks programs for awk, which can run commands and write files.
 func awkInDoubt(args []shell.Word, _ shell.Command) string {
 	for i := 0; i < len(args); i++ {
 		w := args[i]
@@ -80,12 +80,12 @@ func awkInDoubt(args []shell.Word, _ shell.Command) string {
 	return ""
 }
 
-// awkRuns finds a pipe or redirection of print: not || and not a comparison in a condition.
+// awkRuns recognises a pipe or a redirection of print, but not || or a comparison in a condition.
 var awkRuns = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`@|(^|[^|])\|([^|]|$)|print[^;}]*>`)
 })
 
-// sedInDoubt: a script for sed can run commands (e) and write files (w).
+// sedInDoubt checks scripts for sed, which can run commands (e) and write files (w).
 func sedInDoubt(args []shell.Word, _ shell.Command) string {
 	const why = "a script for sed can run commands"
 	given := false
@@ -115,8 +115,8 @@ func sedInDoubt(args []shell.Word, _ shell.Command) string {
 	return ""
 }
 
-// sedPlain knows scripts of addresses with p, d, q, = and of s with flags that neither run nor
-// write.
+// sedPlain recognises scripts of addresses with p, d, q, = and of s with flags that neither run nor write
+// anything.
 func sedPlain(script string) bool {
 	for part := range strings.SplitSeq(script, ";") {
 		if part = strings.TrimSpace(part); part != "" && !sedCommand().MatchString(part) {
@@ -133,8 +133,8 @@ var sedCommand = sync.OnceValue(func() *regexp.Regexp {
 			`|s#[^#\\\n]*(\\.[^#\\\n]*)*#[^#\\\n]*(\\.[^#\\\n]*)*#[gpiI0-9]*|s,[^,\\\n]*(\\.[^,\\\n]*)*,[^,\\\n]*(\\.[^,\\\n]*)*,[gpiI0-9]*)$`)
 })
 
-// gitInDoubt: options before the subcommand can name programs, and some subcommands run what
-// their arguments say.
+// gitInDoubt checks git: options before the subcommand can name programs, and some subcommands run what their
+// arguments say.
 func gitInDoubt(args []shell.Word, _ shell.Command) string {
 	i := 0
 	for ; i < len(args) && strings.HasPrefix(args[i].Text, "-"); i++ {
@@ -173,12 +173,12 @@ func gitInDoubt(args []shell.Word, _ shell.Command) string {
 	return ""
 }
 
-// readsConfig reports whether git config only shows what is set.
+// readsConfig reports whether git config only shows settings.
 func readsConfig(args []shell.Word) bool {
 	shows := nameSet{"--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list"}
 	return len(args) == 1 && !strings.HasPrefix(args[0].Text, "-") || slices.ContainsFunc(args,
 		func(w shell.Word) bool { return shows.has(w.Text) })
 }
 
-// gitRuns are options of subcommands that name a program, beside those of all.
+// gitRuns are options of subcommands that name a program, in addition to those of all subcommands.
 var gitRuns = map[string][]string{"clone": {"-u", "-c", "--config"}, "rebase": {"-x"}, "grep": {"-O", "--open-files"}}

@@ -12,8 +12,8 @@ import (
 
 const maxLinks = 255
 
-// followLinks resolves an absolute path as the kernel would, one name at a time.
-// Unlike filepath.EvalSymlinks it goes through links that lead to nothing yet: to
+// followLinks resolves an absolute path as the kernel would, one name at a time. Unlike filepath.EvalSymlinks
+// it also follows links to names that do not exist yet: writing through such a link creates the file.
 // write through one creates what it names.
 func followLinks(name string) (string, error) {
 	if !filepath.IsAbs(name) {
@@ -60,14 +60,14 @@ func followFrom(at, name string) (string, error) {
 	return at, nil
 }
 
-// Found is where a path of a file system leads.
+// Found is the result of a lookup of a path.
 type Found struct {
 	Path   string // every symbolic link is followed; what does not exist stays as it is
-	Exists bool   // something has the path's own name, if only a link that leads nowhere
-	Err    error  // it could not be followed; Path is empty then
+	Exists bool   // something has this name, even if it is only a dangling link
+	Err    error  // it could not be resolved; Path is empty then
 }
 
-// LookUp looks at an absolute path of this machine's file system.
+// LookUp looks up an absolute path of this machine's file system.
 func LookUp(name string) (f Found) {
 	f.Path, f.Err = followLinks(name)
 	_, err := os.Lstat(name)

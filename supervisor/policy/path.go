@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// caseFolds says that the file system usually takes two cases for one name.
+// caseFolds says that the file system usually ignores the case of names.
 const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 
-// pathRoot is where a path rule begins.
+// pathRoot is the directory at which a path rule begins.
 type pathRoot int
 
 const (
@@ -19,19 +19,18 @@ const (
 	rootFS                   // //x
 )
 
-// pathPattern is a path rule taken apart. Segments are matched one by one, as in
-// .gitignore: ** stands for any number of them, and a name without a slash for that
-// name anywhere below the root.
+// pathPattern is a parsed path rule. Segments are matched one by one, as in .gitignore: ** matches any number
+// of them, and a name without a slash matches that name anywhere below the root.
 type pathPattern struct {
 	root pathRoot
 	up   int // leading ..
 	segs []string
 }
 
-// target is a file or directory a request is about.
+// target is a file or directory that a request is about.
 type target struct {
 	lexical  string
-	resolved []string // where symbolic links lead, read with and without ..
+	resolved []string // with all links followed, once after and once before removing ..
 	sure     bool     // nothing about it is in doubt
 }
 
@@ -86,7 +85,7 @@ func (q *query) paths() []target {
 	return q.targets
 }
 
-// target finds out what a path of the input names.
+// target determines what a path of the input names.
 func (q *query) target(raw string) target {
 	t := target{sure: raw != "" && raw == strings.TrimSpace(raw) && !strings.ContainsRune(raw, 0)}
 	raw = strings.TrimSpace(raw)
@@ -102,7 +101,7 @@ func (q *query) target(raw string) target {
 	t.lexical = filepath.Clean(raw)
 	names := []string{t.lexical}
 	if t.lexical != raw && strings.Contains(raw, "..") {
-		names = append(names, raw) // a link before .. leads elsewhere for the kernel
+		names = append(names, raw) // for the kernel, .. after a link leads elsewhere
 	}
 	for _, name := range names {
 		resolved, err := q.roots.follow(name)
@@ -122,7 +121,7 @@ func (p *Policy) follow(name string) (string, error) {
 	return followLinks(name)
 }
 
-// resolve is follow for paths of rules, which may lead nowhere.
+// resolve is follow for paths of rules, which may not exist.
 func (p *Policy) resolve(name string) string {
 	if resolved, err := p.follow(name); err == nil {
 		return resolved
@@ -137,8 +136,8 @@ func ascend(dir string, n int) string {
 	return dir
 }
 
-// pathMight is the test of deny and ask rules: any name of any target, under the
-// rule as written or under what its links lead to.
+// pathMight is the test of deny and ask rules: any name of any target matches the rule as written, or the rule
+// with its links resolved.
 func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
 	if at == nil {
 		found := q.roots.regionOfDeny(r)
@@ -157,7 +156,7 @@ func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
 		}
 		if t.any(func(p string) bool {
 			if !fold && !strings.Contains(p, at.needs) {
-				return false // most rules are done with here
+				return false // this decides most rules
 			}
 			return matchBelow(at.literal, at.realSegs, p, fold) ||
 				real != "" && matchBelow(real, at.realSegs, p, fold)
@@ -168,7 +167,7 @@ func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
 	return false
 }
 
-// pathCovered is the test of allow rules: every name of every target.
+// pathCovered is the test of allow rules: every name of every target must match.
 func (q *query) pathCovered(r *Rule, at *region) bool {
 	if at == nil {
 		found := q.roots.regionOfAllow(r)
@@ -187,11 +186,11 @@ func (q *query) pathCovered(r *Rule, at *region) bool {
 	return len(q.paths()) > 0
 }
 
-// searchers look through whole directories.
+// searchers search whole directories.
 var searchers = nameSet{"Grep", "Glob", "LS"}
 
-// searches reports whether a search may come by what an ask rule names: that lies below the
-// directory where it begins, and is not left out by the pattern of names.
+// searches reports whether a search may reach what an ask rule names: something below the directory where the
+// search begins, and not excluded by the search's name pattern.
 func (q *query) searches(r *Rule, at *region) bool {
 	if at == nil {
 		found := q.roots.regionOfDeny(r)
@@ -213,11 +212,11 @@ func (q *query) searches(r *Rule, at *region) bool {
 	})
 }
 
-// leavesOut reports whether a search's pattern of names has a last part that the name does not
-// match, so that a file of that name is not looked into. A directory of that name could be.
+// leavesOut reports whether the last part of a search's name pattern does not match the name, so that a file of
+// that name is not searched. A directory of that name could be.
 func (q *query) leavesOut(name string) bool {
 	if !strings.Contains(name, ".") {
-		return false // a directory, as likely as not
+		return false // probably a directory
 	}
 	field := map[string]string{"Glob": "pattern", "Grep": "glob"}[q.tool]
 	pattern, ok := q.text(field)
@@ -230,7 +229,7 @@ func (q *query) leavesOut(name string) bool {
 
 func hasMeta(seg string) bool { return strings.ContainsAny(seg, `*?[\`) }
 
-// matchBelow holds a path against segments below a directory.
+// matchBelow matches a path against segments below a directory.
 func matchBelow(dir string, segs []string, name string, fold bool) bool {
 	if fold {
 		dir, name = strings.ToLower(dir), strings.ToLower(name)
@@ -239,7 +238,7 @@ func matchBelow(dir string, segs []string, name string, fold bool) bool {
 	return ok && matchSegments(segs, rel, fold)
 }
 
-// matchSegments is the usual wildcard match with one way back, on segments.
+// matchSegments is the usual wildcard match with one backtracking position, on segments.
 func matchSegments(segs []string, rel string, fold bool) bool {
 	// j is where the current segment begins in rel; past its end, none is left.
 	i, j, star, mark, end := 0, 0, -1, 0, len(rel)
@@ -301,8 +300,8 @@ func below(name, dir string) (string, bool) {
 	return strings.CutPrefix(rest, "/")
 }
 
-// insideCWD reports whether all that a file tool is about lies in the working
-// directory, by every name it has.
+// insideCWD reports whether everything that a file tool is about is in the working directory, by each of its
+// names.
 func (q *query) insideCWD() bool {
 	if q.policy.CWD == "" {
 		return false
@@ -322,8 +321,7 @@ func (q *query) fromCWD(name string) (string, bool) {
 	return below(name, filepath.Clean(q.policy.CWD))
 }
 
-// touchesMachinery reports whether an edit below the working directory is to
-// something that makes programs run.
+// touchesMachinery reports whether an edit in the working directory is to something that makes programs run.
 func (q *query) touchesMachinery() bool {
 	for _, t := range q.paths() {
 		if t.any(func(p string) bool {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Mode reports what happens to a request that no rule matches.
+// Mode says what happens to a request that no rule matches.
 type Mode string
 
 // The modes.
 const (
-	ModeAsk         Mode = "ask"          // what Claude's default mode would ask, is asked
+	ModeAsk         Mode = "ask"          // what Claude's default mode would ask about is asked
 	ModeRules       Mode = "rules"        // nothing is asked: the rest is denied
 	ModeAcceptEdits Mode = "accept-edits" // edits inside of the working directory are allowed
 	ModeAllowAll    Mode = "allow-all"
@@ -35,17 +35,18 @@ type Policy struct {
 	Allow, Deny, Ask []Rule
 	CWD, Home        string // absolute; without Home, rules with ~ match nothing
 
-	// Resolve follows every symbolic link of an absolute path; what does not exist
-	// stays as it is. Nil means the file system's.
+	// Resolve follows every symbolic link of an absolute path; what does not exist stays as it is. Nil: this
+	// machine's file system.
 	Resolve func(path string) (string, error)
-	// Exists reports whether something has the name of an absolute path, if only a link. Nil means the file system's.
+	// Exists reports whether something has an absolute path's name, even if it is only a link. Nil: this
+	// machine's file system.
 	Exists func(path string) (bool, error)
-	// FoldsCase says that deny and ask rules hold for names in another case, too. On systems whose file systems
-	// usually take two cases for one name, they do anyway.
+	// FoldsCase says that deny and ask rules also match names in another case. On systems whose file systems
+	// usually ignore case they do so anyway.
 	FoldsCase bool
 }
 
-// folds reports whether deny and ask rules hold for names in another case.
+// folds reports whether deny and ask rules match names in another case.
 func (p *Policy) folds() bool { return caseFolds || p.FoldsCase }
 
 // Request is a tool that wants to run.
@@ -53,17 +54,16 @@ type Request struct {
 	Tool  string
 	Input json.RawMessage
 
-	// CWD is the directory that relative names begin at: the one that the session's shell is
-	// in. Empty: the policy's.
+	// CWD is the directory at which relative names begin: the one of the session's shell. Empty: the policy's.
 	CWD string
 
-	// Asked says that the CLI asks whether it may run. In modes ask and accept-edits that
-	// question is not answered by what arbiter itself takes for harmless.
+	// Asked says that the CLI asks whether the tool may run. In modes ask and accept-edits, Arbiter's own list
+	// of harmless requests does not answer that question.
 	Asked bool
 }
 
-// Decision is what happens to it. Rule is the text of the rule that decided, if
-// one did; Reason is for a person and for the model.
+// Decision is what happens to a request. Rule is the text of the rule that decided, if one did; Reason is for a
+// person and for the model.
 type Decision struct {
 	Behavior string
 	By       string
@@ -71,9 +71,8 @@ type Decision struct {
 	Reason   string
 }
 
-// Decide reports whether the tool may run. It holds the request against one rule after
-// the other, and finds out anew where the paths of each lie; for many rules and many
-// decisions, see [Policy.Compile].
+// Decide reports whether the tool may run. It checks the request against one rule after another, and resolves
+// the paths of each; for many rules and many decisions, see [Policy.Compile].
 func (p Policy) Decide(r Request) Decision { return p.decide(p.newQuery(r)) }
 
 func (p *Policy) decide(q *query) Decision {
@@ -125,22 +124,22 @@ func (p *Policy) ask(by, rule, reason string) Decision {
 	return Decision{Ask, by, rule, reason}
 }
 
-// alwaysAllowed are arbiter's own tools and the subagent tool, whose tools are
-// asked for one by one. A deny rule that names them still holds.
+// alwaysAllowed reports whether a tool is always allowed: Arbiter's own tools, and the subagent tool, because
+// each tool call of a subagent is judged itself. A deny rule that names them still applies.
 func (p *Policy) alwaysAllowed(q *query) bool {
 	_, own := Own(q.tool)
 	subagent := StartsSubagent(q.tool)
 	return own || subagent && !q.apart() && !p.leftToHuman(q)
 }
 
-// leftToHuman reports whether the CLI asks for a tool that is harmless by arbiter's own lights: a
-// rule of the user's own settings wants it so. A verdict is no tool: a turn has to end.
+// leftToHuman reports whether the CLI asks about a tool that Arbiter considers harmless: then a rule of the
+// user's own settings requires it. A verdict is never left to the human: a turn has to end.
 func (p *Policy) leftToHuman(q *query) bool {
 	return q.asked && q.tool != VerdictTool && (p.Mode == ModeAsk || p.Mode == ModeAcceptEdits)
 }
 
-// apart reports whether a subagent is to get a place of its own: making a worktree is more
-// than a tool of its own would be asked for.
+// apart reports whether a subagent gets its own directory: creating a worktree goes beyond the tool calls of
+// the subagent that are judged themselves.
 func (q *query) apart() bool {
 	if !StartsSubagent(q.tool) {
 		return false
@@ -152,9 +151,9 @@ func (q *query) apart() bool {
 	return string(raw) != `""` && string(raw) != "null"
 }
 
-// ReadsUnseen reports whether a request is a command line that may read what a deny or ask
-// rule about reading keeps closed, though no word of it says so: through a glob, a link or
-// a cd, which Claude's default mode lets pass (observed with CLI 2.1.329).
+// ReadsUnseen reports whether a request is a command line that may read what a deny or ask rule about reading
+// protects, although none of its words says so: through a glob, a link or a cd, which Claude's default mode
+// allows (observed with CLI 2.1.329).
 func (p Policy) ReadsUnseen(r Request) bool { return p.newQuery(r).readsUnseen() }
 
 func (q *query) readsUnseen() bool {
@@ -163,9 +162,8 @@ func (q *query) readsUnseen() bool {
 		!q.harmless()
 }
 
-// Denied returns the first deny rule that any part of the request might be what it
-// names, as Decide does. There is no one to ask here, so it also denies what Decide
-// would ask for because it is in doubt.
+// Denied returns the first deny rule that might be about any part of the request, as Decide does. Nobody can be
+// asked here, so it also denies what Decide would ask about because it is in doubt.
 func (p Policy) Denied(r Request) (rule string, ok bool) { return p.newQuery(r).denied() }
 
 func (q *query) denied() (rule string, ok bool) {
@@ -176,8 +174,7 @@ func (q *query) denied() (rule string, ok bool) {
 	return rule, why != ""
 }
 
-// Covered returns the allow rules that together cover all of the request. Neither the
-// mode nor a deny rule has a say in it.
+// Covered returns the allow rules that together cover the whole request. It ignores the mode and deny rules.
 func (p Policy) Covered(r Request) (rule string, ok bool) {
 	q := p.newQuery(r)
 	return q.covered(q.allow)

@@ -7,17 +7,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// Programs that run a command which one of their options names. This is no list of all: a
-// program that is allowed to run does what it likes. It keeps common ways to run one command by
-// the name of another from being overlooked.
+// Programs that run a command which one of their options names. The list is not complete: a program that is
+// allowed to run can do anything. It covers common ways to run one command under the name of another.
 
 // editorsOfText and debuggers run commands of their own language.
 var editorsOfText = nameSet{"vi", "vim", "nvim", "view", "ex", "ed", "emacs", "emacsclient", "gdb", "lldb", "expect",
 	"sqlite3", "ftp", "sftp",
 	"mail", "mutt", "nmap", "socat", "dc"}
 
-// commandOptions are, by program, the options that name a command. One letter stands for a short
-// option, which may stand among others; the value is in the same word or in the next.
+// commandOptions are, by program, the options that name a command. One letter is a short option, which may be
+// combined with others; the value is in the same word or in the next.
 var commandOptions = map[string][]string{
 	"tar": {"--checkpoint-action", "--use-compress-program", "--to-command", "--rsh-command", "--info-script",
 		"--new-volume-script", "I", "F"},
@@ -64,7 +63,7 @@ func isOption(word, option string) bool {
 	return strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.Contains(word, option)
 }
 
-// gitCommands are git's own subcommands that do what their name says. Any other may be an alias,
+// gitCommands are git's own subcommands that do what their name says. Any other subcommand may be an alias,
 // which the configuration defines and which can run anything.
 var gitCommands = nameSet{"add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle",
 	"cat-file", "check-attr",

@@ -7,31 +7,30 @@ import (
 	"strings"
 )
 
-// query is one request while it is held against the rules. What is costly to find
-// out is found out once, when the first rule needs it.
+// query is one request while it is checked against the rules. What is expensive to determine is determined
+// once, when the first rule needs it.
 type query struct {
 	policy *Policy
 	tool   string
-	cwd    string                     // what relative names begin at
+	cwd    string                     // where relative names begin
 	asked  bool                       // by the CLI
 	input  map[string]json.RawMessage // exact keys; encoding/json would fold them
 	broken bool                       // the input is no object
 
-	targets     []target // paths it is about
+	targets     []target // paths that it is about
 	haveTargets bool
-	script      *script // its command, taken apart
+	script      *script // its command, parsed
 	roots       *roots
 
-	hostOf    *string // of its URL; nil while not looked for
+	hostOf    *string // of its URL; nil: not determined yet
 	hostKnown bool
 
-	readFiles, writtenFiles []target // that the command names; nil while not looked for
+	readFiles, writtenFiles []target // that the command names; nil: not determined yet
 
 	deny, ask, allow list
 }
 
-// list is rules in their order. regions is where the paths of each lie, if that was found out
-// beforehand.
+// list is rules in order. regions are the regions of their paths, if they were determined in advance.
 type list struct {
 	rules   []Rule
 	regions []region
@@ -57,7 +56,7 @@ func (p *Policy) query(r Request, at *roots, deny, ask, allow list) *query {
 	return q
 }
 
-// text returns a string of the input. ok is false when it is missing or no string.
+// text returns a string of the input. ok is false if it is missing or not a string.
 func (q *query) text(field string) (string, bool) {
 	var s *string
 	if err := json.Unmarshal(q.input[field], &s); err != nil || s == nil {
@@ -76,9 +75,8 @@ func (q *query) firstMight(l list) (string, bool) {
 	return "", false
 }
 
-// firstAsked is firstMight for ask rules, which also hold for a search above what they name:
-// the CLI keeps a search out of what is denied, but not out of what is to be asked for
-// (observed with CLI 2.1.329).
+// firstAsked is firstMight for ask rules, which also hold for a search above what they name: the CLI keeps a
+// search out of what is denied, but not out of what must be asked about (observed with CLI 2.1.329).
 func (q *query) firstAsked() (string, bool) {
 	if rule, ok := q.firstMight(q.ask); ok {
 		return rule, true
@@ -95,8 +93,8 @@ func (q *query) firstAsked() (string, bool) {
 	return "", false
 }
 
-// mightMatch is the test of deny and ask rules: in doubt, yes. at is where a path
-// rule's paths lie, or nil to find that out.
+// mightMatch is the test of deny and ask rules: in doubt, yes. at is the region of a path rule, or nil to
+// determine it.
 func (q *query) mightMatch(r *Rule, at *region) bool {
 	switch r.kind {
 	case kindTool:
@@ -127,8 +125,7 @@ func (q *query) mightMatch(r *Rule, at *region) bool {
 	return false
 }
 
-// covered is the test of allow rules: in doubt, no. It returns the rules that
-// together cover all of the request.
+// covered is the test of allow rules: in doubt, no. It returns the rules that together cover the whole request.
 func (q *query) covered(l list) (string, bool) {
 	for i := range l.rules {
 		if q.covers(&l.rules[i], l.region(i)) {
@@ -162,10 +159,10 @@ func (q *query) covers(r *Rule, at *region) bool {
 		name, ok := q.name()
 		return ok && wildcard(r.spec, name)
 	}
-	return false // kindBash: a command line may need several rules
+	return false // a command line (kindBash) may need several rules
 }
 
-// commands takes the command apart. One that cannot be read might be anything.
+// commands parses the command. A command that cannot be parsed might be anything.
 func (q *query) commands() *script {
 	if q.script == nil {
 		command, ok := q.text("command")
@@ -209,7 +206,7 @@ func (q *query) findHost() (string, bool) {
 		raw = "https://" + raw
 	}
 	u, err := url.Parse(raw)
-	// A backslash is a slash to a browser and part of the host to others.
+	// A browser reads a backslash as a slash, other programs read it as part of the host.
 	if err != nil || u.Hostname() == "" || strings.Contains(raw, `\`) || u.User != nil {
 		return "", false
 	}
@@ -232,7 +229,7 @@ func isSubdomain(host, domain string) bool {
 	return ok && strings.HasSuffix(rest, ".")
 }
 
-// matchMCP holds a tool against mcp__server, mcp__server__tool or a prefix.
+// matchMCP matches a tool against mcp__server, mcp__server__tool or a prefix.
 func matchMCP(rule, tool string) bool {
 	if stem, ok := strings.CutSuffix(rule, "*"); ok {
 		return strings.HasPrefix(tool, stem)

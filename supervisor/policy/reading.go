@@ -2,16 +2,15 @@ package policy
 
 import "strings"
 
-// reading is how a command is used that only reads: options that are not named here
-// may do anything.
+// reading describes uses of a command that only read: options that are not listed here may do anything.
 type reading struct {
 	short    string // letters of options without a value
 	value    string // letters of options with one, in the same word or the next
-	optional string // letters of options that may have one, in the same word alone
-	long     string // long options; those with a value end in =, and get it that way alone
+	optional string // letters of options that may have one, only in the same word
+	long     string // long options; those with a value end in =, and accept it only in that form
 	operands operandKind
 	most     int  // operands; 0 for any number
-	deep     bool // it shows contents of files that are not among the operands
+	deep     bool // it shows contents of files that are not operands
 }
 
 type operandKind int
@@ -25,9 +24,9 @@ const (
 	numbers
 )
 
-// parse takes arguments apart. options are those given, without their values. A value that is a
-// word of its own never begins with -, so that no option passes for one; and it counts as an
-// operand, too, but of a search, where the command might take no value there and read a file.
+// parse parses arguments. options are the given ones, without their values. A value that is a separate word
+// never begins with -, so that no option is mistaken for a value. Except for a search, such a value also counts
+// as an operand, because the command might take no value there and read a file instead.
 func (u reading) parse(args []string) (operands, options []string, ok bool) {
 	for i := 0; i < len(args); i++ {
 		w := args[i]
@@ -66,8 +65,7 @@ func (u reading) parse(args []string) (operands, options []string, ok bool) {
 	return operands, options, true
 }
 
-// letters takes a word of short options apart. needsValue says that the next word is the value
-// of the last.
+// letters parses a word of short options. needsValue says that the next word is the value of the last one.
 func (u reading) letters(s string) (options []string, needsValue, known bool) {
 	for i := range len(s) {
 		options = append(options, "-"+s[i:i+1])
@@ -96,10 +94,9 @@ func containsWord(text, word string) bool {
 
 const digits = "0123456789"
 
-// readingCommands only read, if they are used so. Left out on purpose: what follows
-// links on its way (grep -R, diff of directories), writes (sort -o, tree -o, tree -R,
-// uniq's second operand, file -C), runs others (rg --pre, sort --compress-program,
-// sed, awk), or takes names or patterns from files.
+// readingCommands only read, if they are used in the described way. Left out on purpose: what follows links on
+// its way (grep -R, diff of directories), writes (sort -o, tree -o, tree -R, uniq's second operand, file -C),
+// runs other programs (rg --pre, sort --compress-program, sed, awk), or reads names or patterns from files.
 var readingCommands = map[string]reading{
 	"pwd":    {short: "LP", operands: none},
 	"true":   {operands: none},

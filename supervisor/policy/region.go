@@ -5,15 +5,14 @@ import (
 	"path/filepath"
 )
 
-// roots are the resolved directories that rules begin at, each found out when the
-// first rule needs it.
+// roots are the resolved directories at which rules begin, each resolved when the first rule needs it.
 type roots struct {
 	policy    *Policy
 	cwd, home string
-	cwdLost   bool // the way to the working directory could not be followed
+	cwdLost   bool // the path of the working directory could not be resolved
 }
 
-// of is the resolved beginning of a rule.
+// of is the resolved directory at which a rule begins.
 func (t *roots) of(r pathRoot) string {
 	switch r {
 	case rootHome:
@@ -34,8 +33,8 @@ func (t *roots) of(r pathRoot) string {
 	return t.cwd
 }
 
-// follow finds out where a path of a request leads. Below the working directory, the
-// way there need not be gone again.
+// follow resolves a path of a request. For a path in the working directory, the way to that directory is not
+// resolved again.
 func (t *roots) follow(name string) (string, error) {
 	if cwd := t.policy.CWD; t.policy.Resolve == nil && cwd != "" && cwd == filepath.Clean(cwd) {
 		if rel, ok := below(name, cwd); ok {
@@ -47,7 +46,7 @@ func (t *roots) follow(name string) (string, error) {
 	return t.policy.follow(name)
 }
 
-// base is where a rule's segments begin, as it is written.
+// base is the directory at which a rule's segments begin, as written.
 func (t *roots) base(pat *pathPattern) (string, bool) {
 	switch pat.root {
 	case rootFS:
@@ -58,21 +57,20 @@ func (t *roots) base(pat *pathPattern) (string, bool) {
 	return ascend(filepath.Clean(t.policy.CWD), pat.up), t.policy.CWD != ""
 }
 
-// region is where a path rule's paths lie: what the segments match below base, and
-// what realSegs match below real.
+// region is the set of a path rule's paths: what segs match below base, and what realSegs match below real.
 type region struct {
 	ok       bool // the rule's root is known
 	base     string
 	segs     []string
 	real     string
 	realSegs []string
-	link     string // real is to be found out anew, by following this
-	literal  string // what all of them lie below, as it is written: base and the first segments
+	link     string // real has to be resolved again, from this path
+	literal  string // a common prefix of all paths, as written: base and the first segments
 	needs    string // a segment that each of them has below literal; "" if there is none
 }
 
-// regionOfDeny is the region of a deny or ask rule: as it is written, and by what the
-// links in its literal beginning lead to. real is "" where that is the same.
+// regionOfDeny is the region of a deny or ask rule: as written, and with the links in its literal beginning
+// resolved. real is "" if that is the same.
 func (t *roots) regionOfDeny(r *Rule) (at region) {
 	if at.base, at.ok = t.base(&r.path); !at.ok {
 		return at
@@ -95,8 +93,8 @@ func (t *roots) regionOfDeny(r *Rule) (at region) {
 	return at
 }
 
-// regionOfAllow is the region of an allow rule. Links below its root are followed to
-// where they lead and not taken for the rule's own, since an agent can make links.
+// regionOfAllow is the region of an allow rule. Links below its root are resolved in requests and do not extend
+// the rule, since an agent can create links.
 func (t *roots) regionOfAllow(r *Rule) (at region) {
 	if at.base, at.ok = t.base(&r.path); !at.ok {
 		return at

@@ -14,7 +14,7 @@ type Rule struct {
 	kind ruleKind
 	spec string // Bash: the pattern; names: the name, possibly with *; WebFetch: the host
 
-	exact string // Bash: the pattern as an allow rule holds it against a command
+	exact string // Bash: the pattern as an allow rule matches it against a command
 	path  pathPattern
 }
 
@@ -36,7 +36,7 @@ func (r Rule) String() string { return r.text }
 // Tool is the name that the rule begins with: a tool's, or for MCP also a server's.
 func (r Rule) Tool() string { return r.tool }
 
-// Whole reports whether the rule is about all uses of a tool.
+// Whole reports whether the rule covers all uses of a tool.
 func (r Rule) Whole() bool { return r.kind == kindTool || r.kind == kindMCP }
 
 // MCP reports whether the rule is about tools of MCP servers.
@@ -47,8 +47,8 @@ func (r Rule) Known() bool {
 	return r.kind == kindMCP || slices.ContainsFunc(known, func(tools nameSet) bool { return tools.has(r.tool) })
 }
 
-// Names reports whether the rule's name is the tool's: Agent and Task are two names of one,
-// an MCP rule may name a server. Unlike in a permission rule, Edit is Edit alone.
+// Names reports whether the rule names a tool: Agent and Task are two names of the same tool, and an MCP rule
+// may name a server. Unlike in a permission rule, Edit means only Edit.
 func (r Rule) Names(tool string) bool {
 	switch {
 	case r.kind == kindMCP:
@@ -141,7 +141,7 @@ func (r Rule) withSpec(spec string) (Rule, error) {
 		}
 		r.kind, r.spec = kindBash, strings.TrimSpace(prefix)
 		if !strings.ContainsAny(prefix, `"'\\`) {
-			r.spec = strings.Join(strings.Fields(prefix), " ") // blanks within quotes count
+			r.spec = strings.Join(strings.Fields(prefix), " ") // spaces within quotes count
 		}
 		r.exact = exactPattern(r.spec)
 		if isPrefix {

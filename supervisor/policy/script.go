@@ -7,38 +7,37 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// hole stands in a command's text for what only the running shell knows; see [shell.Hole].
+// hole stands for a part of a command's text that only the running shell knows; see [shell.Hole].
 const hole = shell.Hole
 
-// script is a command line with all that it can run, as rules are held against it.
+// script is a command line with everything that it can run, as rules are checked against it.
 type script struct {
-	line      string // blanks folded, for rules about several commands in a row
+	line      string // spaces folded, for rules about a sequence of commands
 	commands  []command
-	assigned  []shell.Assign // without a command behind them
+	assigned  []shell.Assign // without a command after them
 	redirects []shell.Redirect
 
-	// doubts are the reasons why the line may do more than its commands and redirections say.
-	// Only a rule for Bash as a whole allows it then, and any deny or ask rule for commands
-	// makes a question of it.
+	// doubts are the reasons why the line may do more than its commands and redirections say. Then only a rule
+	// for Bash as a whole allows it, and any deny or ask rule for commands makes Decide ask.
 	doubts []string
 
 	plain bool // a list of simple commands, and nothing else; see [shell.Line]
 	moves bool // it changes the directory, so that relative names are uncertain
 
-	// unsandboxed says that the call wants to run outside of the sandbox.
+	// unsandboxed says that the call requests to run outside of the sandbox.
 	unsandboxed bool
 }
 
-// command is one that the line can run.
+// command is a command that the line can run.
 type command struct {
 	shell.Command
-	// inner says that it stands in an argument of another command, which runs it: sudo, eval,
-	// sh -c. An allow rule covers that other command, not this one.
+	// inner says that it is in an argument of another command, which runs it: sudo, eval, sh -c. An allow rule
+	// covers that other command, not this one.
 	inner bool
-	texts []string // what deny and ask rules are held against
+	texts []string // what deny and ask rules are compared with
 }
 
-// Bounds on what is taken apart. What is larger may run anything.
+// Bounds of what is parsed. What is larger may run anything.
 const (
 	maxCommands = 200
 	maxDepth    = 8
@@ -50,13 +49,13 @@ func (s *script) doubt(why string) {
 	}
 }
 
-// unknown notes that the line runs something that cannot be seen: any deny rule may name it.
+// unknown records that the line runs something that cannot be seen: any deny rule may name it.
 func (s *script) unknown(why string) {
 	s.doubt(why)
 	s.commands = append(s.commands, command{inner: true, texts: []string{string(hole)}})
 }
 
-// readScript takes a command line apart, with all that it runs inside of others.
+// readScript parses a command line, with everything that its commands run.
 func readScript(source string) *script {
 	line := shell.Parse(source, shell.Bash)
 	s := &script{line: strings.Join(strings.Fields(source), " "), plain: line.Plain}
@@ -64,8 +63,8 @@ func readScript(source string) *script {
 	return s
 }
 
-// add takes in what a line runs: at depth 0 the line itself, deeper a text that a command of it
-// hands to a shell.
+// add adds what a line runs: at depth 0 the line itself, deeper a text that one of its commands passes to a
+// shell.
 func (s *script) add(source string, line shell.Line, depth int) {
 	for _, why := range line.Doubts {
 		s.doubt(why)
@@ -85,7 +84,7 @@ func (s *script) add(source string, line shell.Line, depth int) {
 		}
 		for _, a := range c.Assigns {
 			if a.Name == "IFS" && len(c.Words) > 0 && c.Words[0].Text == "read" {
-				continue // how a line is split; the value is gone with the command
+				continue // how a line is split; the value ends with the command
 			}
 			s.assign(a)
 		}
@@ -101,7 +100,7 @@ func (s *script) add(source string, line shell.Line, depth int) {
 	s.runsWritten()
 }
 
-// runsWritten finds a file that the line both writes and runs.
+// runsWritten detects a file that the line both writes and runs.
 func (s *script) runsWritten() {
 	for _, r := range s.redirects {
 		written := r.File.Text
@@ -122,7 +121,7 @@ func (s *script) assign(a shell.Assign) {
 	}
 }
 
-// addCommand takes in a command, and the texts among its arguments that it runs itself.
+// addCommand adds a command, and the texts among its arguments that it runs itself.
 func (s *script) addCommand(c shell.Command, depth int, inner bool) {
 	s.commands = append(s.commands, command{Command: c, inner: inner, texts: textsOf(c)})
 	name := c.Words[0]
@@ -150,7 +149,7 @@ func (s *script) addCommand(c shell.Command, depth int, inner bool) {
 	}
 }
 
-// addText takes in a text that a command hands to a shell.
+// addText adds a text that a command passes to a shell.
 func (s *script) addText(t text, depth int) {
 	if strings.IndexByte(t.source, hole) >= 0 {
 		s.unknown("a shell runs a text that only the running shell knows")
@@ -161,8 +160,8 @@ func (s *script) addText(t text, depth int) {
 	}
 }
 
-// addBehind takes in what a command such as sudo or xargs runs: from each place among its
-// arguments where that can begin.
+// addBehind adds what a command such as sudo or xargs runs: from each place among its arguments where that
+// command can begin.
 func (s *script) addBehind(c shell.Command, depth int) {
 	words, ordinary := behind(c.Words)
 	words = appended(baseName(c.Words[0].Text), words)
@@ -171,8 +170,8 @@ func (s *script) addBehind(c shell.Command, depth int) {
 		return
 	}
 	for i, w := range words {
-		// An argument that may be anything is not taken for a command, else every variable
-		// would be denied; but where the command has its ordinary place it is.
+		// An argument that may be anything does not count as a command, otherwise every variable would be
+		// denied. It does count in the ordinary place of the command.
 		if i > ordinary && strings.HasPrefix(w.Text, string(hole)) {
 			continue
 		}
@@ -187,8 +186,7 @@ func (s *script) addBehind(c shell.Command, depth int) {
 	}
 }
 
-// addOption takes in the value of an option that holds a command: su -c'rm x', env -S'rm x',
-// --command='rm x'.
+// addOption adds the value of an option that contains a command: su -c'rm x', env -S'rm x', --command='rm x'.
 func (s *script) addOption(option string, depth int) {
 	value := ""
 	if _, after, found := strings.Cut(option, "="); found {
@@ -201,8 +199,8 @@ func (s *script) addOption(option string, depth int) {
 	}
 }
 
-// addCrude takes in a line that the grammar does not fit: it cuts at everything that may end a
-// command and forgets the quotes. That is for deny and ask rules alone; such a line is in doubt.
+// addCrude adds a line that the grammar does not fit: it splits at everything that may end a command, and
+// ignores the quotes. The result is only for deny and ask rules; such a line is in doubt.
 func (s *script) addCrude(source string) {
 	cut := func(r rune) bool { return strings.ContainsRune(";&|\n\r(){}`<>", r) }
 	unquote := strings.NewReplacer(`'`, "", `"`, "", `\`, "", "\x00", "")
@@ -221,10 +219,10 @@ func (s *script) addCrude(source string) {
 	}
 }
 
-// reserved words stand before a command.
+// reserved are words that can precede a command.
 var reserved = nameSet{"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "nocorrect"}
 
-// crudeWords are the words of a part, without what is left of a redirection before them.
+// crudeWords are the words of a part, without the rest of a redirection before them.
 func crudeWords(part string) (words []shell.Word) {
 	for _, w := range strings.Fields(part) {
 		if len(words) == 0 && (strings.Trim(w, "0123456789-") == "" || reserved.has(w)) {

@@ -10,10 +10,9 @@ import (
 // maxSuggested bounds the length of a suggested rule: a person has to read it.
 const maxSuggested = 300
 
-// Suggest returns up to three rules that a person may want to keep for a request, the
-// narrowest first. Each covers the request. There is none where no single rule says no
-// more than a person would mean by it: for several commands at once, for substitutions
-// and redirections, for a command with a * of its own.
+// Suggest returns up to three rules that a person may want to keep for a request, the narrowest first. Each
+// covers the request. It returns none if every single rule would allow more than a person means: for several
+// commands at once, for substitutions and redirections, for a command that contains a *.
 func Suggest(r Request, cwd, home string) []string {
 	p := Policy{CWD: cwd, Home: home}
 	q := p.newQuery(r)
@@ -53,8 +52,8 @@ func Suggest(r Request, cwd, home string) []string {
 	return out[:min(len(out), 3)]
 }
 
-// plainText says that a rule shows what it is: no control or format characters and
-// nothing that could pass for other text.
+// plainText reports whether a rule shows what it is: it has no control or format characters and nothing that
+// looks like other text.
 func plainText(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool {
 		return c < ' ' || c > '~' && c < 0xa1 || c == 0xad || c >= 0x200b && c <= 0x206f || c >= 0xe000
@@ -62,22 +61,20 @@ func plainText(s string) bool {
 }
 
 var (
-	// suited are programs whose subcommand says what they do, so that a rule about the
-	// two words means something.
+	// suited are programs whose subcommand says what they do, so that a rule about the two words makes sense.
 	suited = nameSet{"git", "go", "npm", "pnpm", "yarn", "bun", "deno", "cargo", "pip", "pip3", "uv", "poetry", "bundle",
 		"gem", "composer", "mvn", "gradle", "./gradlew", "dotnet",
 		"make", "just", "task", "gh", "glab", "brew", "terraform", "systemctl", "rustup", "swift", "mix", "nx", "turbo"}
 
-	// openEnded are subcommands that run or set what stands behind them.
+	// openEnded are subcommands that run or set what follows them.
 	openEnded = nameSet{"exec", "x", "dlx", "config", "run", "generate", "tool", "eval", "alias", "api", "filter-branch",
 		"submodule", "bisect", "rebase", "push", "clean", "reset", "checkout", "restore", "rm", "publish", "env",
 		"install", "edit", "set", "work", "apply", "destroy", "link", "start", "enable", "repl"}
 
-	// scripted are subcommands behind which the name of a script says what runs.
+	// scripted are subcommands after which the name of a script says what runs.
 	scripted = nameSet{"npm run", "pnpm run", "yarn run", "bun run", "npm run-script"}
 
-	// unsuited are programs that run their arguments: for them only the exact command is
-	// suggested.
+	// unsuited are programs that run their arguments: for them only the exact command is suggested.
 	unsuited = nameSet{"rm", "rmdir", "mv", "cp", "dd", "ln", "tee", "install", "chmod", "chown", "chgrp", "chattr",
 		"truncate", "shred", "mkfs", "mount", "umount", "kill", "pkill", "killall",
 		"curl", "wget", "scp", "rsync", "sftp", "ftp", "nc", "ncat", "socat", "telnet", "tar", "zip", "unzip", "sed",
@@ -113,7 +110,7 @@ func (q *query) suggestCommands() []string {
 	}
 	name := first
 	if _, reads := readingCommands[name]; reads {
-		return out // it was asked for because of what it reads, which a name does not bound
+		return out // it was asked because of what it reads, which a name does not bound
 	}
 	switch {
 	case wrappers.has(name), shells.has(name), isInterpreter(name), isLoader(name), finders.has(name),
@@ -135,7 +132,7 @@ func (q *query) suggestCommands() []string {
 	return out
 }
 
-// plainWord says that a word is a name: no option, nothing quoted, no path.
+// plainWord reports whether a word is a name: not an option, not quoted, not a path.
 func plainWord(w string) bool {
 	return w != "" && w[0] != '-' && !strings.ContainsFunc(w, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
@@ -143,8 +140,7 @@ func plainWord(w string) bool {
 	})
 }
 
-// suggestPaths suggests the file, and the directory it is in where that is one within
-// the working directory.
+// suggestPaths suggests the file, and its directory if that is in the working directory.
 func (q *query) suggestPaths(tool string) []string {
 	targets := q.paths()
 	if len(targets) == 0 || !targets[0].sure {
@@ -156,7 +152,7 @@ func (q *query) suggestPaths(tool string) []string {
 	switch {
 	case ok && q.policy.CWD != "" && rel != "":
 		out := []string{tool + "(./" + quotedPath(rel) + ")"}
-		// A directory that makes programs run things is never opened as a whole.
+		// A directory that makes programs run things is never suggested as a whole.
 		if dir := path.Dir(rel); dir != "." && !q.touchesMachinery() {
 			out = append(out, tool+"("+quotedPath(dir)+"/**)")
 		}
@@ -175,7 +171,7 @@ func (q *query) suggestPaths(tool string) []string {
 	return []string{tool + "(/" + quotedPath(name) + ")"}
 }
 
-// quotedPath quotes what is a wildcard in a rule.
+// quotedPath escapes the characters that are wildcards in a rule.
 func quotedPath(name string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
 }

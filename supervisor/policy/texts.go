@@ -6,19 +6,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy/shell"
 )
 
-// maxText bounds the text a rule is held against; what is longer may end in anything.
+// maxText bounds the text that a rule is compared with; a longer one may end in anything.
 const maxText = 4 << 10
 
 // maxOptions bounds how many options before a subcommand are skipped.
 const maxOptions = 16
 
-// gone stands before a word that may not be there at all: an unquoted variable that is empty.
-// Behind it come two characters that belong to it, a blank and the hole.
+// gone stands before a word that may be absent: an unquoted variable that is empty. It is followed by two
+// characters that belong to it, a space and the hole.
 const gone = '\x01'
 
-// textsOf are the texts that a deny or ask rule is held against: the command as its words say,
-// by its path and by its name; without the options before a subcommand, so that a rule for
-// "git push" is about "git -C dir push", too; and with the variables set for it.
+// textsOf are the texts that a deny or ask rule is compared with: the command as its words say, by its path and
+// by its name; without the options before a subcommand, so that a rule for "git push" also matches "git -C dir
+// push"; and with the variables set for it.
 func textsOf(c shell.Command) []string {
 	texts := commandTexts(c.Words)
 	if len(c.Assigns) > 0 {
@@ -59,7 +59,7 @@ func withoutOptions(name string, rest []shell.Word) string {
 	return bounded(joined(append([]shell.Word{{Text: name}}, rest...)))
 }
 
-// joined is the words with blanks between them, as deny and ask rules see them.
+// joined is the words with spaces between them, as deny and ask rules see them.
 func joined(words []shell.Word) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -90,14 +90,14 @@ func bounded(s string) string {
 	return s
 }
 
-// blank stands for a blank within a word, so that a word with blanks in it is not taken for
-// several; empty for a word without any characters.
+// blank stands for a space within a word, so that a word with spaces is not mistaken for several; empty stands
+// for an empty word.
 const (
 	blank = '\x1f'
 	empty = "\x1e"
 )
 
-// exact is the words as an allow rule sees them: each stays one.
+// exact is the words as an allow rule sees them: each remains one word.
 func exact(words []shell.Word) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -121,8 +121,8 @@ func exactWord(text string) string {
 	}, text)
 }
 
-// exactPattern is the pattern of an allow rule in the same form: quotes are removed, and what
-// stands in them stays one word. Where the pattern is no list of words it is taken as it is.
+// exactPattern is the pattern of an allow rule in the same form: quotes are removed, and a quoted text remains
+// one word. A pattern that is not a list of words is used as it is.
 func exactPattern(spec string) string {
 	if !strings.ContainsAny(spec, `'"\`) {
 		return spec

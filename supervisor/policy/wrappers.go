@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// wrappers are commands that run what stands among their arguments.
+	// wrappers are commands that run a command among their arguments.
 	wrappers = nameSet{"sudo", "doas", "su", "runuser", "pkexec", "env", "xargs", "nohup", "timeout", "time", "nice",
 		"ionice", "chrt",
 		"taskset", "setsid", "stdbuf", "unbuffer", "command", "builtin", "exec", "eval", "watch", "parallel", "ssh",
@@ -20,28 +20,27 @@ var (
 		"faketime", "eatmydata", "start-stop-daemon", "daemonize", "ts", "entr", "chronic", "ifne", "bwrap", "firejail",
 		"newgrp", "sg", "ld.so", "rlwrap", "hyperfine", "multitime"}
 
-	// finders run what stands behind one of the flags.
+	// finders run what follows one of the flags.
 	finders  = nameSet{"find", "bfs", "fd", "fdfind", "gfind"}
 	execFlag = nameSet{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
 
-	// shells run the text given by -c, or else the one on their standard input.
+	// shells run the text after -c, or otherwise the one on their standard input.
 	shells = nameSet{"sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "rbash", "csh", "tcsh", "pwsh", "yash"}
 
-	// otherShells have a grammar that is read here for deny rules only.
+	// otherShells have a grammar that is read here only for deny rules.
 	otherShells = nameSet{"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh", "yash"}
 )
 
-// isLoader finds the dynamic loader, which runs the program that it is given.
+// isLoader recognises the dynamic loader, which runs the program that it is given.
 func isLoader(name string) bool {
 	return strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl")
 }
 
-// maxStarts bounds the places where the command of a wrapper is looked for.
+// maxStarts bounds the places at which the command of a wrapper can begin.
 const maxStarts = 64
 
-// behind are the words from which a wrapper may run something, and the place where that stands
-// if the wrapper is an ordinary one: behind its options, with what may be their values,
-// assignments and numbers.
+// behind are the words from which a wrapper may run something, and the ordinary place of its command: after its
+// options and words that may be their values, assignments and numbers.
 func behind(words []shell.Word) (list []shell.Word, ordinary int) {
 	switch name := baseName(words[0].Text); {
 	case finders.has(name):
@@ -70,8 +69,8 @@ func behind(words []shell.Word) (list []shell.Word, ordinary int) {
 	return list, ordinary
 }
 
-// appended is the words behind xargs and find -exec with what they put there: names that are
-// known when they run.
+// appended is the words after xargs and find -exec with what these programs insert: names that are known only
+// when they run.
 func appended(name string, words []shell.Word) []shell.Word {
 	if len(words) == 0 || name != "xargs" && !finders.has(name) {
 		return words
@@ -88,7 +87,7 @@ func appended(name string, words []shell.Word) []shell.Word {
 	return words
 }
 
-// text is a script that a command passes to a shell, by the grammars that the shell may have.
+// text is a script that a command passes to a shell, with the grammars that the shell may have.
 type text struct {
 	source   string
 	dialects []shell.Dialect
@@ -96,10 +95,10 @@ type text struct {
 
 func bashText(source string) text { return text{source, []shell.Dialect{shell.Bash}} }
 
-// shText is for sh, which is bash here and dash there.
+// shText is a text for sh, which is bash on some systems and dash on others.
 func shText(source string) text { return text{source, []shell.Dialect{shell.Bash, shell.POSIX}} }
 
-// scriptsOf are the texts among a command's arguments that it runs as a shell does.
+// scriptsOf are the texts among a command's arguments that it runs like a shell.
 func scriptsOf(name string, c shell.Command) (texts []text) {
 	args := c.Words[1:]
 	switch {
@@ -127,7 +126,7 @@ func scriptsOf(name string, c shell.Command) (texts []text) {
 	return texts
 }
 
-// shellScripts is the text that a shell runs: behind -c, or what it gets on its standard input.
+// shellScripts is the text that a shell runs: after -c, or from its standard input.
 func shellScripts(name string, c shell.Command) []text {
 	read := bashText
 	if name == "sh" || name == "dash" || name == "ash" {
@@ -151,7 +150,7 @@ func shellScripts(name string, c shell.Command) []text {
 	return []text{read(string(hole))} // any input through the pipe
 }
 
-// takesScript finds -c, also among other letters: -lc.
+// takesScript recognises -c, also among other letters: -lc.
 func takesScript(w shell.Word) bool {
 	return strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "c")
 }
@@ -164,7 +163,7 @@ func baseName(word string) string {
 	return word
 }
 
-// isAssignment reports whether a word sets a variable for the command behind it.
+// isAssignment reports whether a word sets a variable for the command after it.
 func isAssignment(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	return ok && shell.IsName(strings.TrimSuffix(name, "+"))

@@ -9,16 +9,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Hole stands in a text for what the shell puts there: a variable's value, a command's output,
-// the files that match a pattern. It can be any text. No command receives it otherwise, because
-// an argument cannot hold a NUL byte.
+// Hole stands for a part of a text that the shell inserts: a variable's value, a command's output, the files
+// that match a pattern. It can be any text. No command receives this character otherwise, because an argument
+// cannot contain a NUL byte.
 const Hole = '\x00'
 
 // Dialect is the grammar of a line.
 type Dialect int
 
-// The dialects. Claude Code runs its Bash tool, and arbiter its checks, with Bash; POSIX is for
-// the text of sh -c, which is dash on many systems.
+// The dialects. Claude Code runs its Bash tool, and Arbiter its checks, with Bash; POSIX is for the text of sh
+// -c, which is dash on many systems.
 const (
 	Bash Dialect = iota
 	POSIX
@@ -26,12 +26,12 @@ const (
 
 // Line is what a command line may do.
 type Line struct {
-	Commands  []Command  // all that it may run, also inside of substitutions and functions
-	Redirects []Redirect // those to and from files; others, and those of /dev/null, are left out
-	Assigned  []Assign   // variables that it sets otherwise than before a command or by one: for x in …
+	Commands  []Command  // all that it may run, also inside substitutions and functions
+	Redirects []Redirect // those to and from files; others, and /dev/null, are left out
+	Assigned  []Assign   // variables that it sets other than by or before a command: for x in …
 
-	// Doubts are the reasons why Commands may not be all that happens. A line without any does
-	// nothing but run Commands and open Redirects.
+	// Doubts are the reasons why Commands may not be all that happens. A line without any only runs Commands
+	// and opens Redirects.
 	Doubts []string
 
 	// Plain says that the line is one list of simple commands with ; | && and ||, without
@@ -44,10 +44,10 @@ type Line struct {
 
 // Command is one simple command.
 type Command struct {
-	Assigns []Assign // set for this command alone, or for the shell where Words is empty
+	Assigns []Assign // set for this command only, or for the shell if Words is empty
 	Words   []Word   // the program, and its arguments
 
-	// Keyword says that it is [[ … ]], which runs nothing itself: there is no program to allow.
+	// Keyword says that it is [[ … ]], which runs no program itself: there is none to allow.
 	Keyword bool
 
 	// Input is the text that a here-document or here-string gives it on standard input.
@@ -68,13 +68,12 @@ type Redirect struct {
 
 // Word is a word as a command receives it.
 type Word struct {
-	Text   string // after quote removal, with Hole for what is unknown
+	Text   string // after quote removal, with Hole for unknown parts
 	Source string // as it is written
 
 	// Splits says that it may become several words, or none.
 	Splits bool
-	// Pattern says that Text has holes only where a pattern of file names stands, each for a
-	// part of one name.
+	// Pattern says that all holes of Text come from a file name pattern, each for a part of one name.
 	Pattern bool
 	// Tilde says that the shell replaces the ~ at its beginning.
 	Tilde bool
@@ -88,15 +87,15 @@ func Known(words []Word) bool {
 	return !slices.ContainsFunc(words, func(w Word) bool { return !w.Known() })
 }
 
-// Bounds on what is read. What is larger is Broken, so that nothing waits for it.
+// Bounds of what is read. What is larger is Broken, so that reading never takes long.
 const (
 	maxSource   = 64 << 10
 	maxNesting  = 1000
 	maxCommands = 1000
 )
 
-// splitOperator finds a line that is continued within $x, << and the like, where the parser
-// takes what bash joins for two things.
+// splitOperator finds a line that is continued within $x, << and the like, where the parser sees two tokens and
+// bash joins them.
 var splitOperator = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[$<>]\\\n`)
 })
@@ -115,7 +114,7 @@ func Parse(source string, d Dialect) Line {
 	case strings.ContainsFunc(source, isControl):
 		return broken("it has control characters")
 	case continuedComment().MatchString(source):
-		return broken("it has a comment that ends in a backslash") // which the parser takes to continue
+		return broken("it has a comment that ends in a backslash") // the parser continues such a comment
 	case splitOperator().MatchString(source):
 		return broken("it continues on the next line within an operator")
 	case nesting(source) > maxNesting:
@@ -138,12 +137,12 @@ func Parse(source string, d Dialect) Line {
 
 func broken(why string) Line { return Line{Broken: true, Doubts: []string{why}} }
 
-// isControl finds what a terminal does not show, and what shells do not agree about: to bash a
-// carriage return is a character like any other, to the parser it can be part of a line's end.
+// isControl recognises characters that a terminal does not show, and about which shells disagree: to bash a
+// carriage return is an ordinary character, to the parser it can be part of a line's end.
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
 
-// nesting is how many brackets and compound commands stand open at most, quoted or not: a bound
-// on how deeply the grammar nests.
+// nesting is the maximal number of open brackets and compound commands, quoted or not: a bound on how deeply
+// the grammar nests.
 func nesting(source string) int {
 	depth, deepest := 0, 0
 	for word := range strings.FieldsSeq(source) {

@@ -10,13 +10,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// reader collects what a syntax tree can run. Each kind of node is named here; one that is not
-// is a doubt.
+// reader collects what a syntax tree can run. It names each kind of node; any other kind is a doubt.
 type reader struct {
 	source  string
 	dialect Dialect
 	line    Line
-	cut     string // why bash may cut the line into other words than the tree has
+	cut     string // why bash may split the line into other words than the tree has
 }
 
 func (r *reader) doubt(format string, args ...any) {
@@ -26,7 +25,7 @@ func (r *reader) doubt(format string, args ...any) {
 	}
 }
 
-// compound notes that there is more than simple commands in a row.
+// compound records that the line is more than a sequence of simple commands.
 func (r *reader) compound() { r.line.Plain = false }
 
 func (r *reader) statements(list []*syntax.Stmt) {
@@ -62,7 +61,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 	}
 }
 
-// command reads what is not a simple command. Where nil, redirections stand alone.
+// command reads a command that is not simple. If cmd is nil, there are only redirections.
 func (r *reader) command(cmd syntax.Command) {
 	if b, ok := cmd.(*syntax.BinaryCmd); ok {
 		r.statement(b.X)
@@ -185,7 +184,7 @@ func (r *reader) assign(a *syntax.Assign) Assign {
 	return out
 }
 
-// declaration reads export, declare, local, readonly, typeset as the simple commands they are.
+// declaration reads export, declare, local, readonly and typeset as simple commands.
 func (r *reader) declaration(d *syntax.DeclClause) {
 	c := Command{Words: []Word{{Text: d.Variant.Value, Source: d.Variant.Value}}}
 	for _, a := range d.Args {
@@ -203,8 +202,8 @@ func (r *reader) declaration(d *syntax.DeclClause) {
 	r.line.Commands = append(r.line.Commands, c)
 }
 
-// redirect notes the file that a redirection opens. To and from other descriptors, and
-// /dev/null, nothing is opened that matters.
+// redirect records the file that a redirection opens. Redirections of other descriptors, and of /dev/null, open
+// nothing that matters.
 func (r *reader) redirect(x *syntax.Redirect, c *Command) {
 	switch {
 	case x.N == nil:
@@ -269,8 +268,8 @@ var leadingTabs = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\t+`)
 })
 
-// isDescriptor finds what names a descriptor behind >& and <&: a number, a number to be moved,
-// or - alone, which closes.
+// isDescriptor recognises a descriptor after >& and <&: a number, a number to be moved, or - alone, which
+// closes.
 func isDescriptor(s string) bool {
 	digits := strings.TrimSuffix(s, "-")
 	return s == "-" || isNumber(digits) && len(digits) < 5
@@ -290,8 +289,8 @@ func (r *reader) hereDocument(w *syntax.Word) Word {
 	return Word{Text: b.String(), Source: r.text(w)}
 }
 
-// text is the source of a node. Within backquotes, where the parser reads other bytes than
-// stand there, it is a hint only.
+// text is the source of a node. Within backquotes, where the parser reads other bytes than the source has, it
+// is only a hint.
 func (r *reader) text(n syntax.Node) string {
 	from, to := n.Pos().Offset(), n.End().Offset()
 	if from > to || to > uint(len(r.source)) {

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word removes the quotes of a word, and walks what it expands.
+// word removes the quotes of a word, and walks its expansions.
 func (r *reader) word(w *syntax.Word) Word {
 	if w == nil {
 		return Word{}
@@ -45,7 +45,7 @@ func (r *reader) word(w *syntax.Word) Word {
 	return out
 }
 
-// oneHole makes one of several holes in a row: two variables may both be empty, as one may.
+// oneHole replaces several holes in a row by one: each may be empty.
 func oneHole(s string) string {
 	const one = string(Hole)
 	for strings.Contains(s, one+one) {
@@ -75,9 +75,8 @@ func (r *reader) bare(s string, b, bare *strings.Builder) (glob bool) {
 	return glob
 }
 
-// hasPattern finds bracket patterns and brace expansions among the unquoted characters of a
-// word, and takes some more for them: what only looks like one has no meaning of its own that
-// would be worth a closer look.
+// hasPattern recognises bracket patterns and brace expansions among the unquoted characters of a word. It also
+// accepts some texts that only look like one: an exact check would not be worth it.
 func hasPattern(bare string) bool {
 	switch bare {
 	case "[", "[[", "]", "]]", "{", "}", "{}":
@@ -94,7 +93,7 @@ func hasPattern(bare string) bool {
 	return strings.Contains(rest, "}") && (strings.Contains(rest, ",") || strings.Contains(rest, ".."))
 }
 
-// single adds the text of '…', and of $'…' where that has no escapes.
+// single adds the text of '…', and of $'…' if that has no escapes.
 func (r *reader) single(q *syntax.SglQuoted, b *strings.Builder) {
 	if q.Dollar {
 		r.compound()
@@ -110,7 +109,7 @@ func (r *reader) single(q *syntax.SglQuoted, b *strings.Builder) {
 func (r *reader) double(q *syntax.DblQuoted, b *strings.Builder) (splits bool) {
 	if q.Dollar {
 		r.compound()
-		b.WriteByte(Hole) // replaced by a translation
+		b.WriteByte(Hole) // a translation replaces it
 	}
 	for _, part := range q.Parts {
 		if lit, ok := part.(*syntax.Lit); ok {
@@ -138,8 +137,7 @@ func unescape(s, special string) string {
 	return b.String()
 }
 
-// expansion walks what the shell replaces by something. It reports whether that may be several
-// words, or none.
+// expansion walks what the shell replaces. It reports whether the result may be several words, or none.
 func (r *reader) expansion(part syntax.WordPart, quoted bool) (splits bool) {
 	r.compound()
 	switch p := part.(type) {
@@ -161,7 +159,7 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) (splits bool) {
 		r.statements(p.Stmts)
 		return false
 	case *syntax.ExtGlob:
-		// Without extglob, which is off unless somebody sets it, bash reads other words.
+		// Without extglob, which is off by default, bash reads other words.
 		r.cut = "it has an extended pattern, which bash reads only where extglob is set"
 		return true
 	case *syntax.DblQuoted, *syntax.SglQuoted, *syntax.Lit:
@@ -207,22 +205,21 @@ func (r *reader) parameter(p *syntax.ParamExp) (splits bool) {
 	return p.Param != nil && p.Param.Value == "@" || isWhole(p.Index) || p.Names != 0
 }
 
-// isWhole finds [@] and [*], which stand for a whole array and evaluate nothing.
+// isWhole recognises [@] and [*], which mean a whole array and evaluate nothing.
 func isWhole(x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
 }
 
-// subscript walks [i]. Bash evaluates it as arithmetic, and a subscript in a variable's value
-// once more.
+// subscript walks [i]. Bash evaluates it as arithmetic, and a subscript in a variable's value again.
 func (r *reader) subscript(x syntax.ArithmExpr) {
 	if !isWhole(x) {
 		r.arithmetic(x)
 	}
 }
 
-// arithmetic walks an expression. Any variable in it is a doubt: its value is evaluated, too,
-// and a value such as a[$(x)] runs x.
+// arithmetic walks an expression. Any variable in it is a doubt: its value is evaluated, too, and a value such
+// as a[$(x)] runs x.
 func (r *reader) arithmetic(x syntax.ArithmExpr) {
 	switch x := x.(type) {
 	case nil:
@@ -273,7 +270,7 @@ func (r *reader) test(x syntax.TestExpr) (words []Word) {
 
 func plainWord(s string) Word { return Word{Text: s, Source: s} }
 
-// number is a doubt unless an operand of -eq and its like is a number: bash evaluates it.
+// number reports a doubt unless an operand of -eq and similar operators is a number: bash evaluates it.
 func (r *reader) number(x syntax.TestExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok || !isNumber(strings.TrimPrefix(w.Lit(), "-")) {
