@@ -12,44 +12,44 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// What a human does in a round in which the human acts, beside the kills: each process gets some of these,
-// at random lines, and what they begin is ended at a random time later.
+// Actions of the human, in rounds in which the human acts, in addition to the kills: each process gets some of
+// them, at random lines. An action that begins something ends it at a random time later.
 const (
-	actionTake     = "take"     // an agent's session is taken over, and given back
-	actionHalt     = "halt"     // and go on
-	actionPause    = "pause"    // and go on
-	actionSteer    = "steer"    // a word into a running turn
-	actionStop     = "stop"     // a word that interrupts one
-	actionEdit     = "edit"     // a word that is changed before it was sent, if there is time
-	actionWithdraw = "withdraw" // one that is taken back
-	actionTamper   = "tamper"   // the workspace's settings change, and are looked at
+	actionTake     = "take"     // an agent's session is taken over, and returned
+	actionHalt     = "halt"     // the run is halted, and continued
+	actionPause    = "pause"    // the run is paused, and continued
+	actionSteer    = "steer"    // a message into a running turn
+	actionStop     = "stop"     // a message that interrupts a turn
+	actionEdit     = "edit"     // a message that is edited, if it was not sent yet
+	actionWithdraw = "withdraw" // a message that is withdrawn
+	actionTamper   = "tamper"   // the workspace's settings change, and the run asks about them
 )
 
 var actions = []string{actionTake, actionTake, actionHalt, actionPause, actionSteer, actionStop, actionEdit,
 	actionWithdraw, actionTamper}
 
-// action is one of them in a plan.
+// action is an action in a plan.
 type action struct {
 	name  string
-	after int // lines
+	after int // number of lines before it
 }
 
-// followUp is what is still to be done: the end of what an action began.
+// followUp is a later step: the end of what an action began.
 type followUp struct {
 	ticks int
 	do    func()
 }
 
-// actionTick is the unit in which follow-ups wait.
+// actionTick is the unit of time in which follow-ups wait.
 const actionTick = 50 * time.Millisecond
 
-// acts reports whether the human acts in this round: then writing has to be permitted, too, the human
-// does that late, and each agent meets a usage limit.
+// acts reports whether the human acts in this round. Then writing needs permission too, which the human grants
+// late, and each agent hits a usage limit.
 func (r *round) acts() bool {
 	return r.o.actions > 0 && r.must == "" && r.seed%r.o.actions == 1%r.o.actions
 }
 
-// actionsOf chooses for a process.
+// actionsOf selects the actions for a process.
 func (r *round) actionsOf() []action {
 	if !r.acts() {
 		return nil
@@ -61,7 +61,7 @@ func (r *round) actionsOf() []action {
 	return list
 }
 
-// later runs f some ticks later.
+// later runs f after some ticks.
 func (l *processRun) later(f func()) {
 	l.followUps = append(l.followUps, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
 }
@@ -83,7 +83,7 @@ func (l *processRun) tick() {
 	}
 }
 
-// act runs the actions whose line has come.
+// act runs the actions whose line has been reached.
 func (l *processRun) act() {
 	l.actions = slices.DeleteFunc(l.actions, func(d action) bool {
 		if l.count < d.after || l.ended != nil {
@@ -124,7 +124,7 @@ func (l *processRun) do(name string) {
 	}
 }
 
-// anybody returns an agent that has a message, or else the one named.
+// anybody returns an agent at random, either one at work or other, if that is not empty; "" if there is none.
 func (l *processRun) anybody(other string) string {
 	var list []string
 	if other != "" {
@@ -152,7 +152,7 @@ func (l *processRun) sayTo(id, strength string) {
 	l.send(token, contract.Say{To: id, Strength: strength, Text: "a word on the way " + token})
 }
 
-// respond answers what the actions lead to, as a human would.
+// respond reacts to the effects of the actions, as a human would.
 func (l *processRun) respond(ev contract.Line) {
 	switch b := ev.Body.(type) {
 	case contract.Takeover:
@@ -189,7 +189,7 @@ func (l *processRun) respond(ev contract.Line) {
 	}
 }
 
-// tamper changes the workspace's settings to a text that they never had.
+// tamper changes the workspace's settings to a new text.
 func (r *round) tamper() error {
 	r.tampered++
 	text := fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)
@@ -203,9 +203,8 @@ func (r *round) tamper() error {
 	return nil
 }
 
-// checkLeave checks the whole log: each permission that was asked for was answered, or asked for
-// again by the next process; no agent that was let go was started again in that process; and
-// nothing follows a result.
+// checkLeave checks the whole log: each permission request was answered, or repeated by the next process; no
+// released agent was started again in the same process; and nothing follows a result.
 func (r *round) checkLeave(all []contract.Line) {
 	open, gone := map[string]string{}, map[string]string{}
 	over := false
@@ -249,7 +248,7 @@ func (r *round) checkLeave(all []contract.Line) {
 // goodbyes are some of the reasons after which an agent is not started again.
 var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}
 
-// asksAgain reports whether the process that wrote the first of these lines asks for a permission by its id.
+// asksAgain reports whether the process that wrote the first of these lines repeats a permission request.
 func asksAgain(lines []contract.Line, request string) bool {
 	for _, l := range lines {
 		switch b := l.Body.(type) {

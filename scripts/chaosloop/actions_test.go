@@ -38,7 +38,7 @@ func TestLeaveIsGiven(t *testing.T) {
 	}
 }
 
-// TestFollowUpsAreRun: each once, within the ticks it may take, also what a follow-up leads to.
+// TestFollowUpsAreRun: each follow-up runs once, within its ticks, including those that a follow-up adds.
 func TestFollowUpsAreRun(t *testing.T) {
 	l := &processRun{r: &round{rnd: rand.New(rand.NewPCG(1, 2))}}
 	n := 0
@@ -54,8 +54,8 @@ func TestFollowUpsAreRun(t *testing.T) {
 	}
 }
 
-// TestTheHumanActs in one round of so many, in none of those that have a crash point to reach, and in the same
-// rounds for the same seed.
+// TestTheHumanActs: the human acts in one of that many rounds, in none of those that have a crash point to
+// reach, and in the same rounds for the same seed.
 func TestTheHumanActs(t *testing.T) {
 	count := func(every uint64, must string) (n int) {
 		for seed := range uint64(20) {

@@ -15,18 +15,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 )
 
-// allGone is how long anything of a run may outlive its arbiter.
+// allGone is how long a process of a run may outlive its arbiter.
 const allGone = 2 * time.Second
 
 func (r *round) name() string { return filepath.Base(r.dir) }
 
-// checkEnded checks a process that has ended: its last lines, the processes that it left behind, and
-// whether it was to end. It reports whether another one is needed.
+// checkEnded checks a process that has ended: its last lines, the processes that it left behind, and whether it
+// should have ended. It reports whether another process is needed.
 func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	code := l.wait()
 	ended := time.Now()
 	if p.crashAt != "" && l.killedBySignal() {
-		r.kills++ // counted where it was logged
+		r.kills++ // noteHits counts it for the figures
 		struck = true
 	}
 	r.tell("  %s: process ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
@@ -38,7 +38,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	if l.ended != nil && l.ended.Status == contract.StatusComplete {
 		switch {
 		case r.jobDone():
-		case r.flipped: // with the damage a summon may be lost that the Arbiter's session remembers
+		case r.flipped: // the damage may lose a summons that the Arbiter's session remembers
 			r.f.harmed++
 			r.tell("  %s: complete without the files, over a damaged journal", r.name())
 		default:
@@ -61,8 +61,8 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	return false
 }
 
-// beginAnew is for a run that was killed before it reached an agent: nothing of it
-// can be resumed, and nothing may have been accepted.
+// beginAnew handles a run that was killed before it reached an agent: it cannot be resumed, and it must not
+// have accepted anything.
 func (r *round) beginAnew(l *processRun) bool {
 	for token, s := range r.sent {
 		if s.accepted && !s.flipped {
@@ -95,7 +95,7 @@ func (r *round) checkEnd(l *processRun, code int) {
 	}
 }
 
-// checkGone waits until nothing of the run is alive, and measures.
+// checkGone waits until no process of the run is alive, and measures the time.
 func (r *round) checkGone(ended time.Time) {
 	run := ""
 	if r.run != "" {
@@ -128,7 +128,7 @@ func (r *round) checkSessions() {
 	for _, a := range agents {
 		b, ok := by[a.session()]
 		by[a.session()] = a
-		// What a CLI forks looks like it until it becomes a tool.
+		// A child that the CLI has forked looks like the CLI until it executes a tool.
 		if !ok || a.parent == b.pid || b.parent == a.pid {
 			continue
 		}
@@ -138,20 +138,19 @@ func (r *round) checkSessions() {
 	}
 }
 
-// check compares the messages that were accepted with those that the sessions received.
+// check compares the accepted messages with those that the sessions received.
 func (r *round) check() {
 	requests := r.api.Requests()
 	for _, p := range r.api.Problems() {
 		if strings.Contains(p, "no actor fits") {
-			continue // a CLI whose bridge has just died asks without our tools, and nobody hears the answer
+			continue // a CLI whose bridge was just killed lacks our tools; its answer goes nowhere
 		}
 		r.fail("rehearsal: %s", p)
 	}
 	saw := func(token string) bool {
 		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return humanSaid(q.Incoming, token) })
 	}
-	// Said again after a kill, the closing word may come a second time, and the job
-	// ends by the first.
+	// After a kill the closing message may be sent a second time, and the job ends with the first.
 	closed := false
 	for token, s := range r.sent {
 		closed = closed || s.text == closing && saw(token)
@@ -189,8 +188,8 @@ func (r *round) check() {
 	r.checkRecords(requests)
 }
 
-// humanSaid reports whether a token is there in the human's own envelope: the supervisor
-// quotes what was said, to an Arbiter that is new, and that is no delivery.
+// humanSaid reports whether a token is in an envelope from the human. The supervisor quotes the human's
+// messages to a new Arbiter, which is no delivery.
 func humanSaid(incoming, token string) bool {
 	for at := 0; ; {
 		i := strings.Index(incoming[at:], token)
@@ -200,7 +199,7 @@ func humanSaid(incoming, token string) bool {
 		at += i + len(token)
 		for _, mark := range slices.Backward(anyMark.FindAllString(incoming[:at], -1)) {
 			if partMark.MatchString(mark) {
-				continue // of the same envelope
+				continue // another part of the same envelope
 			}
 			if strings.Contains(mark, "| from: human") {
 				return true
@@ -215,8 +214,8 @@ var (
 	partMark = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
 )
 
-// queue returns the texts that, as arbiter reports, still wait for their reader or have none: the run was over
-// before their turn, or the reader was let go.
+// queue returns the texts that, by arbiter's report, still wait for their reader or have none: the run ended
+// before they were sent, or the reader was released.
 func (r *round) queue() []string {
 	var waiting []string
 	open := stillUnderWay(r.readRecords())
@@ -229,7 +228,7 @@ func (r *round) queue() []string {
 	return waiting
 }
 
-// messages are all messages of the run, as arbiter lists them.
+// messages returns all messages of the run, as arbiter lists them.
 func (r *round) messages() []conversation.MessageRecord {
 	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
 	var shown struct{ Messages []conversation.MessageRecord }
@@ -242,8 +241,8 @@ func (r *round) messages() []conversation.MessageRecord {
 
 var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
 
-// checkDoubled looks for an envelope that is twice in the history of a session, and
-// returns how many it saw.
+// checkDoubled looks for envelopes that are twice in a session's history, and returns how many envelopes it
+// saw.
 func (r *round) checkDoubled(requests []rehearsal.Request) int {
 	seen := 0
 	last := map[string]rehearsal.Request{}
@@ -272,7 +271,7 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 	return seen
 }
 
-// plainText is JSON without its escapes of characters.
+// plainText returns JSON without escaped characters.
 func plainText(raw json.RawMessage) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -284,9 +283,9 @@ func plainText(raw json.RawMessage) []byte {
 	return raw
 }
 
-// checkLedger reads the stand-ins' own ledger: no session took a message up again after it
-// had ended a turn with it. A message whose process died before the transcript held it has to be
-// delivered again; if the history had it nevertheless, checkDoubled finds it there twice.
+// checkLedger checks in the stand-ins' ledger that no session read a message again after it had ended a turn
+// with it. A message whose process died before the transcript had it must be delivered again; if the history
+// had it nevertheless, checkDoubled finds it there twice.
 func (r *round) checkLedger() {
 	text, err := os.ReadFile(r.ledger)
 	if err != nil {

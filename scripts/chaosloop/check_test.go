@@ -11,8 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// These tests show that the checks find what they must: checks that find nothing prove
-// nothing.
+// These tests show that the checks find what they must find: a check that finds nothing proves nothing.
 
 func history(t *testing.T, session string, texts ...string) rehearsal.Request {
 	t.Helper()

@@ -15,20 +15,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// clients are other processes at the control socket of one process. One follows the run from its first event on, and
-// has to see the events that the process prints. The others hang, die, or do not speak the protocol: the run must not
-// be affected.
+// clients are other processes connected to the control socket of one process. One of them follows the run from
+// its first event on, and must receive the events that the process prints. The others hang, die, or do not
+// speak the protocol: they must not affect the run.
 type clients struct {
 	follower *exec.Cmd
-	watched  string // the file with what it printed
+	watched  string // file with the follower's output
 	sender   *exec.Cmd
-	token    string // of what that says
+	token    string // of the sender's message
 	hung     []*exec.Cmd
-	pipes    []io.Closer // that nothing reads
+	pipes    []io.Closer // never read
 	conns    []net.Conn
 }
 
-// connect starts them when the run is known, in one of so many processes.
+// connect starts the clients when the run is known, in one of that many processes.
 func (l *processRun) connect() {
 	r := l.r
 	if l.clients != nil || r.o.clients == 0 || r.rnd.IntN(r.o.clients) > 0 {
@@ -56,10 +56,10 @@ func (l *processRun) connect() {
 	for _, text := range []string{"", "Content-Length: 1000000\r\n\r\n{", "\x00\xff no frame\n"} {
 		conn, err := net.Dial("unix", filepath.Join(r.runDir(), control.SocketName))
 		if err != nil {
-			continue // the run is at its end, perhaps
+			continue // the run may be ending
 		}
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = conn.Write([]byte(text)) // whether or not it is taken
+		_, _ = conn.Write([]byte(text)) // errors do not matter
 		c.conns = append(c.conns, conn)
 	}
 	if !r.jobDone() {
@@ -70,7 +70,7 @@ func (l *processRun) connect() {
 	r.f.clients += 2 + len(c.hung) + len(c.conns)
 }
 
-// client starts an arbiter command at the run. It has no mark of the round, because it is no part of the run.
+// client starts an arbiter command on the run. It lacks the round's mark, since it is no part of the run.
 func (l *processRun) client(stdout *os.File, command string, args ...string) *exec.Cmd {
 	r := l.r
 	cmd := exec.Command(r.bin, append([]string{command, "--state-dir", filepath.Join(r.dir, "state"), r.run},
@@ -87,7 +87,7 @@ func (l *processRun) client(stdout *os.File, command string, args ...string) *ex
 
 func signal(cmd *exec.Cmd, s syscall.Signal) {
 	if cmd.Process != nil {
-		_ = cmd.Process.Signal(s) // it has ended, perhaps
+		_ = cmd.Process.Signal(s) // it may have ended already
 	}
 }
 
@@ -115,7 +115,7 @@ func (l *processRun) disconnect() {
 	}
 }
 
-// endsByItself waits for a client whose run has ended.
+// endsByItself waits for the end of a client whose run has ended, and reports whether it ended in time.
 func (l *processRun) endsByItself(name string, cmd *exec.Cmd) bool {
 	if cmd.Process == nil {
 		return false
@@ -130,8 +130,8 @@ func (l *processRun) endsByItself(name string, cmd *exec.Cmd) bool {
 	return false
 }
 
-// checkWatched compares the events that a client saw with those that the process printed: the same lines, of which a
-// kill may have cut the last ones off, on either side.
+// checkWatched compares the events that a client received with those that the process printed. They must be the
+// same lines; after a kill, either side may lack the last ones.
 func (l *processRun) checkWatched(c *clients) {
 	watched, err := os.ReadFile(c.watched)
 	if err != nil {
@@ -139,7 +139,7 @@ func (l *processRun) checkWatched(c *clients) {
 		return
 	}
 	if len(watched) == 0 && c.follower.ProcessState.ExitCode() == int(contract.ExitUsage) {
-		return // the process ended before it was found
+		return // the process ended before the client found it
 	}
 	l.r.f.followed += bytes.Count(watched, []byte("\n"))
 	if !sameStory(l.raw.Bytes(), watched, l.killedBySignal()) {
@@ -149,7 +149,8 @@ func (l *processRun) checkWatched(c *clients) {
 	}
 }
 
-// sameStory reports whether both have the same lines. If a kill cut the output, one may have more than the other.
+// sameStory reports whether both have the same lines. If a kill cut the output, either may have more than the
+// other.
 func sameStory(printed, watched []byte, cut bool) bool {
 	if !cut {
 		return bytes.Equal(printed, watched)
@@ -159,5 +160,5 @@ func sameStory(printed, watched []byte, cut bool) bool {
 	return bytes.HasPrefix(printed, watched) || bytes.HasPrefix(watched, printed)
 }
 
-// tail is the end of a text.
+// tail returns the end of a text.
 func tail(b []byte) []byte { return b[max(0, len(b)-2000):] }

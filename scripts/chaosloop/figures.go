@@ -13,26 +13,26 @@ import (
 type figures struct {
 	counts
 	killed    map[string]int // by victim
-	actions   map[string]int // of the human's, by name
-	hit, died map[string]int // crash points reached, and died at, by name
+	actions   map[string]int // actions of the human, by name
+	hit, died map[string]int // crash points that were reached, and that killed, by name
 	gone      []time.Duration
 }
 
 type counts struct {
-	rounds, real, failed               int // failed: rounds
+	rounds, real, failed               int // failed: failed rounds
 	processRuns, resumes               int
 	accepted, seen, queued             int // messages
 	lost, doubled, orphans, twice      int
 	failedResumes, untrue, wrong, late int
-	unkept, undelivered, overlaps      int // receipts and events, documents, Arbiters at the same time
-	clients, followed, otherwise       int // clients, lines that they saw, and stories that were reported otherwise
-	checks, documents, returned        int // of documents: on their way, and of those without a reader
+	unkept, undelivered, overlaps      int // wrong receipts and events, documents, simultaneous Arbiters
+	clients, followed, otherwise       int // clients, lines that they received, and wrong streams
+	checks, documents, returned        int // checks of documents, documents, and those without a reader
 	renewals, lostHistories            int // of the Arbiter
 	// bits of journals that were flipped on purpose, and messages or work lost or repeated because of that
 	flipped, harmed int
 }
 
-// all are the counts, in one order.
+// all returns pointers to the counts, in a fixed order.
 func (c *counts) all() []*int {
 	return []*int{&c.rounds, &c.real, &c.failed, &c.processRuns, &c.resumes, &c.accepted, &c.seen, &c.queued, &c.lost,
 		&c.doubled, &c.orphans, &c.twice, &c.failedResumes, &c.untrue, &c.wrong, &c.late, &c.unkept, &c.undelivered,
@@ -44,7 +44,7 @@ func newFigures() *figures {
 	return &figures{killed: map[string]int{}, actions: map[string]int{}, hit: map[string]int{}, died: map[string]int{}}
 }
 
-// add adds the figures of a round that has ended.
+// add adds the figures of a finished round.
 func (f *figures) add(g *figures) {
 	more := g.all()
 	for i, n := range f.all() {

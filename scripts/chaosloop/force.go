@@ -16,21 +16,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// What makes a process reach a crash point that it does not reach otherwise.
+// Kinds of help that make a process reach a crash point that it does not reach otherwise.
 const (
-	byBridge = "bridge" // which is killed
-	byFlip   = "flip"   // of a bit of the journal, between two processes
-	byLitter = "litter" // of a process that died over a file it was writing
-	byTear   = "tear"   // of a line at the end of the event log
-	byDisk   = "disk"   // that is full
-	byRemove = "remove" // of the run, once it is complete
-	byHuman  = "human"  // who ends an Orchestrator in the middle of its work
+	byBridge = "bridge" // the bridge is killed
+	byFlip   = "flip"   // a bit of the journal is flipped between two processes
+	byLitter = "litter" // a process dies while it writes a file, and leaves it
+	byTear   = "tear"   // the event log ends in the middle of a line
+	byDisk   = "disk"   // the disk is full
+	byRemove = "remove" // the complete run is removed
+	byHuman  = "human"  // the human ends an Orchestrator at work
 
-	byDecider   = "decider"   // that is another than the Arbiter
-	byIsolation = "isolation" // of the Orchestrators, in worktrees or clones
+	byDecider   = "decider"   // a decider other than the Arbiter
+	byIsolation = "isolation" // Orchestrators in worktrees or clones
 )
 
-// helpFor names what a crash point needs; "" is for those that are passed anyway.
+// helpFor returns the help that a crash point needs; "" means none.
 func helpFor(point string) string {
 	for prefix, help := range map[string]string{
 		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
@@ -44,7 +44,7 @@ func helpFor(point string) string {
 	return ""
 }
 
-// force plans the process in which the round's own crash point is to be met.
+// force plans the process that should reach the round's own crash point.
 func (r *round) force() (plan, bool) {
 	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
 	switch help := helpFor(r.must); {
@@ -72,7 +72,7 @@ func (r *round) force() (plan, bool) {
 	}
 }
 
-// forceNext plans the process in which another crash point is to be met.
+// forceNext plans a process that should reach the next of the other crash points.
 func (r *round) forceNext() (plan, bool) {
 	if len(r.also) == 0 {
 		return plan{}, false
@@ -90,7 +90,7 @@ func (r *round) littered() bool {
 	return len(left) > 0
 }
 
-// tear leaves the beginning of a line at the end of the event log.
+// tear appends the beginning of a line to the event log.
 func (r *round) tear() bool {
 	f, err := os.OpenFile(filepath.Join(r.runDir(), eventlog.Name), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -103,7 +103,7 @@ func (r *round) tear() bool {
 	return err == nil
 }
 
-// firstInput is where the inputs begin in a segment of the journal, as its header says.
+// firstInput returns the offset of the first input in a segment of the journal, from its header.
 func firstInput(segment []byte) int {
 	if len(segment) < 101 {
 		return len(segment)
@@ -111,9 +111,9 @@ func firstInput(segment []byte) int {
 	return min(int(binary.LittleEndian.Uint32(segment[97:])), len(segment))
 }
 
-// flip changes a bit of the last piece of the journal, behind its snapshot, which would be
-// taken from the piece before. What was accepted after it may be lost, and what was
-// delivered may be delivered again.
+// flip flips a bit in the last segment of the journal, behind its snapshot (a damaged snapshot would be
+// replaced by that of the segment before). What was accepted after it may be lost, and what was delivered may
+// be delivered again.
 func (r *round) flip() bool {
 	names, _ := filepath.Glob(filepath.Join(r.runDir(), "journal-*"))
 	slices.Sort(names)
@@ -141,7 +141,7 @@ func (r *round) flip() bool {
 	return false
 }
 
-// command runs one of arbiter's own, and returns its exit code: -1 for a death.
+// command runs an arbiter command, and returns its exit code: -1 if a signal killed it.
 func (r *round) command(env []string, args ...string) (stdout, stderr string, code int) {
 	cmd := exec.Command(r.bin, args...)
 	cmd.Env, cmd.Dir = append(slices.Clone(r.env), env...), filepath.Join(r.dir, "work")
@@ -155,8 +155,8 @@ func (r *round) command(env []string, args ...string) (stdout, stderr string, co
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// remove kills a removal of the run at the round's crash point. The run is then complete
-// or gone, and a second removal leaves nothing behind.
+// remove kills a removal of the run at the round's crash point. After that the run is either complete or gone,
+// and a second removal leaves nothing behind.
 func (r *round) remove() {
 	if helpFor(r.must) != byRemove || r.run == "" {
 		return
@@ -180,7 +180,7 @@ func (r *round) remove() {
 	want := 2 // it is gone
 	for _, line := range list {
 		if line.Run != r.run {
-			continue // a process that was killed early left it, and another run was begun
+			continue // left by a process that was killed early; another run was begun then
 		}
 		want = 0
 		if line.Status != "complete" {
@@ -190,7 +190,7 @@ func (r *round) remove() {
 	if _, errs, code := r.command(nil, rm...); code != want {
 		r.fail("the second removal ended with %d: %s", code, errs)
 	}
-	r.command(nil, "--json", "--no-input", "--session", "none", "--state-dir", state) // every start of a run tidies
+	r.command(nil, "--json", "--no-input", "--session", "none", "--state-dir", state) // each start tidies up
 	entries, err := os.ReadDir(filepath.Join(state, "runs"))
 	for _, e := range entries {
 		if strings.Contains(e.Name(), r.run) {
@@ -202,9 +202,8 @@ func (r *round) remove() {
 	}
 }
 
-// fill makes the disk full for this process of arbiter, and sends a message, which then
-// cannot be recorded: the journal takes a few bytes more at most. The log of crash points,
-// which is shorter, still has room.
+// fill makes the disk full for this process of arbiter, and sends a message, which then cannot be recorded: the
+// journal has room for a few more bytes only. The log of crash points, which is shorter, still has room.
 func (l *processRun) fill() bool {
 	size := int64(0)
 	names, _ := filepath.Glob(filepath.Join(l.r.runDir(), "journal-*"))
@@ -225,7 +224,7 @@ func (l *processRun) fill() bool {
 	return true
 }
 
-// makeRoom ends that.
+// makeRoom ends the full disk.
 func (l *processRun) makeRoom() {
 	if l.filled {
 		l.filled = false
@@ -235,15 +234,15 @@ func (l *processRun) makeRoom() {
 	}
 }
 
-// forced are the crash points of a round: one for the nth time it is passed, in a process, and those of the processes
-// after it.
+// forced are the crash points of a round: one for its nth pass in a process, and those of the processes after
+// it.
 type forced struct {
 	point  string
 	n, run int // from 1
 	also   []string
 }
 
-// parseAt reads POINT:N:RUN[,POINT…], as a failed round is reported.
+// parseAt parses POINT:N:RUN[,POINT…], as the report of a failed round prints it.
 func parseAt(text string, all []string) (forced, error) {
 	first, rest, more := strings.Cut(text, ",")
 	words := strings.Split(first, ":")

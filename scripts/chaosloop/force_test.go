@@ -29,7 +29,7 @@ func TestParseAt(t *testing.T) {
 	}
 }
 
-// TestHelpIsKnown: each kind of help is for points that are there.
+// TestHelpIsKnown: each kind of help belongs to existing crash points.
 func TestHelpIsKnown(t *testing.T) {
 	count := map[string]int{}
 	for _, p := range allPoints() {
@@ -42,8 +42,8 @@ func TestHelpIsKnown(t *testing.T) {
 	}
 }
 
-// TestFlippedIsCountedApart: what a flipped bit destroys is not counted as lost by arbiter, and
-// what comes after it is.
+// TestFlippedIsCountedApart: what is lost because of a flipped bit does not count as lost by arbiter; losses
+// after that do.
 func TestFlippedIsCountedApart(t *testing.T) {
 	r := &round{f: newFigures(), dir: t.TempDir(), run: "r", sent: map[string]*sentMessage{},
 		rnd: rand.New(rand.NewPCG(1, 1))}
@@ -90,7 +90,8 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	}
 }
 
-// TestCompany: a round dies at several points if none of them needs help, and if they were tried equally often.
+// TestCompany: a round is killed at several points if none of them needs help, and if they were tried equally
+// often.
 func TestCompany(t *testing.T) {
 	simple := slices.DeleteFunc(allPoints(), func(p string) bool { return helpFor(p) != "" })
 	wanted := append([]string{"loop.bridge.lost", simple[0], simple[1]}, simple[2:4]...)
@@ -110,7 +111,7 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// TestSameStory: what a client watched is what was printed, but for the end of a process that was cut.
+// TestSameStory: a client must receive what was printed, except for the end of a killed process's output.
 func TestSameStory(t *testing.T) {
 	for _, tt := range []struct {
 		printed, watched string

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 )
 
-// hostLease is the lease of a round's host: the shortest that there is, since each process waits for it.
+// hostLease is the lease of a round's host. It is the shortest possible one, since each process waits for it.
 const hostLease = "5s"
 
-// hostsFile is the configuration with the round's host.
+// hostsFile returns the path of the configuration with the round's host.
 func (r *round) hostsFile() string { return filepath.Join(r.dir, "hosts.yaml") }
 
-// prepareHost makes a host of this machine: a command with a home and a search path of its own. What runs there has
-// the round's mark, so that it is found and killed like what runs here.
+// prepareHost makes this machine a host: a command with its own home and search path. Processes there have the
+// round's mark, so that they are found and killed like local ones.
 func (r *round) prepareHost() error {
 	far := filepath.Join(r.dir, "far")
 	for _, d := range []string{"bin", "home", "tmp"} {

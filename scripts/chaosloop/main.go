@@ -1,21 +1,19 @@
-// Command chaosloop plays whole jobs with arbiter, kills arbiter, its bridge and its
-// agents at random instants and at named crash points, takes the run up again until
-// the job is complete, and checks against ledgers of its own that nothing was lost,
-// nothing was delivered twice, and nothing is left behind; that every document that is
-// handed on arrives with the receipts of its checks, and there is one Arbiter at a time. In one
-// of so many rounds (-actions) the human acts, too: takes sessions over, halts,
-// pauses, steers, changes and takes back words, and tampers with the workspace's settings. It
-// prints the figures, and ends with 1 if one of them that should be zero is not.
+// Command chaosloop plays whole jobs with arbiter. It kills arbiter, its bridge and its agents at random times
+// and at named crash points, and resumes the run until the job is complete. Then it checks with ledgers of its
+// own that nothing was lost, nothing was delivered twice, and no process is left; that every hand-off document
+// arrives with the receipts of its checks; and that there is only one Arbiter at a time. In some rounds
+// (-actions) the human also acts: takes sessions over, halts, pauses, steers, edits and withdraws messages, and
+// changes the workspace's settings. It prints the figures, and exits with 1 if one of them that should be zero
+// is not.
 //
-// The scripted model lives in this process and so survives every kill. Players are
-// the stand-in agent, which keeps a ledger, and, in fewer rounds, the real CLI,
-// whose requests to the scripted model are the ledger. It waits for conditions;
-// deadlines are failures. The seed printed for each round repeats its choices
-// (-seed S -rounds 1, and -at POINT:N:RUN where it had a crash point of its own), as
-// far as processes that race each other can be repeated.
+// The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
+// a ledger, and, in fewer rounds, the real CLI, whose requests to the scripted model are the ledger. Chaosloop
+// waits for conditions; a missed deadline is a failure. The seed printed for each round repeats the round's
+// choices (-seed S -rounds 1, and -at POINT:N:RUN if it had its own crash point), as far as processes that race
+// each other can be repeated.
 //
-// One goroutine starts the rounds and adds them up. Each round has a goroutine, whose end it
-// waits for, and which waits for the goroutine that reads a process's stdout.
+// One goroutine starts the rounds and adds up their figures. Each round has a goroutine; the first one waits
+// for its end. The round's goroutine waits for the goroutine that reads the stdout of the current process.
 package main
 
 import (
@@ -33,12 +31,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// patience is how long something that must happen may take.
+// patience is the time limit for something that must happen.
 const patience = 60 * time.Second
 
 const (
-	mostTries    = 8 // of a crash point that was not died at
-	mostFailures = 3 // rounds; then no more are begun
+	mostTries    = 8 // of a crash point that did not kill
+	mostFailures = 3 // failed rounds; after more of them no new round begins
 )
 
 type options struct {
@@ -132,11 +130,11 @@ func run(o options) (bool, error) {
 	return true, os.RemoveAll(dir)
 }
 
-// playAll plays rounds, -parallel at a time, until there were enough kills. A round has
-// figures of its own, which this goroutine alone adds up.
+// playAll plays rounds, -parallel at a time, until there were enough kills. Each round has its own figures;
+// only this goroutine adds them up.
 func playAll(o options, dir, bin string, all, wanted []string) (*figures, error) {
 	f, tries := newFigures(), map[string]int{}
-	done := make(chan *round, o.parallel) // a round that ends never waits
+	done := make(chan *round, o.parallel) // buffered, so that a round that ends does not wait
 	for n, playing := 0, 0; ; {
 		enough := f.kills() >= o.kills && n >= o.real && len(wanted) == 0
 		if o.rounds > 0 {
@@ -154,15 +152,15 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			}
 			switch {
 			case n == 0 && o.at != "":
-				at, _ := parseAt(o.at, all) // read before
+				at, _ := parseAt(o.at, all) // run has checked it
 				r.must, r.mustN, r.mustAt, r.also = at.point, at.n, at.run-1, at.also
 			case len(wanted) > 0:
-				// Some places are passed in a run's first process only, others after a resume.
+				// Some points are passed only in a run's first process, others only after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
 				r.also, wanted = companions(r.must, wanted, tries, o.perJob-1-r.mustAt)
 				if help := helpFor(r.must); help != "" && help != byDecider && help != byIsolation {
-					r.mustN = 1 // what brings it about does so once
+					r.mustN = 1 // its cause occurs once
 				}
 			}
 			if r.must != "" {
@@ -186,7 +184,7 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 		playing--
 		f.add(r.f)
 		r.report()
-		wanted = append(wanted, r.also...) // the job was complete before their turn came
+		wanted = append(wanted, r.also...) // the job was complete before they were tried
 		for _, point := range r.tried {
 			if tries[point]++; f.died[point] == 0 && tries[point] < mostTries {
 				wanted = append(wanted, point)
@@ -195,9 +193,9 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 	}
 }
 
-// companions takes crash points that the later processes of a round can die at, as many as there is room for: those
-// that were tried as often as the round's own and that, like it, need no help. A round that ends in a removal has room
-// for them before.
+// companions selects crash points at which the later processes of a round can be killed, at most room of them:
+// those that were tried as often as the round's own point and that, like it, need no help. A round that ends in
+// a removal has room for them before that.
 func companions(must string, wanted []string, tries map[string]int, room int) (also, rest []string) {
 	if help := helpFor(must); help != "" && help != byRemove {
 		room = 0
@@ -212,7 +210,7 @@ func companions(must string, wanted []string, tries map[string]int, room int) (a
 	return also, rest
 }
 
-// allPoints are the names of all crash points, those of the journal included.
+// allPoints returns the names of all crash points, including those of the journal.
 func allPoints() []string {
 	names := slices.Clone(journal.CrashPoints)
 	for _, p := range crashpoint.Points {
@@ -221,7 +219,7 @@ func allPoints() []string {
 	return names
 }
 
-// randomPoints is the value of -points with which a round makes the same choices again.
+// randomPoints returns the value of -points with which a round makes the same choices again.
 func (o options) randomPoints() string {
 	if o.points == "some" {
 		return "some"

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// process is what /proc says of one.
+// process is a process as /proc describes it.
 type process struct {
 	pid, parent int
 	state       string
@@ -18,8 +18,8 @@ type process struct {
 	env         []string
 }
 
-// processes lists those whose environment bears one of the marks. Zombies have no
-// environment and are not among them.
+// processes returns those with one of the marks in their environment. Zombies have no environment and are not
+// among them.
 func processes(marks ...string) []process {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	var found []process
@@ -50,7 +50,7 @@ func processes(marks ...string) []process {
 	return found
 }
 
-// agent is whose process it is, as its mark says: "orch-1.2".
+// agent returns the agent that the process belongs to, from its mark, such as "orch-1.2".
 func (p process) agent() string {
 	for _, v := range p.env {
 		if name, ok := strings.CutPrefix(v, "ARBITER_AGENT="); ok {
@@ -60,8 +60,8 @@ func (p process) agent() string {
 	return ""
 }
 
-// session is the Claude session a CLI's own process was started on, "" for other
-// processes: its tools inherit the environment, not the arguments.
+// session returns the Claude session that a CLI process was started on, and "" for other processes: its tools
+// inherit the environment, not the arguments.
 func (p process) session() string {
 	for i, a := range p.args[:max(0, len(p.args)-1)] {
 		if a == "--session-id" || a == "--resume" {

@@ -24,15 +24,15 @@ type processRun struct {
 	lines  chan contract.Line // closed when stdout ends
 	raw    bytes.Buffer       // what was read, for a dump; owned by the reader until lines is closed
 	stderr lockedBuffer
-	bridge int // its pid, once it was seen
+	bridge int // pid, once known
 
 	count   int // lines so far
 	ended   *contract.Result
 	resumed bool // a session event came
 	filled  bool // its disk is full
 
-	clients   *clients // nil where none connect
-	actions   []action // still to be done
+	clients   *clients // nil if none connect
+	actions   []action // actions to come
 	followUps []followUp
 }
 
@@ -53,7 +53,7 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// start begins a process: the first one with the task, the others by --resume.
+// start starts a process: the first one with the task, the others with --resume.
 func (r *round) start(crashAt string) (*processRun, error) {
 	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
 	if r.run == "" {
@@ -90,7 +90,7 @@ func (r *round) start(crashAt string) (*processRun, error) {
 		l.cmd.Env = append(l.cmd.Env, "ARBITER_CRASH_AT="+crashAt)
 	}
 	l.cmd.Stderr = &l.stderr
-	// A killed arbiter's bridge may hold its stderr for a moment.
+	// The bridge of a killed arbiter may keep its stderr open for a moment.
 	l.cmd.WaitDelay = patience
 	var err error
 	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
@@ -108,7 +108,7 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	return l, nil
 }
 
-// read passes the lines on. A kill may cut the last one off before its newline.
+// read passes the lines on. A kill may cut off the last one before its newline.
 func (l *processRun) read(stdout io.Reader) {
 	defer close(l.lines)
 	b := bufio.NewReaderSize(stdout, 1<<20)
@@ -137,7 +137,7 @@ func (l *processRun) send(ref string, b contract.CommandBody) {
 		l.r.fail("encode a command: %v", err)
 		return
 	}
-	// An arbiter that was killed reads nothing: what it did not accept is not counted.
+	// A killed arbiter reads nothing; only accepted messages are counted.
 	_, _ = l.stdin.Write(append(bytes.TrimSpace(line), '\n'))
 }
 
@@ -153,7 +153,7 @@ func (l *processRun) findBridge() int {
 	return l.bridge
 }
 
-// wait returns the exit code once stdout has ended; -1 for a death by signal.
+// wait returns the exit code once stdout has ended, or -1 if a signal killed the process.
 func (l *processRun) wait() int {
 	_ = l.stdin.Close()
 	_ = l.cmd.Wait()
@@ -165,7 +165,7 @@ func (l *processRun) killedBySignal() bool {
 	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
 }
 
-// dump is the end of its output.
+// dump returns the end of its output.
 func (l *processRun) dump() string {
 	lines := strings.Split(strings.TrimSpace(l.raw.String()), "\n")
 	var b strings.Builder

@@ -15,8 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// kept reports whether an event is compared with the log, line for line: what happened to a
-// document, and which agents there were.
+// kept reports whether an event is compared with the log, line by line: the events of documents and agents.
 func kept(b contract.Body) bool {
 	switch b.(type) {
 	case contract.Check, contract.Handoff, contract.Merge, contract.Decision, contract.Spawn, contract.Delivered,
@@ -26,9 +25,9 @@ func kept(b contract.Body) bool {
 	return false
 }
 
-// checkRecords checks the documents of a run in its log, which `arbiter replay` prints:
-// of all processes, what was printed and what was only recorded before a kill. A log whose
-// bits were flipped proves nothing.
+// checkRecords checks the documents of a run in its log, which `arbiter replay` prints: the events of all
+// processes, both those that were printed and those that were only recorded before a kill. A log with flipped
+// bits proves nothing.
 func (r *round) checkRecords(requests []rehearsal.Request) {
 	if r.run == "" || r.flipped {
 		return
@@ -50,7 +49,7 @@ func (r *round) checkRecords(requests []rehearsal.Request) {
 	r.checkDocuments(lines, requests, lost)
 }
 
-// readRecords are the lines of all processes, as `arbiter replay` prints them.
+// readRecords returns the lines of all processes, as `arbiter replay` prints them.
 func (r *round) readRecords() (all []contract.Line) {
 	out, errs, code := r.command(nil, "replay", "--state-dir", filepath.Join(r.dir, "state"), r.run)
 	if code != 0 {
@@ -68,8 +67,8 @@ func (r *round) readRecords() (all []contract.Line) {
 	return all
 }
 
-// stillUnderWay are the messages that an Arbiter was given which ended no turn after that:
-// the run came to its end without it, and its next process takes them up.
+// stillUnderWay returns the messages that were delivered to an Arbiter and after which no turn of it ended: the
+// run ended before that, and its next process handles them.
 func stillUnderWay(all []contract.Line) map[string]bool {
 	open := map[string]bool{}
 	for _, l := range all {
@@ -87,7 +86,7 @@ func stillUnderWay(all []contract.Line) map[string]bool {
 	return open
 }
 
-// checkSaid checks that what was printed is in the log, once and in order.
+// checkSaid checks that the printed events are in the log, once and in order.
 func (r *round) checkSaid(lines []contract.Line) {
 	at := 0
 	for _, said := range r.said {
@@ -107,7 +106,7 @@ func sameness(l contract.Line) string {
 	return fmt.Sprint(string(raw), err)
 }
 
-// checkNumbers checks that decisions have the next number each, over all processes.
+// checkNumbers checks that decisions are numbered consecutively over all processes.
 func (r *round) checkNumbers(lines []contract.Line) {
 	n := 0
 	for _, l := range lines {
@@ -121,7 +120,7 @@ func (r *round) checkNumbers(lines []contract.Line) {
 	}
 }
 
-// nextOf is what an author's document leads to next: a merge, or that it is passed on; nil: nothing.
+// nextOf returns what an author's document leads to next: a merge or a hand-off, or nil.
 func nextOf(later []contract.Line, author string) contract.Body {
 	for _, l := range later {
 		switch b := l.Body.(type) {
@@ -134,11 +133,10 @@ func nextOf(later []contract.Line, author string) contract.Body {
 	return nil
 }
 
-// checkReceipts checks that the checks of a document come one after the other, each once, however
-// often somebody is killed; the last one is followed by the document, and where it
-// arrives, it has the receipts that were reported. One author may have two on their way:
-// then the second waits for the first. Before the task is complete those of all documents
-// come once more, one after the other.
+// checkReceipts checks that the checks of a document are reported in order, each once, whatever is killed; that
+// the document follows the last one; and that it arrives with the reported receipts. An author may have two
+// documents under way: then the second waits for the first. Before the task is complete, the checks of all
+// documents are repeated, one after the other.
 func (r *round) checkReceipts(lines []contract.Line) {
 	type paper struct {
 		author   string
@@ -146,7 +144,7 @@ func (r *round) checkReceipts(lines []contract.Line) {
 		of       int
 	}
 	var running, whole []paper
-	again := 0 // how many of the repetition under way were reported
+	again := 0 // how many checks of the current repetition were reported
 	bad := func(l contract.Line, why string) {
 		r.f.unkept++
 		r.fail("%s: %.400s", why, sameness(l))
@@ -176,7 +174,7 @@ func (r *round) checkReceipts(lines []contract.Line) {
 				continue
 			}
 			next := nextOf(lines[i+1:], l.ID)
-			// Merged work is checked again, and those receipts count. Before it is merged the run may complete.
+			// Merged work is checked again, and those receipts count. The run may complete before the merge.
 			if _, merges := next.(contract.Merge); merges || (r.isolated || r.hosted) && next == nil {
 				running = slices.Delete(running, n, n+1)
 				continue
@@ -207,7 +205,7 @@ func (r *round) checkReceipts(lines []contract.Line) {
 	}
 }
 
-// passesOn reports whether an event is somebody's document on its way.
+// passesOn reports whether an event passes on a document by from.
 func passesOn(l contract.Line, from string) bool {
 	switch b := l.Body.(type) {
 	case contract.Handoff:
@@ -218,9 +216,9 @@ func passesOn(l contract.Line, from string) bool {
 	return false
 }
 
-// checkDocuments checks that each document that is passed on reaches its reader once, unless the
-// log says that the message with it waits yet, or that its reader was let go. Lost is
-// how many histories of the Arbiter were.
+// checkDocuments checks that each document that is passed on reaches its reader once, unless the log says that
+// its message is still waiting, or that its reader was released. lost is the number of lost histories of the
+// Arbiter.
 func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Request, lost int) {
 	sessions := map[string][]string{} // of each agent
 	for _, l := range lines {
@@ -241,7 +239,7 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 			r.fail("no message carries the document: %.300s", sameness(l))
 			continue
 		}
-		again := len(sessions[h.To]) - 1 // a history that is lost has to be given again
+		again := len(sessions[h.To]) - 1 // after a lost history it must be delivered again
 		if h.To == contract.Arbiter {
 			again = lost
 		}
@@ -262,7 +260,7 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 	}
 }
 
-// carrier finds the message that brings a document to its reader.
+// carrier finds the message that carries a document to its reader.
 func carrier(after []contract.Line, h contract.Handoff) (contract.Message, bool) {
 	for _, l := range after {
 		m, ok := l.Body.(contract.Message)
@@ -273,7 +271,7 @@ func carrier(after []contract.Line, h contract.Handoff) (contract.Message, bool)
 	return contract.Message{}, false
 }
 
-// receivedBy lists those of an agent's sessions that had a message.
+// receivedBy returns those of an agent's sessions that received a message.
 func receivedBy(requests []rehearsal.Request, message string, sessions []string) []string {
 	var had []string
 	mark := "| id: " + message
@@ -286,7 +284,7 @@ func receivedBy(requests []rehearsal.Request, message string, sessions []string)
 	return had
 }
 
-// endedAfter reports whether an Orchestrator was started no more after it was let go.
+// endedAfter reports whether an Orchestrator was not started again after it was released.
 func endedAfter(lines []contract.Line, id string) bool {
 	for _, l := range lines {
 		if s, ok := l.Body.(contract.Spawn); ok && l.ID == id && s.Resumed {
@@ -296,7 +294,7 @@ func endedAfter(lines []contract.Line, id string) bool {
 	return id != contract.Arbiter
 }
 
-// statuses are the delivery status of each message, as arbiter reports it.
+// statuses returns the delivery status of each message, as arbiter reports it.
 func (r *round) statuses() map[string]string {
 	status := map[string]string{}
 	for _, m := range r.messages() {
@@ -307,18 +305,18 @@ func (r *round) statuses() map[string]string {
 
 var handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
 
-// checkArbiters checks that there is one Arbiter at a time. Each of its sessions but the last wrote a
-// document, or its history was lost; after that it makes no call; and its successor receives
-// the hand-off brief once. It returns how many histories were lost.
+// checkArbiters checks that there is one Arbiter at a time. Each of its sessions but the last wrote a document,
+// or its history was lost. After that the session makes no call, and its successor receives the hand-off brief
+// once. It returns the number of lost histories.
 func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Request) (lost int) {
 	bad := func(format string, args ...any) {
 		r.f.overlaps++
 		r.fail(format, args...)
 	}
-	var arbiters []string // the sessions, in order
+	var arbiters []string // session ids, in order
 	successors, lostBefore, decided := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	over := false  // the present one has handed off
-	waits := false // what was left has not been read
+	waits := false // the successor has not read the brief yet
 	renewed, unheard := 0, 0
 	for _, l := range lines {
 		if l.ID != contract.Arbiter {
@@ -331,7 +329,7 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 				continue
 			case over:
 				successors[b.SessionID], waits = true, true
-			case waits: // nobody had spoken to the one before it
+			case waits: // the one before it has received nothing
 				successors[b.SessionID] = true
 				unheard++
 			case len(arbiters) > 0:
@@ -359,18 +357,18 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 	}
 	r.f.renewals += renewed
 	r.f.lostHistories += lost
-	if made := len(successors) - unheard; renewed != made && !(over && renewed == made+1) { // the run may end first
+	if made := len(successors) - unheard; renewed != made && !(over && renewed == made+1) { // or the run ends first
 		bad("%d renewals of the Arbiter made %d successors", renewed, made)
 	}
 	last := r.checkOrder(requests, arbiters)
-	first := map[string]string{} // the session that had a message
+	first := map[string]string{} // the first session that received a message
 	for n, session := range arbiters {
 		q, spoke := last[session]
 		if decided[session] && !spoke {
 			bad("Arbiter %d of %d decided, and never asked its model", n+1, len(arbiters))
 		}
 		if lostBefore[session] {
-			clear(first) // what its lost history held has to be given again
+			clear(first) // the lost history's messages must be delivered again
 		}
 		had := 0
 		for _, text := range userTexts(q.Messages) {
@@ -390,8 +388,8 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 	return lost
 }
 
-// checkOrder sees to it that no Arbiter asks its model once its successor has, and
-// returns the last request of each session.
+// checkOrder checks that no Arbiter makes a model request after its successor did, and returns the last request
+// of each session.
 func (r *round) checkOrder(requests []rehearsal.Request, arbiters []string) map[string]rehearsal.Request {
 	last, latest := map[string]rehearsal.Request{}, -1
 	for _, q := range requests {
@@ -408,7 +406,7 @@ func (r *round) checkOrder(requests []rehearsal.Request, arbiters []string) map[
 	return last
 }
 
-// userTexts are what a history says in the user's name.
+// userTexts returns the texts of a history's user messages.
 func userTexts(history json.RawMessage) [][]byte {
 	var messages []struct {
 		Role    string          `json:"role"`

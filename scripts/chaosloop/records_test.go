@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// book numbers events as a process prints them.
+// book numbers events as a process does when it prints them.
 func book(events ...contract.Event) []contract.Line {
 	var lines []contract.Line
 	for i, e := range events {
@@ -107,7 +107,7 @@ func TestDocumentsArrive(t *testing.T) {
 		undelivered int
 	}{
 		"once":             {lines, []rehearsal.Request{had("two"), had("two")}, 0},
-		"by two":           {lines, []rehearsal.Request{had("two"), had("three")}, 0}, // three is nobody's
+		"by two":           {lines, []rehearsal.Request{had("two"), had("three")}, 0}, // three has no reader
 		"given again":      {lost, []rehearsal.Request{had("two"), had("three")}, 0},
 		"without a letter": {lines[:3], []rehearsal.Request{had("two")}, 1},
 	} {
@@ -175,7 +175,7 @@ func TestHumanSaid(t *testing.T) {
 	}
 }
 
-// TestWhoIsAtWork can be ended by the human.
+// TestWhoIsAtWork: follow tracks the state of each Orchestrator. The human ends only those at work.
 func TestWhoIsAtWork(t *testing.T) {
 	r := &round{at: map[string]int{}}
 	for _, e := range []contract.Event{

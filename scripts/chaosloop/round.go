@@ -17,12 +17,12 @@ import (
 //go:embed job.yaml
 var job []byte
 
-// decided is the job of the rounds in which a decider, not the Arbiter, decides.
+// decided is the job of the rounds in which a decider other than the Arbiter decides.
 //
 //go:embed decided.yaml
 var decided []byte
 
-// round is one job, over as many processes as it takes.
+// round is one job, in as many processes as it needs.
 type round struct {
 	o        options
 	f        *figures
@@ -30,18 +30,18 @@ type round struct {
 	dir      string
 	seed     uint64
 	rnd      *rand.Rand
-	points   []string // all
-	must     string   // to be tried in this round, in process mustAt, for the mustN-th time it is passed
+	points   []string // all crash points
+	must     string   // crash point to try in process mustAt, at its mustN-th pass
 	mustAt   int
 	mustN    int
-	forced   bool     // it was tried
-	enough   bool     // the rounds before have killed often enough: only at crash points is a process killed here
-	tried    []string // it, and those of also whose turn has come
-	also     []string // crash points of later processes, one each, that need no help and wait for their turn
-	claude   string   // the real CLI; empty: the stand-in plays
-	asks     bool     // a stateless decider
-	isolated bool     // Orchestrators have directories of their own
-	landed   bool     // and their work is in the workspace
+	forced   bool     // must was tried
+	enough   bool     // earlier rounds have killed enough: kill only at crash points
+	tried    []string // must, and the points of also that were tried
+	also     []string // crash points for later processes, one each, that need no help
+	claude   string   // the real CLI; empty: the stand-in
+	asks     bool     // use a stateless decider
+	isolated bool     // Orchestrators have their own directories
+	landed   bool     // their work was landed in the workspace
 	hosted   bool     // Orchestrators live on another host
 
 	api    *rehearsal.Server
@@ -59,11 +59,11 @@ type round struct {
 	questions   int
 	problems    []string
 	sawAgents   bool
-	flipped     bool            // a bit of the journal, on purpose
-	blurred     bool            // the disk was full: what was printed then may not be in the log
-	at          map[string]int  // where each Orchestrator is
-	tampered    int             // how often the workspace was
-	said        []contract.Line // by all processes, as far as it is compared with the log
+	flipped     bool            // a bit of the journal was flipped on purpose
+	blurred     bool            // the disk was full: events printed then may be missing in the log
+	at          map[string]int  // state of each Orchestrator
+	tampered    int             // how often the workspace's settings were changed
+	said        []contract.Line // printed by all processes, as far as compared with the log
 }
 
 // sentMessage is a message of the human.
@@ -80,7 +80,7 @@ func (r *round) token() string {
 	return fmt.Sprintf("(word %d.%d)", r.seed, r.tokens)
 }
 
-// fail notes a problem; the round goes on as far as it can.
+// fail records a problem; the round continues as far as it can.
 func (r *round) fail(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
@@ -112,7 +112,7 @@ func (r *round) play() {
 	}
 }
 
-// report reports a round that failed, and tidies up after one that did not.
+// report reports a failed round, and removes the directory of a round that did not fail.
 func (r *round) report() {
 	if len(r.problems) > 0 {
 		tried := ""
@@ -197,7 +197,7 @@ func (r *round) prepare() error {
 	return nil
 }
 
-// playRuns resumes the run until it is complete.
+// playRuns starts processes until the run is complete.
 func (r *round) playRuns() {
 	for ; ; r.processRuns++ {
 		if r.processRuns > r.o.perJob+8 {
@@ -222,8 +222,8 @@ func (r *round) playRuns() {
 	}
 }
 
-// playHuman plays the human during one process of arbiter, and kills what the plan names. It reports
-// whether another process is needed.
+// playHuman plays the human during one process of arbiter, and kills the plan's victim. It reports whether
+// another process is needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -257,7 +257,7 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 	}
 }
 
-// answer does what a human would.
+// answer reacts to an event as a human would.
 func (r *round) answer(l *processRun, ev contract.Line) {
 	r.follow(ev)
 	if r.acts() {
@@ -313,11 +313,11 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 	}
 }
 
-// closing is what the human says when the files are there. Nothing is said after
-// it, so that no message is unread when the job ends.
+// closing is the human's last message, once the files exist. Nothing is sent after it, so that no message is
+// unread when the job ends.
 const closing = "all is woven"
 
-// close sends closing, unless it was sent and accepted before.
+// close sends closing, unless it was sent by this process or accepted before.
 func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
 		if s.text == closing && (s.accepted && !s.flipped || s.by == l) {
@@ -329,7 +329,7 @@ func (r *round) close(l *processRun) {
 	}
 }
 
-// jobDone reports whether the job's files are there: on the run branch, if the Orchestrators are isolated.
+// jobDone reports whether the job's files exist: on the run branch, if the Orchestrators are isolated.
 func (r *round) jobDone() bool {
 	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(r.dir, "work", name)) }
 	if r.isolated && !r.landed {
@@ -345,10 +345,10 @@ func (r *round) jobDone() bool {
 	return true
 }
 
-// isolation is how Orchestrators are isolated.
+// isolation returns the kind of isolation of this round's Orchestrators.
 func (r *round) isolation() string { return []string{"worktree", "clone"}[r.seed/4%2] }
 
-// land brings the work of isolated Orchestrators into the branch that is checked out.
+// land merges the work of isolated Orchestrators into the branch that is checked out.
 func (r *round) land() {
 	if !r.isolated || r.flipped || r.run == "" || len(r.problems) > 0 {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// plan is what happens to one process of arbiter.
+// plan says what happens to one process of arbiter.
 type plan struct {
 	victim  string // arbiter, bridge, agent, all, int, term, disk, human; "" for none or a crash point alone
-	after   int    // lines
+	after   int    // number of lines before it
 	crashAt string
 }
 
-// plan chooses for the next process. The last ones of a job are not killed.
+// plan makes the plan for the next process. The last processes of a job are not killed.
 func (r *round) plan() plan {
 	if r.kills >= r.o.perJob {
 		return plan{}
@@ -76,10 +76,10 @@ func (r *round) strike(l *processRun, p plan) bool {
 	return true
 }
 
-// dismiss has the human end an Orchestrator that is at work. What it knew is then
-// found out by the supervisor. Not where Orchestrators have directories of their own: the scripted successor makes
-// the files of all, the human ends the job because they are there, and a check of work that was not
-// merged keeps it open, rightly, until the limit of Orchestrators is reached.
+// dismiss has the human end an Orchestrator that is at work; the supervisor then finds out what it has done. It
+// does nothing if Orchestrators have their own directories: the scripted successor would make all files, the
+// human would end the job because they exist, but a check of unmerged work would rightly keep the job open
+// until the limit of Orchestrators is reached.
 func (r *round) dismiss(l *processRun) bool {
 	if r.isolated || r.hosted {
 		return false
@@ -102,15 +102,15 @@ func (r *round) dismiss(l *processRun) bool {
 	return true
 }
 
-// Where an Orchestrator is, as far as its events tell.
+// The states of an Orchestrator, as its events show them.
 const (
 	summoned = iota + 1
 	down
 	atWork   // it has a message
-	finished // it has handed on, or was let go
+	finished // it has handed off or was released
 )
 
-// follow updates it by an event.
+// follow updates the state by an event.
 func (r *round) follow(ev contract.Line) {
 	if ev.ID == contract.Arbiter || ev.ID == contract.Human || ev.ID == contract.Supervisor || r.at[ev.ID] == finished {
 		return
@@ -139,7 +139,7 @@ func (r *round) struck(victim string) {
 	r.f.kill(victim)
 }
 
-// agents are the CLIs' own processes.
+// agents returns the CLI processes, without their children.
 func (r *round) agents() []process {
 	if r.run == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// canned reads the output of a run of go test that was kept.
+// canned reads the stored output of go test.
 func canned(t *testing.T, file string, subtests bool) *outcome {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", file))
@@ -85,8 +85,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestTable makes the whole table from two versions, the second of which has what the
-// first lacks.
+// TestTable makes the whole table from two versions. The second one has what the first lacks.
 func TestTable(t *testing.T) {
 	fine := map[string]cell{"TestLiveAPIErrors": {State: ok}, "TestLiveTextTurn": {State: ok}}
 	table := table{pinned: "2.0.1", versions: []string{"2.0.0", "2.0.1"}, found: []findings{
@@ -128,7 +127,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestKept: the table is made from what a trial kept, and not from less.
+// TestKept: the table is made from the files that a trial has kept, and missing files are an error.
 func TestKept(t *testing.T) {
 	keep := t.TempDir()
 	dir, out := filepath.Join(keep, "2.0.0"), filepath.Join(keep, "drift.md")

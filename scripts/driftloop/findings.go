@@ -10,10 +10,10 @@ import (
 // findings are the results of one version.
 type findings struct {
 	cells map[string]map[string]cell // by suite and row
-	wire  map[string]bool            // what the CLI was seen to say
+	wire  map[string]bool            // what the CLI's lines showed
 }
 
-// gather reads what a trial kept. A part that was not run is left out.
+// gather reads the files that a trial has kept. It leaves out parts that were not run.
 func gather(dir string) (findings, error) {
 	f := findings{cells: map[string]map[string]cell{}, wire: map[string]bool{}}
 	for _, s := range suites {
@@ -54,7 +54,7 @@ func gather(dir string) (findings, error) {
 	return f, nil
 }
 
-// recorded reads the results of the plays that were recorded, if any were.
+// recorded reads the results of the recorded plays, if there are any.
 func recorded(dir string, f findings) error {
 	o, err := readFile(filepath.Join(dir, capturesFile), false)
 	if errors.Is(err, fs.ErrNotExist) {

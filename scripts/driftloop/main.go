@@ -1,15 +1,15 @@
-// Command driftloop runs what is known of the Claude CLI's wire against several versions
-// of it, one after the other, and writes a table of where they differ:
+// Command driftloop tests what is known of the Claude CLI's protocol with several versions of it, one after the
+// other, and writes a table of the differences:
 //
 //	go run ./scripts/driftloop -out testdata/drift.md -pinned 2.1.329 2.1.300=PATH 2.1.329=PATH …
 //
-// For each version it runs the driver's live tests, the conversations that the stand-in has to
-// pass, too, and a few whole plays, and records the wire of three more. A test that fails is
-// tried once more alone, so that a busy machine is not taken for drift, and -again tries
-// only those that failed before. The output of the tests and the recordings are kept in a
-// directory for each version, from which -show makes the table again.
+// For each version it runs the driver's live tests, the conversations that the stand-in must pass too, and a
+// few whole plays, and it records the protocol of three more plays. A test that fails is tried once more alone,
+// so that a busy machine is not mistaken for drift; -again repeats only the tests that failed before. The
+// output of the tests and the recordings are kept in a directory for each version, from which -show makes the
+// table again.
 //
-// It exits with 1 if it could not run, and with 0 whatever differs: that is in the table.
+// It exits with 1 if it could not run, and with 0 otherwise: differences are in the table.
 package main
 
 import (

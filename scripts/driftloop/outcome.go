@@ -20,25 +20,25 @@ const (
 // cell is the state of one behaviour with one version.
 type cell struct {
 	State  string
-	Reason string `json:",omitempty"` // the first line of it
+	Reason string `json:",omitempty"` // first line of the failure
 }
 
 // outcome is the result of a run of go test.
 type outcome struct {
 	cells    map[string]cell // by test
-	oddities []string        // frames and requests the driver did not know
+	oddities []string        // frames and requests that the driver did not know
 }
 
-// line is one of go test -json.
+// line is a line of go test -json.
 type line struct {
 	Action, Test, Output, Key, Value string
 }
 
-// reasonLine is a line by which a test says why it failed.
+// reasonLine matches a line in which a test says why it failed.
 var reasonLine = regexp.MustCompile(`^\s+[\w.-]+\.go:\d+: (.*\S)`)
 
-// read takes the output of go test -json. A test that began and did not end – it ran into
-// the deadline, or another one panicked – differs; one that was skipped is not there.
+// read reads the output of go test -json. A test that began and did not end (because of the deadline, or
+// because another test panicked) counts as differing; a skipped test counts as not there.
 func read(r io.Reader, subtests bool) (*outcome, error) {
 	o := &outcome{cells: map[string]cell{}}
 	reasons := map[string]string{}
@@ -69,7 +69,7 @@ func read(r io.Reader, subtests bool) (*outcome, error) {
 			}
 		case "pass", "fail", "skip":
 			if l.Test != fullName(row, l.Test) {
-				continue // a part of the row
+				continue // only a part of the row
 			}
 			state := map[string]string{"pass": ok, "fail": differs, "skip": notThere}[l.Action]
 			o.cells[row] = cell{State: state}
@@ -81,7 +81,7 @@ func read(r io.Reader, subtests bool) (*outcome, error) {
 	return o, nil
 }
 
-// rowOf is the row a test belongs to.
+// rowOf returns the row that a test belongs to.
 func rowOf(test string, subtests bool) (row string, belongs bool) {
 	parts := strings.SplitN(test, "/", 3)
 	if !subtests {
@@ -93,7 +93,7 @@ func rowOf(test string, subtests bool) (row string, belongs bool) {
 	return parts[1], true
 }
 
-// fullName is the name of the test that is a row as a whole.
+// fullName returns the name of the test that is the whole row.
 func fullName(row, test string) string {
 	before, _, _ := strings.Cut(test, "/")
 	if before == row {
@@ -102,7 +102,7 @@ func fullName(row, test string) string {
 	return before + "/" + row
 }
 
-// failed lists the rows that differ.
+// failed returns the rows that differ.
 func (o *outcome) failed() []string {
 	var rows []string
 	for row, c := range o.cells {
@@ -113,7 +113,7 @@ func (o *outcome) failed() []string {
 	return slices.Sorted(slices.Values(rows))
 }
 
-// takeOver takes the results of a second try.
+// takeOver replaces results by those of a second try.
 func (o *outcome) takeOver(again *outcome) {
 	for row, c := range again.cells {
 		if c.State == ok {
@@ -124,7 +124,7 @@ func (o *outcome) takeOver(again *outcome) {
 	o.oddities = append(o.oddities, again.oddities...)
 }
 
-// What differs from run to run and machine to machine, in a reason.
+// scrubs replace parts of a reason that differ from run to run and from machine to machine.
 var scrubs = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -138,7 +138,7 @@ var scrubs = []struct {
 	{regexp.MustCompile(`[\s\p{Cc}]+`), " "},
 }
 
-// scrub makes a reason the same on every machine, and short.
+// scrub makes a reason equal on every machine, and short.
 func scrub(text string) string {
 	for _, s := range scrubs {
 		text = s.pattern.ReplaceAllString(text, s.with)

@@ -74,7 +74,7 @@ func (t table) part(b *strings.Builder, title string) {
 	}
 }
 
-// wire writes where the frames of the versions differ, whether or not the driver reads that.
+// wire writes where the frames of the versions differ, whether or not the driver reads those fields.
 func (t table) wire(b *strings.Builder) {
 	differ, same := allSeen(t.found)
 	if len(differ)+same == 0 {
@@ -110,10 +110,10 @@ func (c cell) text() string {
 	return c.State
 }
 
-// cellText escapes what would end a cell of a table.
+// cellText escapes the character that would end a cell of a table.
 func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
-// words makes a sentence of a test's name: TestLiveAPIErrors is "api errors".
+// words makes words from a test's name: TestLiveAPIErrors becomes "api errors".
 func words(name string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "Test"), "Live")
 	runes := []rune(name)

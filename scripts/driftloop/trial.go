@@ -13,11 +13,11 @@ import (
 // suite is a part of the table: tests of one package.
 type suite struct {
 	title, pkg, run string
-	core            string // what of it -short runs
-	subtests        bool   // a row is a subtest, else a test
+	core            string // what -short runs of it
+	subtests        bool   // rows are subtests, otherwise tests
 }
 
-// file has the output of a suite, again that of the second try of the tests that failed.
+// file is the name of the file with a suite's output, and again that of the second try of its failed tests.
 func (s suite) file() string  { return filepath.Base(s.pkg) + ".json" }
 func (s suite) again() string { return filepath.Base(s.pkg) + "-again.json" }
 
@@ -38,11 +38,11 @@ var suites = []suite{
 			"TestTerminalIsWarned|TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|TestCornered)$"},
 }
 
-// scenarios are played by arbiter itself, and what went over the wire is looked at.
+// scenarios are played by arbiter itself while the protocol is recorded.
 var scenarios = []string{"small-job", "parallel", "generations"}
 
-// programs are what is built once for all versions: a test binary for each suite, arbiter,
-// and what records it. Any version of the CLI is driven by them.
+// programs are built once for all versions: a test binary for each suite, arbiter, and the recorder. They
+// accept any version of the CLI.
 type programs struct {
 	dir, root string
 }
@@ -73,7 +73,7 @@ func build() (programs, error) {
 	return p, nil
 }
 
-// path is where a program is; a test binary goes by its package.
+// path returns the path of a program; a test binary is named by its package.
 func (p programs) path(name string) string {
 	return filepath.Join(p.dir, filepath.Base(name)+suffix(name))
 }
@@ -85,15 +85,15 @@ func suffix(name string) string {
 	return ""
 }
 
-// trial is one version being tried.
+// trial is the trial of one version.
 type trial struct {
 	programs
 	version, claude string
-	dir             string // of what is kept
+	dir             string // directory of the kept files
 	short, again    bool
 }
 
-// run leaves in the directory what gather reads.
+// run writes the files that gather reads.
 func (t trial) run() error {
 	if t.again {
 		for _, s := range suites {
@@ -133,7 +133,7 @@ func (t trial) run() error {
 	return t.test(suites[0], "^TestCaptures$", capturesFile)
 }
 
-// second tries the failed tests of a suite again.
+// second repeats the failed tests of a suite.
 func (t trial) second(s suite) error {
 	first, err := readFile(filepath.Join(t.dir, s.file()), s.subtests)
 	if err != nil {
@@ -148,7 +148,7 @@ func (t trial) second(s suite) error {
 	return nil
 }
 
-// again is the pattern of a suite's rows.
+// again returns the -run pattern for a suite's rows.
 func again(s suite, rows []string) string {
 	pattern := "^(" + strings.Join(rows, "|") + ")$"
 	if parent, _, _ := strings.Cut(s.run, "/"); s.subtests {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// look notes what the lines of a recording that the CLI wrote ("< …") show: kinds of
-// frames with their fields, requests, and what the CLI says it can do. Fields of what is
-// the model's, the user's or a tool's own are not looked at.
+// look records what the CLI's lines in a recording ("< …") show: kinds of frames with their fields, requests,
+// and the abilities that the CLI lists. It ignores the contents of fields that come from the model, the user or
+// a tool.
 func look(raw []byte, seen map[string]bool) {
 	for l := range strings.Lines(string(raw)) {
 		text, theirs := strings.CutPrefix(l, "< ")
@@ -43,7 +43,7 @@ func fields(seen map[string]bool, of string, object map[string]json.RawMessage) 
 	}
 }
 
-// abilities are what the CLI lists of itself.
+// abilities records the capabilities and tools that the CLI lists.
 func abilities(seen map[string]bool, object map[string]json.RawMessage) {
 	for _, list := range []string{"capabilities", "tools"} {
 		var names []string
@@ -55,10 +55,10 @@ func abilities(seen map[string]bool, object map[string]json.RawMessage) {
 	}
 }
 
-// inside descends into an object by names.
+// inside returns the object at a path of names in an object.
 func inside(raw json.RawMessage, path ...string) map[string]json.RawMessage {
 	var object map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &object) // what is none has no fields
+	_ = json.Unmarshal(raw, &object) // anything but an object has no fields
 	if len(path) == 0 {
 		return object
 	}
@@ -70,7 +70,8 @@ func word(raw json.RawMessage) (s string) {
 	return s
 }
 
-// allSeen lists what any version was seen to say, and whether all of them did.
+// allSeen returns what some versions showed and others did not, and the number of facts that all versions
+// showed.
 func allSeen(found []findings) (differ []string, same int) {
 	count := map[string]int{}
 	for _, f := range found {

@@ -43,7 +43,7 @@ func TestRows(t *testing.T) {
 		{row{what: "text", ours: "Text/ascii MB/s"}, line{"text", "1.89 GB/s", "", "", ""}},
 		{row{what: "rest", ours: "Hop hop-p50-ns", base: "Text/ascii B/op", than: "nothing"},
 			line{"rest", "620 µs", "nothing: 0", "", ""}},
-		// Another unit of the same measure.
+		// Two units of the same measure.
 		{row{what: "mixed", ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"},
 			line{"mixed", "20.1 µs", "a hop: 620 µs", "0.0324 ×", ""}},
 	} {
@@ -78,8 +78,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestPlan: the plan is short, each of its rows has a baseline and an aim and names a benchmark
-// that there is, and all other benchmarks stand in the bench_test.go of their package.
+// TestPlan: the plan is short, each of its rows has a baseline and an aim and names an existing benchmark, and
+// all other benchmarks are in the bench_test.go of their package.
 func TestPlan(t *testing.T) {
 	there := benchmarks(t)
 	planned := map[string]bool{}
@@ -116,7 +116,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// benchmarks are all of the repository: of "package Name" the name of its file.
+// benchmarks maps "package Name" of each benchmark in the repository to the name of its file.
 func benchmarks(t *testing.T) map[string]string {
 	t.Helper()
 	there := map[string]string{}

@@ -22,8 +22,8 @@ func main() {
 	}
 }
 
-// figures runs the plan and prints its table. A benchmark that fails, or does not yield
-// what its row shows, is an error that names it; the table is printed all the same.
+// figures runs the plan and prints its table. A benchmark that fails, or that does not report the figures of
+// its row, gives an error with its name; the table is printed all the same.
 func figures(w io.Writer, short bool, only string) error {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
@@ -66,7 +66,7 @@ func figures(w io.Writer, short bool, only string) error {
 	return nil
 }
 
-// commit names what was measured.
+// commit returns the measured commit.
 func commit() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
 	if err != nil {
@@ -75,7 +75,7 @@ func commit() string {
 	return "commit " + strings.TrimSpace(string(out))
 }
 
-// run has go test run one group of benchmarks.
+// run runs one group of benchmarks with go test.
 func (r run) run(short bool) ([]result, error) {
 	rounds := r.rounds
 	args := []string{"test", "-run", "^$", "-bench", "^Benchmark(" + r.bench + ")$", "-timeout", "20m"}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// result is one line of `go test -bench`: a benchmark's name without the word and the
-// number of processors, and its figures by unit.
+// result is a line of `go test -bench`: the benchmark's name, without "Benchmark" and the number of processors,
+// and its figures by unit.
 type result struct {
 	name    string
 	figures map[string]float64
@@ -37,7 +37,7 @@ func parse(text string) ([]result, error) {
 	return list, nil
 }
 
-// figure finds one: "Name/sub unit".
+// figure finds a figure by "Name/sub unit".
 func figure(list []result, of string) (n float64, unit string, err error) {
 	name, unit, _ := strings.Cut(of, " ")
 	for _, r := range list {

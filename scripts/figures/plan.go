@@ -3,12 +3,12 @@ package main
 // run is one group of benchmarks: go test -bench '^Benchmark(bench)$' ./pkg.
 type run struct {
 	pkg, bench    string
-	rounds, brief string // -benchtime, and that of a quick look; "": left out of it
+	rounds, brief string // -benchtime, and that of a quick run; "": not in it
 	rows          []row
 }
 
-// plan is what is run, in this order, and which figure is which cell: what a user would notice,
-// in at most twenty rows.
+// plan is what to run, in this order, and which figure goes into which cell: what a user would notice, in at
+// most twenty rows.
 var plan = []run{
 	{"cmd/arbiter", "Hop", "2000x", "300x", []row{
 		{what: "one routed hop, p50", ours: "Hop hop-p50-ns",

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// row is what the table shows of a benchmark. Figures are named "Name/sub unit".
+// row describes a row of the table. Figures are named "Name/sub unit".
 type row struct {
 	what string
 	ours string
-	// base is the figure that ours is held against, and than what it is called; empty
-	// where there is nothing to hold it against.
+	// base is the figure to compare with, and than its name; both are empty if there is nothing to compare
+	// with.
 	base, than string
-	most       float64 // the aim: at most so much, in the row's unit; 0: none
-	times      float64 // the aim: at most so many times the baseline; 0: none
-	least      float64 // the aim: at least so many times it
+	most       float64 // aim: at most that much, in the row's unit; 0: none
+	times      float64 // aim: at most that many times the baseline; 0: none
+	least      float64 // aim: at least that many times the baseline; 0: none
 }
 
 // line is a row with its figures.
@@ -36,7 +36,7 @@ func (r row) read(list []result) (line, error) {
 		}
 		n, base := n*scale(unit), base*scale(baseUnit)
 		l.base = r.than + ": " + show(base/scale(baseUnit), baseUnit)
-		if base > 0 { // a program at rest may take nothing at all
+		if base > 0 { // an idle program may use nothing at all
 			l.ratio = digits(n/base) + " ×"
 		}
 		if r.times > 0 {
@@ -55,8 +55,7 @@ func (r row) read(list []result) (line, error) {
 	return l, nil
 }
 
-// scale is what a unit is in nanoseconds, bytes or ones, so that figures in two units
-// compare.
+// scale returns a unit in nanoseconds, bytes or ones, so that figures in two units can be compared.
 func scale(unit string) float64 {
 	switch size(unit) {
 	case "µs":
@@ -71,7 +70,7 @@ func scale(unit string) float64 {
 	return 1
 }
 
-// size is the measure in a benchmark's unit: of "plain-p99-ms" it is ms, of "ns/op" ns.
+// size returns the measure in a benchmark's unit: ms for "plain-p99-ms", ns for "ns/op".
 func size(unit string) string {
 	for part := range strings.FieldsFuncSeq(unit, func(r rune) bool { return r == '-' || r == '_' }) {
 		of, by, _ := strings.Cut(part, "/")
@@ -87,7 +86,7 @@ func size(unit string) string {
 	return ""
 }
 
-// show is a figure as people write it.
+// show formats a figure for people.
 func show(n float64, unit string) string {
 	switch s := size(unit); s {
 	case "ns", "µs", "ms":
@@ -117,7 +116,7 @@ func show(n float64, unit string) string {
 	}
 }
 
-// digits writes three of them that count, and thousands apart.
+// digits formats a number with three significant digits and with separators of thousands.
 func digits(n float64) string {
 	if n == 0 {
 		return "0"

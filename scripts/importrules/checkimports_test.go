@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// pkg is what `go list -json` says of a package.
+// pkg is a package as `go list -json` describes it.
 type pkg struct {
 	ImportPath string
 	Name       string
@@ -22,8 +22,7 @@ type pkg struct {
 	Deps       []string
 }
 
-// list asks the go command, for each platform we build for: files for one of them
-// are invisible on the other.
+// list asks the go command for each platform that we build for: files for one are invisible on the other.
 func list(t *testing.T, goos string) []pkg {
 	t.Helper()
 	if all := listed[goos]; all != nil {
@@ -56,7 +55,7 @@ func list(t *testing.T, goos string) []pkg {
 	return all
 }
 
-// listed is what go list has found, by the operating system: it takes a second each time.
+// listed caches the results of go list by operating system: each takes a second.
 var listed = map[string][]pkg{}
 
 func TestImports(t *testing.T) {
@@ -86,7 +85,7 @@ func checkForbidden(t *testing.T, p pkg) {
 			imports = p.Imports
 		}
 		for _, imported := range imports {
-			// Within the subtree a rule is about, its packages may use one another.
+			// Packages within the subtree of a rule may import each other.
 			own := strings.HasSuffix(r.from, "/...") && r.from != "./..." && match(r.from, imported) ||
 				r.from == "./..." && match("./cmd/...", p.ImportPath) && match("./cmd/...", imported)
 			if matchAny(r.to, imported) && !own && !match(r.but, imported) {
@@ -107,8 +106,7 @@ func checkReserved(t *testing.T, p pkg) {
 	}
 }
 
-// TestRulesAreAlive breaks rules on purpose: a table that matches nothing guards
-// nothing.
+// TestRulesAreAlive breaks rules on purpose: a rule that matches nothing protects nothing.
 func TestRulesAreAlive(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, name string
@@ -142,8 +140,8 @@ func TestRulesAreAlive(t *testing.T) {
 	}
 }
 
-// TestPackagesSayWhatTheyAre: a package comment states purpose, ownership, ordering
-// and shutdown; without one nobody knows who owns which goroutine.
+// TestPackagesSayWhatTheyAre: a package comment states purpose, ownership, ordering and shutdown; without one
+// it is unclear who owns which goroutine.
 func TestPackagesSayWhatTheyAre(t *testing.T) {
 	for _, p := range list(t, "linux") {
 		if p.Doc == "" {

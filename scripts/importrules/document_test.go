@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// documents are the pages of the repository that are held to the code: those beside go.mod,
-// and those of docs.
+// documents returns the pages of the repository that are checked against the code: those next to go.mod, and
+// those of docs.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -36,7 +36,7 @@ func documents(t *testing.T) map[string]string {
 	return pages
 }
 
-// TestFirstPagesAreShort: the two pages that are read first keep to their length.
+// TestFirstPagesAreShort: the two pages that people read first have a maximum length.
 func TestFirstPagesAreShort(t *testing.T) {
 	pages := documents(t)
 	for page, most := range map[string]int{"README.md": 120, "ARCHITECTURE.md": 200} {
@@ -51,9 +51,8 @@ func TestFirstPagesAreShort(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameWhatIsThere checks that every Go file that a page names is there, that
-// every name in the walkthroughs is one of the code's, and that what a page places in a
-// file is declared there.
+// TestDocumentsNameWhatIsThere: every Go file that a page names exists, every name in the walkthroughs exists
+// in the code, and names that a page attributes to a file are declared there.
 func TestDocumentsNameWhatIsThere(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files, words := map[string]map[string]bool{}, map[string]bool{}
@@ -131,8 +130,8 @@ var (
 	fence   = regexp.MustCompile("(?ms)^```.*?^```[^\n]*$")
 )
 
-// TestLinksLeadSomewhere follows every link of the pages that stays in the repository: to
-// its file and, where it has a fragment, to the heading.
+// TestLinksLeadSomewhere follows every link of the pages that stays in the repository, to its file and, if it
+// has a fragment, to the heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	root := filepath.Join("..", "..")
 	for page, text := range documents(t) {
@@ -155,8 +154,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors returns the fragments of a page's headings, as code hosts and the site's
-// generator make them.
+// anchors returns the fragments of a page's headings, as code hosts and the site's generator make them.
 func anchors(page string) []string {
 	var list []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
@@ -174,8 +172,8 @@ func anchors(page string) []string {
 	return list
 }
 
-// TestChangeTableNamesExistingFiles: the table of what to change where names files by the rule
-// that stands above it.
+// TestChangeTableNamesExistingFiles: each file in the table of what to change where exists exactly once, by the
+// rule stated above the table.
 func TestChangeTableNamesExistingFiles(t *testing.T) {
 	root := filepath.Join("..", "..")
 	table := documents(t)["docs/changing.md"]
@@ -236,7 +234,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestEveryPageHasItsPlace: the first page of docs and the site's menu lead to every page.
+// TestEveryPageHasItsPlace: the first page of docs and the site's menu link to every page.
 func TestEveryPageHasItsPlace(t *testing.T) {
 	pages := documents(t)
 	menu := read(t, filepath.Join("..", "..", "docs", ".vitepress", "config.mjs"))

@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 )
 
-// faultRows are the rows a table of faults has to have: so many of each letter.
+// faultRows is how many rows of each letter the table of faults must have.
 var faultRows = []struct {
 	letter string
 	count  int
@@ -20,8 +20,8 @@ var faultRows = []struct {
 	{"P", 17}, {"S", 9}, {"F", 14}, {"R", 12}, {"A", 7}, {"T", 5}, {"U", 6}, {"C", 6}, {"X", 6}, {"D", 10}, {"E", 24},
 }
 
-// TestFaultsAreCovered holds the table of faults to the tree: a promise without a
-// test fails the build, and so does a test that is gone.
+// TestFaultsAreCovered checks the table of faults against the tree: a promise without a test is an error, and
+// so is a test that does not exist.
 func TestFaultsAreCovered(t *testing.T) {
 	text, err := os.ReadFile("../../testdata/faults.md")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestFaultsAreCovered(t *testing.T) {
 
 var faultRow = regexp.MustCompile(`^\| *([A-Z]\d+) *\|(.*)\|$`)
 
-// checkFaults reads a table of rows, faults, tests and reasons.
+// checkFaults checks a table with the columns row, fault, tests and reason.
 func checkFaults(table string, tree fs.FS) (problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	seen := map[string]bool{}
@@ -90,7 +90,7 @@ func checkFaults(table string, tree fs.FS) (problems []string) {
 
 var testName = regexp.MustCompile(`^([a-z/]+)\.((?:Test|Fuzz)\w+)$`)
 
-// missingTest looks for directory.TestName, or for scripts/NAME.
+// missingTest looks for directory.TestName, or for scripts/NAME, and returns what is missing.
 func missingTest(tree fs.FS, name string) string {
 	if strings.HasPrefix(name, "scripts/") && !strings.Contains(name, ".") {
 		if _, err := fs.Stat(tree, name); err != nil {
@@ -112,7 +112,7 @@ func missingTest(tree fs.FS, name string) string {
 	return "there is no " + name
 }
 
-// TestFaultTableIsRead breaks the table in every way that is to be found.
+// TestFaultTableIsRead breaks the table in every way that checkFaults must find.
 func TestFaultTableIsRead(t *testing.T) {
 	tree := fstest.MapFS{
 		"a/b/x_test.go": {

@@ -17,11 +17,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxLines is how long a Go file may be. One that grows beyond it holds more than
-// one concept.
+// maxLines is how long a Go file may be. A longer file contains more than one concept.
 const maxLines = 450
 
-// sleepers are test files that may sleep outside of a bubble, and why.
+// sleepers are test files that may sleep outside of a synctest bubble, and why.
 var sleepers = map[string]string{
 	"bridge/claude/fakecli_test.go": "plays a child that neither speaks nor ends",
 }
@@ -79,14 +78,14 @@ func TestFilesAreShort(t *testing.T) {
 	})
 }
 
-// maxColumns is how wide a line of Go may be, a tab being one column.
+// maxColumns is how many characters a line of Go may have. A tab counts as one.
 const maxColumns = 120
 
-// someWide are tests whose lines are still to be broken.
+// someWide are tests whose lines are not broken yet.
 var someWide = regexp.MustCompile(`^(supervisor/[a-z_]+|bridge/keeper/keep_linux)_test\.go$`)
 
-// TestLinesAreNarrow: lines of Go, those of tests included, fit beside each other. A raw string may be wider: it
-// cannot be broken without another meaning, nor can the tags of a field.
+// TestLinesAreNarrow: lines of Go, including tests, are short enough for two files side by side. Raw strings
+// and tags of fields may be wider, since a break would change their meaning.
 func TestLinesAreNarrow(t *testing.T) {
 	goFiles(t, func(name string, text []byte) {
 		if someWide.MatchString(name) || generated.Match(text) {

@@ -2,15 +2,15 @@ package importrules
 
 const module = "github.com/arbiter-cli/arbiter"
 
-// rule forbids an import. Names without a dot in their first part are packages of
-// this module if they begin with "./", else of the standard library. A name that
-// ends in "/..." stands for the package and all below it.
+// rule forbids an import. A name that begins with "./" is a package of this module; another name without a dot
+// in its first part is a package of the standard library. A name that ends in "/..." means the package and all
+// below it.
 type rule struct {
 	from   string
 	to     []string
-	not    []string // packages that the rule is not about
-	but    string   // this may be imported all the same
-	direct bool     // only the package's own imports; else whatever they bring along
+	not    []string // packages that the rule does not apply to
+	but    string   // an exception that may be imported
+	direct bool     // only direct imports; otherwise indirect ones too
 	why    string
 }
 
@@ -227,8 +227,8 @@ var forbidden = []rule{
 	{from: "./rehearsal/...", to: []string{"./bridge/...", "./supervisor/...", "./tui/...", "./cmd/...", "./sanitize/..."},
 		why: "a scripted peer that shared code with what it tests would share its mistakes"},
 	{from: "./...", to: []string{"./cmd/..."}, why: "only main wires things together, and it has rooms of its own"},
-	// The packages of cmd/arbiter/internal are in two layers: commands and frontends above, and below them what the host
-	// of a run is made of, which knows none of them. The screen is known to the two packages that play it.
+	// The packages of cmd/arbiter/internal form two layers: commands and frontends, and below them the parts of
+	// a run's host, which do not import the upper layer. Only two packages import the screen.
 	{from: "./cmd/arbiter/internal/runhost", to: commandsAndFrontends, why: "the host of a run serves commands and " +
 		"frontends over its sockets, and knows none of them"},
 	{from: "./cmd/arbiter/internal/...", to: []string{"./tui"}, direct: true,
@@ -305,8 +305,8 @@ var forbidden = []rule{
 		why: "log/slog handed in, today's packages, the standard library's errors and go-cmp do"},
 }
 
-// commandsAndFrontends are the packages of cmd/arbiter/internal that a person or a client starts a run by, or looks at
-// runs with.
+// commandsAndFrontends are the packages of cmd/arbiter/internal with which a person or a client starts or views
+// runs.
 var commandsAndFrontends = []string{
 	"./cmd/arbiter/internal/acpagent", "./cmd/arbiter/internal/attaching", "./cmd/arbiter/internal/completion",
 	"./cmd/arbiter/internal/decidecmd", "./cmd/arbiter/internal/doctorcmd", "./cmd/arbiter/internal/explaining",
@@ -315,7 +315,7 @@ var commandsAndFrontends = []string{
 	"./cmd/arbiter/internal/screenhost", "./cmd/arbiter/internal/webpage", "./cmd/arbiter/internal/workspacecmd", "./tui",
 }
 
-// reserved are modules with one place of their own.
+// reserved are modules that only some packages may import.
 var reserved = []struct {
 	what  string
 	where []string

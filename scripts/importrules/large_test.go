@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// maxFiles is how many files a package may have, tests not counted, without a reason in docs/packages.md.
+// maxFiles is how many files, without tests, a package may have without a reason in docs/packages.md.
 const maxFiles = 25
 
-// TestLargePackages: a package with many files has a reason in docs/packages.md. A package may be named there for its
-// exported names alone.
+// TestLargePackages: a package with many files has a reason in docs/packages.md. A package may also be named
+// there only for its number of exported names.
 func TestLargePackages(t *testing.T) {
 	_, section, ok := strings.Cut(read(t, filepath.Join("..", "..", "docs", "packages.md")), "\n## Large packages\n")
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// networks are the only places that may know of a network, and why. All else speaks to pipes,
-// terminals and sockets of this machine: unasked, arbiter notifies no one of a run, looks for no newer
-// version, and listens for nobody.
+// networks are the only directories that may use a network, with the reason. All other code uses pipes,
+// terminals and sockets of this machine: unless asked, arbiter sends nothing about a run, looks for no newer
+// version, and listens on no network.
 var networks = map[string]string{
 	"supervisor/decider/modelapi/":    "questions of a decider, to the provider that --decider-provider names",
 	"internal/hosts/hosttest/":        "hosts of tests, on loopback",
@@ -19,14 +19,14 @@ var networks = map[string]string{
 }
 
 var (
-	// networkImport is a package that speaks to other machines.
+	// networkImport matches the import of a package for other machines.
 	networkImport = regexp.MustCompile(
 		`(?m)^\s*(?:import\s+)?(?:\w+\s+)?"(net/(?:http|smtp|rpc)[^"]*|crypto/tls|golang\.org/x/net[^"]*)"$`)
-	// networkWord is the name of a network, as net.Dial and net.Listen take it.
+	// networkWord matches the name of a network, as net.Dial and net.Listen take it.
 	networkWord = regexp.MustCompile(`"(?:tcp|udp|ip)[46]?(?::[^"]*)?"|\bnet\.(?:Dial|Listen)(?:TCP|UDP|IP)\b`)
 )
 
-// TestNothingCallsHome holds the rest of the program to that.
+// TestNothingCallsHome: only these directories use a network.
 func TestNothingCallsHome(t *testing.T) {
 	used := map[string]bool{}
 	goFiles(t, func(name string, text []byte) {
@@ -58,7 +58,7 @@ func TestNothingCallsHome(t *testing.T) {
 	}
 }
 
-// TestNetworkIsRecognised: what the rule looks for, and what it lets pass.
+// TestNetworkIsRecognised: examples of what the rule finds, and of what it accepts.
 func TestNetworkIsRecognised(t *testing.T) {
 	for text, want := range map[string]bool{
 		"import (\n\t\"net/http\"\n)": true, "import \"net/http\"\n": true, "import h \"net/http/httputil\"\n": true,

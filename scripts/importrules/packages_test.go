@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the imports into the table of docs/packages.md")
 
-// TestPackagesTable: every package has its place in the table of docs/packages.md, and the
-// table's imports are those of the code.
+// TestPackagesTable: every package has a row in the table of docs/packages.md, and the table's imports are
+// those of the code.
 func TestPackagesTable(t *testing.T) {
 	imports := map[string]map[string]bool{}
 	for _, goos := range []string{"linux", "darwin"} {
@@ -79,7 +79,7 @@ func TestPackagesTable(t *testing.T) {
 	}
 }
 
-// imported is the cell of a row: its own subpackages are not named one by one.
+// imported returns the cell with a row's imports. It does not name the row's own subpackages one by one.
 func imported(names []string, of map[string]bool) string {
 	subpackages := false
 	var cell []string
@@ -104,7 +104,7 @@ func imported(names []string, of map[string]bool) string {
 	return " " + strings.Join(cell, ", ") + " "
 }
 
-// expand are the packages of a cell: `a`, `b/{c,d}`.
+// expand returns the packages of a cell: `a`, `b/{c,d}`.
 func expand(cell string) []string {
 	var names []string
 	for _, m := range regexp.MustCompile("`([^`{]+)(?:{([^}]+)})?`").FindAllStringSubmatch(cell, -1) {

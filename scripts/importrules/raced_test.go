@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRacedTestsExist: scripts/raced.sh names tests that run with the race detector, or without
-// it. A name that no test has any more would change that unseen.
+// TestRacedTestsExist: scripts/raced.sh lists tests to run with or without the race detector. A name in it that
+// no test has any more would change the selection unnoticed.
 func TestRacedTestsExist(t *testing.T) {
 	script, err := os.ReadFile("../raced.sh")
 	if err != nil {

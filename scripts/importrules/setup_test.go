@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPackagesAreNotInstalledUnasked: on a system that lacks everything, the set-up's list
-// says what for and how, and only --install runs the package manager.
+// TestPackagesAreNotInstalledUnasked: on a system that lacks everything, the set-up script's list says what
+// each package is for and how to install it, and only --install runs the package manager.
 func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 	system := t.TempDir()
 	ran := filepath.Join(system, "ran")
@@ -21,7 +21,7 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"bash", "dirname", "tr"} { // what the script itself is made of
+	for _, name := range []string{"bash", "dirname", "tr"} { // programs that the script uses
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skip(err)
@@ -61,7 +61,8 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 	}
 }
 
-// TestSetupInstallsNoPackage unless it is asked to, whatever else it does; nor do the others ask it to.
+// TestSetupInstallsNoPackage: scripts/setup installs packages only if it is asked to, and the other scripts
+// never ask it to.
 func TestSetupInstallsNoPackage(t *testing.T) {
 	for script, words := range map[string][]string{
 		"../setup": {"apt-get", "sudo "}, "../lib.sh": {"apt-get", "--install", "sudo"},

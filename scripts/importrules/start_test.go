@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestExpressionsAreLazy: a package-level expression is compiled at every start of the program, also that of
-// `arbiter hook`, for which a session waits at each tool call. A sync.OnceValue compiles it on first use.
+// TestExpressionsAreLazy: a package-level regular expression is compiled at every start of the program,
+// including `arbiter hook`, for which a session waits at each tool call. A sync.OnceValue compiles it on first
+// use.
 func TestExpressionsAreLazy(t *testing.T) {
 	goFiles(t, func(name string, text []byte) {
 		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "scripts/") {
@@ -21,7 +22,7 @@ func TestExpressionsAreLazy(t *testing.T) {
 	})
 }
 
-// eagerExpressions finds the calls of regexp.MustCompile that initialize package-level variables.
+// eagerExpressions finds calls of regexp.MustCompile that initialize package-level variables.
 func eagerExpressions(t *testing.T, name string, text []byte) []string {
 	t.Helper()
 	fset := token.NewFileSet()

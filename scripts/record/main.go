@@ -1,11 +1,10 @@
-// Command record plays scenarios on the real Claude CLI and keeps what went over
-// its wire, scrubbed, as fixtures:
+// Command record plays scenarios with the real Claude CLI and writes the lines of its protocol, scrubbed, as
+// fixtures:
 //
 //	go run ./scripts/record -arbiter bin/arbiter -claude PATH -out testdata/wire
 //
-// Lines to the CLI begin with "> ", lines from it with "< ". Ids, paths, times and
-// figures that change from run to run are replaced, so that a new recording differs
-// where the wire does.
+// Lines to the CLI begin with "> ", lines from it with "< ". Ids, paths, times and figures that change from run
+// to run are replaced, so that a new recording differs only if the protocol does.
 package main
 
 import (
@@ -62,7 +61,7 @@ func record(arbiter, claude, out, scenario string) error {
 	if claude, err = filepath.Abs(claude); err != nil {
 		return err
 	}
-	// The rehearsal's environment is scrubbed, so the wrapper carries its own words.
+	// A rehearsal scrubs the environment, so the wrapper contains the arguments.
 	wrapper := filepath.Join(dir, "claude")
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' tee '%s' '%s' \"$@\"\n", self, dir, claude)
 	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
@@ -95,7 +94,7 @@ func record(arbiter, claude, out, scenario string) error {
 	return nil
 }
 
-// tee runs the CLI and keeps every line of both directions.
+// tee runs the CLI and records every line in both directions.
 func tee(dir, claude string, args []string) int {
 	cmd := exec.Command(claude, args...)
 	cmd.Stderr = os.Stderr

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// ids are renamed in the order they appear, so that what refers to each other
-// still does.
+// ids are renamed in the order in which they appear, so that references between them stay valid.
 var ids = regexp.MustCompile(
 	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|toolu_[0-9A-Za-z]+|msg_[0-9A-Za-z]+|req_[0-9A-Za-z]+`)
 
-// fixed are figures and paths that say nothing about the wire.
+// fixed are figures and paths that do not concern the protocol.
 var fixed = []struct {
 	pattern *regexp.Regexp
 	with    string

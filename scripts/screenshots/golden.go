@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-// drawGoldens draws golden files of the screen's tests as pictures, DIR/NAME.svg each, so that a person can look at
-// what the tests compare. Without names all files of the directory are drawn.
+// drawGoldens draws golden files of the screen's tests as pictures, out/NAME.svg each, so that a person can
+// look at what the tests compare. Without names it draws all files of dir.
 func drawGoldens(dir, out string, names []string) error {
 	if len(names) == 0 {
 		names = []string{"*"}
@@ -50,8 +50,8 @@ func drawGoldens(dir, out string, names []string) error {
 	return nil
 }
 
-// readGolden reads what package tuitest writes: a head, the rows, a letter for the style of each cell, and what the
-// letters mean.
+// readGolden parses the format of package tuitest: a head, the rows, a letter for the style of each cell, and
+// the meaning of the letters.
 func readGolden(text string) (s terminal.Screen, err error) {
 	head, rest, _ := strings.Cut(text, "\n")
 	size, more, _ := strings.Cut(head, ", ")
@@ -86,7 +86,7 @@ func readGolden(text string) (s terminal.Screen, err error) {
 	return s, nil
 }
 
-// numbered are lines that begin with their numbers.
+// numbered returns the lines that begin with a number, by that number.
 func numbered(text string) map[int]string {
 	lines := map[int]string{}
 	for line := range strings.Lines(text) {
@@ -98,7 +98,7 @@ func numbered(text string) map[int]string {
 	return lines
 }
 
-// cellsOf is a row.
+// cellsOf returns the cells of a row.
 func cellsOf(text, marks string, columns int, styles map[byte]terminal.Style) []terminal.Cell {
 	style := func(x int) terminal.Style {
 		if x < len(marks) {
@@ -122,7 +122,7 @@ func cellsOf(text, marks string, columns int, styles map[byte]terminal.Style) []
 	return row[:columns]
 }
 
-// readStyle reads a style in words, as "fg=#c8b273 bg=236 bold".
+// readStyle parses a style such as "fg=#c8b273 bg=236 bold".
 func readStyle(words string) terminal.Style {
 	s := terminal.Plain
 	for word := range strings.FieldsSeq(words) {

@@ -1,13 +1,13 @@
-// Command screenshots runs arbiter in a terminal, plays scenes on it as a user would,
-// and writes what is seen as pictures:
+// Command screenshots runs arbiter in a terminal, plays scenes on it as a user would, and writes the screen as
+// pictures:
 //
 //	go run ./scripts/screenshots -arbiter bin/arbiter -claude PATH -out testdata/pictures
 //	go run ./scripts/screenshots -goldens tui/testdata/screen -out DIR 'crowd-*'
 //
-// The second form draws golden files of the screen's tests, to be looked at.
+// The second form draws golden files of the screen's tests, so that people can look at them.
 //
-// Each scene has a home and a workspace of its own, and no credential: the rehearsal plays
-// the models. Names given as arguments choose scenes; -list names them.
+// Each scene has its own home and workspace, and no credentials: the rehearsal plays the models. Arguments
+// select scenes by name; -list lists the names.
 package main
 
 import (

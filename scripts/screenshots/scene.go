@@ -12,46 +12,46 @@ import (
 )
 
 const (
-	// patience is how long a step of a scene may take.
+	// patience is the time limit of a scene's step.
 	patience = 2 * time.Minute
 	// farewell is how long the program may take to end after a scene's last step.
 	farewell = 30 * time.Second
 )
 
-// scene is a story played on the program.
+// scene is a story to be played on the program's screen.
 type scene struct {
 	name  string
 	size  terminal.Size
 	args  []string
-	env   []string                 // besides what every scene has
+	env   []string                 // in addition to the common environment
 	setup func(place string) error // prepares the workspace
 	steps []step
 }
 
-// player is what all scenes are played with.
+// player has what all scenes need.
 type player struct {
 	arbiter, claude string // programs
 	out             string // directory of the pictures
-	home            string // directory that is made for each scene, and removed: its name is seen
+	home            string // created and removed for each scene; its name is visible
 }
 
-// stage is what a scene is played on.
+// stage is the terminal of a scene.
 type stage struct {
 	*terminal.Terminal
 	out string
 }
 
-// step is something a user does, or waits for.
+// step is something that a user does or waits for.
 type step func(ctx context.Context, s *stage) error
 
-// play plays the scene. The program has to end by its last step, else it is killed,
-// which is an error: it might leave others behind.
+// play plays the scene. The program must end by its last step. Otherwise it is killed and play returns an
+// error, since the program might have left other processes.
 func (sc scene) play(ctx context.Context, th player) error {
-	if err := os.Mkdir(th.home, 0o700); err != nil { // one that is there may be somebody's
+	if err := os.Mkdir(th.home, 0o700); err != nil { // an existing one may belong to someone
 		return err
 	}
 	defer os.RemoveAll(th.home)
-	place := filepath.Join(th.home, "oracle") // its name is seen in pictures
+	place := filepath.Join(th.home, "oracle") // visible in pictures
 	if err := os.Mkdir(place, 0o755); err != nil {
 		return err
 	}
@@ -135,10 +135,10 @@ func resize(columns, rows int) step {
 	}
 }
 
-// shoot takes a picture. label says what it shows to those who do not see it.
+// shoot takes a picture. label describes it for those who cannot see it.
 func shoot(name, label string) step { return shootOn(terminal.Picture{}, name, label) }
 
-// shootOn takes it with the ground of another terminal.
+// shootOn takes a picture with the colours of another terminal.
 func shootOn(p terminal.Picture, name, label string) step {
 	return func(_ context.Context, s *stage) error {
 		p.Window, p.Label = true, label

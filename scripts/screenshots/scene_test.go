@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program is a small one that has the whole screen.
+// program is a small program that uses the whole screen.
 func program() int {
 	task, err := os.ReadFile("task.md")
 	if err != nil {
@@ -94,8 +94,7 @@ func TestScene(t *testing.T) {
 	}
 }
 
-// TestFailures: a scene that cannot be played says where, and a program that does not
-// end is an error.
+// TestFailures: the error of a scene that cannot be played says where it failed.
 func TestFailures(t *testing.T) {
 	hopeless := tried
 	hopeless.steps = []step{wait("weave"), write("leave\n"), wait("never")}
@@ -123,7 +122,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestAtRest plays the first picture on the program of this tree.
+// TestAtRest plays the first picture with the program built from this tree.
 func TestAtRest(t *testing.T) {
 	dir := t.TempDir()
 	arbiter := filepath.Join(dir, "arbiter")
@@ -140,19 +139,19 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// TestScript: the script of the run is one that a rehearsal takes.
+// TestScript: the run's script is a valid scenario.
 func TestScript(t *testing.T) {
 	if _, err := rehearsal.Parse("loom.yaml", loom); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPictures: what is kept shows nothing of the machine it was made on, and is small.
+// TestPictures: the stored pictures show nothing of the machine that they were made on, and are small.
 func TestPictures(t *testing.T) {
 	const dir, most = "../../testdata/pictures", 60_000
 	foreign := []string{"/root", "/home", "/Users"}
 	if here, err := filepath.Abs("../.."); err == nil {
-		foreign = append(foreign, here) // where this tree lies
+		foreign = append(foreign, here) // where this tree is
 	}
 	for _, name := range []string{"oracle", "weaving", "focus", "permission", "done", "handoff", "logbook", "light"} {
 		svg, err := os.ReadFile(filepath.Join(dir, name+".svg"))

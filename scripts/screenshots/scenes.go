@@ -11,12 +11,12 @@ import (
 //go:embed loom.yaml
 var loom []byte
 
-// task is what is asked for in the pictures.
+// task is the task in the pictures.
 const task = "Teach loom.sh to write its threads as JSON, and prove it with tests."
 
 var usual = terminal.Size{Columns: 100, Rows: 30}
 
-// scenes are the pictures of the documentation, in its order.
+// scenes returns the pictures of the documentation, in its order.
 func scenes() []scene { return []scene{atRest, weaving} }
 
 var atRest = scene{
@@ -28,8 +28,8 @@ var atRest = scene{
 	},
 }
 
-// weaving is one run from the first word to the end. The script waits where a picture
-// is taken; each step below waits for what it needs.
+// weaving is one run from the first message to the end. The script waits where a picture is taken; each step
+// below waits for what it needs.
 var weaving = scene{
 	name: "weaving", size: usual, args: []string{"--scenario", filepath.Join("..", "loom.yaml")},
 	setup: func(place string) error {
@@ -54,8 +54,8 @@ var weaving = scene{
 		press("y"),
 		wait("loom.sh prints one JSON"),
 		shoot("done", "the end of the run: its summary, what it cost, and the checks that passed"),
-		// A match is unfolded. The successor's brief holds the document, too: the one
-		// before it is the document itself.
+		// The search unfolds its match. The successor's brief contains the document too; the match before it is
+		// the document.
 		resize(usual.Columns, 63),
 		press("Esc"), wait("NORMAL"), press("/"), write("backslashes"), press("Enter"),
 		wait("█ • Quotes and backslashes", "The Arbiter examines you"),
@@ -79,7 +79,7 @@ var weaving = scene{
 	},
 }
 
-// light reports whether the title is dark enough for a light ground.
+// light reports whether the title is dark enough for a light background.
 func light(s terminal.Screen) bool {
 	x, y, ok := s.Find("THE WEAVING")
 	if !ok {
