@@ -20,9 +20,9 @@ const (
 	mostWaiting = 2048
 	// batch is how many spans one request has at most.
 	batch = 512
-	// every is how long a span waits at most before it is sent, while the collector answers.
+	// every is the maximum time that a span waits before it is sent, while the collector answers.
 	every = 5 * time.Second
-	// answerMost is how much of an answer is read, so that the connection can be used again.
+	// answerMost is how much of a response is read, so that the connection can be reused.
 	answerMost = 64 << 10
 )
 
@@ -38,30 +38,30 @@ type Exporter struct {
 
 	mu        sync.Mutex
 	recorder  *recorder
-	questions int // put so far
+	questions int // asked so far
 	waiting   []span
-	dropped   int // for want of room
+	dropped   int // because the queue was full
 	begun     bool
 	closed    bool
 }
 
-// New begins to send the spans of a run. failed is called once, from another goroutine, with why a request failed; it
-// must not block for long. The caller closes the exporter.
+// New starts sending the spans of a run. failed is called once, on another goroutine, with the error of the first
+// failed request; it must not block for long. The caller closes the exporter.
 func New(s Settings, t Trace, failed func(error)) *Exporter {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Exporter{settings: s, trace: t, failed: failed, cancel: cancel, recorder: newRecorder(t),
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 		client: &http.Client{Timeout: s.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the headers may hold a key
+			return http.ErrUseLastResponse // the headers may have a key
 		}}}
 	go e.work(ctx) // Close waits for it
 	return e
 }
 
-// Trace is the trace that the spans belong to.
+// Trace returns the trace that the spans belong to.
 func (e *Exporter) Trace() Trace { return e.trace }
 
-// Add takes an event of the run, and the time when it happened. It does no I/O.
+// Add processes an event of the run that happened at a time. It does no I/O.
 func (e *Exporter) Add(at time.Time, event contract.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -70,14 +70,14 @@ func (e *Exporter) Add(at time.Time, event contract.Event) {
 	}
 	e.recorder.add(at, event)
 	e.collect()
-	if len(e.waiting) >= batch || !e.begun && len(e.waiting) > 0 { // that a collector is not there is known early
+	if len(e.waiting) >= batch || !e.begun && len(e.waiting) > 0 { // to detect a missing collector early
 		e.begun = true
 		e.wakeUp()
 	}
 }
 
-// Question begins the span of a question that is put to a model beside the agents. It returns the TRACEPARENT of the
-// process that puts it, and what ends the span.
+// Question begins the span of a question to a model that no agent asks. It returns the TRACEPARENT for the process
+// that asks the question, and a function that ends the span.
 func (e *Exporter) Question() (traceparent string, end func(failed bool)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +92,7 @@ func (e *Exporter) Question() (traceparent string, end func(failed bool)) {
 	}
 }
 
-// collect queues the spans that have ended, as far as there is room.
+// collect queues the ended spans, as far as there is room.
 func (e *Exporter) collect() {
 	ended := e.recorder.take()
 	if e.trace.dropped {
@@ -110,8 +110,8 @@ func (e *Exporter) wakeUp() {
 	}
 }
 
-// Close ends all open spans, sends what waits, and gives up after the time given. It returns how many spans found no
-// room in the queue.
+// Close ends all open spans, sends the waiting ones, and gives up after a time. It returns how many spans did not
+// fit into the queue.
 func (e *Exporter) Close(within time.Duration) (lost int) {
 	e.mu.Lock()
 	if !e.closed {
@@ -130,7 +130,7 @@ func (e *Exporter) Close(within time.Duration) (lost int) {
 	return dropped
 }
 
-// next takes a batch, and reports whether there will be none after it.
+// next returns a batch, and reports whether it is the last one.
 func (e *Exporter) next() (spans []span, last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,7 +168,7 @@ func (e *Exporter) work(ctx context.Context) {
 	}
 }
 
-// post sends spans. They are not sent again if that fails: a collector that is overloaded is not helped by more.
+// post sends spans. It does not retry: more requests would not help an overloaded collector.
 func (e *Exporter) post(ctx context.Context, spans []span) error {
 	body, err := encode(e.trace, e.settings.Resource, spans)
 	if err != nil {
@@ -183,20 +183,20 @@ func (e *Exporter) post(ctx context.Context, spans []span) error {
 	resp, err := e.client.Do(req)
 	var whole *url.Error
 	if errors.As(err, &whole) {
-		err = whole.Err // without the URL, which may hold a key
+		err = whole.Err // without the URL, which may have a key
 	}
 	if err != nil {
 		return fmt.Errorf("the collector at %s does not answer: %w", e.address(), err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, answerMost) // what it says changes nothing
+	_, _ = io.CopyN(io.Discard, resp.Body, answerMost) // the content of the response does not matter
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("the collector at %s answers %s", e.address(), resp.Status)
 	}
 	return nil
 }
 
-// address is the collector without what may hold a key.
+// address returns the collector's URL without the parts that may have a key.
 func (e *Exporter) address() string {
 	u, err := url.Parse(e.settings.URL)
 	if err != nil {

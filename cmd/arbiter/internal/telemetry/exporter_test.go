@@ -18,7 +18,7 @@ import (
 
 const secret = "what-nobody-may-read"
 
-// story is a run with what each kind of span comes from. Every text in it is secret.
+// story is a run with the events for each kind of span. Every text in it is secret.
 var story = []contract.Event{
 	{ID: contract.Supervisor, Body: contract.Session{Session: "run-1", CWD: secret, Version: "1.2.3"}},
 	{ID: "arbiter", Body: contract.Spawn{Name: "Arbiter", SessionID: "s-1", Generation: 1, Prompt: secret}},
@@ -50,7 +50,7 @@ var story = []contract.Event{
 	{ID: contract.Supervisor, Body: contract.Result{Status: contract.StatusComplete, CostUSD: 1.5, Summary: secret}},
 }
 
-// collector is a server that keeps what it gets.
+// collector is a server that stores what it receives.
 func collector(t *testing.T, status int) (*httptest.Server, chan string) {
 	t.Helper()
 	bodies := make(chan string, 100)
@@ -67,7 +67,7 @@ func collector(t *testing.T, status int) (*httptest.Server, chan string) {
 	return s, bodies
 }
 
-// exporterTo sends to a server, and fails the test if that is set to fail.
+// exporterTo returns an exporter for a server; failed gets its first error.
 func exporterTo(url string, failed func(error)) *Exporter {
 	return New(Settings{URL: url, Header: http.Header{"Authorization": {"Bearer k"}}, Timeout: time.Minute,
 		Resource: map[string]string{"service.name": "arbiter"}}, NewTrace("run-1", ""), failed)
@@ -139,7 +139,8 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// TestBadCollectors: one failure is reported, without what may hold a key, and nothing waits longer than it is given.
+// TestBadCollectors: one failure is reported, without the parts of the URL that may have a key, and nothing waits
+// longer than allowed.
 func TestBadCollectors(t *testing.T) {
 	refusing, _ := collector(t, 503)
 	moved := httptest.NewServer(http.RedirectHandler("/elsewhere?"+secret, http.StatusTemporaryRedirect))
@@ -188,7 +189,8 @@ func TestBadCollectors(t *testing.T) {
 	}
 }
 
-// TestFullQueue: what finds no room is dropped and counted, and what is never closed is bounded.
+// TestFullQueue: spans that do not fit are dropped and counted, and the number of spans that are never closed is
+// bounded.
 func TestFullQueue(t *testing.T) {
 	stop := make(chan struct{})
 	asked := make(chan struct{}, 1)
@@ -207,7 +209,7 @@ func TestFullQueue(t *testing.T) {
 		e.Add(time.Now(), tool(i))
 	}
 	e.Add(time.Now(), turn)
-	<-asked // the first batch is on its way
+	<-asked // the first batch is being sent
 	for i := range 2 * mostOpen {
 		e.Add(time.Now(), tool(i))
 	}
@@ -217,7 +219,7 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// TestNotSampled: a trace that the parent of arbiter does not record is not sent.
+// TestNotSampled: nothing is sent if the parent of arbiter does not record the trace.
 func TestNotSampled(t *testing.T) {
 	server, bodies := collector(t, 200)
 	e := New(Settings{URL: server.URL}, NewTrace("run-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"),

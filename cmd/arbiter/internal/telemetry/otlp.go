@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// The request of OTLP 1.x in its JSON encoding, as far as it is used here:
-// https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. 64-bit numbers are strings, ids hexadecimal.
+// The request of OTLP 1.x in its JSON encoding, as far as needed here:
+// https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. 64-bit numbers are strings, ids are
+// hexadecimal.
 type (
 	otlpRequest struct {
 		ResourceSpans []otlpResourceSpans `json:"resourceSpans"`
@@ -62,7 +63,7 @@ const (
 	statusError  = 2 // STATUS_CODE_ERROR
 )
 
-// encode renders spans as the body of a request.
+// encode encodes spans as the body of a request.
 func encode(t Trace, resource map[string]string, spans []span) ([]byte, error) {
 	own := make(map[string]any, len(resource))
 	for k, v := range resource {
@@ -85,7 +86,7 @@ func encode(t Trace, resource map[string]string, spans []span) ([]byte, error) {
 	return json.Marshal(otlpRequest{[]otlpResourceSpans{{otlpResource{attributesOf(own)}, []otlpScopeSpans{scope}}}})
 }
 
-// attributesOf renders attributes, sorted; those without a value are left out.
+// attributesOf converts attributes, sorted by name. Attributes without a value are omitted.
 func attributesOf(m map[string]any) []otlpAttribute {
 	list := make([]otlpAttribute, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {

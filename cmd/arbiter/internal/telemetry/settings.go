@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Settings say where spans go.
+// Settings say where spans are sent.
 type Settings struct {
 	URL         string // of the collector, with its path; "": telemetry is off
 	Header      http.Header
 	Timeout     time.Duration     // of one request
 	Resource    map[string]string // attributes of this program
-	Traceparent string            // what arbiter was started with; "": nothing
+	Traceparent string            // of arbiter itself; "": none
 }
 
-// defaultTimeout of a request is that of the specification.
+// defaultTimeout is the request timeout of the specification.
 const defaultTimeout = 10 * time.Second
 
 // FromEnvironment reads the variables of OpenTelemetry's specification: OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER,
@@ -75,7 +75,7 @@ func FromEnvironment(get func(string) string) (Settings, error) {
 	return s, nil
 }
 
-// exportsOTLP reads OTEL_TRACES_EXPORTER, a list.
+// exportsOTLP reports whether the list in OTEL_TRACES_EXPORTER includes OTLP.
 func exportsOTLP(list string) bool {
 	for _, name := range strings.Split(list, ",") {
 		if name = strings.TrimSpace(name); name == "otlp" || name == "" && list == "" {
@@ -85,7 +85,7 @@ func exportsOTLP(list string) bool {
 	return false
 }
 
-// eachPair calls f with the keys and values of a list such as "a=1,b=2"; values are encoded as in URLs.
+// eachPair calls f with the keys and values of a list such as "a=1,b=2"; values are URL-encoded.
 func eachPair(list string, f func(key, value string)) error {
 	for _, pair := range strings.Split(list, ",") {
 		if strings.TrimSpace(pair) == "" {

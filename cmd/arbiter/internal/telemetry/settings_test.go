@@ -47,7 +47,7 @@ func TestFromEnvironment(t *testing.T) {
 	}
 }
 
-// environment has such entries, separated by spaces; + stands for OTEL_EXPORTER_OTLP_.
+// environment returns a getenv for entries separated by spaces; + stands for OTEL_EXPORTER_OTLP_.
 func environment(entries string) func(string) string {
 	entries = strings.ReplaceAll(entries, "+", "OTEL_EXPORTER_OTLP_")
 	return func(name string) string {

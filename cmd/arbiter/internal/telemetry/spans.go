@@ -10,27 +10,27 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// mostOpen bounds the spans that are open at a time: tools whose result is never told would add up.
+// mostOpen bounds the number of open spans, because spans of tools without a result would accumulate.
 const mostOpen = 4096
 
 // span is one span. Attributes are strings, int64s, float64s or bools.
 type span struct {
 	name, id, parent string
-	link             string // the id of another span of the trace that it continues; "" for none
+	link             string // id of another span of the trace that this one continues; "": none
 	begin, end       time.Time
 	attributes       map[string]any
 	failed           bool
 }
 
-// recorder folds the events of one process of a run into spans. It is not safe for concurrent use.
+// recorder converts the events of one process of a run to spans. It is not safe for concurrent use.
 type recorder struct {
 	trace    Trace
 	open     map[key]*span
 	runs     map[string]int // the generation of each agent
-	finished []span         // since they were last taken
+	finished []span         // since the last take
 }
 
-// key is what a span is found by while it is open.
+// key identifies an open span.
 type key struct{ kind, agent, id string }
 
 func newRecorder(t Trace) *recorder {
@@ -39,7 +39,7 @@ func newRecorder(t Trace) *recorder {
 
 var runKey = key{kind: "run"}
 
-// take returns the spans that have ended since.
+// take returns the spans that have ended since the last call.
 func (r *recorder) take() []span {
 	list := r.finished
 	r.finished = nil
@@ -72,7 +72,7 @@ func (r *recorder) end(k key, at time.Time, failed bool, attributes map[string]a
 	r.finished = append(r.finished, *s)
 }
 
-// endAll closes what is open, below the run first, as what did not come to its own end.
+// endAll closes open spans, inner ones first, and marks them as unfinished.
 func (r *recorder) endAll(at time.Time, of func(key) bool) {
 	keys := slices.Collect(maps.Keys(r.open))
 	slices.SortFunc(keys, func(a, b key) int { return r.open[b].begin.Compare(r.open[a].begin) })
@@ -83,7 +83,7 @@ func (r *recorder) endAll(at time.Time, of func(key) bool) {
 	}
 }
 
-// inner is the id of the open span that something in an agent's turn belongs to.
+// inner returns the id of the innermost open span for an activity in an agent's turn.
 func (r *recorder) inner(agent, subagent string) string {
 	for _, k := range []key{{"tool", agent, subagent}, {"turn", agent, ""}, {"agent", agent, ""}, runKey} {
 		if s := r.open[k]; s != nil {
@@ -93,7 +93,7 @@ func (r *recorder) inner(agent, subagent string) string {
 	return ""
 }
 
-// add takes an event, and the time when it happened.
+// add processes an event that happened at a time.
 func (r *recorder) add(at time.Time, e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Session:
@@ -117,7 +117,7 @@ func (r *recorder) add(at time.Time, e contract.Event) {
 	}
 }
 
-// addTurn adds what happens in a turn.
+// addTurn processes an event within a turn.
 func (r *recorder) addTurn(at time.Time, e contract.Event) {
 	turn := key{"turn", e.ID, ""}
 	switch b := e.Body.(type) {
@@ -151,7 +151,7 @@ func (r *recorder) addTurn(at time.Time, e contract.Event) {
 
 // spawn begins the span of an agent's process.
 func (r *recorder) spawn(at time.Time, id string, b contract.Spawn) {
-	r.endAgent(at, id, nil) // another process takes it up
+	r.endAgent(at, id, nil) // another process continues the agent
 	s := r.begin(key{"agent", id, ""}, r.inner("", ""), at, "invoke_agent "+b.Name, map[string]any{
 		"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "anthropic", "gen_ai.agent.id": id,
 		"gen_ai.agent.name": b.Name, "gen_ai.conversation.id": b.SessionID, "arbiter.mode": b.Mode,
@@ -165,13 +165,13 @@ func (r *recorder) spawn(at time.Time, id string, b contract.Spawn) {
 	r.runs[id] = b.Generation
 }
 
-// endAgent ends the span of an agent and what is below it.
+// endAgent ends the span of an agent and all spans below it.
 func (r *recorder) endAgent(at time.Time, id string, attributes map[string]any) {
 	r.endAll(at, func(k key) bool { return k.agent == id && k.kind != "agent" })
 	r.end(key{"agent", id, ""}, at, false, attributes)
 }
 
-// check adds the span of a check, whose event comes when it has ended.
+// check adds the span of a check. Its event comes when the check has ended.
 func (r *recorder) check(at time.Time, id string, b contract.Check) {
 	parent := r.inner(id, "")
 	if s := r.open[key{"agent", id, ""}]; s != nil {
@@ -184,5 +184,5 @@ func (r *recorder) check(at time.Time, id string, b contract.Check) {
 	r.end(k, at, b.Receipt.Result != verdict.CheckPassed, nil)
 }
 
-// close ends all that is open: the process of the run ends.
+// close ends all open spans, because the process of the run ends.
 func (r *recorder) close(at time.Time) { r.endAll(at, func(key) bool { return true }) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Trace names the trace of a run and the spans in it that others refer to.
+// Trace identifies the trace of a run, and the spans in it that others refer to.
 type Trace struct {
 	run     string
 	id      string // 32 hexadecimal digits
@@ -16,8 +16,8 @@ type Trace struct {
 	dropped bool   // the program that started arbiter does not record this trace
 }
 
-// NewTrace is the trace of a run. traceparent is what arbiter itself was started with, in the form of W3C Trace
-// Context; one that does not have it counts as none.
+// NewTrace returns the trace of a run. traceparent is the value with which arbiter itself was started, in the
+// format of W3C Trace Context; an invalid value is ignored.
 func NewTrace(run, traceparent string) Trace {
 	t := Trace{run: run, id: hash(16, run)}
 	version, rest, _ := strings.Cut(traceparent, "-")
@@ -35,12 +35,12 @@ func NewTrace(run, traceparent string) Trace {
 	return t
 }
 
-// Traceparent is the TRACEPARENT of an agent's process: the agent's span is the parent of whatever that traces.
+// Traceparent returns the TRACEPARENT for an agent's process: the agent's span is the parent of its spans.
 func (t Trace) Traceparent(agent string, generation int) string {
 	return t.traceparent(t.agent(agent, generation))
 }
 
-// traceparent is the TRACEPARENT of a process whose spans belong below that span.
+// traceparent returns the TRACEPARENT for a process whose spans belong below span.
 func (t Trace) traceparent(span string) string {
 	flags := "01"
 	if t.dropped {
@@ -49,15 +49,15 @@ func (t Trace) traceparent(span string) string {
 	return "00-" + t.id + "-" + span + "-" + flags
 }
 
-// agent is the id of an agent's span.
+// agent returns the id of an agent's span.
 func (t Trace) agent(agent string, generation int) string {
 	return t.span("agent", agent, strconv.Itoa(generation))
 }
 
-// span is the id of a span that these parts name in the run.
+// span returns the id of a span that these parts identify in the run.
 func (t Trace) span(parts ...string) string { return hash(8, append([]string{t.run}, parts...)...) }
 
-// hash computes an id of so many bytes, as hexadecimal digits.
+// hash computes an id of bytes bytes, as hexadecimal digits.
 func hash(bytes int, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -66,7 +66,7 @@ func hash(bytes int, parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:bytes])
 }
 
-// isID reports whether s has so many digits, all of them hexadecimal in lower case.
+// isID reports whether s has exactly digits lower-case hexadecimal digits.
 func isID(s string, digits int) bool {
 	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -23,7 +23,7 @@ type Attachment struct {
 	asked   sync.Once     // to give it back
 }
 
-// await learns of the end.
+// await waits for the end of the session, and releases it.
 func (a *Attachment) await() {
 	defer func() {
 		a.claim.End()
@@ -45,10 +45,10 @@ func (a *Attachment) await() {
 	}
 }
 
-// giveBack asks the loop to.
+// giveBack asks the loop to end the attachment.
 func (a *Attachment) giveBack() {
 	a.asked.Do(func() {
-		// A loop that is stuck keeps it: what it holds is ended by a halt, or with the run.
+		// A stuck loop keeps the session; a halt or the end of the run then ends it.
 		a.opener.Loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
 			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
 	})
@@ -73,7 +73,7 @@ func (a *Attachment) Detach(ctx context.Context) control.Ended {
 		return a.ended
 	default:
 	}
-	a.opener.Input.Go(a.giveBack) // until the loop has taken it, or the run is over
+	a.opener.Input.Go(a.giveBack) // until the loop has received it, or the run is over
 	select {
 	case <-a.over:
 		return a.ended

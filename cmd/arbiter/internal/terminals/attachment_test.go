@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// loop answers what it takes with events on a board.
+// loop answers commands with events on a board.
 type loop struct {
 	answer func(contract.Command) []contract.Body
 	events func(time.Time, contract.Event)
@@ -40,7 +40,7 @@ func openerOf(answer func(contract.Command) []contract.Body) (Opener, *loop) {
 	return Opener{Run: "r", Terminals: &Terminals{}, Loop: l, Input: runinput.New(l, board), Board: board}, l
 }
 
-// TestAttachment: a session that is open is somebody's until it is given back, and then it is free again.
+// TestAttachment: an open session belongs to one client until it is given back. Then it can be opened again.
 func TestAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, l := openerOf(func(c contract.Command) []contract.Body {
@@ -71,7 +71,7 @@ func TestAttachment(t *testing.T) {
 	})
 }
 
-// TestNoAttachment: what keeps a session from being opened is reported, and the agent is free again.
+// TestNoAttachment: the error says why a session could not be opened, and the agent can be attached to again.
 func TestNoAttachment(t *testing.T) {
 	for want, body := range map[string]contract.Body{
 		"it works":          contract.Rejected{Message: "it works"},

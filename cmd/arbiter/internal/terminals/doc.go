@@ -1,2 +1,2 @@
-// Package terminals knows who has which session of an agent in a terminal: one at a time.
+// Package terminals tracks which client has the session of an agent in a terminal: one client at a time.
 package terminals

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// Opener opens sessions of a run's agents in terminals of clients.
+// Opener opens sessions of a run's agents in the terminals of clients.
 type Opener struct {
 	Run       string
 	Terminals *Terminals
@@ -23,7 +23,7 @@ type Opener struct {
 	Board     *eventboard.Board
 }
 
-// Attach opens an agent's session for a client, named who, and says how far it is. When ctx ends first, it is given up.
+// Attach opens an agent's session for a client named who, and reports its progress. If ctx ends first, it gives up.
 func (o Opener) Attach(
 	ctx context.Context, channel, who string, p control.AttachParams, say func(string),
 ) (*Attachment, error) {
@@ -59,7 +59,7 @@ func (o Opener) Attach(
 	return a, nil
 }
 
-// open asks the loop, and waits until the terminal is open.
+// open asks the loop to open the terminal, and waits until it is open.
 func (a *Attachment) open(ctx context.Context, ref string, say func(string)) error {
 	o := a.opener
 	asked := o.Input.Later(input.Command{Command: contract.Command{Ref: ref,
@@ -84,7 +84,7 @@ func (a *Attachment) open(ctx context.Context, ref string, say func(string)) err
 		case <-o.Loop.Done():
 			return runstore.ErrRunOver
 		case <-ctx.Done():
-			o.Input.Go(func() { // behind the question, however long that takes
+			o.Input.Go(func() { // after the request, however long that takes
 				if <-asked {
 					a.giveBack()
 				}

@@ -12,15 +12,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 )
 
-// Terminals knows who has which agent's session in a terminal: one at a time. It
-// takes what the terminals show out of the stream of events, before the loop, and never
-// holds that stream.
+// Terminals tracks which client has which agent's session in a terminal: one at a time. It removes the output of
+// terminals from the stream of events before the loop, and never blocks that stream.
 type Terminals struct {
 	mu    sync.Mutex
 	holds map[string]*Claim // by agent
 }
 
-// Claim is one attachment, from before its terminal is open to after its end.
+// Claim is one attachment, from before its terminal is open until after its end.
 type Claim struct {
 	who   string
 	since time.Time
@@ -30,10 +29,10 @@ type Claim struct {
 	mu     sync.Mutex
 	size   control.Size
 	ref    bridge.AgentRef // of the open terminal
-	client *bridge.Client  // that has it; nil before
+	client *bridge.Client  // that has the terminal; nil before
 }
 
-// Claim reserves an agent for somebody.
+// Claim reserves an agent for a client.
 func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*Claim, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +48,7 @@ func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*C
 	return h, nil
 }
 
-// Release lets go of an agent.
+// Release releases an agent.
 func (t *Terminals) Release(agent string, h *Claim) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +63,7 @@ func (t *Terminals) Of(agent string) *Claim {
 	return t.holds[agent]
 }
 
-// Holder names the client that has taken over an agent; empty: none.
+// Holder returns the name of the client that has taken over an agent; empty: none.
 func (t *Terminals) Holder(agent string) string {
 	if h := t.Of(agent); h != nil {
 		return h.who
@@ -72,10 +71,10 @@ func (t *Terminals) Holder(agent string) string {
 	return ""
 }
 
-// Tap is what a bridge calls: next, except for what terminals show.
+// Tap returns the handler for a bridge: next, except for the output of terminals.
 func (t *Terminals) Tap(next bridge.Handler) bridge.Handler { return tap{next, t} }
 
-// tap is what a bridge speaks to: the loop, but for what terminals show.
+// tap passes the bridge's events to the loop, except the output of terminals.
 type tap struct {
 	bridge.Handler
 	terminals *Terminals
@@ -89,24 +88,24 @@ func (e tap) Event(ev bridge.Event) {
 		return
 	}
 	if h := e.terminals.Of(ev.ID); h != nil {
-		h.feed.Put(b.Data) // the reader of the feed drops a client that is too far behind
+		h.feed.Put(b.Data) // the reader of the feed disconnects a client that is too far behind
 	}
 }
 
-// Size is the size of the terminal that the session is shown in.
+// Size returns the size of the terminal that shows the session.
 func (h *Claim) Size() control.Size {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.size
 }
 
-// Term is what TERM says of that terminal; it may be empty.
+// Term returns the TERM of that terminal; it may be empty.
 func (h *Claim) Term() string { return h.term }
 
-// Take reads what the terminal shows.
+// Take reads the output of the terminal.
 func (h *Claim) Take(ctx context.Context, p []byte) (int, error) { return h.feed.Take(ctx, p) }
 
-// Opened notes what is written to, and reports a size that changed meanwhile.
+// Opened sets the open terminal for input, and reports a size that has changed since p.
 func (h *Claim) Opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
 	h.mu.Lock()
 	h.ref, h.client = p.AgentRef, c
@@ -120,7 +119,7 @@ func (h *Claim) Opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenPa
 
 var errNotOpen = errors.New("the terminal is not open")
 
-// typing bounds how long a terminal may take nothing of what is typed.
+// typing is how long a terminal may accept no input before typing fails.
 const typing = 10 * time.Second
 
 func (h *Claim) Write(ctx context.Context, p []byte) error {
@@ -148,12 +147,12 @@ func (h *Claim) Resize(ctx context.Context, s control.Size) error {
 	ref, client := h.ref, h.client
 	h.mu.Unlock()
 	if client == nil {
-		return nil // it is opened with that size
+		return nil // it will be opened with that size
 	}
 	ctx, cancel := context.WithTimeout(ctx, typing)
 	defer cancel()
 	return client.PTYResize(ctx, bridge.PTYResizeParams{AgentRef: ref, Cols: s.Cols, Rows: s.Rows})
 }
 
-// End ends what is shown, in order.
+// End ends the output in an orderly way.
 func (h *Claim) End() { h.feed.End(io.EOF) }

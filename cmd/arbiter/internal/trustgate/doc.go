@@ -1,2 +1,2 @@
-// Package trustgate looks, before each start of an agent, whether what its directory brings along is trusted.
+// Package trustgate checks before each start of an agent whether the settings in its directory are trusted.
 package trustgate

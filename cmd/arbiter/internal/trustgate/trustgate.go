@@ -15,21 +15,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
-// Gate looks at the workspace before each start of an agent in it.
+// Gate checks the workspace before each start of an agent in it.
 type Gate struct {
 	place, state, run string
 
-	// inventory is that of a directory on another host. [bridge.ErrClosed] says that the host is lost.
+	// inventory reads the settings in a directory on another host. [bridge.ErrClosed] says that the host is lost.
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error)
 
 	mu   sync.Mutex
-	seen map[string]trust.Listing // by host and hash: what was trusted, and what was found instead
+	seen map[string]trust.Listing // by host and hash: what was trusted, or found instead
 }
 
-// seenAs is the key of a listing in [trustGate.seen].
+// seenAs returns the key of a listing in [Gate.seen].
 func seenAs(host, hash string) string { return host + "\x00" + hash }
 
-// New makes the gate of a run that works in place. What was seen of the workspace before the run counts.
+// New makes the gate of a run that works in place. seen is the state of the workspace before the run.
 func New(
 	place, state, run string, seen placetrust.State,
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error),
@@ -63,8 +63,8 @@ func (w *Gate) Check(ctx context.Context, p bridge.SpawnParams, pinned runloop.P
 	return &runloop.Untrusted{Message: text, Hash: now.Hash}
 }
 
-// ownGate refuses an agent whose own directory, a worktree or a clone, has settings that the trusted workspace does not
-// have: another agent has changed them. The directory may lack some.
+// ownGate refuses an agent whose own directory (a worktree or a clone) has settings that the trusted workspace does
+// not have, because another agent has changed them. Missing settings are allowed.
 func (w *Gate) ownGate(dir string, trusted trust.Listing) error {
 	if dir == w.place {
 		return nil
@@ -73,13 +73,13 @@ func (w *Gate) ownGate(dir string, trusted trust.Listing) error {
 	if err != nil {
 		return err
 	}
-	// What is read of the user's work tree, too, is as it was trusted.
+	// Settings that are also read from the user's work tree are those that were trusted.
 	return untrusted(dir, trust.News(trusted, own, trusted.Root+string(filepath.Separator)))
 }
 
-// gateElsewhere lets an agent start on another host if its directory there brings along nothing that the trusted
-// workspace lacks, or what a human has trusted on that host. What a host says is held against what was trusted here: a
-// host can hide what it has, and not have it trusted.
+// gateElsewhere lets an agent start on another host if its directory there has no settings that the trusted
+// workspace lacks, or if a human has trusted its settings on that host. The host's report is compared with what was
+// trusted here: a host can hide settings, but cannot make others trusted.
 func (w *Gate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
 	w.mu.Lock()
 	trusted, known := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]
@@ -114,7 +114,7 @@ func (w *Gate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pin
 		pinned.Host, dir, sanitize.Line(trust.Summary(news, placetrust.ToldChanges), 600))}
 }
 
-// untrusted says what of a directory is not trusted.
+// untrusted returns an error about the untrusted settings in a directory.
 func untrusted(dir string, news []trust.Change) error {
 	if len(news) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func untrusted(dir string, news []trust.Change) error {
 		dir, sanitize.Line(trust.Summary(news, placetrust.ToldChanges), 600))
 }
 
-// Record keeps what the human trusted in the run, if it is still that.
+// Record stores that the human has trusted settings in the run, if they are still known.
 func (w *Gate) Record(_ context.Context, host, hash string) error {
 	w.mu.Lock()
 	l, ok := w.seen[seenAs(host, hash)]

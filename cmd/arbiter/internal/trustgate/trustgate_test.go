@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
-// TestSettingsOfAWorktree: an agent starts in a directory of its own if that brings no settings which the trusted
-// workspace lacks. It may lack some.
+// TestSettingsOfAWorktree: an agent starts in its own directory if that has no settings that the trusted workspace
+// lacks. Missing settings are allowed.
 func TestSettingsOfAWorktree(t *testing.T) {
 	place, own := t.TempDir(), t.TempDir()
 	write := func(dir, text string) {
@@ -29,7 +29,7 @@ func TestSettingsOfAWorktree(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{place, own} {
-		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // so that nothing above is looked at
+		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // so that the search stops here
 			t.Fatal(err)
 		}
 	}
@@ -59,8 +59,8 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	}
 }
 
-// TestSettingsOnAHost: the inventory of a directory on another host is held against what was trusted here, by contents
-// alone; what the host says of the trusted hash is not asked.
+// TestSettingsOnAHost: the inventory of a directory on another host is compared by contents with what was trusted
+// here; the hash of the whole listing is computed here, too.
 func TestSettingsOnAHost(t *testing.T) {
 	place, there := t.TempDir(), t.TempDir()
 	for _, dir := range []string{place, there} {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// answers is how long a server may take for one notification.
+	// answers is how long a server may take to answer one notification.
 	answers = 10 * time.Second
 	// queued is how many notifications may wait for the server.
 	queued = 64
@@ -19,7 +19,7 @@ const (
 	titleMost = 80
 )
 
-// Options are what a notifier is made with.
+// Options configure a notifier.
 type Options struct {
 	Targets []Target
 	Run     string
@@ -27,7 +27,7 @@ type Options struct {
 	Failed func(error)
 }
 
-// Notifier posts what newly waits, and the end. Its methods do not block, but for Close.
+// Notifier posts new items that wait for the human, and the end of the run. Its methods do not block, except Close.
 type Notifier struct {
 	options Options
 	client  *http.Client
@@ -36,7 +36,7 @@ type Notifier struct {
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex
-	known  map[string]bool // what waits, as far as it was reported
+	known  map[string]bool // open items that were reported
 	closed bool
 }
 
@@ -68,8 +68,8 @@ func (n *Notifier) work(ctx context.Context) {
 	}
 }
 
-// Look posts what waits now and did not before: once for each question, and once for the permission requests of one
-// agent, however many there are.
+// Look posts the items that wait now and did not wait before: once for each question, and once for all permission
+// requests of one agent.
 func (n *Notifier) Look(title string, items []inbox.Item) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,7 +94,7 @@ func (n *Notifier) End(title, status string) {
 	n.put(message{Event: ended, Title: title, Status: status})
 }
 
-// put needs mu.
+// put queues a notification. The caller holds mu.
 func (n *Notifier) put(m message) {
 	if n.closed {
 		return
@@ -102,11 +102,11 @@ func (n *Notifier) put(m message) {
 	m.Version, m.Time, m.Run, m.Title = 1, time.Now().UTC(), n.options.Run, sanitize.Line(m.Title, titleMost)
 	select {
 	case n.queue <- m:
-	default: // a server that is so slow gets no more
+	default: // too slow a server misses notifications
 	}
 }
 
-// Close gives what waits some time to be posted.
+// Close waits a limited time until queued notifications were posted.
 func (n *Notifier) Close(within time.Duration) {
 	n.mu.Lock()
 	if !n.closed {

@@ -17,12 +17,12 @@ import (
 
 const run = "4be1c2d0-0000-4000-8000-000000000000"
 
-// post is what a server got.
+// post is a request that a server received.
 type post struct {
 	path, title, kind, body string
 }
 
-// server takes notifications, and answers with a status.
+// server accepts notifications, and answers with a status.
 func server(t *testing.T, status int) (url string, posts chan post) {
 	t.Helper()
 	posts = make(chan post, 100)
@@ -48,7 +48,7 @@ func item(id string, kind inbox.Kind, agent string) inbox.Item {
 		Request: &contract.PermissionRequest{Input: []byte(`{"command":"cat secret"}`)}}
 }
 
-// TestOncePerTransition: each thing that newly waits is posted once, and the end; nothing of what agents wrote is.
+// TestOncePerTransition: each new item is posted once, and so is the end. No text of an agent is posted.
 func TestOncePerTransition(t *testing.T) {
 	url, posts := server(t, 200)
 	n := New(Options{Targets: []Target{"webhook:" + Target(url) + "/hook", "ntfy:" + Target(url) + "/topic"}, Run: run,
@@ -66,7 +66,7 @@ func TestOncePerTransition(t *testing.T) {
 	}
 	n.End(title, contract.StatusNeedsInput)
 	n.Close(time.Minute)
-	n.Look(title, []inbox.Item{question}) // nothing happens any more
+	n.Look(title, []inbox.Item{question}) // this has no effect any more
 	close(posts)
 	var hooks, topics []string
 	for p := range posts {
@@ -98,7 +98,8 @@ func TestOncePerTransition(t *testing.T) {
 	}
 }
 
-// TestFailuresAreReportedOnce: without the URL's secret parts; the other targets get theirs.
+// TestFailuresAreReportedOnce: a failure is reported once, without the secret parts of the URL. Other targets still
+// get their notifications.
 func TestFailuresAreReportedOnce(t *testing.T) {
 	bad, refused := server(t, 500)
 	moved, redirected := server(t, 302)
@@ -122,7 +123,7 @@ func TestFailuresAreReportedOnce(t *testing.T) {
 	}
 }
 
-// TestSlowServer: one that does not answer holds nobody, and the end is bounded.
+// TestSlowServer: a server that does not answer delays no caller, and closing takes bounded time.
 func TestSlowServer(t *testing.T) {
 	asked, release := make(chan struct{}, 10), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -148,7 +149,7 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestParse: what is no URL to post to is refused.
+// TestParse: a target without a valid URL is refused.
 func TestParse(t *testing.T) {
 	for word, fine := range map[string]bool{
 		"ntfy:https://ntfy.sh/topic": true, "webhook:http://127.0.0.1:8080/x?y=z": true, "ntfy:topic": false,
@@ -163,7 +164,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNamesWithHosts: an agent on another host is named with it.
+// TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
 	m := message{Event: waits, Run: run, Kind: string(inbox.Question), Agent: "orch-2", Host: "box"}
 	if got := m.text(); !strings.HasPrefix(got, "orch-2 @box has a question") {

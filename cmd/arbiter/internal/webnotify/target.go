@@ -16,21 +16,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
-// Prefixes of targets, as --notify takes them.
+// Prefixes of targets in --notify.
 const (
 	ntfy    = "ntfy:"
 	webhook = "webhook:"
 )
 
-// Target is where notifications are posted to: ntfy:URL or webhook:URL.
+// Target is an address for notifications: ntfy:URL or webhook:URL.
 type Target string
 
-// IsTarget reports whether a word is meant as a target.
+// IsTarget reports whether a word looks like a target.
 func IsTarget(word string) bool {
 	return strings.HasPrefix(word, ntfy) || strings.HasPrefix(word, webhook)
 }
 
-// Parse reads a target.
+// Parse parses a target.
 func Parse(word string) (Target, error) {
 	_, address, _ := strings.Cut(word, ":")
 	u, err := url.Parse(address)
@@ -40,7 +40,7 @@ func Parse(word string) (Target, error) {
 	return Target(word), nil
 }
 
-// String names the target without its path and query, which often are a secret.
+// String returns the target without its path and query, which often are secret.
 func (t Target) String() string {
 	kind, address, _ := strings.Cut(string(t), ":")
 	u, err := url.Parse(address)
@@ -50,13 +50,13 @@ func (t Target) String() string {
 	return kind + ":" + u.Scheme + "://" + u.Host
 }
 
-// What happened.
+// The events.
 const (
-	waits = "waits" // something newly waits for the human
-	ended = "ended" // the run did
+	waits = "waits" // a new item waits for the human
+	ended = "ended" // the run has ended
 )
 
-// message is a notification, as a webhook gets it.
+// message is a notification, in the form for webhooks.
 type message struct {
 	Version int       `json:"v"`
 	Time    time.Time `json:"time"`
@@ -64,12 +64,12 @@ type message struct {
 	Run     string    `json:"run"`
 	Title   string    `json:"title"`
 	Kind    string    `json:"kind,omitempty"`   // question, acceptance, permission, trust, recovery
-	Agent   string    `json:"agent,omitempty"`  // who waits
-	Host    string    `json:"host,omitempty"`   // that the agent runs on, if it is not the one of the run
+	Agent   string    `json:"agent,omitempty"`  // the agent that waits
+	Host    string    `json:"host,omitempty"`   // host of the agent, if it is not the run's
 	Status  string    `json:"status,omitempty"` // of a run that ended
 }
 
-// text says in a line what has happened.
+// text describes the event in one line.
 func (m message) text() string {
 	run := m.Run[:min(8, len(m.Run))]
 	if m.Event == ended {
@@ -118,13 +118,13 @@ func (t Target) request(ctx context.Context, m message) (*http.Request, error) {
 	return r, nil
 }
 
-// post posts a message. A redirection is not followed: the next host was not named.
+// post posts a message. It follows no redirection, because the user did not name the next host.
 func (t Target) post(ctx context.Context, client *http.Client, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	r, err := t.request(ctx, m)
 	if err != nil {
-		return fmt.Errorf("%s: the request cannot be made", t) // the cause has the URL in it
+		return fmt.Errorf("%s: the request cannot be made", t) // the cause contains the URL
 	}
 	r.Header.Set("User-Agent", "arbiter")
 	resp, err := client.Do(r)
@@ -136,7 +136,7 @@ func (t Target) post(ctx context.Context, client *http.Client, m message) error 
 		return fmt.Errorf("%s: %w", t, err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be reused
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return fmt.Errorf("%s answered %s", t, resp.Status)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// markup is what would reach beyond its place if it were taken for HTML, on top of what a terminal's corpus has.
+// markup has texts that would affect the page if they were interpreted as HTML, in addition to the corpus for
+// terminals.
 var markup = []string{
 	`<script>window.owned = 1</script><img src=x onerror="window.owned = 1"><svg onload="window.owned = 1">`,
 	`"><iframe srcdoc="<script>parent.owned = 1</script>"></iframe></textarea></title></pre></style><b id=owned>`,
@@ -42,7 +43,7 @@ func startBrowser(t *testing.T) *browser.Browser {
 	if !ok {
 		t.Skip("there is no Chromium here; scripts/packages says what to install")
 	}
-	dir, err := os.MkdirTemp("", "chromium") // it may still write when it is killed
+	dir, err := os.MkdirTemp("", "chromium") // it may still write after it was killed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func (w *window) eval(expression string, out any) {
 	w.must(w.Eval(w.ctx, expression, out))
 }
 
-// tabTo presses Tab until what has the focus fits, as a person without a mouse does. The focus is always seen.
+// tabTo presses Tab until the focused element matches, like a person without a mouse. The focus must always be
+// visible.
 func (w *window) tabTo(what string) {
 	w.t.Helper()
 	for range 80 {
@@ -111,7 +113,7 @@ func (w *window) tabTo(what string) {
 	w.t.Fatalf("Tab never comes to %s", what)
 }
 
-// fits checks that nothing is wider than the window.
+// fits checks that no element is wider than the window.
 func (w *window) fits(where string) {
 	w.t.Helper()
 	var wide []string
@@ -128,7 +130,8 @@ func (w *window) fits(where string) {
 	}
 }
 
-// harmless checks that no script ran, nothing was asked of others, and texts made no elements that do anything.
+// harmless checks that no script ran, that there was no request to another host, and that texts created no active
+// elements.
 func (w *window) harmless(s *Server) {
 	w.t.Helper()
 	for _, asked := range w.Requests() {
@@ -149,7 +152,7 @@ func (w *window) harmless(s *Server) {
 	}
 }
 
-// named checks what a screen reader is told: what can be used has a name, and the parts of the page are there.
+// named checks what a screen reader gets: every control has a name, and the parts of the page are present.
 func (w *window) named(roles ...string) {
 	w.t.Helper()
 	tree, err := w.Tree(w.ctx)
@@ -172,8 +175,8 @@ func (w *window) named(roles ...string) {
 	}
 }
 
-// legible checks that texts stand out from what is behind them as WCAG 2 asks for (AA): 4.5 to 1. What is disabled, or
-// hidden, is left aside.
+// legible checks that texts have the contrast that WCAG 2 requires (AA): 4.5 to 1. It ignores disabled and hidden
+// elements.
 func (w *window) legible(where string) {
 	w.t.Helper()
 	var faint []string
@@ -201,7 +204,7 @@ func (w *window) legible(where string) {
 	}
 }
 
-// everything tells each kind of event with a text in each of its fields.
+// everything emits each kind of event with a text in each of its fields.
 func (h *house) everything(text string) {
 	raw, err := json.Marshal(map[string]string{"command": text, "description": text, text: text})
 	if err != nil {
@@ -226,7 +229,7 @@ func (h *house) everything(text string) {
 	}
 }
 
-// permissionItem is a permission request in the inbox.
+// permissionItem returns an inbox item with a permission request.
 func permissionItem(t *testing.T, id, command string, suggestions ...string) control.InboxItem {
 	t.Helper()
 	input, err := json.Marshal(map[string]string{"command": command})
@@ -244,8 +247,8 @@ func permissionItem(t *testing.T, id, command string, suggestions ...string) con
 		Since: time.Now().UTC()}
 }
 
-// TestHostileTexts: whatever agents write, in every field, the page shows it as text; at 360 pixels nothing is wider
-// than the window; and a screen reader is told a name of everything that can be used.
+// TestHostileTexts: the page shows anything that agents write, in any field, as plain text. At 360 pixels no
+// element is wider than the window, and every control has a name for screen readers.
 func TestHostileTexts(t *testing.T) {
 	b := startBrowser(t)
 	h := newHouse(t)
@@ -294,8 +297,8 @@ func TestHostileTexts(t *testing.T) {
 	h.info.Status = markup[0]
 }
 
-// TestAnswersByKeyboard: a person without a mouse answers a question and two permission requests. A screen reader is
-// told of each that comes, and the tab's title counts them.
+// TestAnswersByKeyboard: a person without a mouse answers a question and two permission requests. A screen reader
+// announces each one, and the tab's title counts them.
 func TestAnswersByKeyboard(t *testing.T) {
 	quick(t)
 	b := startBrowser(t)

@@ -18,12 +18,12 @@ import (
 const (
 	// maxBody bounds a request. A message has at most 1 MiB of text, which JSON may escape.
 	maxBody = 3 << 20
-	// takes is how long a run may take to accept a command, which has to be on its disk.
+	// takes is how long a run may take to accept a command, which it first writes to disk.
 	takes = 15 * time.Second
 )
 
-// allowed reports whether the page may send a command. What is not on this list changes how a run is guarded
-// (permission modes, acceptance) or ends things for good: it is left to a terminal.
+// allowed reports whether the page may send a command. Other commands change how a run is guarded (permission
+// modes, acceptance) or have permanent effects, and need a terminal.
 func allowed(c contract.CommandBody) bool {
 	switch c.(type) {
 	case contract.Say, contract.Permit, contract.Choose, contract.Interrupt, contract.Pause, contract.Continue:
@@ -36,10 +36,10 @@ func allowed(c contract.CommandBody) bool {
 type answer struct {
 	Accepted bool   `json:"accepted"`
 	Message  string `json:"message,omitempty"`
-	Link     string `json:"link,omitempty"` // path of a link for one more browser
+	Link     string `json:"link,omitempty"` // path of a link for another browser
 }
 
-// command hands a command of the page in to the run.
+// command sends a command of the page to the run.
 func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	raw, ok := readBody(w, r)
 	if !ok {
@@ -65,7 +65,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// stop asks the run to end in order, as arbiter stop does.
+// stop asks the run to end in an orderly way, like arbiter stop.
 func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	if _, ok := readBody(w, r); !ok {
 		return
@@ -76,7 +76,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// resume continues a run that no process plays.
+// resume resumes a run that no process plays.
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) {
 	if _, ok := readBody(w, r); !ok {
 		return
@@ -88,7 +88,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer{Accepted: true, Message: "The run is resumed."})
 }
 
-// link makes a link for one more browser.
+// link makes a link for another browser.
 func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	if _, ok := readBody(w, r); !ok {
 		return
@@ -96,7 +96,7 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer{Accepted: true, Link: s.guard.path()})
 }
 
-// withRun does something with a connection to the run, and replies.
+// withRun calls do with a connection to the run, and sends the reply.
 func (s *Server) withRun(w http.ResponseWriter, r *http.Request,
 	do func(context.Context, *control.Client) (answer, error)) {
 	ctx, cancel := context.WithTimeout(r.Context(), takes)
@@ -121,7 +121,8 @@ func (s *Server) withRun(w http.ResponseWriter, r *http.Request,
 	}
 }
 
-// readBody reads the body of a POST. It must be called JSON, which a form of another page cannot do unasked.
+// readBody reads the body of a POST. The content type must be JSON, which a form of another page cannot send
+// without a preflight request.
 func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, bool) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
@@ -145,8 +146,8 @@ func reply(w http.ResponseWriter, code int, a answer) {
 	a.Message = strings.TrimSpace(sanitize.Line(a.Message, 500))
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(a) // who has gone does not read it
+	_ = json.NewEncoder(w).Encode(a) // a client that has gone does not read it
 }
 
-// path is that of a link with a new token.
+// path returns the path of a link with a new token.
 func (g *guard) path() string { return "/?" + tokenParam + "=" + g.newToken() }

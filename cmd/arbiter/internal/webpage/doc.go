@@ -1,17 +1,18 @@
-// Package webpage serves one page that follows a run live and answers what waits for a human.
+// Package webpage serves one page that follows a live run and answers what waits for the human.
 //
-// The page is a client of the run's control socket only: it shows what the socket reports, and sends commands of the
-// contract. Text of agents is not trusted: it is bounded and sanitized here, and the page shows it as text nodes, never
-// as markup.
+// The page is only a client of the run's control socket: it shows what the socket reports, and sends commands of
+// the contract. Text of agents is not trusted: it is bounded and sanitized here, and the page shows it as text
+// nodes, never as markup.
 //
 // # Access
 //
-// Anyone who opens the link that the command prints. Its token works once. The browser that redeems it gets two secrets
-// of this process: a cookie, which scripts cannot read, and a key in the link's fragment, which the page keeps in its
-// origin's storage and sends with each request for data. Both are needed. A cookie alone would reach every server on
-// the same host, whatever its port: also one that an agent has started.
+// Anyone can open the page with the link that the command prints. The token in the link works once. The browser
+// that redeems it gets two secrets of this process: a cookie, which scripts cannot read, and a key in the link's
+// fragment, which the page stores in its origin's storage and sends with each request for data. Both are needed. A
+// cookie alone would be sent to every server on the same host, regardless of the port, including one that an agent
+// has started.
 //
-// Before that, [guard] refuses foreign names of this host (DNS rebinding) and pages of other origins.
+// Before that, [guard] refuses requests for unknown host names (DNS rebinding) and from pages of other origins.
 //
 // # Goroutines
 //

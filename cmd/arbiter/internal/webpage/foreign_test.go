@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestForeignPages: a link to the page may stand on a page of another site, such as a chat. What else such a page tries
-// in the browser that has the cookie is refused, also one of another port of this machine, with which the browser
-// shares cookies.
+// TestForeignPages: a page of another site, such as a chat, may link to the page. Everything else that such a page
+// tries in the browser with the cookie is refused. That includes a page on another port of this machine, with which
+// the browser shares cookies.
 func TestForeignPages(t *testing.T) {
 	b := startBrowser(t)
 	h := newHouse(t)

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// tokenParam carries the one-time token of a link.
+	// tokenParam is the parameter with the one-time token of a link.
 	tokenParam = "t"
-	// keyHeader carries the key that the page keeps.
+	// keyHeader is the header with the key that the page stores.
 	keyHeader = "X-Arbiter-Key"
-	// mostTokens is how many links may be open at once.
+	// mostTokens is the maximum number of unused links.
 	mostTokens = 16
 )
 
-// securityHeaders go with every answer. Scripts and styles come from this server alone, no markup is made of text, and
-// no other page may frame or open this one.
+// securityHeaders are set on every response. Scripts and styles come only from this server, text never becomes
+// markup, and no other page may frame or open this one.
 var securityHeaders = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
@@ -36,15 +36,15 @@ var securityHeaders = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
-// guard decides who may ask this server for anything.
+// guard decides who may send requests to this server.
 type guard struct {
-	hosts  []string // names beside those of loopback, in lower case, without a port
-	cookie string   // its name: servers on other ports of this host have cookies of their own
-	secret string   // its value
+	hosts  []string // allowed host names besides loopback, in lower case, without port
+	cookie string   // name of the cookie; servers on other ports of this host have their own cookies
+	secret string   // value of the cookie
 	key    string
 
 	mu     sync.Mutex
-	tokens []string // that are not redeemed, the oldest first
+	tokens []string // unused ones, the oldest first
 }
 
 func newGuard(hosts []string) *guard {
@@ -55,7 +55,7 @@ func newGuard(hosts []string) *guard {
 	return g
 }
 
-// newToken makes a token for one more browser. Beyond a limit the oldest ones end.
+// newToken makes a token for another browser. Beyond the limit, the oldest tokens become invalid.
 func (g *guard) newToken() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,7 +67,7 @@ func (g *guard) newToken() string {
 	return token
 }
 
-// redeem ends a token and reports whether it was good.
+// redeem invalidates a token, and reports whether it was valid.
 func (g *guard) redeem(token string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +82,8 @@ func (g *guard) redeem(token string) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// wrap lets through to next who may ask. Data needs the key, too; assets and the page itself need only the cookie.
+// wrap passes allowed requests to next. Requests for data need the key, too; assets and the page itself need only
+// the cookie.
 func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range securityHeaders {
@@ -105,8 +106,8 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// enter exchanges a token for the cookie and the key. A browser that has the cookie comes in with a used token, too:
-// it has loaded the link again.
+// enter exchanges a token for the cookie and the key. A browser with the cookie may also use an old token, because
+// it loads the link again.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	if !g.redeem(r.URL.Query().Get(tokenParam)) {
 		if g.hasCookie(r) {
@@ -124,8 +125,8 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, entered, g.key)
 }
 
-// entered continues to the page. It is no redirection: if the link was clicked on a page of another site, browsers
-// would leave out the new cookie.
+// entered is a page that continues to the actual page. It is not an HTTP redirection: if the link was clicked on a
+// page of another site, browsers would not send the new cookie.
 const entered = `<!doctype html><html lang="en"><title>Arbiter</title>
 <meta http-equiv="refresh" content="0; url=/#k=%[1]s"><p><a href="/#k=%[1]s">Continue to the run</a></p></html>
 `
@@ -135,8 +136,8 @@ func (g *guard) hasCookie(r *http.Request) bool {
 	return err == nil && same(c.Value, g.secret)
 }
 
-// knows reports whether the Host of a request is one of this server. A name that an attacker has pointed at this
-// machine (DNS rebinding) is none. The port is not compared: `ssh -L` gives another one.
+// knows reports whether the Host of a request is a name of this server. A name that an attacker has pointed at this
+// machine (DNS rebinding) is not. The port is not compared, because `ssh -L` changes it.
 func (g *guard) knows(host string) bool {
 	name, ok := hostname(host)
 	if !ok {
@@ -148,7 +149,7 @@ func (g *guard) knows(host string) bool {
 	return name == "localhost" || slices.Contains(g.hosts, name)
 }
 
-// hostname is the name of a Host header in lower case, without port and brackets.
+// hostname returns the name in a Host header in lower case, without port and brackets.
 func hostname(host string) (string, bool) {
 	u, err := url.Parse("//" + host)
 	if err != nil || u.Host != host || u.User != nil {
@@ -157,8 +158,8 @@ func hostname(host string) (string, bool) {
 	return strings.ToLower(u.Hostname()), u.Hostname() != ""
 }
 
-// ownPage reports whether a request comes from a page of this server, or from the address bar. A request that changes
-// something says where it comes from, or is refused: browsers do.
+// ownPage reports whether a request comes from a page of this server, or from the address bar. A request that
+// changes something must have an origin; browsers set it.
 func ownPage(r *http.Request) bool {
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -170,7 +171,7 @@ func ownPage(r *http.Request) bool {
 		(site == "" || site == "same-origin" || reads && site == "none")
 }
 
-// needsKey reports whether a request is for data, or a command.
+// needsKey reports whether a request reads data or sends a command.
 func needsKey(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead || strings.HasPrefix(r.URL.Path, "/run/")
 }
@@ -178,10 +179,10 @@ func needsKey(r *http.Request) bool {
 func refuse(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text + "\n")) // who has gone does not read it
+	_, _ = w.Write([]byte(text + "\n")) // a client that has gone does not read it
 }
 
-// isLoopback reports whether only this machine reaches an address of --listen.
+// isLoopback reports whether only this machine can reach an address of --listen.
 func isLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

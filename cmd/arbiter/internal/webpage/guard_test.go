@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ask sends a request with the cookie and the key, as the page does; change makes it another.
+// ask sends a request with the cookie and the key, like the page; change modifies it.
 func ask(s *Server, method, path, body string, change func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Host = "127.0.0.1:8080"
@@ -31,7 +31,7 @@ func header(name, value string) func(*http.Request) {
 
 func host(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 
-// at is a request by another name of the host, from a page there.
+// at changes a request to another name of the host, from a page there.
 func at(name, origin string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.Host = name
@@ -42,7 +42,7 @@ func at(name, origin string) func(*http.Request) {
 
 func without(name string) func(*http.Request) { return func(r *http.Request) { r.Header.Del(name) } }
 
-// TestRefusals: who may not ask is refused, and with which code.
+// TestRefusals: requests that are not allowed are refused with the right code.
 func TestRefusals(t *testing.T) {
 	h := newHouse(t)
 	s := New(Options{Runs: h, Run: testRun, Hosts: []string{"Box.tail1234.ts.net"}})
@@ -124,8 +124,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTokenWorksOnce: the first browser gets cookie and key; another one with the same link gets nothing; the first
-// one may load it again. Each link is for one browser, and old links end.
+// TestTokenWorksOnce: the first browser gets cookie and key; another one with the same link gets nothing. The first
+// one may load the link again. Each link is for one browser, and old links become invalid.
 func TestTokenWorksOnce(t *testing.T) {
 	s := New(Options{Runs: newHouse(t), Run: testRun})
 	path := s.guard.path()
@@ -160,7 +160,7 @@ func TestTokenWorksOnce(t *testing.T) {
 	}
 }
 
-// TestListen: an address that other machines reach needs a word.
+// TestListen: an address that other machines can reach must be allowed explicitly.
 func TestListen(t *testing.T) {
 	for address, fine := range map[string]bool{
 		"127.0.0.1:0": true, "localhost:0": true, "0.0.0.0:0": false, ":0": false, "example.org:80": false,

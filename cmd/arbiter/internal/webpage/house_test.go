@@ -22,20 +22,20 @@ import (
 
 const testRun = "4be1c2d0-0000-4000-8000-000000000000"
 
-// house is a run for tests: what its process tells and takes, behind a real control socket, and its event log. It
-// implements control.Service and Runs.
+// house is a run for tests: its process behind a real control socket, with scripted output and recorded input, and
+// its event log. It implements control.Service and Runs.
 type house struct {
 	t   *testing.T
 	dir string
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew with each change
+	changed  chan struct{} // closed and replaced at each change
 	info     journal.Info
 	status   control.Status
 	lines    []string // of the process that plays the run
 	ended    bool
 	log      []byte
-	logs     int // that were opened
+	logs     int // number of opened logs
 	chain    eventlog.Chain
 	commands []string
 	resumed  int
@@ -46,7 +46,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "web") // t.TempDir has too long a name for a socket
+	dir, err := os.MkdirTemp("", "web") // t.TempDir is too long for a socket's path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// begin has a process play the run.
+// begin starts a process that plays the run.
 func (h *house) begin() {
 	h.t.Helper()
 	l, err := socket.Listen(h.dir, control.SocketName)
@@ -84,7 +84,7 @@ func (h *house) begin() {
 	h.tell("supervisor", contract.Session{Session: testRun, CWD: "/home/me/parser"})
 }
 
-// end has the process end; without a status it was killed.
+// end ends the process; without a status, it was killed.
 func (h *house) end(status string) {
 	h.mu.Lock()
 	server, listener := h.server, h.listener
@@ -99,7 +99,7 @@ func (h *house) end(status string) {
 	}
 }
 
-// tell has the run tell an event.
+// tell emits an event of the run.
 func (h *house) tell(id string, body contract.Body) {
 	h.t.Helper()
 	h.mu.Lock()
@@ -128,7 +128,7 @@ func (h *house) tell(id string, body contract.Body) {
 	h.wake()
 }
 
-// record adds what is no event to the log.
+// record adds an entry that is no event to the log.
 func (h *house) record(text string) {
 	h.t.Helper()
 	h.mu.Lock()
@@ -140,7 +140,7 @@ func (h *house) record(text string) {
 	}
 }
 
-// wait has something wait for the human, beside what does.
+// wait adds items that wait for the human.
 func (h *house) wait(items ...control.InboxItem) {
 	h.mu.Lock()
 	h.status.Inbox = append(slices.Clone(h.status.Inbox), items...)
@@ -148,13 +148,13 @@ func (h *house) wait(items ...control.InboxItem) {
 	h.tell("supervisor", contract.Notice{Text: "something waits"})
 }
 
-// wake needs mu.
+// wake wakes the waiters. The caller holds mu.
 func (h *house) wake() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-// took waits until so many commands were taken, and returns them.
+// took waits until n commands were received, and returns them.
 func (h *house) took(ctx context.Context, n int) []string {
 	h.t.Helper()
 	for {
@@ -179,7 +179,7 @@ func (h *house) Status() control.Status {
 	return h.status
 }
 
-// Command implements control.Service: the item that a command answers waits no more.
+// Command implements control.Service: it removes the item that a command answers.
 func (h *house) Command(_ context.Context, line json.RawMessage) (control.CommandResult, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,7 +227,7 @@ func (h *house) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 			return
 		}
 		if ended {
-			_ = send(control.RunEnded{}) // who has gone does not hear it
+			_ = send(control.RunEnded{}) // a client that has gone does not read it
 			return
 		}
 		select {
@@ -268,7 +268,7 @@ func (h *house) Dial(ctx context.Context, _ string) (*control.Client, control.St
 func (h *house) Log(string) (*eventlog.Log, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.logs++ // one that is read is not written again
+	h.logs++ // a log that is being read must not be overwritten
 	path := filepath.Join(h.dir, fmt.Sprintf("log-%d", h.logs))
 	if err := os.WriteFile(path, h.log, 0o600); err != nil {
 		return nil, err

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// mostText bounds one text of an event, in bytes; what is longer is cut, and says so.
+	// mostText bounds one text of an event, in bytes. A longer text is cut and marked.
 	mostText = 24 << 10
-	// mostResult bounds what a tool returned: the page shows it folded.
+	// mostResult bounds the result of a tool, which the page shows folded.
 	mostResult = 4 << 10
-	// mostAsked bounds a text of what waits. It is generous: a person decides by it.
+	// mostAsked bounds a text of an item that waits. It is large, because a person decides on the basis of that
+	// text.
 	mostAsked = 256 << 10
 )
 
-// bounds names the events that the page shows, each with the bound of its texts. The others are about what status
-// tells as well, or about bookkeeping.
+// bounds lists the events that the page shows, each with the limit for its texts. Other events are covered by the
+// status, or are bookkeeping.
 var bounds = map[string]int{
 	"session": 1 << 10, "state": 1 << 10, "spawn": mostText, "message": mostText, "assistant": mostText,
 	"delta": mostText, "tool_use": mostText, "tool_result": mostResult, "subagent_start": 1 << 10,
@@ -32,8 +33,8 @@ var bounds = map[string]int{
 	"changes": mostText, "overlap": 1 << 10, "merge": mostText, "done": mostResult, "result": mostText,
 }
 
-// pageLine makes an event's line fit for the page; nil if the page does not show it. An event that cannot be read is
-// told as a notice: nothing is left out silently.
+// pageLine prepares an event's line for the page; nil if the page does not show it. An event that cannot be decoded
+// becomes a notice, so that nothing is omitted silently.
 func pageLine(line []byte) json.RawMessage {
 	most, shown := bounds[contract.EventNameOf(line)]
 	if !shown {
@@ -46,12 +47,12 @@ func pageLine(line []byte) json.RawMessage {
 		})
 	}
 	if err != nil {
-		return nil // of two strings
+		return nil // cannot happen: two strings
 	}
 	return raw
 }
 
-// pageStatus is a run's status as the page gets it.
+// pageStatus returns a run's status in the form for the page.
 func pageStatus(st control.Status) (json.RawMessage, error) {
 	for i := range st.Agents {
 		st.Agents[i].Session = ""
@@ -63,7 +64,7 @@ func pageStatus(st control.Status) (json.RawMessage, error) {
 	return clean(raw, mostAsked)
 }
 
-// clean sanitizes and bounds every text of a JSON value, names of members included.
+// clean sanitizes and bounds every text in a JSON value, including names of members.
 func clean(raw []byte, most int) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

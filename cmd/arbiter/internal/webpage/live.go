@@ -15,14 +15,14 @@ import (
 const (
 	// connects is how long the process that plays a run may take to answer.
 	connects = 5 * time.Second
-	// between is the least time between two questions for the status.
+	// between is the minimum time between two status requests.
 	between = 150 * time.Millisecond
-	// waiting is how many parts may wait for a browser. Behind them the run's own queue holds the rest, and drops this
-	// client if that is full.
+	// waiting is how many parts may wait for a browser. Further parts wait in the run's own queue; if that is full,
+	// the run disconnects this client.
 	waiting = 8
 )
 
-// live follows the process that plays the run, until it ends or the connection does.
+// live follows the process that plays the run until the process or the connection ends.
 func (f *follower) live(ctx context.Context, info journal.Info) {
 	ctx, cancel := context.WithCancel(ctx)
 	dialing, connected := context.WithTimeout(ctx, connects)
@@ -41,7 +41,7 @@ func (f *follower) live(ctx context.Context, info journal.Info) {
 	asking.Go(func() { l.askStatus(ctx) })
 	defer asking.Wait()
 	defer client.Close()
-	defer cancel() // first: both wait for it
+	defer cancel() // runs first: both wait for it
 	f.say(about(info, stateLive, ""))
 	l.status(st)
 	if err := f.catchUp(ctx, st); err != nil {
@@ -67,10 +67,10 @@ type connection struct {
 	parts    chan any
 	ask      chan struct{} // capacity 1
 	statuses chan control.Status
-	shown    json.RawMessage // the status that the page has
+	shown    json.RawMessage // the status that the page shows
 }
 
-// run passes on what the process tells, until it tells no more.
+// run passes on what the process sends, until the connection ends.
 func (l *connection) run(ctx context.Context) {
 	beats := time.NewTicker(heartbeat)
 	defer beats.Stop()
@@ -82,7 +82,7 @@ func (l *connection) run(ctx context.Context) {
 			l.status(st)
 		case <-beats.C:
 			l.out.beat()
-			l.wantStatus() // what has no event of its own
+			l.wantStatus() // for changes without an event
 		case <-ctx.Done():
 			return
 		case <-l.client.Done():
@@ -120,7 +120,7 @@ func (l *connection) pass(part any) {
 	}
 }
 
-// wantStatus has the status asked for soon.
+// wantStatus requests the status soon.
 func (l *connection) wantStatus() {
 	select {
 	case l.ask <- struct{}{}:
@@ -128,8 +128,9 @@ func (l *connection) wantStatus() {
 	}
 }
 
-// askStatus asks for the status when it is wanted, but not more often than a person can see. It is not the goroutine
-// that writes to the browser: the answer comes over the connection whose parts that one takes.
+// askStatus requests the status when it is wanted, but not more often than a person can notice. It must not run on
+// the goroutine that writes to the browser: the response comes over the connection whose parts that goroutine
+// receives.
 func (l *connection) askStatus(ctx context.Context) {
 	for {
 		select {
@@ -156,7 +157,7 @@ func (l *connection) askStatus(ctx context.Context) {
 	}
 }
 
-// status sends a status that is not as the page has it.
+// status sends a status if it differs from the one that the page shows.
 func (l *connection) status(st control.Status) {
 	st.Seq = 0 // changes with each event, and is not shown
 	raw, err := pageStatus(st)

@@ -15,21 +15,21 @@ import (
 const (
 	// mostPast is how many earlier events a page receives when it opens.
 	mostPast = 3000
-	// enough is how many bytes of events are sent at once, the last event left aside.
+	// enough is how many bytes of events are sent at once, not counting the last event.
 	enough = 64 << 10
 )
 
-// place is how far a page has read: the first Process lines of the event log, which are those of earlier processes,
-// and behind them the events of one process up to Seq.
+// place is how far a page has read: the first Process lines of the event log, which belong to earlier processes,
+// and after them the events of one process up to Seq.
 type place struct {
 	Process uint64
 	Seq     uint64
-	Set     bool // a page that has read nothing has none
+	Set     bool // false for a page that has read nothing
 }
 
 func (p place) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
 
-// parsePlace reads a place as String writes it.
+// parsePlace parses a place in the format of String.
 func parsePlace(text string) (p place, err error) {
 	if text == "" {
 		return p, nil
@@ -42,7 +42,7 @@ func parsePlace(text string) (p place, err error) {
 	return p, nil
 }
 
-// seqOf is the seq of a line; 0: it has none.
+// seqOf returns the seq of a line; 0: it has none.
 func seqOf(line []byte) uint64 {
 	var l struct {
 		Seq uint64 `json:"seq"`
@@ -53,7 +53,8 @@ func seqOf(line []byte) uint64 {
 	return l.Seq
 }
 
-// catchUp brings the page to where the process that plays the run can continue: it sends what earlier processes told.
+// catchUp brings the page to the point from which the current process can continue: it sends the events of earlier
+// processes.
 func (f *follower) catchUp(ctx context.Context, st control.Status) error {
 	switch {
 	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process
@@ -72,8 +73,8 @@ func (f *follower) catchUp(ctx context.Context, st control.Status) error {
 	return nil
 }
 
-// past sends what the first so many lines of the event log hold behind the page's place, but not more than a page can
-// show. The place is then behind them.
+// past sends the events after the page's place in the first upTo lines of the event log, but not more than a page
+// can show. It moves the place after them.
 func (f *follower) past(ctx context.Context, upTo uint64) error {
 	log, err := f.server.runs.Log(f.server.run)
 	if err != nil {
@@ -95,14 +96,15 @@ func (f *follower) past(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// portion is a list of events that is sent at once. It is small: a browser with a slow connection has to get the whole
-// of it in time, or it never gets on.
+// portion is a list of events that is sent at once. It is small, because a browser with a slow connection must
+// receive it completely in time; otherwise it would make no progress.
 type portion struct {
 	lines []json.RawMessage
 	bytes int
 }
 
-// add adds an event, or nil for one that the page does not show, and sends what is enough. The place is behind it.
+// add adds an event and moves the place after it; raw is nil for an event that the page does not show. add sends
+// the portion when it is large enough.
 func (p *portion) add(f *follower, raw json.RawMessage, at place) {
 	if f.at = at; raw == nil {
 		return
@@ -113,7 +115,7 @@ func (p *portion) add(f *follower, raw json.RawMessage, at place) {
 	}
 }
 
-// send sends what is there.
+// send sends the collected events.
 func (p *portion) send(f *follower) {
 	if len(p.lines) > 0 {
 		f.out.send(partEvents, f.at.String(), p.lines)
@@ -121,7 +123,7 @@ func (p *portion) send(f *follower) {
 	*p = portion{}
 }
 
-// pastLine is an event of the log, fit for the page, with the place behind it.
+// pastLine is an event of the log, prepared for the page, with the place after it.
 type pastLine struct {
 	raw   json.RawMessage
 	place place
@@ -129,10 +131,10 @@ type pastLine struct {
 
 var errEnough = errors.New("enough")
 
-// behind returns the last events of the log behind the page's place. Left reports that there are more.
+// behind returns the last events of the log after the page's place. left reports that there are more.
 func (f *follower) behind(ctx context.Context, log *eventlog.Log,
 	upTo uint64) (lines []pastLine, left bool, err error) {
-	at, found := place{Set: true}, false // of what is read; whether the page's process was met
+	at, found := place{Set: true}, false // the current place; whether the page's process was found
 	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.N > upTo {
 			return errEnough
@@ -142,7 +144,7 @@ func (f *follower) behind(ctx context.Context, log *eventlog.Log,
 		}
 		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
 			at.Process = e.N - 1
-			if f.at.Set && !found && e.N > f.at.Process { // records may stand before it
+			if f.at.Set && !found && e.N > f.at.Process { // records may come before it
 				at.Process, found = f.at.Process, true
 			}
 		}
@@ -169,7 +171,7 @@ func (f *follower) behind(ctx context.Context, log *eventlog.Log,
 	return lines, left, nil
 }
 
-// after reports whether a place is behind another.
+// after reports whether a place is after another.
 func (p place) after(q place) bool {
 	return p.Process > q.Process || p.Process == q.Process && p.Seq > q.Seq
 }

@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// mostStreams is how many pages may follow the run at once: each has a connection to it, and others need some, too.
+	// mostStreams is how many pages may follow the run at once. Each has a connection to the run, and other clients
+	// need connections, too.
 	mostStreams = 8
-	// closing is how long requests may take to end when the server ends.
+	// closing bounds the end of requests when the server ends.
 	closing = 2 * time.Second
 )
 
-// kinds are the types of the page's files. The system's own table may have others, which browsers refuse.
+// kinds are the content types of the page's files. The system's own table may have others, which browsers refuse.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
@@ -33,7 +34,7 @@ var kinds = map[string]string{
 //go:embed assets
 var embedded embed.FS
 
-// Runs is what the page needs of the user's runs; runport.Runs has more.
+// Runs is the part of runport.Runs that the page needs.
 type Runs interface {
 	Find(named string) (journal.Info, error)
 	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
@@ -41,13 +42,13 @@ type Runs interface {
 	Resume(ctx context.Context, run string, args []string) error
 }
 
-// Options are what a server is made with.
+// Options configure a server.
 type Options struct {
 	Runs   Runs
-	Run    string   // whole id
+	Run    string   // complete id
 	Listen string   // address; port 0: any
-	Hosts  []string // further names of this machine that browsers may use
-	// Public allows an address that other machines reach. Nothing is encrypted there.
+	Hosts  []string // other host names of this machine that browsers may use
+	// Public allows an address that other machines can reach. The connection is not encrypted.
 	Public bool
 }
 
@@ -57,14 +58,14 @@ type Server struct {
 	run      string
 	guard    *guard
 	listener net.Listener
-	streams  chan struct{} // one for each page that follows
+	streams  chan struct{} // one slot per page that follows
 	handler  http.Handler
 }
 
-// ErrNotLoopback says that other machines would reach the page.
+// ErrNotLoopback says that other machines could reach the page.
 var ErrNotLoopback = errors.New("other machines reach this address, and nothing is encrypted there")
 
-// Listen opens the port. The caller serves, or closes.
+// Listen opens the port. The caller must call Serve or Close.
 func Listen(o Options) (*Server, error) {
 	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
 		return nil, fmt.Errorf("%q is no ADDRESS:PORT", o.Listen)
@@ -105,7 +106,7 @@ func New(o Options) *Server {
 func (s *Server) routes() http.Handler {
 	assets, err := fs.Sub(embedded, "assets")
 	if err != nil {
-		panic(err) // it is compiled in
+		panic(err) // cannot happen: the files are embedded
 	}
 	mux := http.NewServeMux()
 	serve := func(w http.ResponseWriter, r *http.Request, name string) {
@@ -127,10 +128,11 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// Link is a URL that opens the page in one browser of this machine.
+// Link returns a URL that opens the page in one browser of this machine.
 func (s *Server) Link() string { return "http://" + s.listener.Addr().String() + s.guard.path() }
 
-// LinkAt is a URL that opens it by another name, over the proxy that has the name's certificate.
+// LinkAt returns a URL that opens the page by another name, through the proxy that has the certificate for the
+// name.
 func (s *Server) LinkAt(host string) string { return "https://" + host + s.guard.path() }
 
 // Close closes the port of a server that does not serve.
@@ -155,7 +157,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	within, done := context.WithTimeout(context.Background(), closing)
 	defer done()
 	if err := srv.Shutdown(within); err != nil {
-		_ = srv.Close() // who is still there has had the time
+		_ = srv.Close() // remaining requests have had their time
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -12,24 +12,24 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// heartbeat is how often a sign of life is sent to a page. Proxies end silent connections.
+// heartbeat is how often a sign of life is sent to a page, because proxies close silent connections.
 const heartbeat = 10 * time.Second
 
-// Tests shorten these.
+// Tests shorten these times.
 var (
-	// slowest is how long a browser may take to read one part. Then it is dropped, and connects again behind what it
-	// has read: it costs neither the run nor this server anything.
+	// slowest is how long a browser may take to read one part. A slower browser is disconnected, and connects again
+	// after what it has read. So it costs neither the run nor this server anything.
 	slowest = 20 * time.Second
-	// onceMore is how long a stream waits until it looks again for a process that plays the run.
+	// onceMore is the delay before a stream looks again for a process that plays the run.
 	onceMore = time.Second
 )
 
-// Kinds of what a page is sent: the `event` of a server-sent event.
+// Kinds of parts that a page is sent: the `event` of a server-sent event.
 const (
 	partRun     = "run"     // runPart: whether a process plays the run
 	partStatus  = "status"  // control.Status
 	partEvents  = "lines"   // a list of events, as arbiter --json prints them
-	partSkipped = "skipped" // skippedPart: events that are left out
+	partSkipped = "skipped" // skippedPart: events that are omitted
 )
 
 // runPart reports what has happened to the process that plays the run.
@@ -44,10 +44,10 @@ type runPart struct {
 	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
 }
 
-// States of a run, as the page sees them.
+// States of a run from the page's point of view.
 const (
 	stateLive   = "live"
-	stateSilent = "silent" // a process holds the run and does not answer
+	stateSilent = "silent" // a process holds the run but does not answer
 	stateEnded  = "ended"
 	stateLost   = "lost" // the process was killed, or crashed
 )
@@ -56,7 +56,7 @@ type skippedPart struct {
 	Count uint64 `json:"count"`
 }
 
-// stream follows the run for one page, until that page is closed.
+// stream follows the run for one page, until the page is closed.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -71,19 +71,19 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // of a reverse proxy
+	w.Header().Set("X-Accel-Buffering", "no") // for a reverse proxy
 	f := &follower{server: s, out: &sink{w: w, rc: http.NewResponseController(w)}, at: at}
 	f.follow(r.Context())
 }
 
-// sink is the page's end of a stream. One goroutine writes.
+// sink is the writing end of a page's stream. Only one goroutine writes.
 type sink struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
-	err error // the first one; nothing is written behind it
+	err error // the first write error; nothing is written after it
 }
 
-// send writes a part, with the place behind it if there is one.
+// send writes a part, with the place after it if there is one.
 func (b *sink) send(kind string, place string, part any) {
 	raw, err := json.Marshal(part)
 	if err != nil {
@@ -98,7 +98,7 @@ func (b *sink) send(kind string, place string, part any) {
 	b.write(text.String())
 }
 
-// beat reports that the connection stands.
+// beat shows that the connection is alive.
 func (b *sink) beat() { b.write(": still here\n\n") }
 
 func (b *sink) write(text string) {
@@ -118,13 +118,13 @@ func (b *sink) fail(err error) {
 	}
 }
 
-// follower follows a run for one browser, over one process after another.
+// follower follows a run for one browser, across the processes that play it.
 type follower struct {
 	server *Server
 	out    *sink
 	at     place
-	said   runPart   // last
-	read   time.Time // the run was last active when its log was read, without a process
+	said   runPart   // the last one sent
+	read   time.Time // LastActive of the run when its log was read without a process
 }
 
 func (f *follower) follow(ctx context.Context) {
@@ -141,7 +141,7 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// pause waits a moment.
+// pause waits until the next attempt.
 func (f *follower) pause(ctx context.Context) {
 	select {
 	case <-time.After(onceMore):
@@ -150,7 +150,7 @@ func (f *follower) pause(ctx context.Context) {
 	}
 }
 
-// say tells about the process, unless that was said last.
+// say sends the state of the process, unless it is unchanged.
 func (f *follower) say(p runPart) {
 	if p.Text = cleanText(p.Text, mostResult); p != f.said {
 		f.said = p

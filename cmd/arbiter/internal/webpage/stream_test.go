@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for something that must happen.
 const patience = 20 * time.Second
 
 // serve serves a run until the test ends, and returns the page's address.
@@ -39,7 +39,7 @@ func serve(t *testing.T, h *house, wrap ...func(net.Listener) net.Listener) (*Se
 	return s, "http://" + s.listener.Addr().String()
 }
 
-// viewer reads a stream as a page does.
+// viewer reads a stream like a page.
 type viewer struct {
 	t      *testing.T
 	body   *bufio.Reader
@@ -76,7 +76,7 @@ func viewBy(t *testing.T, s *Server, url, last string, client *http.Client) *vie
 	return &viewer{t: t, body: bufio.NewReader(resp.Body), cancel: cancel}
 }
 
-// smallBuffer connects with a small buffer for what is not read yet.
+// smallBuffer connects with a small receive buffer.
 func smallBuffer(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
@@ -85,7 +85,7 @@ func smallBuffer(ctx context.Context, network, address string) (net.Conn, error)
 	return conn, err
 }
 
-// narrow accepts connections whose writer soon has to wait for the reader.
+// narrow accepts connections with a small send buffer, so that the writer soon waits for the reader.
 type narrow struct{ net.Listener }
 
 func (n narrow) Accept() (net.Conn, error) {
@@ -116,7 +116,7 @@ func (v *viewer) next() (kind string, data string) {
 	}
 }
 
-// texts reads until an event with a text comes, and returns the texts of notices and messages up to it.
+// texts reads until an event with a text, and returns the texts of notices and messages up to it.
 func (v *viewer) texts(last string) (list []string) {
 	v.t.Helper()
 	for {
@@ -139,7 +139,7 @@ func (v *viewer) texts(last string) (list []string) {
 	}
 }
 
-// until reads until a part of a kind has a text in it.
+// until reads until a part of a kind contains a text.
 func (v *viewer) until(kind, text string) string {
 	v.t.Helper()
 	for {
@@ -151,8 +151,8 @@ func (v *viewer) until(kind, text string) string {
 
 func notice(text string) contract.Notice { return contract.Notice{Text: text} }
 
-// TestStreamContinues: a page that lost its connection continues behind the last part that it had, over processes that
-// play the run one after the other; a new one gets everything. Nothing comes twice, and nothing is left out.
+// TestStreamContinues: a page that has lost its connection continues after the last part that it received, across
+// several processes of the run. A new page gets everything. No event comes twice, and none is omitted.
 func TestStreamContinues(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
@@ -201,7 +201,7 @@ func TestStreamContinues(t *testing.T) {
 	z.until(partRun, stateEnded)
 }
 
-// TestStatusFollows: what waits comes as the run's status has it, and goes when it was answered.
+// TestStatusFollows: items that wait appear with the run's status, and disappear when they were answered.
 func TestStatusFollows(t *testing.T) {
 	h := newHouse(t)
 	s, url := serve(t, h)
@@ -241,15 +241,15 @@ func TestStatusFollows(t *testing.T) {
 	}
 }
 
-// TestSlowBrowser: a browser that does not read is dropped, and holds neither the run nor another page.
+// TestSlowBrowser: a browser that does not read is disconnected, and delays neither the run nor another page.
 func TestSlowBrowser(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
 	s, url := serve(t, h, func(l net.Listener) net.Listener { return narrow{l} })
-	// It reads no more than the header.
+	// It reads only the header.
 	viewBy(t, s, url, "", &http.Client{Transport: &http.Transport{DialContext: smallBuffer}})
 	big := strings.Repeat("much ", mostText/5)
-	for range 24 { // more than the buffers of a connection hold
+	for range 24 { // more than the buffers of a connection can hold
 		h.tell("arbiter", notice(big))
 	}
 	h.tell("arbiter", notice("end"))
@@ -257,7 +257,7 @@ func TestSlowBrowser(t *testing.T) {
 	other.texts("end")
 	other.cancel()
 	late := time.After(patience / 2)
-	for range mostStreams { // its place is free again
+	for range mostStreams { // its slot is free again
 		select {
 		case s.streams <- struct{}{}:
 		case <-late:
@@ -272,7 +272,7 @@ func TestSlowBrowser(t *testing.T) {
 	}
 }
 
-// TestLongPast: a page gets the last events of a long run, and is told that there are more.
+// TestLongPast: a page gets the last events of a long run, and the information that there are more.
 func TestLongPast(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
@@ -304,7 +304,7 @@ func TestLongPast(t *testing.T) {
 	check(stateEnded)
 }
 
-// quick has streams look for a new process, and drop a slow browser, soon.
+// quick makes streams look for a new process, and drop a slow browser, sooner.
 func quick(t *testing.T) {
 	t.Helper()
 	before, late := onceMore, slowest
@@ -312,7 +312,7 @@ func quick(t *testing.T) {
 	t.Cleanup(func() { onceMore, slowest = before, late })
 }
 
-// TestCleanText: texts are bounded and say so, and hold nothing that hides or reorders.
+// TestCleanText: texts are bounded with a mark, and contain no characters that hide or reorder text.
 func TestCleanText(t *testing.T) {
 	long := strings.Repeat("é", mostText)
 	line, err := contract.EncodeLine(nil, 1, time.Now(), contract.Event{ID: "orch-1", Body: notice(long + "\x1b[2J")})

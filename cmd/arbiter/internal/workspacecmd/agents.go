@@ -75,12 +75,12 @@ agents in your arbiter configuration, agents in your Claude Code configuration, 
 	}
 }
 
-// agentLine is one agent of `agents ls --json`, and all of `agents show --json`.
+// agentLine is one agent in the output of `agents ls --json`, and the output of `agents show --json`.
 type agentLine struct {
 	Name            string                `json:"name"`
 	Source          string                `json:"source"`
 	Description     string                `json:"description"`
-	Tools           []string              `json:"tools,omitempty"` // none: all
+	Tools           []string              `json:"tools,omitempty"` // empty: all
 	DisallowedTools []string              `json:"disallowed_tools,omitempty"`
 	Model           string                `json:"model,omitempty"`
 	Effort          string                `json:"effort,omitempty"`
@@ -97,7 +97,7 @@ type shadowedLine struct {
 	By     string `json:"by"`
 }
 
-// agentsReport is what `agents ls --json` prints.
+// agentsReport is the output of `agents ls --json`.
 type agentsReport struct {
 	Agents    []agentLine      `json:"agents"`
 	Shadowed  []shadowedLine   `json:"shadowed"`
@@ -113,7 +113,7 @@ func agentLineOf(a agents.Agent) agentLine {
 	}
 }
 
-// findAgents looks where a run that is begun in the workspace would.
+// findAgents finds the agents for a run that is started in the workspace.
 func findAgents(c *cli.Context) (agents.Found, error) {
 	cwd, err := command.Workspace(c)
 	if err != nil {
@@ -153,7 +153,7 @@ func (e env) listAgents(c *cli.Context) error {
 	return e.printAgents(r, c.String("session") != "")
 }
 
-// addPerformance says how each agent did in the run that --session names.
+// addPerformance adds how each agent did in the run in --session.
 func addPerformance(c *cli.Context, list []agentLine) error {
 	store, err := runstore.Open(c)
 	if err != nil {
@@ -203,7 +203,7 @@ func (e env) printAgents(r agentsReport, performed bool) error {
 	return nil
 }
 
-// sourceText is a path whose end can be seen: the beginning is where the others are, too.
+// sourceText shortens a path and keeps its end, because many paths have the same beginning.
 func sourceText(source string) string {
 	const most = 50
 	if home := os.Getenv("HOME"); home != "" {
@@ -236,7 +236,7 @@ func performanceText(p *decision.Performance) string {
 	return strconv.FormatFloat(p.SuccessRate, 'f', -1, 64) + " %"
 }
 
-// printProblems prints one a line, in the manner of a compiler.
+// printProblems prints one problem per line, like a compiler.
 func printProblems(w io.Writer, list []agents.Problem) {
 	for _, p := range list {
 		if p.Warning {

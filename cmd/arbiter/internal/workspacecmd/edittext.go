@@ -16,17 +16,17 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
-// editedText is what an editor left, and the file that it is in.
+// editedText is a text after editing, with the path of its file.
 type editedText struct {
 	text, path string
 	dir        string
 }
 
-// remove removes the file. Otherwise it stays.
+// remove removes the file. Without this call it remains.
 func (t editedText) remove() { os.RemoveAll(t.dir) }
 
-// editText opens $VISUAL, else $EDITOR, else vi, on a text in a private file of that name. If the editor fails,
-// nothing is left behind.
+// editText opens a text in a private file with that name in $VISUAL, or else $EDITOR, or else vi. If the editor
+// fails, the file is removed.
 func editText(ctx context.Context, name, text string) (editedText, error) {
 	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
 	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
@@ -45,7 +45,7 @@ func editText(ctx context.Context, name, text string) (editedText, error) {
 	editor = cmp.Or(editor, "vi")
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", t.path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	interrupted := make(chan os.Signal, 1) // Ctrl+C is a key of the editor's
+	interrupted := make(chan os.Signal, 1) // Ctrl+C is for the editor
 	signal.Notify(interrupted, os.Interrupt)
 	err = cmd.Run()
 	signal.Stop(interrupted)
@@ -62,9 +62,9 @@ func editText(ctx context.Context, name, text string) (editedText, error) {
 	return t, nil
 }
 
-// EditorScript runs an editor on the arguments, by a shell, because the variable may hold
-// arguments and quotes. The shell becomes the editor where it can; where it has to stay,
-// it must not die of a Ctrl+C that was the editor's.
+// EditorScript returns a shell script that runs an editor on the arguments. A shell is needed because the variable
+// may contain arguments and quotes. If possible, the shell execs the editor. Otherwise it must survive a Ctrl+C
+// that is meant for the editor.
 func EditorScript(editor string) string {
 	if strings.ContainsAny(editor, "=;&|<>()$`\n") {
 		return "trap : INT; " + editor + ` "$@"`

@@ -49,12 +49,12 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 	}
 }
 
-// grantsOf opens what is always allowed in a workspace. The caller closes the store.
+// grantsOf opens the permanent grants of a workspace. The caller closes the store.
 func grantsOf(c *cli.Context) (*grants.Store, string, error) {
 	return storeOf(c, grants.Open)
 }
 
-// storeOf opens what the state directory keeps for a workspace. The caller closes the store.
+// storeOf opens a workspace's store in the state directory. The caller closes the store.
 func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (store S, place string, err error) {
 	place, err = command.Workspace(c)
 	if err != nil {
@@ -74,13 +74,13 @@ func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (st
 type GrantLine struct {
 	Number int       `json:"number"`
 	Rule   string    `json:"rule,omitempty"`
-	Tool   string    `json:"tool,omitempty"`   // of an exact action
-	Action string    `json:"action,omitempty"` // its sha256
-	Run    string    `json:"run,omitempty"`    // in which it was answered
+	Tool   string    `json:"tool,omitempty"`   // for an exact action
+	Action string    `json:"action,omitempty"` // its SHA-256
+	Run    string    `json:"run,omitempty"`    // in which it was granted
 	At     time.Time `json:"at"`
 }
 
-// GrantsReport is what `grants --json` prints.
+// GrantsReport is the output of `grants --json`.
 type GrantsReport struct {
 	CWD      string      `json:"cwd"`
 	File     string      `json:"file"`
@@ -129,7 +129,7 @@ func (e env) listGrants(c *cli.Context) error {
 	return nil
 }
 
-// tellGrants lists them; named leads a command to their state directory.
+// tellGrants prints the grants. named is the flag for their state directory.
 func (e env) tellGrants(r GrantsReport, named string) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
@@ -151,7 +151,7 @@ func (g GrantLine) Text() string {
 	return fmt.Sprintf("one exact action of %s, sha256 %s", sanitize.Line(g.Tool, 60), g.Action)
 }
 
-// origin names the run whose audit tells more.
+// origin names the run in whose audit the request is.
 func (g GrantLine) origin(named string) string {
 	if g.Run == "" {
 		return ""
@@ -182,7 +182,7 @@ func (e env) removeGrants(c *cli.Context) error {
 		return command.Environmentf("%v", err)
 	}
 	var chosen []grants.Grant
-	for _, word := range c.Args().Slice() { // all are found before one is removed: numbers stay
+	for _, word := range c.Args().Slice() { // find all before removing one, because removing changes numbers
 		g, err := chosenGrant(kept, word)
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func listed(by, what string, n int) string {
 	return by + " lists " + words.Count(n, what)
 }
 
-// chosenGrant is the one that a word names.
+// chosenGrant returns the grant that a word names.
 func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
 	if n, err := strconv.Atoi(word); err == nil {
 		if n < 1 || n > len(kept) {

@@ -63,7 +63,7 @@ func memoryOf(c *cli.Context) (*memory.Store, string, error) {
 	})
 }
 
-// MemoryReport is what `memory --json` prints.
+// MemoryReport is the output of `memory --json`.
 type MemoryReport struct {
 	CWD      string           `json:"cwd"`
 	File     string           `json:"file"`
@@ -160,7 +160,7 @@ func (e env) removeMemory(c *cli.Context) error {
 	return nil
 }
 
-// editMemory has a human edit the lessons. A text that is refused stays in a file that the error names.
+// editMemory lets the human edit the lessons. If the text is refused, it stays in a file that the error names.
 func (e env) editMemory(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return command.Usagef("memory edit: give at most one FILE")

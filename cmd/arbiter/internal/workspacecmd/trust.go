@@ -48,13 +48,13 @@ cannot be read or written.`),
 	}
 }
 
-// trustReport is what `trust --show --json` prints.
+// trustReport is the output of `trust --show --json`.
 type trustReport struct {
 	CWD      string         `json:"cwd"`
 	Root     string         `json:"root"`
 	Hash     string         `json:"hash"`
-	Trusted  bool           `json:"trusted"`  // as it is now
-	Recorded bool           `json:"recorded"` // it was trusted once
+	Trusted  bool           `json:"trusted"`  // in its current form
+	Recorded bool           `json:"recorded"` // it was trusted before
 	Items    []trust.Item   `json:"items"`
 	Changes  []trust.Change `json:"changes"` // since then
 	Problem  string         `json:"problem,omitempty"`
@@ -100,7 +100,7 @@ func (e env) trust(c *cli.Context) error {
 	return e.recordTrust(c, place, t)
 }
 
-// recordTrust keeps what was listed, if it is still that.
+// recordTrust records trust in what was listed, if that is unchanged.
 func (e env) recordTrust(c *cli.Context, place string, t placetrust.State) error {
 	t.Trusted = true
 	if err := t.Unchanged(place); err != nil {
@@ -155,7 +155,7 @@ func (e env) trustJSON(t placetrust.State) error {
 	return nil
 }
 
-// listTrust prints what is there, file by file. No text in it is trusted.
+// listTrust prints the settings, file by file. Their texts are not trusted, and are sanitized.
 func (e env) listTrust(t placetrust.State) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {
@@ -173,7 +173,7 @@ func (e env) listTrust(t placetrust.State) {
 	}
 }
 
-// trustLines are the items, each marked by what happened to it since it was trusted.
+// trustLines returns one line per item, marked with its change since the workspace was trusted.
 func trustLines(t placetrust.State) []string {
 	type key struct{ kind, file, name string }
 	how := map[key]string{}
@@ -210,7 +210,7 @@ func trustLines(t placetrust.State) []string {
 	return lines
 }
 
-// confirmTrust asks on the terminal.
+// confirmTrust asks for confirmation on the terminal.
 func (e env) confirmTrust() error {
 	in, ok := e.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
@@ -228,5 +228,5 @@ func (e env) confirmTrust() error {
 	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
 }
 
-// env is the streams of a command, with the commands of this package.
+// env has the standard streams, and the commands of this package as methods.
 type env struct{ command.Env }
