@@ -200,7 +200,7 @@ func (m *mapper) permission(id string, b contract.Permission) []frame {
 		u.Status = completed
 	}
 	frames := m.on(session, u)
-	if a := m.agents[id]; a != nil && a.state.State == "requires_action" { // else its turn is over
+	if a := m.agents[id]; a != nil && a.state.State == "requires_action" { // otherwise its turn is over
 		frames = append(m.childState(id, childState{State: "running"}), frames...)
 	}
 	return frames

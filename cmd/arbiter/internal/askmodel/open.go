@@ -59,7 +59,7 @@ func Open(o runconfig.Options, run Run) (opened Opened, err error) {
 // Close releases the decider's resources. It may be called more than once.
 func (o *Opened) Close() {
 	if o.cache != nil {
-		_ = o.cache.Close() // a directory that was read
+		_ = o.cache.Close() // it was only read
 	}
 	if o.api != nil {
 		o.api.Close()

@@ -135,7 +135,7 @@ func (e env) readInput(path string) (raw []byte, err error) {
 type sideDecider struct {
 	decider decider.Decider
 	name    string
-	bridge  *localbridge.Side // nil for rules alone; a stage without a bridge where a rehearsal asks over HTTP
+	bridge  *localbridge.Side // nil for rules only; has no bridge if a rehearsal asks over HTTP
 	api     *modelapi.Client  // nil unless a provider is asked over HTTP
 }
 

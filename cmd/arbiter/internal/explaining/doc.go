@@ -1,3 +1,3 @@
 // Package explaining explains the decisions of a run from its event log: the question, the prompt, who decided, and
-// what followed.
+// the result.
 package explaining

@@ -29,8 +29,8 @@ type house struct {
 	agent  Agent
 	tokens int
 	unread error
-	late   int // how often a call is asked for until the transcript holds it; then
-	next   int // is what is read
+	late   int // the call of Written that first returns true and sets
+	next   int // tokens to this
 	told   chan hooks.Effect
 	looked chan string // the transcripts that were read
 }

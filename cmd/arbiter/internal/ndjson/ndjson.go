@@ -52,7 +52,7 @@ func New(w io.Writer, limit int, fail func(error)) *Writer {
 	return l
 }
 
-// Put is a supervisor.Sink: it never blocks.
+// Put is a runloop.Sink: it never blocks.
 func (l *Writer) Put(at time.Time, e contract.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,10 +17,10 @@ type lastStep struct {
 	do     func(ctx context.Context) error
 }
 
-// shutdown runs the steps after the end of the loop, in this order. Before, the loop has told the bridge to end
-// every agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A
-// second signal shortens that to TERM and half a second. After a third signal nothing is waited for, and the bridge
-// ends on its own.
+// shutdown runs the steps after the end of the loop, in this order. Before, the loop has made the bridge end every
+// agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A second
+// signal shortens that to TERM and half a second. After a third signal nothing is waited for, and the bridge ends
+// on its own.
 //
 // If a step exceeds its time, it is reported and abandoned, and the next one starts.
 func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {

@@ -31,7 +31,7 @@ type Runs interface {
 	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
 	// Start starts a run and returns its id. The run continues without the caller.
 	Start(ctx context.Context, s Start) (run string, err error)
-	// Resume continues a run, which continues without the caller. It does nothing to a live run.
+	// Resume resumes a run, which then continues without the caller. It does nothing to a live run.
 	Resume(ctx context.Context, run string, args []string) error
 	// Log opens the event log of a run: all events that the frontends received. The caller closes it.
 	Log(run string) (*eventlog.Log, error)

@@ -56,7 +56,7 @@ type Session struct {
 	first   chan struct{} // closed with the first state
 	changed chan struct{} // capacity 1
 	done    chan struct{}
-	outcome tui.Outcome // written by watch before done is closed
+	outcome tui.Outcome // written by Watch before done is closed
 
 	left    chan struct{} // closed when the run should continue without the frontend
 	leaves  sync.Once
@@ -92,7 +92,7 @@ func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.
 			err = s.unreadable()
 		case <-client.Done():
 			select {
-			case <-s.first: // the run reported its end
+			case <-s.first: // the state arrived before the connection ended
 				err = s.unreadable()
 			default:
 				err = runstart.ErrGone

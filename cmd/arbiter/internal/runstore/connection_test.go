@@ -49,7 +49,7 @@ func TestLiveRun(t *testing.T) {
 		}
 	}
 	expect("", "aaaa2222-one", "")
-	expect("aaaa", "aaaa2222-one", "") // the other one is dead
+	expect("aaaa", "aaaa2222-one", "") // the other one is not live
 	expect("aabb3333-two", "aabb3333-two", "")
 	expect("aa", "", `"aa" fits several live runs: `)
 	expect("aaaa1", "", "run aaaa1111 is not live")

@@ -19,8 +19,8 @@ type Attachment struct {
 	claim   *Claim
 	events  *eventboard.Listener
 	over    chan struct{} // closed when the session was given back
-	ended   control.Ended // once over is closed
-	asked   sync.Once     // to give it back
+	ended   control.Ended // valid when over is closed
+	asked   sync.Once     // for giving it back
 }
 
 // await waits for the end of the session, and releases it.

@@ -102,7 +102,7 @@ func (n *Notifier) put(m message) {
 	m.Version, m.Time, m.Run, m.Title = 1, time.Now().UTC(), n.options.Run, sanitize.Line(m.Title, titleMost)
 	select {
 	case n.queue <- m:
-	default: // too slow a server misses notifications
+	default: // a server that is too slow misses notifications
 	}
 }
 
