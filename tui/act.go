@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// act does what a key stands for wherever one is.
+// act performs an action that works on every screen.
 func (d *app) act(a keys.Action) bool {
 	if (a == keys.Write || a == keys.WriteSlash) && d.session.replayed() {
 		return true
@@ -89,7 +89,7 @@ func (d *app) act(a keys.Action) bool {
 		d.dialogs.askReset()
 	case keys.CancelRun:
 		d.dialogs.askEnd("End the run?", func() { d.session.send(contract.Cancel{}) })
-	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while one writes
+	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while the person writes
 		return d.screen().act(a, "")
 	default:
 		return false
@@ -104,7 +104,7 @@ func (d *app) toInput() {
 	}
 }
 
-// outside lends the terminal to the host, and reports whether it is ours again. Where it is gone,
+// outside lends the terminal to the host, and reports whether it is ours again. If the terminal is gone,
 // the frontend ends.
 func (d *app) outside(do func(Host) error) bool {
 	var err error

@@ -26,15 +26,15 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// screen is one of the screens the app shows. It belongs to tview's loop.
+// screen is one of the screens that the app shows. It belongs to tview's loop.
 type screen interface {
-	// context names the keys that work on it, when the input has not the keyboard.
+	// context names the keys that work on it while the input does not have the keyboard.
 	context() keys.Context
 	// draw paints a rectangle.
 	draw(s tcell.Screen, x, y, w, h int)
-	// act does what a key stands for, and reports whether it meant anything here.
+	// act performs an action, and reports whether it has a meaning here.
 	act(a keys.Action, key string) bool
-	// mouse is tview's mouse handler of the picture, nil for none.
+	// mouse returns tview's mouse handler, or nil.
 	mouse() mouseHandler
 	// writes reports whether the input line stands below it.
 	writes() bool
@@ -44,9 +44,8 @@ type screen interface {
 
 type mouseHandler = func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive)
 
-// app is the root of what is drawn: a stack of screens, the input line, the status
-// line, and what lies over them. It belongs to tview's loop, all of it, and so do its
-// parts.
+// app is the root of what is drawn: a stack of screens, the input line, the status line, and popups over
+// them. It and all its parts belong to tview's loop.
 type app struct {
 	*tview.Box
 	f    *Frontend
@@ -66,18 +65,18 @@ type app struct {
 	search      searchBar
 	picker      pickerPopup // a list to choose from, over everything
 
-	screens   []screen // the one in sight is the last
+	screens   []screen // the last one is visible
 	runScreen *runScreen
 	line      *pages.Status
-	top       int  // row of the input line, as drawn last
+	top       int  // row of the input line, as last drawn
 	way       int  // row of the ways out, as drawn last; -1: it was not
-	chosen    bool // a person chose the colours here
+	chosen    bool // the person chose the colours here
 	word      flash
 	bell      notify.State
 	chimes    notify.State // of sounds
 }
 
-// flash is an answer that stays for a moment.
+// flash is an answer that is shown for a moment.
 type flash struct {
 	text  string
 	until time.Time
@@ -104,8 +103,7 @@ func newApp(f *Frontend, look *render.Look) *app {
 // HasFocus implements tview.Primitive: every key and paste comes here first.
 func (d *app) HasFocus() bool { return true }
 
-// start is run once, when the loop is there. What takes time comes after the first
-// frame.
+// start is called once, when the loop runs. Work that takes time is done after the first frame.
 func (d *app) start() {
 	d.f.work(d.session.inspect)
 	d.f.work(func(context.Context) {
@@ -122,10 +120,10 @@ func (d *app) start() {
 	}
 }
 
-// screen is the one in sight.
+// screen returns the visible one.
 func (d *app) screen() screen { return d.screens[len(d.screens)-1] }
 
-// open shows a screen over the present one; one of the same kind takes its place.
+// open shows a screen over the current one; it replaces one of the same kind.
 func (d *app) open(s screen) {
 	if d.screen().context() == s.context() && len(d.screens) > 1 && d.dialogs.asking() == nil {
 		d.screens = d.screens[:len(d.screens)-1]
@@ -143,7 +141,7 @@ func (d *app) back() {
 	d.screen().renew()
 	d.prompt.relabel()
 	if g := d.dialogs.asking(); g != nil && g.own {
-		g.ask.Arm(now()) // it is in sight again, and did not come by a key
+		g.ask.Arm(now()) // it is visible again, and did not open by a key
 	}
 	d.permissions.askNext()
 }
@@ -155,7 +153,7 @@ func (d *app) base(s screen) {
 	d.prompt.relabel()
 }
 
-// context names the keys that work now.
+// context names the keys that work at the moment.
 func (d *app) context() keys.Context {
 	switch {
 	case d.dialogs.asking() != nil:
@@ -171,7 +169,7 @@ func (d *app) flash(text string) {
 	d.word = flash{text: sanitize.Line(text, 400), until: time.Now().Add(flashFor)}
 }
 
-// refresh takes over what the run came to.
+// refresh updates the screen after events of the run.
 func (d *app) refresh(news []contract.Event) {
 	if d.session.run != nil {
 		d.session.state = d.session.run.Snapshot()
@@ -185,7 +183,7 @@ func (d *app) refresh(news []contract.Event) {
 		d.word = flash{}
 	}
 	if d.plan.unsaved() {
-		d.plan.follow() // also while another screen is in sight
+		d.plan.follow() // also while another screen is visible
 	}
 	d.screen().renew()
 	d.prompt.relabel()
@@ -197,7 +195,7 @@ func (d *app) refresh(news []contract.Event) {
 	d.ring()
 }
 
-// onEvent reacts to an event; to one that only narrates nothing does.
+// onEvent reacts to an event; events that only narrate have no effect.
 func (d *app) onEvent(e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Rejected:
@@ -212,7 +210,7 @@ func (d *app) onEvent(e contract.Event) {
 			d.queuedEdits.unedited()
 		}
 	case contract.Accepted:
-		// The command's type is its ref. What is seen at once needs no word.
+		// The command's type is its ref. If the effect is visible at once, no text is needed.
 		if b.Ref != "message" && b.Ref != "permission" && b.Ref != "interrupt" && d.permissions.sent == "" {
 			d.flash(b.Message)
 		}
@@ -223,7 +221,7 @@ func (d *app) onEvent(e contract.Event) {
 			d.recovery.relieved()
 		}
 	case contract.Takeover:
-		if b.State != "began" { // what was said when it began is over
+		if b.State != "began" { // texts from before it began no longer apply
 			d.word = flash{}
 		}
 	case contract.Error:
@@ -243,7 +241,7 @@ func (d *app) onEvent(e contract.Event) {
 		d.recovery.relieved()
 		d.session.ended(b)
 	case contract.Session:
-		if !b.Resumed { // another run, another plan
+		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
 		}
 		d.recovery.relieved()
@@ -258,7 +256,7 @@ func (d *app) onEvent(e contract.Event) {
 	}
 }
 
-// pace is how soon the next frame is due.
+// pace returns how soon the next frame is due.
 func (d *app) pace() time.Duration {
 	next := snapshot.NextFrame(d.session.state, d.look.Still)
 	if d.session.begun.starting {
@@ -286,14 +284,15 @@ func (d *app) pace() time.Duration {
 	return next
 }
 
-// ring tells the terminal when a person is needed, and keeps its title true.
+// ring rings the terminal's bell when a person is needed, and keeps its title up to date.
 func (d *app) ring() {
 	moment := d.moment()
 	d.f.screen.SetWindowTitle(notify.Title(moment))
 	d.f.screen.Send(d.bell.Ring(d.f.options.Notify, moment) + d.sound(moment))
 }
 
-// sound plays a sound when a person is needed or a run has ended, once for each, and returns the bells that stand in.
+// sound plays a sound when a person is needed or a run has ended, once for each, and returns the bells to
+// ring instead.
 func (d *app) sound(moment notify.Moment) string {
 	play := d.f.options.Ritual.Sound
 	if play == nil {
@@ -327,18 +326,18 @@ func (d *app) setLook(look *render.Look) {
 	}
 }
 
-// background has the colours follow what the terminal said of its own.
+// background adapts the colours to the background that the terminal reported.
 func (d *app) background(c render.RGB) {
 	d.f.options.Around.Background = &c
 	if d.chosen {
-		return // a person did meanwhile
+		return // the person chose them meanwhile
 	}
 	if look, err := newLook(d.f.options, d.f.screen.Colors()); err == nil {
 		d.setLook(look)
 	}
 }
 
-// copy puts a text on the terminal's clipboard, which is a person's act alone.
+// copy puts a text on the terminal's clipboard. Only a person's action may call it.
 func (d *app) copy(text string) {
 	if text == "" {
 		d.flash("There is nothing to copy.")

@@ -12,14 +12,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// attachment is an image of the person's, by the mark that stands for it in what they write.
+// attachment is an image of the person, with the mark that represents it in the text.
 type attachment struct{ mark, path string }
 
-// attachments are the images that were written into the input since the program started. A message has those whose
-// marks stand in its text, also if it comes out of the history.
+// attachments are the images that were added to the input since the program started. A message has those
+// whose marks are in its text, even if the text comes from the history.
 type attachments []attachment
 
-// of lists the paths of the images whose marks stand in a text, in the order of the marks.
+// of lists the paths of the images whose marks are in a text, in the order of the marks.
 func (a attachments) of(text string) []string {
 	var found []attachment
 	for _, x := range a {
@@ -37,8 +37,8 @@ func (a attachments) of(text string) []string {
 	return paths
 }
 
-// pasted takes a paste that is the path of an image file, as terminals paste a file that is dropped on them. What
-// cannot be sent as an image stays text.
+// pasted handles a paste that is the path of an image file, as terminals paste a file that is dropped on
+// them. If it cannot be sent as an image, it stays text.
 func (p *prompt) pasted(text string) bool {
 	path := imagePath(text)
 	if path == "" || strings.HasPrefix(p.input.Text(), "/") || strings.HasPrefix(p.input.Text(), "!") {
@@ -48,7 +48,8 @@ func (p *prompt) pasted(text string) bool {
 	return true
 }
 
-// attach writes the mark of an image into the input. failed is called with the reason if it cannot be sent.
+// attach writes the mark of an image into the input. It calls failed with the reason if the image cannot be
+// sent.
 func (p *prompt) attach(path string, failed func(why string)) {
 	p.d.f.work(func(context.Context) {
 		absolute, size, err := p.d.f.options.Host.Image(path)
@@ -67,12 +68,12 @@ func (p *prompt) attach(path string, failed func(why string)) {
 
 // imageCommand is /image.
 func (cs *commands) imageCommand(c editor.Command) bool {
-	cs.d.f.post(func() { cs.d.prompt.attach(c.Arg(0), cs.d.flash) }) // when the command is out of the input
+	cs.d.f.post(func() { cs.d.prompt.attach(c.Arg(0), cs.d.flash) }) // after the command is removed from the input
 	return true
 }
 
-// imagePath is the path of an image file that a text consists of, without quotes, escapes and the scheme of a URL;
-// empty: it is something else.
+// imagePath returns the path of an image file that a text consists of, without quotes, escapes and the
+// scheme of a URL; empty if the text is something else.
 func imagePath(text string) string {
 	path := strings.TrimSpace(text)
 	if n := len(path); n > 1 && (path[0] == '\'' || path[0] == '"') && path[n-1] == path[0] {

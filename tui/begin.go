@@ -8,16 +8,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// begun is a beginning that is under way, and what happened to the last one.
+// begun is the start of a run in progress, and the outcome of the last one.
 type begun struct {
 	starting bool
 	what     Begin
-	trouble  contract.Error // that kept the last process run from having an agent
-	gone     bool           // it has ended, and that was not dealt with yet
+	trouble  contract.Error // why the last process of the run has no agent
+	gone     bool           // it has ended, which was not handled yet
 }
 
-// begin starts a run, or takes one up: a worker asks the host, and what was said in
-// earlier process runs is shown first.
+// begin starts a run, or resumes one: a worker calls the host, after the events of earlier processes are
+// shown.
 func (s *session) begin(b Begin) {
 	if s.begun.starting {
 		s.d.flash("Patience. The thread is being laid.")
@@ -33,7 +33,7 @@ func (s *session) begin(b Begin) {
 	})
 }
 
-// beginRun reports what was and begins what is to be. It runs on a worker.
+// beginRun shows the past and begins the run. It runs on a worker.
 func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 	if b.Resume != "" && !slices.ContainsFunc(f.recalled, func(id string) bool {
 		return strings.HasPrefix(id, b.Resume) || strings.HasPrefix(b.Resume, id)
@@ -41,7 +41,7 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 		if err := f.recall(ctx, b.Resume); err != nil {
 			return nil, err
 		}
-		f.recalled = append(f.recalled, b.Resume) // also if it is refused below
+		f.recalled = append(f.recalled, b.Resume) // even if it is refused below
 	}
 	if b.Resume != "" && f.resumed.run == b.Resume {
 		b.After = f.resumed.next
@@ -57,7 +57,7 @@ func (f *Frontend) beginRun(ctx context.Context, b Begin) (Run, error) {
 	return run, err
 }
 
-// began follows the run that was begun.
+// began handles the result of beginning a run.
 func (s *session) began(run Run, err error) {
 	what := s.begun.what
 	s.begun.starting = false
@@ -67,7 +67,7 @@ func (s *session) began(run Run, err error) {
 		}
 		s.d.dialogs.tell("It cannot begin", err.Error())
 		if s.d.prompt.input.Empty() && what.Task != "" {
-			s.d.prompt.input.SetText(what.Task) // not lost
+			s.d.prompt.input.SetText(what.Task) // so that it is not lost
 		}
 		s.d.prompt.write()
 		return
@@ -81,7 +81,7 @@ func (s *session) began(run Run, err error) {
 	}
 }
 
-// await does something when a run and all that belonged to it have ended.
+// await calls then when a run and everything that belongs to it has ended.
 func (f *Frontend) await(run Run, then func()) {
 	f.work(func(ctx context.Context) {
 		select {
@@ -92,11 +92,11 @@ func (f *Frontend) await(run Run, then func()) {
 	})
 }
 
-// gone is called when a run has ended, and all that belonged to it. What it told last
-// may still be on its way, and is heard first.
+// gone is called when a run and everything that belongs to it has ended. Its last events may not have
+// arrived yet, and are handled first.
 func (s *session) gone() { s.begun.gone = true }
 
-// parted takes over how the present run ended, once all of it was heard.
+// parted handles the end of the current run, after all its events.
 func (s *session) parted() {
 	if !s.begun.gone || !s.d.f.box.empty() {
 		return
@@ -118,8 +118,7 @@ func (s *session) parted() {
 	}
 }
 
-// first notes an error of a run that has no agent yet, and reports whether it is one that
-// the first screen deals with.
+// first records an error of a run that has no agent yet, and reports whether the first screen handles it.
 func (s *session) first(e contract.Error) bool {
 	switch e.Category {
 	case "claude_missing", "unsupported", "auth":
@@ -129,7 +128,7 @@ func (s *session) first(e contract.Error) bool {
 	return false
 }
 
-// ended takes the result over: what it says stays in sight, and another word continues.
+// ended handles the result of a run: its text stays visible, and a further message continues the run.
 func (s *session) ended(r contract.Result) {
 	switch r.Status {
 	case contract.StatusComplete:
@@ -145,8 +144,8 @@ func (s *session) ended(r contract.Result) {
 	}
 }
 
-// again returns the begin for a message after the run's end: the run continues, unless it never had
-// an agent.
+// again returns the Begin for a message after the run's end: it continues the run, unless that never had an
+// agent.
 func (s *session) again(text string) Begin {
 	if !s.state.Reached() {
 		return Begin{Task: text, Rehearse: s.begun.what.Rehearse}

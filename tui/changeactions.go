@@ -14,10 +14,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// changeActions does what a person wants with the files that a run has changed.
+// changeActions performs a person's actions on the files that a run has changed.
 type changeActions struct{ d *app }
 
-// runID is the run that is shown; empty: there is none.
+// runID returns the run that is shown; empty: there is none.
 func (c changeActions) runID() string {
 	if s := c.d.session.state; s != nil && !c.d.session.replayed() {
 		return s.Options.Run
@@ -38,7 +38,7 @@ func (c changeActions) edit(f ChangedFile, line int) {
 	c.d.outside(func(h Host) error { return h.Open(run, f.Path, line) })
 }
 
-// askRevert asks whether to take a change back, and has that done.
+// askRevert asks whether to revert a change, and then reverts it.
 func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	run := c.runID()
 	if run == "" {
@@ -67,7 +67,7 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	})
 }
 
-// revert has the run take a change back, or the host if the run is not active.
+// revert makes the run revert a change, or the host if the run is not active.
 func (c changeActions) revert(run string, r contract.Revert) {
 	if c.d.session.run != nil && !c.d.session.over() {
 		c.d.session.send(r)
@@ -86,7 +86,7 @@ func (c changeActions) revert(run string, r contract.Revert) {
 	})
 }
 
-// again has the list of files read once more.
+// again makes the screens read the list of files again.
 func (c changeActions) again() {
 	for _, s := range c.d.screens {
 		switch s := s.(type) {
@@ -101,8 +101,8 @@ func (c changeActions) again() {
 	}
 }
 
-// askLand asks whether to merge the work of the run into the branch that is checked out. The files are the known
-// changes; nil: none is known.
+// askLand asks whether to merge the work of the run into the branch that is checked out. files are the
+// known changes; nil: unknown.
 func (c changeActions) askLand(files []ChangedFile) {
 	run := c.runID()
 	if run == "" {
@@ -154,7 +154,7 @@ func (c changeActions) command(o editor.Command) bool {
 	return true
 }
 
-// revertCommand is /revert with a path, and perhaps a place.
+// revertCommand is /revert with a path, and optionally a place in the file.
 func (c changeActions) revertCommand(o editor.Command) bool {
 	run, path := c.runID(), o.Arg(0)
 	if run == "" {

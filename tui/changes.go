@@ -1,9 +1,9 @@
 package tui
 
-// ChangedFile is a file that a run has changed. Its names are as the file system has them.
+// ChangedFile is a file that a run has changed. Its names are those of the file system.
 type ChangedFile struct {
 	Path    string
-	Old     string // where a renamed file was
+	Old     string // previous path of a renamed file
 	Status  string // added, modified, deleted, renamed, retyped
 	Added   int    // lines
 	Deleted int
@@ -14,5 +14,5 @@ type ChangedFile struct {
 type Versions struct {
 	Before, After string
 	Cut           bool   // they are longer
-	Object        string // of the contents now, as Git names it; empty: the file is gone
+	Object        string // of the contents now, as Git names it; empty: the file was deleted
 }

@@ -20,10 +20,10 @@ type changesScreen struct {
 	d       *app
 	page    *pages.Changes
 	list    []ChangedFile
-	loaded  string // what the list shows, as version names it; empty: there is no list yet
-	busy    bool   // a worker reads
+	loaded  string // state of the shown list, as returned by version; empty: there is no list yet
+	busy    bool   // a worker is reading
 	trouble string // why there is no list
-	wanted  string // path of a file that is to be compared once there is a list
+	wanted  string // path of a file to compare once there is a list
 }
 
 func newChangesScreen(d *app) *changesScreen {
@@ -62,7 +62,7 @@ func (c *changesScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// chosen is the current file.
+// chosen returns the current file.
 func (c *changesScreen) chosen() (ChangedFile, bool) {
 	f, ok := c.page.Chosen()
 	at := slices.IndexFunc(c.list, func(l ChangedFile) bool { return sanitize.Line(l.Path, 0) == f.Path })
@@ -73,7 +73,7 @@ func (c *changesScreen) chosen() (ChangedFile, bool) {
 	return c.list[at], true
 }
 
-// again has the list read once more.
+// again makes the list be read again.
 func (c *changesScreen) again() { c.loaded = "" }
 
 // open shows the current file.
@@ -86,12 +86,12 @@ func (c *changesScreen) open() {
 	c.d.open(newDiffScreen(c, f))
 }
 
-// version names a state of the files: it is another one after each snapshot.
+// version identifies a state of the files: it changes with each snapshot.
 func version(s *supervisor.State) string {
 	return fmt.Sprint(s.Options.Run, s.Changes.Serial, s.Changes.Last, s.Changes.RevertsDone)
 }
 
-// renew implements screen: it has the files listed again after each snapshot.
+// renew implements screen: it lists the files again after each snapshot.
 func (c *changesScreen) renew() {
 	c.page.SetLook(c.d.look)
 	s := c.d.session.state
@@ -118,7 +118,7 @@ func (c *changesScreen) renew() {
 	})
 }
 
-// openWanted compares the file that was asked for by its path.
+// openWanted opens the comparison of the file that was requested by its path.
 func (c *changesScreen) openWanted() {
 	if c.wanted == "" || c.d.screen() != screen(c) {
 		return
@@ -132,7 +132,7 @@ func (c *changesScreen) openWanted() {
 	c.open()
 }
 
-// note is shown instead of an empty list.
+// note returns the text that replaces an empty list.
 func (c *changesScreen) note() string {
 	switch {
 	case c.trouble != "":
@@ -143,7 +143,7 @@ func (c *changesScreen) note() string {
 	return "No file has changed since the run began."
 }
 
-// changeRows joins what Git says of the files with what the run knows of their authors.
+// changeRows combines Git's list of files with the run's record of their authors.
 func changeRows(list []ChangedFile, authors []changes.File) []pages.Change {
 	rows := make([]pages.Change, 0, len(list))
 	for _, f := range list {

@@ -16,18 +16,18 @@ import (
 type dialog struct {
 	ask     *pages.Ask
 	request string   // of a permission; empty: another question
-	own     bool     // it opened for an event, not by a key
-	typed   rune     // the letter that led to it, which may be the first of a word
+	own     bool     // it was opened by an event, not by a key
+	typed   rune     // the letter that opened it, which may be the first of a word
 	depth   int      // how many screens there were when it was opened
-	ways    []string // what is offered in it, of a dialog on ways out
-	twice   bool     // the key that leads to it, pressed again, is yes
+	ways    []string // the options of a dialog on ways out
+	twice   bool     // pressing the key that opened it again means yes
 	answer  func(value string)
 	close   func()
-	dismiss func() // runs when the user closes it without an answer
-	renote  func() // tells anew what changes while it is open; nil: nothing does
+	dismiss func() // called when the user closes it without an answer
+	renote  func() // refreshes what changes while it is open; may be nil
 
 	context keys.Context             // the keys that work in it
-	act     func(a keys.Action) bool // does what only this dialog knows; nil: there is nothing
+	act     func(a keys.Action) bool // performs actions that only this dialog has; may be nil
 	row     func(i int)              // a row of its list was clicked
 }
 
@@ -43,8 +43,8 @@ func (g *dialog) draw(s tcell.Screen, x, y, w, h int) {
 	g.ask.Draw(s)
 }
 
-// key answers it, scrolls it, or leaves it. It reports false for a key that was meant
-// for something else.
+// key answers the dialog, scrolls it, or closes it. It returns false if the key was meant for something
+// else.
 func (g *dialog) key(e *tcell.EventKey, key string) bool {
 	early := g.own && !g.ask.Armed(now())
 	if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl) == 0 {
@@ -90,7 +90,7 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 			g.dismiss()
 			return false // and ask whether to leave
 		}
-		g.answer(yes) // asked twice, it is meant
+		g.answer(yes) // pressed twice means yes
 	case keys.Detach:
 		if !g.twice {
 			return false
@@ -121,15 +121,15 @@ func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
 	return true
 }
 
-// dialogs is the layer over the screens: what is asked of a person.
+// dialogs is the layer over the screens that holds the open dialog.
 type dialogs struct {
 	d          *app
-	open       *dialog // nil: nothing is asked
-	trustAsked bool    // whether the workspace is trusted was asked
+	open       *dialog // nil: none is open
+	trustAsked bool    // the user was asked whether the workspace is trusted
 }
 
-// asking is the dialog in sight, nil if there is none: a page that was opened over one hides
-// it, and leads back to it.
+// asking returns the visible dialog, or nil: a page that was opened over a dialog hides it, and returns to
+// it.
 func (ds *dialogs) asking() *dialog {
 	if ds.open == nil || len(ds.d.screens) > ds.open.depth {
 		return nil
@@ -152,7 +152,7 @@ func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
 	return g
 }
 
-// tell shows what has to be read, and stays until it was.
+// tell shows a text that has to be read; it stays until the person closes it.
 func (ds *dialogs) tell(title, text string) {
 	text = sanitize.Text(text)
 	ds.show(pages.AskData{
@@ -223,21 +223,21 @@ func (ds *dialogs) askKill(id string) {
 	})
 }
 
-// askEnd asks before the run is ended.
+// askEnd asks before ending the run.
 func (ds *dialogs) askEnd(title string, do func()) bool {
 	return ds.confirm(title,
 		"Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the "+
 			"files stays; what was left half-done is said at the end.", "End it", do)
 }
 
-// askReset asks before the task is dropped.
+// askReset asks before dropping the task.
 func (ds *dialogs) askReset() bool {
 	return ds.confirm("Reset?",
 		"Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is "+
 			"wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
 }
 
-// confirm asks before something is done that cannot be taken back.
+// confirm asks before an action that cannot be undone.
 func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 	if ds.d.session.run == nil || ds.d.session.over() {
 		ds.d.flash("There is no run.")
@@ -262,7 +262,7 @@ type pickerPopup struct {
 
 func (o *pickerPopup) open() bool { return o.picker != nil }
 
-// choose opens a list; chosen is called after it was closed.
+// choose opens a list; it calls chosen after the list was closed.
 func (d *app) choose(title, empty string, items []editor.Item, chosen func(value any)) {
 	p := editor.NewPicker(d.look)
 	p.SetEmpty(empty)
@@ -287,7 +287,7 @@ func (o *pickerPopup) mouse(_ *app, a tview.MouseAction, e *tcell.EventMouse) (b
 	return o.picker.MouseHandler()(a, e, func(tview.Primitive) {})
 }
 
-// draw draws the list in a frame of its own, in the middle of what there is.
+// draw draws the list in a frame of its own, in the middle of the given area.
 func (o *pickerPopup) draw(d *app, s tcell.Screen, x, y, w, h int) {
 	if !o.open() {
 		return

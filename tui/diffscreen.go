@@ -22,7 +22,7 @@ type diffScreen struct {
 	d       *app
 	list    *changesScreen
 	file    ChangedFile
-	name    string // of the file, as it is shown
+	name    string // of the file, as shown
 	view    *listview.View
 	stamp   uint64 // of what is shown
 	shown   string // version of the run that is shown
@@ -30,7 +30,7 @@ type diffScreen struct {
 	compare *markdown.Comparison
 	trouble string
 	loaded  bool
-	side    bool // the versions stand beside each other, where there is room
+	side    bool // show the versions beside each other, if there is room
 	width   int
 }
 
@@ -42,7 +42,7 @@ func newDiffScreen(list *changesScreen, f pages.Change) *diffScreen {
 	return s
 }
 
-// show has a worker read a file.
+// show makes a worker read a file.
 func (s *diffScreen) show(f pages.Change) {
 	at := slices.IndexFunc(s.list.list, func(c ChangedFile) bool { return sanitize.Line(c.Path, 0) == f.Path })
 	if at < 0 {
@@ -54,10 +54,10 @@ func (s *diffScreen) show(f pages.Change) {
 	s.read()
 }
 
-// around is how many lines stand around each change.
+// around is how many unchanged lines are shown around each change.
 const around = 3
 
-// read has a worker read the file, and shows it when it is another one.
+// read makes a worker read the file, and shows it if it has changed.
 func (s *diffScreen) read() {
 	state := s.d.session.state
 	if state == nil {
@@ -74,7 +74,7 @@ func (s *diffScreen) read() {
 		}
 		s.d.f.post(func() {
 			if s.file.Path != file.Path {
-				return // another one is shown meanwhile
+				return // another file is shown meanwhile
 			}
 			if s.loaded && err == nil && found == s.found {
 				return
@@ -100,7 +100,7 @@ func (s *diffScreen) context() keys.Context { return keys.Diff }
 func (s *diffScreen) writes() bool          { return false }
 func (s *diffScreen) mouse() mouseHandler   { return s.view.MouseHandler() }
 
-// renew implements screen: the file is read again after each snapshot.
+// renew implements screen: it reads the file again after each snapshot.
 func (s *diffScreen) renew() {
 	s.view.SetLook(s.d.look)
 	if state := s.d.session.state; state != nil && s.loaded && s.shown != version(state) {
@@ -125,7 +125,7 @@ func (s *diffScreen) draw(screen tcell.Screen, x, y, w, h int) {
 	s.view.Draw(screen)
 }
 
-// at is the current place: the marked one, or the first; -1: there is none.
+// at returns the current place: the marked one, or the first; -1: there is none.
 func (s *diffScreen) at() int {
 	n := len(s.compare.Hunks)
 	if n == 0 {
@@ -181,7 +181,8 @@ func (s *diffScreen) revertHunk() {
 	}
 }
 
-// Len, Stamp, Block and Tail implement listview.Source: one block for each place, or one for what is said instead.
+// Len, Stamp, Block and Tail implement listview.Source: one block for each place, or one for a text
+// instead.
 func (s *diffScreen) Len() int                    { return max(len(s.compare.Hunks), 1) }
 func (s *diffScreen) Stamp(int) uint64            { return s.stamp }
 func (s *diffScreen) Tail(_ int) []listview.Block { return nil }

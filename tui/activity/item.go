@@ -14,14 +14,14 @@ import (
 // Item is something that an agent said or did.
 type Item struct {
 	At    time.Time
-	Until time.Time // when a call ended; zero: it runs, or the item is no call
+	Until time.Time // when a call ended; zero: it runs, or the item is not a call
 
 	Text string // what was said; empty: the item is a call
 
 	Use            string // id of the call
 	Tool           string // its name, as it is shown
 	Gist           string // what it is about, on one line
-	Result         string // the end of what it answered, on one line each
+	Result         string // the last lines of its result
 	Failed         bool
 	Cut            bool // it ended without an answer
 	Added, Removed int  // lines of a file that an edit added and removed
@@ -33,28 +33,27 @@ func (i Item) Call() bool { return i.Tool != "" }
 // Runs reports whether the item is a call that has not ended.
 func (i Item) Runs() bool { return i.Call() && i.Until.IsZero() }
 
-// What is kept of texts that may be of any length.
+// Bounds of texts that may have any length.
 const (
 	keptSaid   = 2 << 10 // bytes of what was said: its end
 	keptResult = 3       // lines of an answer: its last
 	keptLine   = 300     // runes of a line
-	lookedAt   = 4 << 10 // bytes of the end of an answer in which its last lines are looked for
+	lookedAt   = 4 << 10 // bytes at the end of a result in which its last lines are searched
 )
 
-// said makes an item of prose, of which the end is kept.
+// said makes an item of prose, of which it keeps the end.
 func said(at time.Time, text string) (Item, bool) {
 	text = strings.TrimSpace(sanitize.Text(tail(text, keptSaid)))
 	return Item{At: at, Text: Plain(text)}, text != ""
 }
 
-// marks are those of Markdown that are in the way where a text is not laid out.
+// marks are the Markdown marks that disturb in a text that is not laid out.
 var marks = strings.NewReplacer("```", "", "**", "", "`", "")
 
-// Plain is a text of its own without them.
+// Plain returns a copy of a text without them.
 func Plain(text string) string { return strings.Clone(marks.Replace(text)) }
 
-// sent makes an item of a message to somebody: whom it is for, and how it begins. The others read all
-// of it in the conversation.
+// sent makes an item of a message: its recipient and its beginning. The conversation shows all of it.
 func sent(at time.Time, b contract.Message) Item {
 	to := eventtext.Name(b.To)
 	switch b.To {
@@ -77,8 +76,8 @@ func called(at time.Time, b contract.ToolUse) Item {
 	return i
 }
 
-// tail is the end of a text: whole lines of it if they are short enough, so that no sequence that a
-// terminal acts on is cut in two and shown as text.
+// tail returns the end of a text: whole lines if they are short enough, so that no control sequence is cut
+// in two and shown as text.
 func tail(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -93,7 +92,7 @@ func tail(text string, most int) string {
 	return text
 }
 
-// lastLines are the last lines of an answer that are not blank, separated by newlines.
+// lastLines returns the last lines of a result that are not blank, separated by newlines.
 func lastLines(text string) string {
 	text = tail(text, lookedAt)
 	var lines []string

@@ -14,18 +14,18 @@ type Subagent struct {
 	Name    string // what it was started for
 	Type    string
 	Began   time.Time
-	Ended   time.Time // zero: it is at work
+	Ended   time.Time // zero: it is working
 	Failed  bool
 	Tokens  int // of its own context
-	Tools   int // that it has called
+	Tools   int // called so far
 	CostUSD float64
-	Doing   Item // the call that runs; without a tool: none does
+	Doing   Item // the running call; without a tool: there is none
 }
 
-// Works reports whether it has not ended.
+// Works reports whether the subagent has not ended.
 func (s Subagent) Works() bool { return s.Ended.IsZero() }
 
-// subagent finds one by the call that started it; nil: there is none of that id.
+// subagent returns the subagent that a call started, or nil.
 func (a *Agent) subagent(id string) *Subagent {
 	if id == "" {
 		return nil
@@ -38,8 +38,8 @@ func (a *Agent) subagent(id string) *Subagent {
 	return nil
 }
 
-// started adds a subagent: to those that are at work, or as the first of others. The oldest that has
-// ended goes where there are too many.
+// started adds a subagent: to those that work, or as the first of a new group. If there are too many, the
+// oldest one that has ended is removed.
 func (a *Agent) started(at time.Time, b contract.SubagentStart) {
 	if b.ToolUse == "" || a.subagent(b.ToolUse) != nil {
 		return
@@ -64,15 +64,15 @@ func (a *Agent) started(at time.Time, b contract.SubagentStart) {
 	})
 }
 
-// calls notes the call that runs.
+// calls records the running call.
 func (s *Subagent) calls(i Item) { s.Doing = i }
 
-// progressed takes over what it has used.
+// progressed records what the subagent has used.
 func (s *Subagent) progressed(b contract.SubagentProgress) {
 	s.Tokens, s.Tools, s.CostUSD = max(b.Tokens, 0), max(b.ToolUses, 0), max(b.CostUSD, s.CostUSD)
 }
 
-// stopped ends it.
+// stopped records its end.
 func (s *Subagent) stopped(at time.Time, b contract.SubagentStop) {
 	_, s.Failed = eventtext.SubagentEnd(b)
 	s.Ended, s.Doing = at, Item{}
@@ -81,7 +81,7 @@ func (s *Subagent) stopped(at time.Time, b contract.SubagentStop) {
 	}
 }
 
-// Working counts the subagents that are at work.
+// Working counts the subagents that have not ended.
 func (a Agent) Working() int {
 	n := 0
 	for _, s := range a.Subagents {
@@ -92,8 +92,8 @@ func (a Agent) Working() int {
 	return n
 }
 
-// Running is the call that runs and was begun last, one that started a subagent aside; without a
-// tool: none does.
+// Running returns the running call that was started last, ignoring those that started a subagent; without a
+// tool: there is none.
 func (a Agent) Running() Item {
 	for i := len(a.Items) - 1; i >= 0; i-- {
 		if item := a.Items[i]; item.Runs() && a.subagent(item.Use) == nil {

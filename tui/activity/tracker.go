@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// How much is kept.
+// Bounds of what is kept.
 const (
 	keptItems     = 48   // of an agent: more than any window shows
 	keptSubagents = 32   // of an agent
@@ -19,11 +19,11 @@ const (
 // Agent is what one agent does.
 type Agent struct {
 	Items     []Item     // the last of them, oldest first
-	Subagents []Subagent // those of the present turn, in the order they were started
+	Subagents []Subagent // those of the current turn, in the order of their start
 	Seen      time.Time  // its last sign of life
 }
 
-// Tracker keeps what all agents do. One goroutine adds, any may ask. The zero Tracker is ready to use.
+// Tracker records what all agents do. One goroutine adds, any may read. The zero Tracker is ready to use.
 type Tracker struct {
 	mu     sync.Mutex
 	agents map[string]*Agent
@@ -54,7 +54,7 @@ func (t *Tracker) spent(list []contract.ModelCost) {
 	}
 }
 
-// Agent returns what an agent does. What it returns is not changed afterwards.
+// Agent returns what an agent does. The result is not changed afterwards.
 func (t *Tracker) Agent(id string) Agent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,21 +66,21 @@ func (t *Tracker) Agent(id string) Agent {
 	return Agent{Items: slices.Clone(items), Subagents: slices.Clone(a.Subagents), Seen: a.Seen}
 }
 
-// Forget has nothing known of anybody.
+// Forget removes everything that is recorded.
 func (t *Tracker) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.agents, t.models = nil, nil
 }
 
-// Add takes an event up.
+// Add records an event.
 func (t *Tracker) Add(at time.Time, e contract.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if turn, ok := e.Body.(contract.Turn); ok {
 		t.spent(turn.Models)
 	}
-	if _, ok := e.Body.(contract.Session); ok { // other processes play from here on
+	if _, ok := e.Body.(contract.Session); ok { // events of another process follow
 		for _, a := range t.agents {
 			a.ended(at)
 		}
@@ -103,14 +103,14 @@ func (t *Tracker) Add(at time.Time, e contract.Event) {
 	a.add(at, e.Body)
 }
 
-// add takes an event of the agent up.
+// add records an event of the agent.
 func (a *Agent) add(at time.Time, body contract.Body) {
 	switch b := body.(type) {
 	case contract.Assistant:
 		if i, ok := said(at, b.Text); ok && b.Subagent == "" {
 			a.keep(i)
 		}
-	case contract.Message: // that the agent sends: the others have another id
+	case contract.Message: // sent by the agent: others have another id
 		if b.From != contract.Human && b.From != contract.Supervisor {
 			a.keep(sent(at, b))
 		}
@@ -147,7 +147,7 @@ func (a *Agent) add(at time.Time, body contract.Body) {
 	a.Seen = at
 }
 
-// keep adds an item. The oldest go, many at once: moving the others costs more than keeping them.
+// keep adds an item. Old items are removed in batches: moving the others costs more than keeping them.
 func (a *Agent) keep(i Item) {
 	if len(a.Items) == 2*keptItems {
 		a.Items = append(make([]Item, 0, 2*keptItems), a.Items[keptItems:]...)
@@ -155,7 +155,7 @@ func (a *Agent) keep(i Item) {
 	a.Items = append(a.Items, i)
 }
 
-// answered ends a call.
+// answered records the end of a call.
 func (a *Agent) answered(at time.Time, b contract.ToolResult) {
 	if s := a.subagent(b.Subagent); s != nil {
 		s.Doing = Item{}
@@ -172,7 +172,7 @@ func (a *Agent) answered(at time.Time, b contract.ToolResult) {
 	}
 }
 
-// cut ends the calls that a turn leaves without an answer.
+// cut ends the calls that a turn leaves without a result.
 func (a *Agent) cut(at time.Time) {
 	for i := range a.Items {
 		if item := &a.Items[i]; item.Runs() {
@@ -182,7 +182,7 @@ func (a *Agent) cut(at time.Time) {
 	a.Subagents = slices.DeleteFunc(a.Subagents, func(s Subagent) bool { return !s.Ended.IsZero() })
 }
 
-// ended takes over that the agent's process has ended, and all that it ran.
+// ended records that the agent's process, and all that it ran, has ended.
 func (a *Agent) ended(at time.Time) {
 	a.cut(at)
 	a.Subagents = nil

@@ -13,16 +13,16 @@ type buffer struct {
 	anchor int // the other end of the selection; -1: there is none
 	want   int // the column that moving up and down tries to keep; -1: none
 
-	columns   int   // that rows are laid out in; 0: not yet
+	columns   int   // for which rows are laid out; 0: not yet
 	starts    []int // where each row begins; the first is 0
 	chipWidth func(id int) int
 
 	undone, redone []change
 	held           int  // bytes of both
-	typing         bool // the last change may grow
+	typing         bool // the last change may be extended
 }
 
-// change is one edit, to be undone.
+// change is one edit that can be undone.
 type change struct {
 	at            int
 	old, new      string
@@ -35,7 +35,7 @@ const (
 	undoBytes = 8 << 20
 )
 
-// lay sets the width. The last column is left to the cursor.
+// lay sets the width. The last column is reserved for the cursor.
 func (e *buffer) lay(width int) {
 	columns := max(width-1, 1)
 	if columns == e.columns {
@@ -45,12 +45,11 @@ func (e *buffer) lay(width int) {
 	e.starts = e.breaks(append(e.starts[:0], 0), 0, e.text)
 }
 
-// breaks appends where rows begin within s, which begins a row itself and lies at
-// base of the text.
+// breaks appends the starts of the rows of s, which begins a row itself and is at offset base of the text.
 func (e *buffer) breaks(starts []int, base int, s string) []int {
 	w := e.walk(s)
 	column, offset := 0, 0
-	edge, edgeColumn := -1, 0 // the last place to break at
+	edge, edgeColumn := -1, 0 // the last possible break
 	begin := 0                // of this row
 	for w.rest != "" {
 		if n := letterRun(w.rest, e.columns-column); n > 0 {
@@ -85,8 +84,8 @@ func (e *buffer) breaks(starts []int, base int, s string) []int {
 	return starts
 }
 
-// letterRun is how many of the first bytes of s, up to most, are clusters of their own
-// that no line is broken behind: most of most texts.
+// letterRun returns how many of the first bytes of s, up to most, are clusters of their own after which no
+// line is broken. This holds for most bytes of most texts.
 func letterRun(s string, most int) int {
 	for i := range min(len(s)-1, most) {
 		if c := s[i]; c <= ' ' || c == '-' || c >= 0x7f || s[i+1] >= 0x80 {
@@ -96,8 +95,7 @@ func letterRun(s string, most int) int {
 	return max(min(len(s)-1, most), 0)
 }
 
-// splice replaces text[from:to] and keeps the rows right: only the lines it touches
-// are broken anew.
+// splice replaces text[from:to] and updates the rows: it breaks only the affected lines again.
 func (e *buffer) splice(from, to int, s string) {
 	delta := len(s) - (to - from)
 	e.text = e.text[:from] + s + e.text[to:]
@@ -118,8 +116,7 @@ func (e *buffer) splice(from, to int, s string) {
 	e.starts = slices.Replace(e.starts, first, last, fresh...)
 }
 
-// replace is an edit by the person at the keyboard: it can be undone. The cursor goes
-// behind what is new.
+// replace is an edit by the person at the keyboard: it can be undone. The cursor goes behind the new text.
 func (e *buffer) replace(from, to int, s string, typed bool) {
 	if from == to && s == "" {
 		return
@@ -154,7 +151,7 @@ func (e *buffer) forget(list *[]change) {
 	*list = nil
 }
 
-// undo takes the last edit back, and redo makes it again.
+// undo reverts the last edit, and redo applies it again.
 func (e *buffer) undo() bool { return e.step(&e.undone, &e.redone) }
 func (e *buffer) redo() bool { return e.step(&e.redone, &e.undone) }
 
@@ -171,7 +168,7 @@ func (e *buffer) step(from, to *[]change) bool {
 	return true
 }
 
-// reset makes it a new text that nothing is known of.
+// reset sets a new text without any undo history.
 func (e *buffer) reset(text string) {
 	e.text, e.at, e.anchor, e.want = text, len(text), -1, -1
 	e.undone, e.redone, e.held, e.typing = nil, nil, 0, false
@@ -180,7 +177,7 @@ func (e *buffer) reset(text string) {
 	}
 }
 
-// selected is what is marked, as bytes; both are the cursor if nothing is.
+// selected returns the selection, in bytes; if there is none, both are the cursor.
 func (e *buffer) selected() (from, to int) {
 	if e.anchor < 0 {
 		return e.at, e.at

@@ -2,21 +2,21 @@ package editor
 
 import "strings"
 
-// Want is what kind of argument a slash command takes: what is offered for it, and where
-// it ends. The help shows its kind, or its label where it has one.
+// Want is a kind of argument of a slash command: it determines what is offered for it, and where it ends.
+// The help shows its kind, or its label if it has one.
 type Want string
 
 // The kinds of arguments.
 const (
 	WantAgent  Want = "AGENT"
 	WantMode   Want = "MODE"
-	WantText   Want = "TEXT" // all the rest, over many lines
+	WantText   Want = "TEXT" // all the rest, over several lines
 	WantOption Want = "OPTION"
 	WantModel  Want = "MODEL"
 	WantTheme  Want = "THEME"
 	WantRun    Want = "RUN"
 	WantPath   Want = "PATH"
-	WantFile   Want = "FILE"   // that need not exist
+	WantFile   Want = "FILE"   // it need not exist
 	WantPlan   Want = "CHANGE" // of the plan
 	WantScope  Want = "SCOPE"  // run or always
 	WantRule   Want = "RULE"   // of permissions: all the rest
@@ -30,7 +30,7 @@ type Spec struct {
 	Args    string // as the help shows them
 	Help    string
 	Aliases []string
-	Screen  bool // it needs one: plain lines do without it, or do it in another way
+	Screen  bool // it needs a screen: plain lines omit it, or do it in another way
 	params  []param
 }
 
@@ -109,8 +109,8 @@ var Commands = []Spec{
 	spec("quit", "", "leave"),
 }
 
-// spec reads the arguments out of how they are shown, so that the two agree: a kind, or a
-// label=KIND, in brackets if it may be left out.
+// spec derives the arguments from their text in the help, so that the two agree: a kind, or a label=KIND,
+// in brackets if it is optional.
 func spec(name, args, help string, aliases ...string) Spec {
 	s := Spec{Name: name, Help: help, Aliases: aliases}
 	for word := range strings.FieldsSeq(args) {
@@ -130,7 +130,7 @@ func onScreen(name, args, help string) Spec {
 	return s
 }
 
-// Lookup finds a command by its name or an alias, whatever the case.
+// Lookup finds a command by its name or an alias, ignoring case.
 func Lookup(name string) (Spec, bool) {
 	name = strings.ToLower(name)
 	for _, s := range Commands {
@@ -146,5 +146,5 @@ func Lookup(name string) (Spec, bool) {
 	return Spec{}, false
 }
 
-// Usage is the command as it is written: "/to AGENT TEXT".
+// Usage returns the command as it is written: "/to AGENT TEXT".
 func (s Spec) Usage() string { return strings.TrimRight("/"+s.Name+" "+s.Args, " ") }

@@ -13,7 +13,7 @@ import (
 // Kind is what is being completed.
 type Kind uint8
 
-// The kinds. Names of commands are known here; the others are asked for.
+// The kinds. This package knows the names of commands; the Completer provides the others.
 const (
 	Nothing  Kind = iota
 	Name          // of a slash command
@@ -21,21 +21,21 @@ const (
 	File          // behind an @
 )
 
-// Context is what candidates are asked for.
+// Context describes what to complete.
 type Context struct {
 	Generation uint64 // for SetCandidates
 	Kind       Kind
 	Command    string // with Argument
 	Want       Want
-	Prefix     string // what is written of it so far
+	Prefix     string // the part that is written already
 	from, to   int    // where, as bytes of the text
 }
 
-// Candidate is what a word may become.
+// Candidate is a completion.
 type Candidate struct {
 	Text string // all of it, without the slash or the @
 	Note string // what it is
-	Open bool   // more may follow it directly: a directory
+	Open bool   // more may follow directly: a directory
 }
 
 // candidates bounds what a popup holds.
@@ -46,13 +46,13 @@ type popup struct {
 	ctx        Context
 	list       []Candidate
 	selected   int
-	moved      bool // the person chose
+	moved      bool // the person moved the selection
 }
 
-// completer completes what the cursor stands behind.
+// completer completes the word before the cursor.
 type completer struct{ *Editor }
 
-// context finds out what the cursor stands behind.
+// context determines what is before the cursor.
 func (f completer) context() Context {
 	raw, at := f.ed.text, f.ed.at
 	if f.ed.anchor >= 0 || at < len(raw) && !unicode.IsSpace(rune(raw[at])) {
@@ -92,7 +92,7 @@ func (f completer) context() Context {
 	return Context{}
 }
 
-// fileContext is a path behind an @ that begins a word: @path, or @"a path".
+// fileContext finds a path behind an @ at the beginning of a word: @path, or @"a path".
 func fileContext(head string) (Context, bool) {
 	i := strings.LastIndexByte(head, '@')
 	if i < 0 || i > 0 && !unicode.IsSpace(rune(head[i-1])) && !strings.ContainsRune("([{\"'", rune(head[i-1])) {
@@ -110,8 +110,7 @@ func fileContext(head string) (Context, bool) {
 	return Context{Kind: File, Prefix: path, from: i + 1, to: len(head)}, !strings.Contains(path, chipOpen)
 }
 
-// complete looks what there is to complete now. It opens the popup if asked to, and
-// closes it where there is nothing.
+// complete looks for completions. It opens the popup if requested, and closes it if there are none.
 func (f completer) complete(open bool) {
 	if !open && !f.PopupOpen() {
 		f.closePopup()
@@ -153,9 +152,8 @@ func names() []Candidate {
 	return list
 }
 
-// SetCandidates gives the answer to a Context. One that comes too late is dropped.
-// Candidates that cannot be written, such as names with control characters, are left
-// out.
+// SetCandidates answers a Context. An answer that comes too late is dropped. Candidates that cannot be
+// written, such as names with control characters, are omitted.
 func (c *Editor) SetCandidates(generation uint64, list []Candidate) {
 	p := &c.popup
 	if generation != p.generation || p.ctx.Kind == Nothing {
@@ -221,7 +219,7 @@ func (f completer) accept() {
 	f.changed()
 }
 
-// exact reports whether what is written already is a candidate.
+// exact reports whether the text is already a candidate.
 func (p *popup) exact() bool {
 	if p.ctx.Kind == Name {
 		_, ok := Lookup(p.ctx.Prefix)
@@ -235,8 +233,8 @@ func (p *popup) exact() bool {
 	return false
 }
 
-// Popup is the list of candidates, as many as fit, and which line is the selected
-// one. No lines: there is nothing to complete.
+// Popup returns the list of candidates, as many as fit, and the index of the selected one. No lines: there
+// is nothing to complete.
 func (c *Editor) Popup(width, rows int) (lines []render.Line, selected int) {
 	if !c.PopupOpen() || rows <= 0 || width <= 0 {
 		return nil, 0
@@ -271,7 +269,7 @@ func (d painter) popupLine(one Candidate, sign string, wide, width int) render.L
 	return append(line, render.Span{Text: pad + note, Role: render.Dim})
 }
 
-// marked is a text whose letters at some places are shown as found.
+// marked returns a text in which the letters at some places are shown as found.
 func marked(text string, at []int, role render.Role) render.Line {
 	var line render.Line
 	add := func(s string, r render.Role) {

@@ -9,13 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// gutter is what stands left of the text: the prompt and a space.
+// gutter is the width of the prompt and a space, left of the text.
 const gutter = 2
 
-// view is where the text was drawn last, for the mouse.
+// view is where the text was last drawn, for the mouse.
 type view struct{ x, y, w, h int }
 
-// Rows is how many rows the editor would like to have at a width, and max at most.
+// Rows returns how many rows the editor needs at a width, at most max.
 func (c *Editor) Rows(width, max int) int {
 	c.ed.lay(textWidth(width))
 	rows := len(c.ed.starts)
@@ -35,8 +35,8 @@ func textWidth(width int) int {
 // headed reports whether there is a row above the text.
 func (c *Editor) headed() bool { return c.search != nil || c.to != "" || c.strength != "" }
 
-// header is the row above the text: whom one speaks to and how strongly, or the
-// search. Of the first the name is shortened, never the strength.
+// header returns the row above the text: the recipient and the strength of the message, or the search. If
+// there is too little room, the name is shortened, never the strength.
 func (d painter) header(width int) render.Line {
 	if d.search != nil {
 		return d.searchLine()
@@ -98,7 +98,7 @@ func (c *Editor) Draw(screen tcell.Screen) {
 		header := d.header(max(w/2-1, 0))
 		left := min(header.Width()+1, w/2)
 		if c.search != nil {
-			left = max(left, 1) // where the cursor is
+			left = max(left, 1) // at the cursor
 		}
 		d.drawHeader(canvas.Sub(0, 0, left, 1), header)
 		canvas = canvas.Sub(left, 0, w-left, 1)
@@ -111,13 +111,13 @@ func (c *Editor) Draw(screen tcell.Screen) {
 	d.drawText(canvas)
 }
 
-// drawHeader draws the row above the text; the cursor is there while one searches.
+// drawHeader draws the row above the text; during a search the cursor is there.
 func (d painter) drawHeader(canvas render.Canvas, line render.Line) {
 	w, _ := canvas.Size()
 	at := -1
 	if d.search != nil {
 		at = line[:2].Width()
-		if over := at + 1 - w; over > 0 { // the end of the needle is what counts
+		if over := at + 1 - w; over > 0 { // the end of the needle must be visible
 			canvas = canvas.Sub(0, 0, w, 1)
 			needle := d.search.needle
 			for over > 0 && needle != "" {

@@ -2,7 +2,7 @@ package editor
 
 import "github.com/gdamore/tcell/v2"
 
-// moveKey takes the keys that move the cursor; with Shift they mark.
+// moveKey handles the keys that move the cursor; with Shift they select.
 func (k keyboard) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 	ed := &k.ed
 	extend, word := mod&tcell.ModShift != 0, mod&(tcell.ModCtrl|tcell.ModAlt|tcell.ModMeta) != 0
@@ -49,7 +49,7 @@ func (k keyboard) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 	return true
 }
 
-// vertical moves by a row; at the first and last it goes through the history.
+// vertical moves by a row; from the first or last row it moves through the history.
 func (k keyboard) vertical(by int, extend bool) bool {
 	ed := &k.ed
 	switch {
@@ -74,7 +74,7 @@ func (k keyboard) vertical(by int, extend bool) bool {
 	return true
 }
 
-// deleteKey takes the keys that delete.
+// deleteKey handles the keys that delete.
 func (k keyboard) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
 	ed := &k.ed
 	from, to := ed.selected()

@@ -11,27 +11,25 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// MaxBytes is how long a message may be, unless [Editor.MaxBytes] says otherwise.
+// MaxBytes is the maximum length of a message, unless [Editor.MaxBytes] sets another one.
 const MaxBytes = 1 << 20
 
-// Editor is the input line. The callbacks may be nil; they run on the goroutine
-// that gave the key.
+// Editor is the input line. The callbacks may be nil; they run on the goroutine that handles the key.
 type Editor struct {
 	*tview.Box
 
-	// OnSend takes a message, and OnCommand a slash command. They report false if it
-	// was not taken: then the text stays.
+	// OnSend receives a message, and OnCommand a slash command. If they return false, the text stays.
 	OnSend func(text string) (sent bool)
-	// OnPaste takes a paste before it is written, and reports whether it did; nil: it takes none.
+	// OnPaste handles a paste before it is inserted, and reports whether it did; may be nil.
 	OnPaste   func(text string) (taken bool)
 	OnCommand func(cmd Command) (done bool)
 	OnCopy    func(text string)
 	OnNotice  func(text string) // a refusal, to be shown to the person
-	OnChange  func()            // the text is another one: the rows it needs may be, too
-	// Completer answers at once, later through SetCandidates, or both.
+	OnChange  func()            // the text has changed, and perhaps the rows that it needs
+	// Completer returns candidates at once, later through SetCandidates, or both.
 	Completer func(Context) []Candidate
 	MaxBytes  int
-	Plain     bool // what is written is text alone: a slash begins no command
+	Plain     bool // the text is never a command, even with a slash
 
 	look        *render.Look
 	placeholder string
@@ -46,12 +44,12 @@ type Editor struct {
 	search   *search
 	popup    popup
 	chips    chips
-	killed   string // what was last cut with a key, raw
-	joiner   string // waits for what it joins
+	killed   string // the text last cut with a key, raw
+	joiner   string // waits for the character that it joins
 	dragging bool
 }
 
-// New is an empty editor.
+// New returns an empty editor.
 func New(look *render.Look) *Editor {
 	c := &Editor{Box: tview.NewBox(), MaxBytes: MaxBytes, look: look, toRole: render.SpeakerHuman,
 		chips: chips{byID: map[int]chip{}}}
@@ -64,23 +62,23 @@ func New(look *render.Look) *Editor {
 // SetLook changes how it is drawn.
 func (c *Editor) SetLook(look *render.Look) { c.look = look }
 
-// SetPlaceholder is what stands there while nothing is written.
+// SetPlaceholder sets the text that is shown while the input is empty.
 func (c *Editor) SetPlaceholder(text string) { c.placeholder = sanitize.Line(text, 400) }
 
-// SetTo says whom one speaks to and how strongly: "to Orchestrator II", "steer". Both
-// empty is the plain prompt. The role is that party's.
+// SetTo sets the recipient and the strength of the message: "to Orchestrator II", "steer". If both are
+// empty, the plain prompt is shown. The role is that of the recipient.
 func (c *Editor) SetTo(label, strength string, role render.Role) {
 	c.to, c.strength, c.toRole = sanitize.Line(label, 80), sanitize.Line(strength, 20), role
 }
 
-// Text is what is written, with the pastes in full.
+// Text returns the text, with the pastes in full.
 func (c *Editor) Text() string { return c.chips.expand(c.ed.text) }
 
-// Empty reports whether nothing is written.
+// Empty reports whether there is no text.
 func (c *Editor) Empty() bool { return c.ed.text == "" }
 
-// SetText replaces what is written; the cursor is at its end. A text that is longer
-// than a message may be becomes a chip. It can be undone.
+// SetText replaces the text and puts the cursor at its end. A text that is longer than a message may be
+// becomes a chip. It can be undone.
 func (c *Editor) SetText(text string) {
 	c.settle(false)
 	if text = sanitize.Text(text); len(text) > c.MaxBytes {
@@ -93,7 +91,7 @@ func (c *Editor) SetText(text string) {
 	c.changed()
 }
 
-// Insert writes at the cursor, as if it were pasted in short: a path that was picked.
+// Insert writes at the cursor as a short paste does, such as a path that was picked.
 func (c *Editor) Insert(text string) {
 	c.settle(true)
 	c.insert(sanitize.Text(text), false)
@@ -101,7 +99,7 @@ func (c *Editor) Insert(text string) {
 	c.changed()
 }
 
-// Clear empties the input; it can be undone, and Up leads to what was sent before.
+// Clear empties the input; it can be undone, and Up shows what was sent before.
 func (c *Editor) Clear() {
 	c.SetText("")
 	c.hist.leave()
@@ -114,7 +112,7 @@ func (c *Editor) Seed(texts []string) {
 	}
 }
 
-// settle ends what is under way, so that the text is the text.
+// settle ends a search or a completion in progress, so that the text is final.
 func (c *Editor) settle(keep bool) {
 	if c.search != nil {
 		recall{c}.searchEnd(keep)
@@ -144,14 +142,14 @@ func (c *Editor) notice(text string) {
 	}
 }
 
-// tooLong refuses a text of n bytes where most are allowed.
+// tooLong returns the message for a text of n bytes of which at most most are allowed.
 func tooLong(n, most int) string {
 	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. "+
 		"Nothing is lost.", words.Bytes(n), words.Bytes(most))
 }
 
-// Send sends what is written, or executes it where it is a slash command. It reports
-// whether the text was taken; if not, it stays as it is.
+// Send sends the text, or executes it if it is a slash command. It reports whether the text was accepted;
+// otherwise it stays unchanged.
 func (c *Editor) Send() bool {
 	c.settle(true)
 	raw := c.ed.text
@@ -191,7 +189,7 @@ func (c *Editor) Send() bool {
 			return false
 		}
 	}
-	// A callback may have written the next text already.
+	// A callback may have set the next text already.
 	if c.ed.text == raw {
 		c.ed.reset("")
 	}
@@ -201,7 +199,7 @@ func (c *Editor) Send() bool {
 	return true
 }
 
-// Sentence begins with a capital and ends as sentences do.
+// Sentence returns s with a capital first letter and a final mark.
 func Sentence(s string) string {
 	if s == "" {
 		return s
@@ -212,7 +210,7 @@ func Sentence(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Copy hands out the selection, with its pastes in full, and Cut also removes it.
+// Copy returns the selection, with its pastes in full, and Cut also removes it.
 func (c *Editor) Copy() string {
 	from, to := c.ed.selected()
 	text := c.chips.expand(c.ed.text[from:to])
@@ -229,7 +227,7 @@ func (c *Editor) Cut() string {
 	return text
 }
 
-// Selection is the text that is marked.
+// Selection returns the selected text.
 func (c *Editor) Selection() string {
 	from, to := c.ed.selected()
 	return c.chips.expand(c.ed.text[from:to])

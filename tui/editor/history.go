@@ -13,16 +13,16 @@ const (
 	historyBytes   = 4 << 20
 )
 
-// history is what was sent before, and the unsent text while one looks at it. What is
-// changed in an old entry stays until something is sent.
+// history is what was sent before, and the unsent text while the person browses. Changes to an old entry
+// are kept until something is sent.
 type history struct {
 	entries []string // oldest first
 	bytes   int
 	at      int            // the entry shown; len(entries): the unsent text
-	drafts  map[int]string // what was changed, raw, by entry
+	drafts  map[int]string // changed texts, raw, by entry
 }
 
-// add puts one at the end and forgets the drafts.
+// add appends a text and drops the drafts.
 func (h *history) add(text string) {
 	if text = sanitize.Text(text); strings.TrimSpace(text) != "" &&
 		(len(h.entries) == 0 || h.entries[len(h.entries)-1] != text) {
@@ -38,10 +38,10 @@ func (h *history) add(text string) {
 	h.leave()
 }
 
-// leave goes back to the unsent text, which is a new one.
+// leave returns to a new unsent text.
 func (h *history) leave() { h.at, h.drafts = len(h.entries), nil }
 
-// show is the text of an entry as it was last seen.
+// show returns the text of an entry as it was last seen.
 func (h *history) show(i int) string {
 	if draft, ok := h.drafts[i]; ok {
 		return draft
@@ -52,7 +52,7 @@ func (h *history) show(i int) string {
 	return ""
 }
 
-// turn goes to another entry: raw is what stands in the editor now.
+// turn goes to another entry; raw is the current text of the editor.
 func (h *history) turn(to int, raw string) (string, bool) {
 	if to < 0 || to > len(h.entries) || to == h.at {
 		return "", false
@@ -67,8 +67,7 @@ func (h *history) turn(to int, raw string) (string, bool) {
 	return h.show(to), true
 }
 
-// find looks for the next entry before from (or after it) that holds the needle, case
-// aside.
+// find looks for the next entry before from (or after it) that contains the needle, ignoring case.
 func (h *history) find(needle string, from, by int) (int, bool) {
 	needle = strings.ToLower(needle)
 	for i := from; i >= 0 && i < len(h.entries); i += by {
@@ -79,5 +78,5 @@ func (h *history) find(needle string, from, by int) (int, bool) {
 	return 0, false
 }
 
-// Browsing reports whether something that was written before is shown.
+// Browsing reports whether an earlier text is shown.
 func (c *Editor) Browsing() bool { return c.hist.at < len(c.hist.entries) || c.search != nil }

@@ -19,8 +19,8 @@ func (c *Editor) PasteHandler() func(string, func(tview.Primitive)) {
 	return c.WrapPasteHandler(func(text string, _ func(tview.Primitive)) { c.Paste(text) })
 }
 
-// Escape ends the innermost of what is under way: the search, the popup, the
-// selection. It reports whether there was anything to end.
+// Escape ends the innermost operation: the search, the popup, the selection. It reports whether there was
+// anything to end.
 func (c *Editor) Escape() bool {
 	switch {
 	case c.search != nil:
@@ -35,9 +35,8 @@ func (c *Editor) Escape() bool {
 	return true
 }
 
-// Key takes a key and reports whether it meant something here. What does not is the
-// owner's: Esc with nothing to end, Enter with nothing written, Ctrl+C, Up where
-// there is no older entry.
+// Key handles a key and reports whether it has a meaning here. The owner handles the others: Esc with
+// nothing to end, Enter with an empty text, Ctrl+C, Up without an older entry.
 func (c *Editor) Key(e *tcell.EventKey) bool {
 	key, mod := normal(e)
 	k := keyboard{c}
@@ -87,11 +86,11 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 	return k.moveKey(key, mod) || k.deleteKey(key, mod)
 }
 
-// keyboard does what keys mean in an editor.
+// keyboard implements the keys of an editor.
 type keyboard struct{ *Editor }
 
-// normal undoes what terminals and the screen library make of keys: Alt+Enter comes
-// as Ctrl+Alt+M, and Ctrl+_ also as the letter with Ctrl.
+// normal reverts changes that terminals and the screen library make to keys: Alt+Enter arrives as
+// Ctrl+Alt+M, and Ctrl+_ also as the letter with Ctrl.
 func normal(e *tcell.EventKey) (tcell.Key, tcell.ModMask) {
 	key, mod := e.Key(), e.Modifiers()
 	if key == tcell.KeyBackspace2 {
@@ -114,8 +113,8 @@ func normal(e *tcell.EventKey) (tcell.Key, tcell.ModMask) {
 	return key, mod
 }
 
-// typed writes a character. What is no character on its own waits for, or belongs to,
-// what stands before: it is judged together with that.
+// typed inserts a character. One that is not a character on its own waits for the next, or belongs to the
+// previous one: it is checked together with that.
 func (k keyboard) typed(r rune) {
 	if r == '\u200d' || r == '\u200c' {
 		k.joiner = string(r)
@@ -148,7 +147,7 @@ func (k keyboard) newline() bool {
 	return true
 }
 
-// tab completes; with nothing to complete it is the owner's.
+// tab completes; with nothing to complete the owner handles it.
 func (k keyboard) tab() bool {
 	completer(k).complete(true)
 	if len(k.popup.list) == 1 {
@@ -157,9 +156,8 @@ func (k keyboard) tab() bool {
 	return k.popup.ctx.Kind != Nothing || !k.Empty()
 }
 
-// popupKey takes a key while candidates are shown. Enter writes a candidate only if
-// that cannot surprise: the name of a command that is not complete, or what was
-// chosen with the arrows.
+// popupKey handles a key while candidates are shown. Enter inserts a candidate only if that cannot
+// surprise: an incomplete command name, or a candidate chosen with the arrows.
 func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 	switch {
 	case key == tcell.KeyUp || key == tcell.KeyBacktab || key == tcell.KeyCtrlP:
@@ -176,8 +174,8 @@ func (k keyboard) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 	return true
 }
 
-// searchKey takes a key while the history is searched; done says that it is dealt
-// with. Keys that are about the text keep what was found, and continue.
+// searchKey handles a key while the history is searched; done reports that it was handled. Keys for the
+// text keep what was found, and are then handled as usual.
 func (k keyboard) searchKey(key tcell.Key, mod tcell.ModMask, r rune) (done, taken bool) {
 	switch {
 	case key == tcell.KeyRune && mod&^tcell.ModShift == 0:
@@ -222,7 +220,7 @@ func (k keyboard) altKey(r rune) bool {
 	return true
 }
 
-// turned follows an undo or a redo.
+// turned updates the editor after an undo or a redo.
 func (k keyboard) turned() bool {
 	completer(k).closePopup()
 	k.changed()

@@ -5,13 +5,13 @@ import (
 	"unicode"
 )
 
-// Bounds of what is compared: more of a query or of a row is not looked at.
+// Bounds of a comparison: the rest of a query or of a row is ignored.
 const (
 	queryRunes = 64
 	rowRunes   = 512
 )
 
-// What a letter of the query is worth where it is found.
+// The score of a letter of the query where it is found.
 const (
 	worthLetter   = 1
 	worthRun      = 10 // right behind the one before
@@ -19,12 +19,12 @@ const (
 	worthPath     = 9  // behind a slash
 	worthBegin    = 12 // at the very beginning
 	worthSameCase = 1
-	costGap       = 3 // not right behind it
+	costGap       = 3 // not directly behind the one before
 	unmatched     = -1 << 30
 )
 
-// match reports whether the letters of the query occur in text in this order, how well,
-// and where the best places are, as indices of runes. Case counts only among equals.
+// match reports whether the letters of the query occur in text in this order, with which score, and where
+// the best places are, as indices of runes. Case matters only between equal scores.
 func match(query, text string) (score int, at []int, ok bool) {
 	m := newMatcher(query)
 	if score, ok = m.match(text); !ok || len(m.query) == 0 {
@@ -42,8 +42,7 @@ func match(query, text string) (score int, at []int, ok bool) {
 type matcher struct {
 	query, text []rune
 	first       []int // the first place that each letter can have
-	// end[i][j] is the best with query[i] at text[j], and from[i][j] where query[i-1]
-	// stood then.
+	// end[i][j] is the best score with query[i] at text[j], and from[i][j] the place of query[i-1] then.
 	end, from []int
 	last      int // where the last letter stands
 }
@@ -151,8 +150,8 @@ func fold(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// rank is which of the texts match a query, the best first, equals as they came, and
-// shorter before longer where the query says something.
+// rank returns the indices of the texts that match a query, the best first. Equal ones keep their order;
+// with a query, shorter ones come before longer ones.
 func rank(query string, n int, text func(int) string) []int {
 	type hit struct{ index, score, length int }
 	hits := make([]hit, 0, n)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// row is the number of the row that a byte is in.
+// row returns the number of the row that contains a byte.
 func (e *buffer) row(at int) int {
 	if e.columns == 0 {
 		e.lay(80)
@@ -15,8 +15,8 @@ func (e *buffer) row(at int) int {
 	return sort.SearchInts(e.starts, at+1) - 1
 }
 
-// bounds are the bytes of a row, without its newline; soft says that it ends only
-// because it is full.
+// bounds returns the bytes of a row, without its newline; soft reports that it ends only because it is
+// full.
 func (e *buffer) bounds(row int) (from, to int, soft bool) {
 	from, to = e.starts[row], len(e.text)
 	if row+1 < len(e.starts) {
@@ -29,7 +29,7 @@ func (e *buffer) bounds(row int) (from, to int, soft bool) {
 	return from, to, false
 }
 
-// column is where a byte is drawn within its row.
+// column returns the column of a byte within its row.
 func (e *buffer) column(at int) int {
 	from := e.starts[e.row(at)]
 	w, column := e.walk(e.text[from:at]), 0
@@ -39,7 +39,7 @@ func (e *buffer) column(at int) int {
 	return column
 }
 
-// find is the byte nearest to a column of a row.
+// find returns the byte nearest to a column of a row.
 func (e *buffer) find(row, column int) int {
 	from, to, soft := e.bounds(row)
 	w, at, x := e.walk(e.text[from:to]), from, 0
@@ -55,7 +55,7 @@ func (e *buffer) find(row, column int) int {
 	return at
 }
 
-// edge is the first edge of a cluster at or after a byte.
+// edge returns the first edge of a cluster at or after a byte.
 func (e *buffer) edge(at int) int {
 	if at <= 0 || at >= len(e.text) {
 		return max(min(at, len(e.text)), 0)
@@ -67,7 +67,7 @@ func (e *buffer) edge(at int) int {
 	return from
 }
 
-// left and right are the edges next to one.
+// left and right return the neighbouring edges.
 func (e *buffer) left(at int) int {
 	if at == 0 {
 		return 0
@@ -90,7 +90,7 @@ func (e *buffer) right(at int) int {
 	return at + len(w.next().text)
 }
 
-// lineStart and lineEnd are the ends of the line, which may be many rows.
+// lineStart and lineEnd return the ends of the line, which may have many rows.
 func (e *buffer) lineStart(at int) int { return strings.LastIndexByte(e.text[:at], '\n') + 1 }
 
 func (e *buffer) lineEnd(at int) int {
@@ -100,7 +100,7 @@ func (e *buffer) lineEnd(at int) int {
 	return len(e.text)
 }
 
-// wordLeft is the beginning of the word before, by a rule of what belongs to words.
+// wordLeft returns the beginning of the previous word; word decides which runes belong to words.
 func (e *buffer) wordLeft(at int, word func(rune) bool) int {
 	begun := false
 	for at > 0 {
@@ -121,7 +121,7 @@ func (e *buffer) wordLeft(at int, word func(rune) bool) int {
 	return e.edge(at)
 }
 
-// wordRight is the end of the word that comes.
+// wordRight returns the end of the next word.
 func (e *buffer) wordRight(at int, word func(rune) bool) int {
 	begun := false
 	for at < len(e.text) {
@@ -142,7 +142,7 @@ func (e *buffer) wordRight(at int, word func(rune) bool) int {
 	return e.edge(at)
 }
 
-// letters are the words of prose; solid those of a shell.
+// letters accepts the runes of words in prose; solid those of words in a shell.
 func letters(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
@@ -163,7 +163,7 @@ func (e *buffer) vertical(by int) bool {
 	return true
 }
 
-// move puts the cursor somewhere, with the selection in tow or without.
+// move sets the cursor, and extends the selection or ends it.
 func (e *buffer) move(to int, extend bool) {
 	switch {
 	case !extend:

@@ -5,8 +5,8 @@ import (
 	"github.com/rivo/tview"
 )
 
-// MouseHandler puts the cursor where one clicks, and marks where one drags; a double
-// click marks a word. The wheel is the owner's.
+// MouseHandler sets the cursor on a click and selects on a drag; a double click selects a word. The owner
+// handles the wheel.
 func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
 	func(tview.Primitive)) (bool, tview.Primitive) {
 	return c.WrapMouseHandler(func(action tview.MouseAction, e *tcell.EventMouse,
@@ -41,7 +41,7 @@ func (c *Editor) MouseHandler() func(tview.MouseAction, *tcell.EventMouse,
 	})
 }
 
-// byteAt is the place in the text under a cell of the screen.
+// byteAt returns the place in the text under a cell of the screen.
 func (c *Editor) byteAt(x, y int) int {
 	ed, v := &c.ed, c.shown
 	if v.w == 0 || v.h == 0 {

@@ -9,28 +9,28 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// What a paste may be before it becomes a chip, and what all of them may be together.
+// Above these bounds a paste becomes a chip; the last one bounds all pastes together.
 const (
 	pasteLines = 8
 	pasteRunes = 1000
 	pasteBytes = 64 << 20
 )
 
-// chip is a paste that is not shown.
+// chip is a paste that is not shown in full.
 type chip struct {
 	text  string
 	label string
 }
 
-// chips are the pastes that a text holds, or that an undo would bring back.
+// chips are the pastes that a text contains, or that an undo would restore.
 type chips struct {
 	byID  map[int]chip
 	last  int // the latest id
 	bytes int // of all texts
 }
 
-// Paste takes what was pasted: into the text, or as a chip where it is long. Nothing
-// of it is executed, and it never sends.
+// Paste inserts a paste into the text, or as a chip if it is long. Nothing of it is executed, and it never
+// sends.
 func (c *Editor) Paste(text string) {
 	text = sanitize.Text(text)
 	switch {
@@ -62,7 +62,8 @@ func (c *Editor) pasteChip(text string) {
 	}
 }
 
-// InsertMark writes a text at the cursor of an editor that is one character there: it is removed as a whole, or stays.
+// InsertMark inserts a text at the cursor of an editor that behaves as one character: it is removed only as
+// a whole.
 func InsertMark(c *Editor, text string) {
 	c.settle(true)
 	text = sanitize.Line(text, 100)
@@ -73,7 +74,7 @@ func InsertMark(c *Editor, text string) {
 	c.changed()
 }
 
-// room reports whether a text can be kept as a chip, and tells the person if not.
+// room reports whether a text can be kept as a chip, and shows a notice if not.
 func (c *Editor) room(n int) bool {
 	if c.chips.bytes+n > pasteBytes {
 		c.prune()
@@ -87,7 +88,7 @@ func (c *Editor) room(n int) bool {
 	return false
 }
 
-// newChip keeps a text and is what stands for it.
+// newChip keeps a text and returns the characters that represent it.
 func (s *chips) newChip(text string) string {
 	s.last++
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
@@ -101,8 +102,7 @@ func (s *chips) newChip(text string) string {
 	return chipText(s.last)
 }
 
-// prune forgets the chips that stand nowhere any more, and with them what could be
-// undone.
+// prune drops the chips that are no longer in the text, and the undo history with them.
 func (c *Editor) prune() {
 	used := map[int]bool{}
 	mark := func(raw string) {
@@ -136,7 +136,7 @@ func (c *Editor) prune() {
 	c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
 }
 
-// expand puts the pastes where their chips stand.
+// expand replaces the chips by their pastes.
 func (s *chips) expand(raw string) string {
 	if !strings.Contains(raw, chipOpen) {
 		return raw
@@ -160,7 +160,7 @@ func (s *chips) expand(raw string) string {
 	return b.String()
 }
 
-// expandedSize is how many bytes the expanded text has.
+// expandedSize returns the length of the expanded text in bytes.
 func (s *chips) expandedSize(raw string) int {
 	n := len(raw)
 	for {

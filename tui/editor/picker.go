@@ -17,17 +17,17 @@ type Item struct {
 	Text  string // what is shown and compared
 	Note  string // at the right, if there is room
 	Role  render.Role
-	Value any // the owner's
+	Value any // for the owner
 }
 
-// Picker is a list to choose one of: documents, files, runs, agents. It begins with
-// the list; a letter that is no key of it begins the filter, and so does a slash.
+// Picker is a list from which to choose: documents, files, runs, agents. The list has the keyboard at
+// first; a letter that is not one of its keys begins the filter, and so does a slash.
 type Picker struct {
 	*tview.Box
 
 	OnChoose func(Item)
 	OnCancel func()
-	// OnMove reports which one the cursor is on now; ok is false where there is none.
+	// OnMove reports the row under the cursor; ok is false if there is none.
 	OnMove func(item Item, ok bool)
 
 	look     *render.Look
@@ -36,7 +36,7 @@ type Picker struct {
 	filter   string
 	typing   bool
 	eager    bool  // letters go to the filter from the beginning
-	order    []int // of those that match, the best first
+	order    []int // indices of the matching rows, best first
 	cursor   int   // into order
 	top      int
 	height   int // of the list when it was drawn last
@@ -52,11 +52,10 @@ func NewPicker(look *render.Look) *Picker {
 // SetLook changes how it is drawn.
 func (p *Picker) SetLook(look *render.Look) { p.look = look }
 
-// SetEmpty is what is shown where there is nothing to choose.
+// SetEmpty sets the text that is shown if there is nothing to choose.
 func (p *Picker) SetEmpty(text string) { p.empty = sanitize.Line(text, 200) }
 
-// SetItems replaces the rows; the filter stays, and so does the cursor if its row is
-// still there.
+// SetItems replaces the rows; the filter stays, and so does the cursor if its row still exists.
 func (p *Picker) SetItems(items []Item) {
 	before, had := p.Current()
 	p.items = make([]Item, len(items))
@@ -76,20 +75,20 @@ func (p *Picker) SetItems(items []Item) {
 	p.moved()
 }
 
-// SetFilter shows what matches.
+// SetFilter shows the rows that match.
 func (p *Picker) SetFilter(filter string) {
 	p.filter = sanitize.Line(filter, queryRunes)
 	p.rank()
 	p.moved()
 }
 
-// Filtering has letters go to the filter from the beginning, and Esc leave the list at once.
+// Filtering makes letters go to the filter from the beginning, and Esc leave the list at once.
 func (p *Picker) Filtering() { p.typing, p.eager = true, true }
 
-// Filter is what is filtered by; typing: letters go there.
+// Filter returns the filter; typing reports that letters go there.
 func (p *Picker) Filter() (filter string, typing bool) { return p.filter, p.typing }
 
-// Current is the row that the cursor is on.
+// Current returns the row under the cursor.
 func (p *Picker) Current() (Item, bool) {
 	if p.cursor < len(p.order) {
 		return p.items[p.order[p.cursor]], true
@@ -97,7 +96,7 @@ func (p *Picker) Current() (Item, bool) {
 	return Item{}, false
 }
 
-// Len is how many rows match, and how many there are.
+// Len returns how many rows match, and how many there are.
 func (p *Picker) Len() (matching, all int) { return len(p.order), len(p.items) }
 
 func (p *Picker) rank() {
@@ -134,7 +133,7 @@ func (p *Picker) PasteHandler() func(string, func(tview.Primitive)) {
 	})
 }
 
-// Key takes a key and reports whether it meant something here.
+// Key handles a key and reports whether it has a meaning here.
 func (p *Picker) Key(e *tcell.EventKey) bool {
 	key, mod := normal(e)
 	page := max(p.height-1, 1)
@@ -183,7 +182,7 @@ func (p *Picker) Key(e *tcell.EventKey) bool {
 	return true
 }
 
-// letter moves, or goes to the filter.
+// letter handles a letter: it moves the cursor, or goes to the filter.
 func (p *Picker) letter(r rune) bool {
 	if !p.typing {
 		switch r {
@@ -261,7 +260,7 @@ func (p *Picker) drawFilter(canvas render.Canvas) {
 		return
 	}
 	shown := p.filter
-	for x+render.Width(shown)+1 > w && shown != "" { // its end is what counts
+	for x+render.Width(shown)+1 > w && shown != "" { // the end of the filter must be visible
 		_, shown, _, _ = uniseg.FirstGraphemeClusterInString(shown, -1)
 	}
 	x = canvas.Text(x, 0, shown, render.Input)

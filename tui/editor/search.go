@@ -6,12 +6,12 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// search is an incremental search in the history, under way. The editor shows what
-// was found; what stood there is kept aside, with all that can be undone in it.
+// search is an incremental search of the history in progress. The editor shows what was found; the previous
+// text and its undo history are kept.
 type search struct {
 	needle string
 	at     int  // the entry found; -1: none yet
-	failed bool // there is none that holds the needle, or no further one
+	failed bool // no entry, or no further one, contains the needle
 	kept   buffer
 }
 
@@ -31,7 +31,7 @@ func (c *Editor) Search() {
 	recall{c}.preview(c.ed.text, c.ed.at)
 }
 
-// Searching reports whether a search of the history is under way.
+// Searching reports whether a search of the history is in progress.
 func (c *Editor) Searching() bool { return c.search != nil }
 
 // preview shows a text in an editor of its own.
@@ -45,8 +45,8 @@ func (h recall) preview(text string, cursor int) {
 	h.changed()
 }
 
-// seek looks for the needle from an entry on, and reports whether it is there. What
-// was found before stays if it is not.
+// seek looks for the needle from an entry on, and reports whether it was found. Otherwise the previous
+// result stays.
 func (h recall) seek(from, by int) bool {
 	s := h.search
 	i, ok := h.hist.find(s.needle, from, by)
@@ -59,8 +59,8 @@ func (h recall) seek(from, by int) bool {
 	return ok
 }
 
-// anew looks for a needle that has changed. While it is nowhere, the text is what it
-// was before the search.
+// anew searches again after the needle has changed. While it is not found, the text is that from before the
+// search.
 func (h recall) anew(from int) {
 	if s := h.search; s.needle == "" || !h.seek(from, -1) {
 		s.at, s.failed = -1, s.needle != ""
@@ -68,7 +68,7 @@ func (h recall) anew(from int) {
 	}
 }
 
-// searchType makes the needle longer: what was found may still hold it.
+// searchType appends to the needle: the current entry may still contain it.
 func (h recall) searchType(text string) {
 	s := h.search
 	s.needle = sanitize.Line(s.needle+text, needleRunes)
@@ -79,7 +79,7 @@ func (h recall) searchType(text string) {
 	h.anew(from)
 }
 
-// searchErase makes it shorter, and begins anew.
+// searchErase shortens the needle, and searches from the beginning.
 func (h recall) searchErase() {
 	if s := h.search; s.needle != "" {
 		runes := []rune(s.needle)
@@ -88,7 +88,7 @@ func (h recall) searchErase() {
 	}
 }
 
-// searchNext goes to an older entry that holds the needle, or to a newer one.
+// searchNext goes to an older or newer entry that contains the needle.
 func (h recall) searchNext(by int) {
 	s := h.search
 	if s.at >= 0 {
@@ -96,7 +96,7 @@ func (h recall) searchNext(by int) {
 	}
 }
 
-// searchEnd makes what was found the text, or puts back what stood there.
+// searchEnd keeps what was found as the text, or restores the previous text.
 func (h recall) searchEnd(keep bool) {
 	s, cursor := h.search, h.ed.at
 	h.search = nil
@@ -109,14 +109,14 @@ func (h recall) searchEnd(keep bool) {
 	h.changed()
 }
 
-// replaceAll makes a text of the history the text.
+// replaceAll makes an entry of the history the text.
 func (c *Editor) replaceAll(text string, cursor int) {
 	c.ed.replace(0, len(c.ed.text), text, false)
 	c.ed.at = c.ed.edge(cursor)
 	completer{c}.closePopup()
 }
 
-// older and newer go through the history; they report whether there was a way to go.
+// older and newer move through the history; they report whether there was such an entry.
 func (h recall) older() bool { return h.turn(h.hist.at - 1) }
 func (h recall) newer() bool { return h.turn(h.hist.at + 1) }
 
@@ -129,7 +129,7 @@ func (h recall) turn(to int) bool {
 	return ok
 }
 
-// indexFold is where a needle stands in a text, case aside, and how long it is there.
+// indexFold returns where a needle is in a text, ignoring case, and its length there.
 func indexFold(text, needle string) (at, size int) {
 	n := []rune(strings.ToLower(needle))
 	if len(n) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A chip is written into the text as its number between two noncharacters, which
-// sanitised text never holds.
+// A chip is represented in the text by its number between two noncharacters, which sanitised text never
+// contains.
 const (
 	chipOpen  = "\ufdd0"
 	chipClose = "\ufdd1"
@@ -19,7 +19,7 @@ const tabStop = 4
 
 func chipText(id int) string { return chipOpen + strconv.Itoa(id) + chipClose }
 
-// chipAt is the chip that s begins with: its text and its number.
+// chipAt returns the chip at the beginning of s: its text and its number.
 func chipAt(s string) (cluster string, id int, ok bool) {
 	if !strings.HasPrefix(s, chipOpen) {
 		return "", 0, false
@@ -32,8 +32,7 @@ func chipAt(s string) (cluster string, id int, ok bool) {
 	return s[:end+len(chipClose)], id, err == nil
 }
 
-// walker goes through a text cluster by cluster. Where it is begun is taken for the
-// beginning of a cluster.
+// walker iterates over the clusters of a text. It assumes that the text begins with a whole cluster.
 type walker struct {
 	rest  string
 	state int
@@ -43,14 +42,14 @@ type walker struct {
 // piece is one cluster: what the cursor steps over.
 type piece struct {
 	text  string
-	width int  // columns; a tab's depends on where it stands
+	width int  // in columns; that of a tab depends on its column
 	id    int  // of a chip, else 0
 	ends  bool // a line may be broken after it
 }
 
 func (e *buffer) walk(s string) walker { return walker{rest: s, state: -1, label: e.chipWidth} }
 
-// next takes the next cluster; rest must not be empty.
+// next returns the next cluster; rest must not be empty.
 func (w *walker) next() piece {
 	s := w.rest
 	if c := s[0]; c < 0x80 && (len(s) == 1 || s[1] < 0x80) {
@@ -72,7 +71,7 @@ func (w *walker) next() piece {
 		return piece{text: cluster, width: w.label(id), id: id, ends: true}
 	}
 	cluster, rest, bounds, state := uniseg.StepString(s, w.state)
-	if at := strings.Index(cluster, chipOpen); at > 0 { // after a mark that is put before others
+	if at := strings.Index(cluster, chipOpen); at > 0 { // behind a mark that combines with the following character
 		w.rest, w.state = s[at:], -1
 		return piece{text: s[:at], width: uniseg.StringWidth(s[:at]), ends: true}
 	}
@@ -83,7 +82,7 @@ func (w *walker) next() piece {
 	}
 }
 
-// columns is how wide a cluster is that begins in a column.
+// columns returns the width of a cluster that begins in a column.
 func (p piece) columns(at int) int {
 	if p.text == "\t" {
 		return tabStop - at%tabStop
@@ -91,5 +90,5 @@ func (p piece) columns(at int) int {
 	return p.width
 }
 
-// blank reports whether a cluster may hang over the right edge unseen.
+// blank reports whether a cluster may extend over the right edge unseen.
 func (p piece) blank() bool { return p.text == " " || p.text == "\t" }

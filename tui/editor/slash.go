@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Command is a slash command that was written as it should be.
+// Command is a valid slash command.
 type Command struct {
 	Name string   // "summon", also where "/mode" was written
-	Args []string // what was given, in the order of the help; a TEXT is the last of them
-	Rest string   // all that stands behind the name
+	Args []string // the arguments, in the order of the help; a TEXT is the last of them
+	Rest string   // everything behind the name
 }
 
-// Arg is an argument, or nothing if it was not given.
+// Arg returns an argument, or "" if it was not given.
 func (c Command) Arg(i int) string {
 	if i < len(c.Args) {
 		return c.Args[i]
@@ -24,21 +24,21 @@ func (c Command) Arg(i int) string {
 	return ""
 }
 
-// refused says why a text that begins with a slash is no command, and what to do about
-// it. The text is neither executed nor sent.
+// refused returns an error that says why a text that begins with a slash is not a command, and what to do
+// about it. The text is neither executed nor sent.
 func refused(hint, problem string, args ...any) error {
 	return fmt.Errorf(problem+" – %s", append(args, hint)...)
 }
 
 const literally = `to send it as text, begin with "//"`
 
-// slash reports whether a text asks for a command: it begins with one slash. One that
-// begins with two is text with one slash; see literal.
+// slash reports whether a text is meant as a command: it begins with one slash. A text that begins with two
+// is sent as text with one slash; see literal.
 func slash(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
 }
 
-// literal is the text to send where a text is no command.
+// literal returns the text to send if a text is not a command.
 func literal(text string) string {
 	if strings.HasPrefix(text, "//") {
 		return text[1:]
@@ -66,7 +66,7 @@ func ParseSlash(text string) (Command, error) {
 			return Command{}, missing(s, p, i)
 		}
 		if p.want == WantScope && looksLikeRule(rest) {
-			c.Args = append(c.Args, "") // it is left out
+			c.Args = append(c.Args, "") // an omitted argument
 			continue
 		}
 		var arg string
@@ -92,8 +92,8 @@ func ParseSlash(text string) (Command, error) {
 	return c, nil
 }
 
-// take cuts an argument off. The last one is all the rest, so that names and paths
-// with spaces need no quotes.
+// take cuts off an argument. The last one is the whole rest, so that names and paths with spaces need no
+// quotes.
 func take(w Want, rest string, last bool) (arg, after string) {
 	if w == WantText || w == WantRule {
 		return rest, ""
@@ -116,7 +116,7 @@ func take(w Want, rest string, last bool) (arg, after string) {
 	return word, after
 }
 
-// looksLikeRule tells a permission rule from another word: tools have names of their own.
+// looksLikeRule distinguishes a permission rule from another word by the form of tool names.
 func looksLikeRule(text string) bool {
 	return text[0] >= 'A' && text[0] <= 'Z' || strings.HasPrefix(text, "mcp__")
 }
@@ -132,7 +132,7 @@ var permissionModes = []Candidate{
 // acceptRisk goes with allow-all.
 const acceptRisk = "i-accept-the-risk"
 
-// check is what is wrong with an argument that must be one of a few words.
+// check returns what is wrong with an argument that must be one of a few words.
 func (p param) check(arg string) string {
 	switch p.want {
 	case WantPlan:
@@ -155,7 +155,7 @@ func (p param) check(arg string) string {
 	return ""
 }
 
-// unfinished is a change of the plan that does not say what is to be changed.
+// unfinished returns the error for a change of the plan that does not say what to change.
 func unfinished(verb string) error {
 	switch verb {
 	case "set":
@@ -191,7 +191,7 @@ func surplus(s Spec, rest string) error {
 	return refused("write "+s.Usage()+"; "+literally, "/%s: %q is too much", s.Name, short(rest))
 }
 
-// firstWord is what stands before the first space.
+// firstWord returns the text before the first space.
 func firstWord(s string) string {
 	if n := strings.IndexFunc(s, unicode.IsSpace); n >= 0 {
 		return s[:n]
@@ -199,7 +199,7 @@ func firstWord(s string) string {
 	return s
 }
 
-// short is the beginning of the first line, to be shown in an error.
+// short returns the beginning of the first line, for an error message.
 func short(s string) string {
 	line, _, cut := strings.Cut(s, "\n")
 	const most = 40

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// suggest names the commands that a word may have been meant to be, the nearest
-// first: those it begins, and those a slip or two away.
+// suggest returns the commands that a misspelled word may mean, the nearest first: those that begin with
+// it, and those with one or two different letters.
 func suggest(word string) []string {
 	word = strings.ToLower(word)
 	if word == "" || len(word) > 20 || strings.ContainsAny(word, "/\\.:") {

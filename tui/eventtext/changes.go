@@ -65,7 +65,7 @@ func mergeText(m contract.Merge, who string) string {
 	return "The work of " + amid(who) + " was merged" + list
 }
 
-// acceptanceText reports what a criterion came to: "Criterion passed: the tests pass (make test)".
+// acceptanceText reports the result of a criterion: "Criterion passed: the tests pass (make test)".
 func acceptanceText(a contract.Acceptance) string {
 	text := "Criterion " + One(a.Status, MaxName) + ": " + One(a.Text, MaxSummary)
 	if a.Command != "" && a.Command != a.Text {

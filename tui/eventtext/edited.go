@@ -29,10 +29,10 @@ func EditedLines(tool string, input json.RawMessage) (added, removed int) {
 	return added, removed
 }
 
-// newline is how JSON writes the end of a line.
+// newline is the JSON escape of a line end.
 var newline = []byte(`\n`)
 
-// inner is the JSON string of a member without its quotes.
+// inner returns the JSON string of a member without its quotes.
 func inner(list []Member, key string) []byte {
 	value, _ := Find(list, key)
 	return bytes.Trim(value, `"`)
@@ -50,7 +50,7 @@ func lines(text []byte) int {
 	return n
 }
 
-// unlike leaves out the lines that the texts of an edit begin and end with alike, and counts the others.
+// unlike skips the equal lines at the beginning and end of the texts of an edit, and counts the others.
 func unlike(edit []Member) (added, removed int) {
 	split := func(key string) [][]byte {
 		text := inner(edit, key)

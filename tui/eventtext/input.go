@@ -9,15 +9,15 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Member is one of a tool input's top-level members. Value is JSON.
+// Member is one of the top-level members of a tool's input. Value is JSON.
 type Member = jsonl.Member
 
-// maxMembers is how many members of an input are told apart. No tool takes so many;
-// an input that has more is shown as it is.
+// maxMembers is the most members of an input that are shown separately. No tool has so many; an input with
+// more is shown as it is.
 const maxMembers = 64
 
-// Members splits an input into its members. Sound is false if it is no object, has too many
-// members, or one of them twice, so that it cannot be determined which of the two will count.
+// Members splits an input into its members. sound is false if it is not an object, has too many members, or
+// has one of them twice, so that it is undetermined which of the two the tool uses.
 func Members(raw []byte) (list []Member, sound bool) {
 	list, err := jsonl.Members(raw)
 	if err != nil || len(list) > maxMembers {
@@ -33,7 +33,7 @@ func Members(raw []byte) (list []Member, sound bool) {
 	return list, true
 }
 
-// Find is the value of a member.
+// Find returns the value of a member.
 func Find(list []Member, key string) ([]byte, bool) {
 	for _, m := range list {
 		if m.Key == key {
@@ -43,7 +43,7 @@ func Find(list []Member, key string) ([]byte, bool) {
 	return nil, false
 }
 
-// long is a value as text: a string's own, of anything else its JSON.
+// long returns a value as text: a string's content, and the JSON of any other value.
 func long(value []byte) string {
 	var text string
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
@@ -52,8 +52,8 @@ func long(value []byte) string {
 	return sanitize.Text(strings.ToValidUTF8(string(value), "\uFFFD"))
 }
 
-// Value is a value as text, over many lines where it has parts. Where only so many lines are
-// wanted (0: all), not much more is decoded.
+// Value returns a value as text, over several lines if it has parts. If only some lines are wanted (0:
+// all), little more is decoded.
 func Value(value []byte, lines int) string {
 	if len(value) == 0 {
 		return ""
@@ -70,7 +70,7 @@ func Value(value []byte, lines int) string {
 	return Beginning(long(value), lines)
 }
 
-// Structure is the JSON of an object or a list, likewise.
+// Structure returns the JSON of an object or a list in the same way.
 func Structure(raw []byte, lines int) string {
 	if lines > 0 && len(raw) > 4*WholeBytes {
 		return Beginning(long(raw[:4*WholeBytes]), lines)
@@ -78,8 +78,7 @@ func Structure(raw []byte, lines int) string {
 	return pretty(raw)
 }
 
-// brief is a value on one line, of so many characters at most. Only as much of it is
-// decoded.
+// brief returns a value on one line, with at most max characters. It decodes only as much as it needs.
 func brief(value []byte, max int) string {
 	const longest = len(`\ud83d\ude00`) // a character as JSON may write it
 	if len(value) > longest*(max+2) {
@@ -92,8 +91,8 @@ func brief(value []byte, max int) string {
 	return One(long(value), max)
 }
 
-// whole is the beginning of a JSON string without the escape it ends within, or half
-// of a surrogate pair.
+// whole returns the beginning of a JSON string without an incomplete escape, or half of a surrogate pair,
+// at its end.
 func whole(quoted []byte) []byte {
 	end := 1
 	for i := 1; i < len(quoted); {
@@ -115,15 +114,15 @@ func whole(quoted []byte) []byte {
 	return quoted[:end:end]
 }
 
-// Concealed reports whether an input holds characters that cannot be shown, so that what
-// is shown of it is not exactly what it is.
+// Concealed reports whether an input contains characters that cannot be shown, so that what is shown
+// differs from the input.
 func Concealed(raw json.RawMessage) bool {
 	list, sound := Members(raw)
 	if !sound {
 		return changed(string(raw))
 	}
 	for _, m := range list {
-		text := string(m.Value) // escapes of what is not text of its own are shown as such
+		text := string(m.Value) // escapes outside of top-level strings are shown as they are
 		if m.Value[0] == '"' && json.Unmarshal(m.Value, &text) != nil {
 			return true
 		}
@@ -138,13 +137,13 @@ func changed(text string) bool {
 	return sanitize.Text(text) != strings.ReplaceAll(text, "\r\n", "\n")
 }
 
-// Unseen is said of an input that holds characters that cannot be shown.
+// Unseen is shown with an input that contains characters that cannot be shown.
 const Unseen = "It holds characters that cannot be shown; they are left out here."
 
-// maxNesting is how deep JSON is indented. Every step costs its room in every line.
+// maxNesting is how deep JSON is indented. Every level takes room in every line.
 const maxNesting = 32
 
-// nesting is how deep the values of JSON lie in one another at most.
+// nesting returns the depth of nested JSON values.
 func nesting(raw []byte) int {
 	depth, deepest, text := 0, 0, false
 	for i := 0; i < len(raw); i++ {
@@ -164,7 +163,7 @@ func nesting(raw []byte) int {
 	return deepest
 }
 
-// pretty is JSON over many lines; what is none, or too deep, is shown as it is.
+// pretty returns JSON over several lines; what is not JSON, or too deep, is returned as it is.
 func pretty(raw []byte) string {
 	var b bytes.Buffer
 	if nesting(raw) > maxNesting || json.Indent(&b, raw, "", "  ") != nil {
@@ -173,8 +172,7 @@ func pretty(raw []byte) string {
 	return sanitize.Text(b.String())
 }
 
-// Beginning is about as much of a long text as so many lines show: whole lines if
-// they are not too long.
+// Beginning returns about as much of a long text as some lines show: whole lines if they are not too long.
 func Beginning(text string, lines int) string {
 	end := min(len(text), WholeBytes)
 	for i := 0; i < end; i++ {
@@ -194,6 +192,6 @@ func Beginning(text string, lines int) string {
 	return text[:end]
 }
 
-// WholeBytes is how long a text may be to be laid out in whole only to say exactly how
-// many lines are folded away. Of a longer one its own lines are counted.
+// WholeBytes is the length up to which a text is laid out completely only to count exactly how many lines
+// are folded. For a longer text, its own lines are counted.
 const WholeBytes = 8 << 10

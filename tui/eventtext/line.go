@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// parting is why an agent was let go; who takes its place has a name.
+// parting returns why an agent ended; a successor is named.
 func parting(name func(string) string, reason string) string {
 	if successor, ok := strings.CutPrefix(reason, "succeeded by "); ok {
 		return "succeeded by " + amid(Called(name, successor))
@@ -25,7 +25,7 @@ func orObject(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Parenthesis is a text in parentheses, to be put behind another one; empty for none.
+// Parenthesis returns a text in parentheses, to append to another one; empty for none.
 func Parenthesis(text string) string {
 	if text == "" {
 		return ""
@@ -33,7 +33,7 @@ func Parenthesis(text string) string {
 	return " (" + text + ")"
 }
 
-// amid is a name in the middle of a sentence.
+// amid returns a name in the form for the middle of a sentence.
 func amid(name string) string {
 	if name == "You" || strings.HasPrefix(name, "The ") {
 		return Lower(name)
@@ -41,7 +41,7 @@ func amid(name string) string {
 	return name
 }
 
-// address says who speaks to whom.
+// address names sender and recipient of a message.
 func address(name func(string) string, m contract.Message) string {
 	text := Called(name, m.From) + " to " + amid(Called(name, m.To))
 	if m.Kind != "" && m.Kind != "message" {
@@ -67,7 +67,7 @@ func compacted(b contract.Compact, who string) string {
 	return text + Parenthesis(One(b.Trigger, MaxName))
 }
 
-// holdings counts what a hand-off document holds.
+// holdings counts the parts of a hand-off document.
 func holdings(h contract.Handoff) string {
 	d := h.Document
 	if d == nil {
@@ -122,13 +122,12 @@ func choices(options []string) string {
 	return strings.Join(list, ", ")
 }
 
-// proven says in words what is known of a document: its own sections, with what came
-// of the checks.
+// proven describes what is known about a document: its own sections, with the results of the checks.
 func proven(d *verdict.Document, receipts []verdict.Receipt) string {
 	return strings.TrimRight(d.Proven(receipts), "\n")
 }
 
-// Outcome is how a check ended: its exit code, and what it wrote.
+// Outcome describes how a check ended: its exit code, and its output.
 func Outcome(r verdict.Receipt) string {
 	text := One(r.Result, MaxName)
 	if r.Result == verdict.CheckUnrun || r.Result == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Name is how a party is called where nobody knows better.
+// Name returns the default name of a party.
 func Name(id string) string {
 	switch id {
 	case contract.Arbiter:
@@ -40,10 +40,10 @@ func Called(name func(string) string, id string) string {
 	return Name(id)
 }
 
-// One is a text on one line.
+// One returns a text on one line.
 func One(s string, max int) string { return strings.TrimSpace(sanitize.Line(s, max)) }
 
-// Decision says a decision in the oracle's voice.
+// Decision phrases a decision in the oracle's voice.
 func Decision(name func(string) string, d contract.Decision) string {
 	to := Called(name, d.To)
 	switch d.Decision {
@@ -74,7 +74,7 @@ func Decision(name func(string) string, d contract.Decision) string {
 	return One(d.Decision, MaxName)
 }
 
-// Authority says who ruled, where it was not the Arbiter's own session.
+// Authority names who decided, if it was not the Arbiter's own session.
 func Authority(source string) string {
 	switch source {
 	case "", "session":
@@ -93,7 +93,7 @@ func Authority(source string) string {
 	return "by " + One(source, MaxName)
 }
 
-// Ending says a result's status in the oracle's voice, and plainly.
+// Ending phrases a result's status in the oracle's voice, and plainly.
 func Ending(status string) string {
 	switch status {
 	case contract.StatusComplete:
@@ -110,7 +110,7 @@ func Ending(status string) string {
 	return "It has ended: " + One(status, MaxName) + "."
 }
 
-// decider says who decided a permission.
+// decider names who decided a permission.
 func decider(p contract.Permission) string {
 	text := contract.DecidedBy(p.By)
 	switch p.By {
@@ -130,7 +130,7 @@ func decider(p contract.Permission) string {
 	return FirstOf(text, "by "+One(p.By, MaxName))
 }
 
-// Answered says how a permission was decided.
+// Answered describes how a permission was decided.
 func Answered(p contract.Permission) string {
 	word := "Denied"
 	if p.Behavior == "allow" {
@@ -168,7 +168,7 @@ func Simulated(rehearsal bool) string {
 	return ""
 }
 
-// Span says how long something took.
+// Span returns a duration as text.
 func Span(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -192,10 +192,10 @@ func millis(ms int64) string {
 	return Span(time.Duration(ms) * time.Millisecond)
 }
 
-// DecisionNumber is what a decision can be asked for under.
+// DecisionNumber returns the number by which a decision can be requested.
 func DecisionNumber(d contract.Decision) string { return "no. " + words.Number(d.Number) }
 
-// Warnings are what went wrong before a decision, each a sentence.
+// Warnings returns what went wrong before a decision, one sentence each.
 func Warnings(d contract.Decision) []string {
 	var list []string
 	for _, w := range d.Warnings {
@@ -226,7 +226,7 @@ func Summoned(e contract.Event, s contract.Spawn, name func(string) string) stri
 	return text
 }
 
-// OnHost adds the host that an agent runs on to its name; empty: the one that arbiter runs on, which is not named.
+// OnHost adds the agent's host to its name; an empty host is the one of arbiter, which is not named.
 func OnHost(name, host string) string {
 	mark := " @" + One(host, MaxName)
 	if host == "" || strings.HasSuffix(name, mark) {
@@ -235,7 +235,7 @@ func OnHost(name, host string) string {
 	return name + mark
 }
 
-// hostText says where a host stands.
+// hostText describes the state of a host.
 func hostText(h contract.Host) string {
 	text := "Host " + One(h.Name, MaxName)
 	switch h.Status {
@@ -257,6 +257,6 @@ func contextLow(who string, b contract.ContextWarning) string {
 }
 
 const (
-	MaxName  = 60  // runes of a name, a tool, a mode: what stands in a line with others
+	MaxName  = 60  // runes of a name, a tool, a mode: shown in a line with others
 	MaxWords = 600 // runes of a text on one line
 )

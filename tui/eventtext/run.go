@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// takeover says how one stands, in a sentence about whose session it is.
+// takeover describes the state of a takeover, in a sentence about the agent whose session it is.
 func takeover(t contract.Takeover, who string) string {
 	text := who
 	switch t.State {
@@ -45,7 +45,7 @@ func more(n int) string {
 	return words.Number(n) + " more"
 }
 
-// halted says that everything was stopped, and by which way that was asked for.
+// halted reports that everything was stopped, and in which way that was requested.
 func halted(h contract.Halted) string {
 	text := "Everything is halted"
 	switch h.By {
@@ -58,11 +58,11 @@ func halted(h contract.Halted) string {
 	return text + ". /continue wakes the agents."
 }
 
-// Safety is how a run's agents are held: what is allowed, what confines them, and whether
-// what the workspace brings along is loaded. It is empty for a journal older than that.
+// Safety describes the restrictions of a run's agents: what is allowed, what confines them, and whether
+// files of the workspace are loaded. It is empty for a journal from before these were recorded.
 func Safety(s contract.Session) []string {
 	var list []string
-	if s.Permissions != "" && s.Permissions != "allow-all" { // that is a danger
+	if s.Permissions != "" && s.Permissions != "allow-all" { // allow-all is shown as a risk instead
 		list = append(list, "permissions: "+One(s.Permissions, MaxName))
 	}
 	if s.Sandbox == "" {
@@ -85,7 +85,7 @@ func unconfined(s contract.Session) bool {
 		!strings.HasPrefix(s.SandboxReason, "not asked for"))
 }
 
-// Category names a kind of trouble.
+// Category names a category of errors.
 func Category(c string) string { return strings.ReplaceAll(One(c, MaxName), "_", " ") }
 
 func Spent(b contract.Result) []string {
@@ -114,7 +114,7 @@ func Opening(s contract.Session) string {
 	return "The weaving begins."
 }
 
-// RiskWarnings are what a person should not forget for a moment.
+// RiskWarnings are the risks that must always be visible.
 func RiskWarnings(s contract.Session) []string {
 	var list []string
 	if s.Rehearsal {
@@ -132,7 +132,7 @@ func RiskWarnings(s contract.Session) []string {
 	return list
 }
 
-// Worker is the mode a step is meant for and who works on it, as far as they are said.
+// Worker returns the mode of a step and the agent that works on it, if they are set.
 func Worker(s contract.Step, name func(string) string) string {
 	mode := One(s.Mode, MaxName)
 	if s.Agent == "" {
@@ -141,7 +141,7 @@ func Worker(s contract.Step, name func(string) string) string {
 	return mode + After(map[bool]string{true: ", "}[mode != ""], Called(name, s.Agent))
 }
 
-// Tally says how far an agent's own list is, and what of it is at hand.
+// Tally describes the progress of an agent's own list, and its current task.
 func Tally(t contract.Tasks) string {
 	done, now := 0, ""
 	for _, s := range t.Items {
@@ -163,7 +163,7 @@ func CheckNumber(b contract.Check) string {
 	return text
 }
 
-// LastChange says who changed the files of a check last; empty: that is not known.
+// LastChange names who changed the files of a check last; empty: unknown.
 func LastChange(b contract.Check, name func(string) string) string {
 	if len(b.Agents) == 0 {
 		return ""

@@ -12,21 +12,21 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
-// Story tells a run as a person reads it afterwards: who said, did, asked and proved what, each with its time. What the
-// machine does for itself is left out, and the calls of an agent are one paragraph for each stretch of work. Its zero
-// value has told nothing. It is not safe for concurrent use.
+// Story writes the account of a run that a person reads afterwards: who said, did, asked and proved what,
+// each with its time. Internal events are omitted, and an agent's calls form one paragraph for each stretch
+// of work. The zero value is ready to use. It is not safe for concurrent use.
 type Story struct {
 	Name func(id string) string // how a party is called; nil: [Name]
 
 	day     string
-	dir     string // the run works in
-	calls   []work // that were not told yet, by agent, in the order of their first
+	dir     string // working directory of the run
+	calls   []work // not reported yet, by agent, in the order of their first calls
 	plan    []contract.Step
-	retried map[string]bool   // agents that wait for the API, and were reported
-	hosts   map[string]string // that agents live on, where it is not the one of the run
+	retried map[string]bool   // agents that wait for the API, which was reported
+	hosts   map[string]string // hosts of agents, if not that of the run
 }
 
-// work is what an agent has done since it was last told.
+// work is what an agent has done since its last report.
 type work struct {
 	agent string
 	calls []string
@@ -34,14 +34,14 @@ type work struct {
 }
 
 const (
-	toldCalls   = 6  // of one stretch of work
+	toldCalls   = 6  // at most reported of one stretch of work
 	storyIndent = 10 // columns, below the time
 )
 
-// name is how a party is called, with the host that it runs on.
+// name returns the name of a party, with its host.
 func (s *Story) name(id string) string { return OnHost(Called(s.Name, id), s.hosts[id]) }
 
-// Tell is what an event adds to the story: whole lines, or nothing.
+// Tell returns what an event adds to the story: whole lines, or nothing.
 func (s *Story) Tell(at time.Time, e contract.Event) string {
 	if b, ok := e.Body.(contract.Spawn); ok && b.Host != s.hosts[e.ID] {
 		if s.hosts == nil {
@@ -66,13 +66,13 @@ func (s *Story) Tell(at time.Time, e contract.Event) string {
 	return b.String()
 }
 
-// words tells an event, and before it what its agent has done.
+// words returns the text of an event, preceded by what its agent has done.
 func (s *Story) words(at time.Time, e contract.Event) string {
 	switch b := e.Body.(type) {
 	case contract.ToolUse:
-		if b.Subagent == "" && !strings.HasPrefix(b.Tool, "mcp__arbiter__") { // the story has what those lead to
+		if b.Subagent == "" && !strings.HasPrefix(b.Tool, "mcp__arbiter__") { // their events are in the story
 			call := callText(b.Tool, b.Input)
-			if s.dir != "" { // paths as the agent means them
+			if s.dir != "" { // relative to the agent's directory
 				call = strings.ReplaceAll(call, s.dir+"/", "")
 			}
 			s.count(e.ID, call)
@@ -99,7 +99,7 @@ func (s *Story) words(at time.Time, e contract.Event) string {
 	return s.done(e.ID) + strings.Trim(text, "\n")
 }
 
-// own are the words of the event alone; none if it is the machine's own business.
+// own returns the text of the event alone; empty if the event is internal.
 func (s *Story) own(at time.Time, e contract.Event) string {
 	line := Sentence(capital(Line(e, s.name)))
 	switch b := e.Body.(type) {
@@ -114,7 +114,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 		if b.From == contract.Supervisor && b.Kind != "correction" {
 			return ""
 		}
-		b.Text, _, _ = strings.Cut(b.Text, contract.BriefCompany) // the same note in each
+		b.Text, _, _ = strings.Cut(b.Text, contract.BriefCompany) // each message repeats this note
 		if b.Kind == "handoff" || b.Kind == "done" {
 			b.Text, _, _ = strings.Cut(b.Text, "\n\n## ") // its document has an event of its own
 		}
@@ -138,7 +138,7 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 	return text
 }
 
-// count remembers a call for the next word about its agent.
+// count records a call for the next report on its agent.
 func (s *Story) count(agent, call string) {
 	i := slices.IndexFunc(s.calls, func(w work) bool { return w.agent == agent })
 	if i < 0 {
@@ -153,7 +153,7 @@ func (s *Story) count(agent, call string) {
 	w.calls = append(w.calls, One(call, 160))
 }
 
-// done reports what an agent has done since it was last told.
+// done reports what an agent has done since its last report.
 func (s *Story) done(agent string) string {
 	i := slices.IndexFunc(s.calls, func(w work) bool { return w.agent == agent })
 	if i < 0 {
@@ -174,7 +174,7 @@ func (s *Story) done(agent string) string {
 	return text
 }
 
-// planned tells all of a plan that is new, and else what has changed.
+// planned reports all of a new plan, and otherwise what has changed.
 func (s *Story) planned(p contract.Plan, line string) string {
 	same := len(s.plan) == len(p.Steps)
 	var changed []string
@@ -201,7 +201,7 @@ func (s *Story) planned(p contract.Plan, line string) string {
 	return text
 }
 
-// checked is a check and the result.
+// checked describes a check and its result.
 func checked(b contract.Check) string {
 	text := CheckNumber(b) + ", " + FirstOf(One(b.Receipt.Result, MaxName), verdict.CheckUnrun)
 	if b.Receipt.Result == verdict.CheckFailed && b.Receipt.Exit > 0 {
@@ -210,7 +210,7 @@ func checked(b contract.Check) string {
 	return text + ": " + One(b.Receipt.Command, MaxSummary)
 }
 
-// proofs are the claims of a document, each with what is known of it.
+// proofs lists the claims of a document, each with what is known about it.
 func proofs(h contract.Handoff) (text string) {
 	if h.Document == nil {
 		return ""

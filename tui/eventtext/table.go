@@ -11,20 +11,20 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
-// wording is what is said of an event.
+// wording is the text of an event.
 type wording struct {
 	line string        // on one line, without a full stop
 	text func() string // in full; nil: the line as a sentence
 }
 
-// Line says an event on one line, as in a log. Name is how a party is called; nil: [Name].
+// Line returns the text of an event on one line, as in a log. name returns the name of a party; nil:
+// [Name].
 func Line(e contract.Event, name func(id string) string) string {
 	return word(history.Entry{Event: e}, name).line
 }
 
-// Text is an entry as prose, for a reader of lines and for a file: nothing is folded,
-// nothing depends on a column. It is Markdown where the text it tells is. It reports
-// false for what only narrates too finely.
+// Text returns an entry as prose, for plain output and for a file: nothing is folded, nothing depends on a
+// column. It is Markdown if the event's own text is. It returns false for events that are too fine-grained.
 func Text(e history.Entry, name func(id string) string) (string, bool) {
 	if e.Event.Body == nil || contract.Fine(e.Event.Body) {
 		return "", false
@@ -36,8 +36,8 @@ func Text(e history.Entry, name func(id string) string) (string, bool) {
 	return w.text(), true
 }
 
-// word is the table of all events and their words. The cards of the screen show the parts of
-// an event in places of their own, and take their phrases from this package, too.
+// word is the table of all events and their texts. The cards of the screen show the parts of an event at
+// places of their own, and take their phrases from this package, too.
 func word(e history.Entry, name func(string) string) wording {
 	who := Called(name, e.Event.ID)
 	line := func(text string) wording { return wording{line: text} }
@@ -204,7 +204,7 @@ func quotaText(b contract.Quota) string {
 	return text
 }
 
-// attempt says when something is tried again, and why.
+// attempt describes when and why something is tried again.
 func attempt(delayMS int64, n int, reason string) string {
 	return After(" after ", millis(delayMS)) + ", attempt " + strconv.Itoa(n) + After(": ", One(reason, MaxWords))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
-// said puts a text behind what introduces it: on the same line if it is one.
+// said appends a text to its introduction: on the same line if it is a single line.
 func said(introduction, text string) string {
 	text = strings.Trim(text, "\n")
 	if strings.TrimSpace(text) == "" {
@@ -22,7 +22,7 @@ func said(introduction, text string) string {
 	return introduction + ": " + strings.TrimSpace(text)
 }
 
-// Sentence ends a sentence.
+// Sentence adds a full stop to a sentence, if it has no final mark.
 func Sentence(text string) string {
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?:") {
 		return text
@@ -30,7 +30,7 @@ func Sentence(text string) string {
 	return text + "."
 }
 
-// indented sets a text of several lines apart, as code is in Markdown.
+// indented indents a text of several lines, as code in Markdown.
 func indented(text string) string {
 	text = strings.Trim(text, "\n")
 	if !strings.Contains(text, "\n") {
@@ -39,8 +39,8 @@ func indented(text string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// inputText is all of a tool's input: one member a line, several lines of one below
-// its name. An input of one text is that text.
+// inputText returns all of a tool's input: one member per line, the lines of a long member below its name.
+// An input that is only a text is returned as that text.
 func inputText(raw json.RawMessage) string {
 	list, sound := Members(raw)
 	if !sound {
@@ -84,7 +84,8 @@ func handoffText(h contract.Handoff, name func(string) string) string {
 	return text + "\n\n" + proven(h.Document, h.Receipts) + "\n"
 }
 
-// successorName names who gets a document, in the middle of a sentence. The next Arbiter has the id of the one before.
+// successorName names who gets a document, in the middle of a sentence. The next Arbiter has the id of the
+// previous one.
 func successorName(h contract.Handoff, name func(string) string) string {
 	if h.From == h.To {
 		return "its successor"
@@ -137,7 +138,7 @@ func resultText(b contract.Result) string {
 	return sanitize.Text(text)
 }
 
-// Withdrawn reports whether a message was taken back before it was sent.
+// Withdrawn reports whether a message was withdrawn before it was sent.
 func Withdrawn(e history.Entry) bool {
 	if e.Outcome == nil {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
-// Asks says who wants what of the human. Name is how the agent of the item is called.
+// Asks describes who wants what from the human. name is the name of the item's agent.
 func Asks(i inbox.Item, name string) string {
 	switch i.Kind {
 	case inbox.Permission:
@@ -28,7 +28,7 @@ func Asks(i inbox.Item, name string) string {
 	return "The Arbiter asks"
 }
 
-// Age says how long something has waited.
+// Age returns how long an item has waited.
 func Age(i inbox.Item, now time.Time) string {
 	switch age := i.Age(now); {
 	case age < time.Minute:

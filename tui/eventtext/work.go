@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Exit says how a tool failed, on a word: its exit code where it tells one. The CLI
-// begins the result of a failed command with "Exit code N" (observed with 2.1.329).
+// Exit describes in a word how a tool failed: its exit code if there is one. The CLI begins the result of a
+// failed command with "Exit code N" (observed with 2.1.329).
 func Exit(text string) string {
 	first, _, _ := strings.Cut(text[:min(len(text), 64)], "\n")
 	if code, ok := strings.CutPrefix(first, "Exit code "); ok && !strings.ContainsFunc(code, unprintable) &&
@@ -23,7 +23,7 @@ func Exit(text string) string {
 	return "failed"
 }
 
-// SubagentEnd says how a subagent ended, and whether it failed.
+// SubagentEnd describes how a subagent ended, and reports whether it failed.
 func SubagentEnd(b contract.SubagentStop) (text string, failed bool) {
 	text = One(b.Status, MaxName)
 	switch b.Status {
@@ -47,7 +47,7 @@ func Progress(p contract.SubagentProgress) string {
 	return strings.Join(parts, ", ")
 }
 
-// Turn says what a turn has used.
+// Turn describes what a turn has used.
 func Turn(b contract.Turn) string {
 	var parts []string
 	if b.Outcome != "" && b.Outcome != "done" {
@@ -64,8 +64,8 @@ func Turn(b contract.Turn) string {
 	return strings.Join(parts, ", ")
 }
 
-// toolSummary lists the members of a tool's input that tell what it is about, the first
-// being what it is all about. They were observed with CLI 2.1.329.
+// toolSummary lists the members of a tool's input that describe the call best, the most important first.
+// They were observed with CLI 2.1.329.
 var toolSummary = map[string][]string{
 	"Bash":         {"command"},
 	"BashOutput":   {"bash_id", "filter"},
@@ -100,19 +100,19 @@ var toolSummary = map[string][]string{
 	"ask_predecessor":      {"question"},
 }
 
-// Tools are the tools of which it is known what their calls are about.
+// Tools returns the tools in toolSummary.
 func Tools() []string { return slices.Sorted(maps.Keys(toolSummary)) }
 
-// usual are the members that tell most in the input of a tool nobody knows.
+// usual are the members that describe the input of an unknown tool best.
 var usual = []string{
 	"command", "file_path", "path", "pattern", "query", "url", "description", "message", "question", "prompt",
 	"text", "name", "id",
 }
 
-// MaxSummary is as much of one Member as is ever shown on one line.
+// MaxSummary is the most runes of one member that are ever shown on one line.
 const MaxSummary = 400
 
-// Summary is what a tool's call is about, on one line.
+// Summary describes a tool's call on one line.
 func Summary(tool string, input json.RawMessage) string {
 	list, _ := Members(input)
 	keys, known := toolSummary[strings.TrimPrefix(tool, "mcp__arbiter__")]
@@ -147,7 +147,7 @@ func gistOf(value []byte) string {
 	if text == "null" {
 		return ""
 	}
-	// Two lines of a command are not one with a blank in it.
+	// The line end of a command must not become a blank.
 	if first, rest, found := bytes.Cut(value[:min(len(value), MaxSummary)], []byte(`\n`)); found &&
 		value[0] == '"' && len(rest) > 1 && len(first) > 1 {
 		if line := brief(append(first[:len(first):len(first)], '"'), MaxSummary); line != "" &&
@@ -158,7 +158,7 @@ func gistOf(value []byte) string {
 	return text
 }
 
-// Relative is a path from a directory, if it lies below it, and any other text as it is.
+// Relative returns a path relative to a directory that contains it, and any other text as it is.
 func Relative(root, text string) string {
 	if root == "" || root == "/" || !strings.HasPrefix(text, root) {
 		return text
@@ -172,7 +172,7 @@ func Relative(root, text string) string {
 	return text
 }
 
-// ToolName is a tool's name as it is shown: those of servers without their wrapping.
+// ToolName returns a tool's name as it is shown: without the prefix of its server.
 func ToolName(tool string) string {
 	name := One(tool, MaxName)
 	if rest, ok := strings.CutPrefix(name, "mcp__arbiter__"); ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Action is what a tool is asked to do, whole and exact: what a person reads who is to
+// Action lays out what a tool is asked to do, complete and exact, for a person who must decide whether to
 // allow it.
 func Action(tool string, input json.RawMessage, o Options) []render.Line {
 	lines := inputs{o}.input(tool, input)

@@ -13,15 +13,15 @@ import (
 // cards lays out events, each in its own way.
 type cards struct{ Options }
 
-// Talk is an entry of the conversation.
+// Talk lays out an entry of the conversation.
 func Talk(e history.Entry, o Options) View {
-	if _, ok := e.Event.Body.(contract.SubagentStop); ok { // as one line: in the conversation it stands under nothing
+	if _, ok := e.Event.Body.(contract.SubagentStop); ok { // one line: in the conversation it is below no card
 		return o.quiet(e.Event, render.Dim, "", eventtext.Line(e.Event, o.Name)).finish(o)
 	}
 	return cards{o}.card(e).finish(o)
 }
 
-// Stream is an entry of what one agent does.
+// Stream lays out an entry of what one agent does.
 func Stream(e history.Entry, o Options) View { return cards{o}.card(e).finish(o) }
 
 // card is the table of all events and their cards.
@@ -35,7 +35,7 @@ func (o cards) card(e history.Entry) View {
 		role, open := render.Base, e.Outcome == nil
 		if open {
 			role, c.Gutter = render.Alert, render.Alert
-			o.Open = true // what is asked stands at its end
+			o.Open = true // the question is at its end
 		}
 		c.Head = o.titled(render.Line{{Text: o.name(e.Event.ID) + " asks", Role: role}}, nil, e.At)
 		c.Lines, c.Foldable = o.body(render.Base, b.Text, 3*foldBody)

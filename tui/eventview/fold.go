@@ -12,13 +12,13 @@ import (
 // How much a folded card shows, in lines.
 const (
 	foldBody   = 12
-	foldBrief  = 3 // what was said by the way
+	foldBrief  = 3 // for texts of minor importance
 	foldResult = 4 // of a tool
-	foldSlack  = 2 // so few more are shown at once
+	foldSlack  = 2 // if so few lines would be folded, they are shown
 )
 
-// body lays prose out, folded to keep lines unless the card is open. It reports whether
-// there is more to it than that.
+// body lays out prose, folded to keep lines unless the card is open. It reports whether the text is longer
+// than that.
 func (o Options) body(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
 	text = strings.Trim(text, "\n")
 	if strings.TrimSpace(text) == "" {
@@ -43,7 +43,7 @@ func (o Options) body(r render.Role, text string, keep int) (lines []render.Line
 	return append(lines, o.more(strings.Count(rest, "\n"), len(rest))), true
 }
 
-// output lays out what a program has written, line for line and every space of it.
+// output lays out the output of a program, with its lines and spaces unchanged.
 func (o Options) output(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
 	text = strings.TrimRight(text, "\n \t")
 	most, folded := keep+foldSlack, 0
@@ -71,8 +71,7 @@ func (o Options) output(r render.Role, text string, keep int) (lines []render.Li
 	return lines, len(lines) > most
 }
 
-// row is as much of a source line as fits into one row, and how many bytes of it
-// that was.
+// row returns the part of a source line that fits into one row, and its length in bytes.
 func (o Options) row(line string) (row string, n int) {
 	width := o.width()
 	if ascii(line, width+1) {
@@ -89,7 +88,7 @@ func (o Options) row(line string) (row string, n int) {
 	return row, len(row)
 }
 
-// tooWide stands for a character that is wider than all there is.
+// tooWide replaces a character that is wider than the row.
 func (o Options) tooWide(line string) (row string, n int) {
 	const widest = 8 // more columns than any character takes
 	for columns := 2; columns < widest; columns++ {
@@ -139,7 +138,7 @@ func (o Options) tabbed(line string) (row string, n int) {
 	return b.String(), n
 }
 
-// more is the line in whose place more lines stand.
+// more returns the line that replaces the folded lines.
 func (o Options) more(lines, bytes int) render.Line {
 	text := words.Count(lines, "more line")
 	if lines < 1 {
@@ -157,7 +156,7 @@ func (o Options) code(lines []render.Line) []render.Line {
 	return out
 }
 
-// cut appends a line, broken at the width. Pieces of text are shared, not copied.
+// cut appends a line, broken at the width. The texts of the pieces are shared, not copied.
 func (o Options) cut(out []render.Line, l render.Line) []render.Line {
 	width := o.width()
 	var row render.Line
@@ -187,7 +186,7 @@ func (o Options) cut(out []render.Line, l render.Line) []render.Line {
 	return out
 }
 
-// expand makes spaces of tabs, in a text that begins at a column.
+// expand replaces tabs by spaces, in a text that begins at a column.
 func expand(text string, column int) string {
 	var b strings.Builder
 	for {
@@ -204,8 +203,8 @@ func expand(text string, column int) string {
 	}
 }
 
-// ascii reports whether a text begins with so many printable ASCII characters, or is
-// made of them.
+// ascii reports whether the first n bytes of a text, or all if it is shorter, are printable ASCII
+// characters.
 func ascii(s string, n int) bool {
 	for i := range min(n, len(s)) {
 		if s[i] < ' ' || s[i] > '~' {

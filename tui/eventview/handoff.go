@@ -11,10 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// documents lays out hand-off documents and the result of their checks.
+// documents lays out hand-off documents and the results of their checks.
 type documents struct{ Options }
 
-// handoff is the card of a document that passes from one to another.
+// handoff is the card of a document that one agent passes to another.
 func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bool) {
 	d := h.Document
 	if d == nil {
@@ -35,7 +35,7 @@ func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bo
 	return append(lines, shown...), true
 }
 
-// tally counts what the document holds and what its checks and claims came to.
+// tally counts the parts of the document and the results of its checks and claims.
 func (o documents) tally(h contract.Handoff) []render.Line {
 	d, g := h.Document, o.Look.Glyphs
 	var parts []render.Line
@@ -77,8 +77,7 @@ func (o documents) tally(h contract.Handoff) []render.Line {
 	return append(lines, o.labelled("claims", parts)...)
 }
 
-// proven counts in the head of the card what was proved of the document: of its claims, or of its checks
-// where it has no claims.
+// proven counts in the head of the card what was proved: claims, or checks if the document has no claims.
 func (o documents) proven(h contract.Handoff) render.Line {
 	if h.Document == nil {
 		return nil
@@ -125,7 +124,7 @@ func (o documents) labelled(label string, parts []render.Line) []render.Line {
 	return o.joined(parts)
 }
 
-// proofOf is what is proven of a claim; what nobody has proven is not.
+// proofOf returns what is proven of a claim; without a proof it counts as unproven.
 func proofOf(h contract.Handoff, i int) string {
 	if i < len(h.Proofs) {
 		switch p := h.Proofs[i]; p {
@@ -136,7 +135,7 @@ func proofOf(h contract.Handoff, i int) string {
 	return verdict.Unverified
 }
 
-// document is the whole of it.
+// document lays out the whole document.
 func (o documents) document(h contract.Handoff) []render.Line {
 	d := h.Document
 	var lines []render.Line
@@ -211,7 +210,7 @@ func (o documents) item(mark render.Span, text string) []render.Line {
 	return o.behind(mark, o.within(markWidth(mark.Text)).markdown(render.Base, strings.Trim(text, "\n")))
 }
 
-// aside is what is said of an item, below it.
+// aside lays out a remark on an item, below it.
 func (o documents) aside(label, text string) []render.Line {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
@@ -219,7 +218,7 @@ func (o documents) aside(label, text string) []render.Line {
 	return inset(render.WrapText(render.Dim, label+text, o.within(o.step()).width()), o.step())
 }
 
-// checked is a check of the document with the result.
+// checked lays out a check of the document with the result.
 func (o documents) checked(d *verdict.Document, receipts []verdict.Receipt, i int) []render.Line {
 	var r verdict.Receipt
 	ran := i < len(receipts)
@@ -236,7 +235,7 @@ func (o documents) checked(d *verdict.Document, receipts []verdict.Receipt, i in
 	return o.receipt(r)
 }
 
-// receipt is the result of one check.
+// receipt lays out the result of one check.
 func (o documents) receipt(r verdict.Receipt) []render.Line {
 	mark := o.resultMark(r.Result)
 	code := o.within(markWidth(mark.Text)).highlight("sh", r.Command)
@@ -246,7 +245,7 @@ func (o documents) receipt(r verdict.Receipt) []render.Line {
 	lines = append(lines, o.aside("", r.Why)...)
 	if r.Result != verdict.CheckPassed && r.Output != "" {
 		inner := o.within(o.step())
-		inner.Open = true // the end of an output is bounded where it is kept
+		inner.Open = true // stored outputs are bounded already
 		rows, _ := inner.output(render.Dim, r.Output, 0)
 		lines = append(lines, inset(rows, o.step())...)
 	}

@@ -15,7 +15,7 @@ func spaces(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// clip is a line, or as much of it as fits.
+// clip returns a line, or as much of it as fits.
 func clip(l render.Line, columns int) render.Line {
 	if l.Width() <= columns {
 		return l
@@ -31,12 +31,12 @@ func clip(l render.Line, columns int) render.Line {
 	return out
 }
 
-// shorten is a line, or its beginning and an ellipsis.
+// shorten returns a line, or its beginning and an ellipsis.
 func (o Options) shorten(l render.Line, columns int) render.Line {
 	return l.Shorten(columns, o.Look.Glyphs.Ellipsis)
 }
 
-// shortenPath keeps the end of a path: its name says more than its beginning.
+// shortenPath keeps the end of a path: the file's name says more than the first directories.
 func (o Options) shortenPath(path string, columns int) string {
 	if render.Width(path) <= columns {
 		return path
@@ -55,8 +55,7 @@ func (o Options) shortenPath(path string, columns int) string {
 	return render.Shorten(path, columns, mark)
 }
 
-// joined puts lines behind one another, with a separator between them, on as many
-// rows as they need.
+// joined puts lines after one another, with a separator between them, on as many rows as they need.
 func (o Options) joined(parts []render.Line) []render.Line {
 	var rows []render.Line
 	var row render.Line
@@ -93,8 +92,7 @@ func inset(lines []render.Line, columns int) []render.Line {
 	return lines
 }
 
-// step is how far what belongs to a line stands in, which is not at all where there
-// is hardly any room.
+// step returns how far subordinate lines are indented; 0 if there is hardly any room.
 func (o Options) step() int {
 	if o.width() < 8 {
 		return 0

@@ -8,11 +8,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// beat is how long a frame of the quiet animation stands.
+// beat is the duration of a frame of the quiet animation.
 const beat = 160 * time.Millisecond
 
-// Live is text that is still arriving: prose, or a verdict's message as far as it has
-// come. Its last line says that it is not finished.
+// Live lays out text that is still arriving: prose, or the part of a verdict's message that has arrived.
+// Its last line shows that it is not finished.
 func Live(l history.Live, o Options) View {
 	c := begin(l.Agent)
 	c.Head = o.head(l.Agent, "", nil, l.Began)
@@ -34,7 +34,7 @@ func Live(l history.Live, o Options) View {
 	return c.finish(o)
 }
 
-// pulse is the mark of what goes on.
+// pulse returns the mark of an activity.
 func (o Options) pulse(since time.Time) string {
 	frames := o.Look.Glyphs.Spinner
 	if o.Look.Still || len(frames) == 0 || o.Now.Before(since) {
