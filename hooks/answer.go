@@ -7,14 +7,13 @@ type Answer struct {
 	Event Event
 	// Context is added to what the model reads next.
 	Context string
-	// Block refuses what the event announces; Reason says why.
+	// Block refuses what the event announces, for the Reason given.
 	Block  bool
 	Reason string
 }
 
-// JSON is the answer as the CLI reads it, on one line without its end; {} when it
-// tells nothing. A block has no hookSpecificOutput: PreCompact does not take one
-// (observed with CLI 2.1.329).
+// JSON returns the answer in the CLI's form, on one line without a line end; {} for an empty answer. A block
+// has no hookSpecificOutput: PreCompact does not accept one (observed with CLI 2.1.329).
 func (a Answer) JSON() json.RawMessage {
 	type specific struct {
 		Event   Event  `json:"hookEventName"`
@@ -33,7 +32,7 @@ func (a Answer) JSON() json.RawMessage {
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
-		return json.RawMessage("{}") // strings alone: it cannot be
+		return json.RawMessage("{}") // impossible: it has only strings
 	}
 	return raw
 }

@@ -2,19 +2,18 @@ package hooks
 
 import "strings"
 
-// verdictTool ends the turn: what is added to its result is read with the next one
-// (observed with CLI 2.1.329), which begins with a UserPromptSubmit that knows better.
+// verdictTool ends the turn. Text added to its result is read only with the next turn (observed with CLI
+// 2.1.329), which begins with a UserPromptSubmit that has a newer reading.
 const verdictTool = "StructuredOutput"
 
-// Decide answers one event. The reading is that of the session's main thread,
-// whatever the source of the event; spent is what the last Decide for this session
-// returned. It is a pure function.
+// Decide answers one event. r is the reading of the session's main thread, whichever thread the event is from;
+// spent is what the last Decide for this session returned. Decide is a pure function.
 func Decide(p Policy, in Input, r Reading, spent Spent) (Answer, Spent, []Effect) {
 	switch in.Event {
 	case SubagentStart:
 		return Answer{}, spent, []Effect{SubagentStarted{ID: in.AgentID, Type: in.AgentType}}
 	case SubagentStop:
-		if in.AgentType == "" { // the agent inside of a compaction
+		if in.AgentType == "" { // the agent of a compaction
 			return Answer{}, spent, nil
 		}
 		return Answer{}, spent, []Effect{SubagentEnded{ID: in.AgentID, Type: in.AgentType}}
@@ -38,10 +37,10 @@ func Decide(p Policy, in Input, r Reading, spent Spent) (Answer, Spent, []Effect
 	return Answer{}, spent, nil
 }
 
-// afterTool reports what is due with a call of the main thread.
+// afterTool adds to the result of a main thread's call what is due.
 func afterTool(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect) {
 	if in.Tool == verdictTool || in.IsInterrupt {
-		return Answer{}, s, nil // the model is not called with it
+		return Answer{}, s, nil // no call of the model follows it
 	}
 	s.Calls++
 	now := p.level(r)
@@ -49,7 +48,7 @@ func afterTool(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect)
 		now = LevelCritical
 	}
 	if s.Level != LevelNone && s.Pct == 0 {
-		s.Pct = r.Pct // an earlier process told the level: points count from here
+		s.Pct = r.Pct // reported by an earlier process: points count from here
 	}
 	b := answerBuilder{p: p, in: in}
 	if now.above(s.Level) || now == s.Level && again(now, r, s) {
@@ -59,7 +58,7 @@ func afterTool(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect)
 	return b.answer(), s, b.effects
 }
 
-// again reports whether a level that was reported is due to be told again.
+// again reports whether a level that was reported must be reported again.
 func again(l Level, r Reading, s Spent) bool {
 	switch {
 	case s.Pressing:
@@ -72,8 +71,7 @@ func again(l Level, r Reading, s Spent) bool {
 	return false
 }
 
-// atPrompt begins a turn. It tells a level that was reached in the last one and
-// could not be told there.
+// atPrompt begins a turn. It reports a level that was reached in the last turn and could not be reported there.
 func atPrompt(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect) {
 	s.Blocks, s.Pressing = 0, false
 	b := answerBuilder{p: p, in: in}
@@ -84,7 +82,7 @@ func atPrompt(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect) 
 	return b.answer(), s, b.effects
 }
 
-// beforeCompaction is the last line: what a compaction drops cannot be handed over.
+// beforeCompaction blocks a compaction if the policy says so: what a compaction drops cannot be handed over.
 func beforeCompaction(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 	s.seen, s.trigger = "", in.Trigger
 	if in.Trigger != TriggerAuto || !p.KeepContext {
@@ -99,8 +97,7 @@ func beforeCompaction(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 		[]Effect{CompactionBlocked{Trigger: in.Trigger, Count: s.Blocks}}
 }
 
-// atStart looks for a compaction or an emptied history; sessions begin untold
-// anyway.
+// atStart handles a start after a compaction or after /clear. At other starts nothing has changed.
 func atStart(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 	switch in.Source {
 	case SourceCompact:
@@ -111,8 +108,8 @@ func atStart(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 	return Answer{}, s, nil
 }
 
-// afterCompaction gives the levels back. Two events follow a compaction: the first
-// of them counts, and the other one is known by coming after it.
+// afterCompaction makes all levels due again. Two events follow a compaction, in either order: the first one
+// counts, and the second one is recognized because it comes after the first.
 func afterCompaction(p Policy, in Input, s Spent, h half) (Answer, Spent, []Effect) {
 	b := answerBuilder{p: p, in: in}
 	if s.seen == "" || s.seen == h {
@@ -131,7 +128,7 @@ func afterCompaction(p Policy, in Input, s Spent, h half) (Answer, Spent, []Effe
 	return b.answer(), s, b.effects
 }
 
-// answerBuilder gathers what one answer carries: the warning first, as the end may be cut.
+// answerBuilder collects the texts of one answer. The warning comes first, since the end may be cut off.
 type answerBuilder struct {
 	p       Policy
 	in      Input

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// session is a main thread under a policy: it plays events and keeps what is spent.
+// session is a main thread under a policy: it plays events and keeps the spent state.
 type session struct {
 	t     *testing.T
 	p     Policy
@@ -31,8 +31,8 @@ func (s *session) play(in Input) (Answer, []Effect) {
 	return a, effects
 }
 
-// expect plays an event and compares what comes of it: the effects, and whether the
-// answer carries text exactly when they say so.
+// expect plays an event and compares the effects. It also checks that the answer has a text if and only if the
+// effects say so.
 func (s *session) expect(in Input, want ...Effect) Answer {
 	s.t.Helper()
 	a, got := s.play(in)
@@ -75,7 +75,7 @@ func TestLevelsAreReportedOnce(t *testing.T) {
 	s.at(74.9).expect(failure)
 	s.at(86).expect(failure, Told{Level: LevelCritical, Pct: 86})
 	s.expect(tool)
-	s.at(84).expect(tool) // less is no reason to tell the lower level
+	s.at(84).expect(tool) // a lower reading does not report the lower level
 	s.expect(prompt)
 }
 
@@ -90,7 +90,7 @@ func TestPromptCarriesPendingWarnings(t *testing.T) {
 	s.at(75).expect(prompt, Told{Level: LevelWarn, Pct: 75})
 	s.expect(tool)
 	s.at(79.9).expect(prompt)
-	s.at(80).expect(prompt) // a reminder is no business of a prompt
+	s.at(80).expect(prompt) // a prompt gets no reminder of a level
 	s.at(85).expect(prompt, Told{Level: LevelCritical, Pct: 85})
 }
 
@@ -105,15 +105,14 @@ func TestRemindersAreSparing(t *testing.T) {
 
 	s.at(86).expect(tool, Told{Level: LevelCritical, Pct: 86})
 	for range criticalCalls - 1 {
-		s.at(95).expect(tool) // points alone do not do
+		s.at(95).expect(tool) // points alone are not enough
 	}
-	s.at(86.9).expect(tool) // nor do calls
+	s.at(86.9).expect(tool) // calls alone are not enough
 	s.at(87).expect(tool, Told{Level: LevelCritical, Pct: 87, Again: true})
 	s.at(99).expect(tool)
 }
 
-// A restart brings the level along, and nothing else: points count from the first
-// reading.
+// A restart keeps the level and nothing else: points count from the first reading.
 func TestSpentSurvivesARestart(t *testing.T) {
 	s := newSession(t)
 	s.spent = SpentLevel("warn")
@@ -140,7 +139,7 @@ func TestSubagentsNeitherGetNorSpend(t *testing.T) {
 		SessionStart} {
 		in := sub
 		in.Event, in.Trigger, in.Source = e, TriggerAuto, SourceCompact
-		s.expect(in) // a subagent's own compaction is its own business
+		s.expect(in) // a subagent's own compaction does not matter
 	}
 	if s.spent != (Spent{}) {
 		t.Errorf("subagents spent %+v", s.spent)
@@ -153,10 +152,10 @@ func TestSubagentsAreReported(t *testing.T) {
 	s.expect(Input{Event: SubagentStart, AgentID: "a1", AgentType: "Explore"},
 		SubagentStarted{ID: "a1", Type: "Explore"})
 	s.expect(Input{Event: SubagentStop, AgentID: "a1", AgentType: "Explore"}, SubagentEnded{ID: "a1", Type: "Explore"})
-	s.expect(Input{Event: SubagentStop, AgentID: "a2"}) // the agent inside of a compaction
+	s.expect(Input{Event: SubagentStop, AgentID: "a2"}) // the agent of a compaction
 }
 
-// What ends a turn is not the place for a warning: the next prompt is.
+// The end of a turn gets no warning; the next prompt does.
 func TestNoWarningOnCallsThatEndATurn(t *testing.T) {
 	s := newSession(t)
 	s.at(86).expect(Input{Event: PostToolUse, Tool: "StructuredOutput"})
@@ -190,13 +189,12 @@ func TestCompactionIsHeldBack(t *testing.T) {
 			t.Errorf("the last moment is not named: %q", told.Context)
 		}
 	}
-	s.expect(prompt) // another turn: it counts anew, and presses no more
+	s.expect(prompt) // another turn: it counts anew, and is not pressing
 	s.expect(tool)
 	s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: 1})
 }
 
-// A compaction that comes below the levels, or with no reading at all, is reported
-// all the same.
+// A compaction below all levels, or without a reading, is reported too.
 func TestHeldBackWithoutAReading(t *testing.T) {
 	s := newSession(t)
 	s.p.KeepContext = true
@@ -213,7 +211,7 @@ func TestBlockingIsBounded(t *testing.T) {
 	for n := 1; n <= MaxBlocks; n++ {
 		s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: n})
 	}
-	for range 2 { // and once it was let go, the next one in this turn is, too
+	for range 2 { // once one has passed, the next one in this turn passes too
 		if a := s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto, GaveUp: true}); string(a.JSON()) != "{}" {
 			t.Errorf("answer %+v", a)
 		}
@@ -226,7 +224,7 @@ func TestBlockingIsBounded(t *testing.T) {
 
 func TestCompactionIsLetThrough(t *testing.T) {
 	s := newSession(t)
-	s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto}) // the policy does not hold it back
+	s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto}) // the policy does not block it
 	s.p.KeepContext = true
 	s.expect(preHuman, CompactionPassed{Trigger: TriggerManual})
 	s.expect(Input{Event: PreCompact}, CompactionPassed{})
@@ -246,8 +244,8 @@ func TestLevelsComeBackAfterACompaction(t *testing.T) {
 	s.at(90).expect(tool, Told{Level: LevelCritical, Pct: 90})
 }
 
-// The reminder comes with the first event that can carry it, once for each
-// compaction, whichever of the two events reports it, and in whichever order.
+// The reminder comes with the first event that can carry it, once for each compaction, whichever of the two
+// events reports it, and in either order.
 func TestReminderIsSentOnce(t *testing.T) {
 	for name, after := range map[string][]Input{
 		"as the CLI does": {start, post},

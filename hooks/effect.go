@@ -1,21 +1,20 @@
 package hooks
 
-// Effect is the sealed union of what a decision means to its caller.
+// Effect is a sealed union: what a decision means to its caller.
 type Effect interface{ effect() }
 
-// Told: the answer tells the model of a level.
+// Told: the answer reports a level to the model.
 type Told struct {
 	Level Level
 	Pct   float64
-	// Again marks a reminder: the level was told before, since the last compaction.
+	// Again marks a reminder: the level was already reported since the last compaction.
 	Again bool
 }
 
 // Reminded: the answer carries [Policy.Reminder].
 type Reminded struct{}
 
-// CompactionBlocked: the answer keeps a compaction from happening. The hand-off is
-// due.
+// CompactionBlocked: the answer blocks a compaction. A hand-off is due.
 type CompactionBlocked struct {
 	Trigger string
 	Count   int // in this turn: 1 is the first
@@ -24,20 +23,20 @@ type CompactionBlocked struct {
 // CompactionPassed: a compaction is about to happen.
 type CompactionPassed struct {
 	Trigger string
-	// GaveUp: it was held back [MaxBlocks] times in this turn before.
+	// GaveUp: compactions were blocked [MaxBlocks] times in this turn before.
 	GaveUp bool
 }
 
-// Compacted: a compaction has happened, said once for each. What was read of the
-// context before counts no more.
+// Compacted: a compaction has happened; it is reported once for each. Earlier readings of the context are no
+// longer valid.
 type Compacted struct {
-	Trigger string // empty where the CLI did not say
+	Trigger string // empty if the CLI did not say
 }
 
-// SubagentStarted and SubagentEnded frame a subagent.
+// SubagentStarted reports the start of a subagent.
 type SubagentStarted struct{ ID, Type string }
 
-// SubagentEnded is the end of one.
+// SubagentEnded reports the end of a subagent.
 type SubagentEnded struct{ ID, Type string }
 
 func (Told) effect()              {}

@@ -12,7 +12,7 @@ func inf() float64 { return math.Inf(1) }
 
 func unitsOf(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// FuzzParse: whatever is read writes itself down so that it is read the same.
+// FuzzParse: an event that is parsed and encoded again is parsed to the same value.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"hook_event_name":"PostToolUse","tool_name":"Bash","agent_id":"a","is_interrupt":true}`))
 	f.Add([]byte(`{"hook_event_name":"\ud800","cwd":"\u0000"}`))
@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		in.Error = "" // not carried along
+		in.Error = "" // JSON leaves it out
 		again, err := Parse(in.JSON())
 		if err != nil || again != in {
 			t.Errorf("%+v became %+v, %v", in, again, err)
@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// events that FuzzDecide draws from: by one byte.
+// events are what FuzzDecide selects from, by one byte.
 var events = []Input{
 	tool, failure, prompt, sub, preAuto, preHuman, start, post,
 	{Event: PostToolUse, Tool: "StructuredOutput"},
@@ -86,7 +86,7 @@ func FuzzDecide(f *testing.F) {
 type epoch struct {
 	told     map[Level]bool
 	blocks   int
-	reminded bool // since the last compaction; before any, nothing is
+	reminded bool // since the last compaction; there is no reminder before the first
 	any      bool
 }
 

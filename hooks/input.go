@@ -8,11 +8,10 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Event names a hook event of the CLI. Others than these are tolerated and get an
-// empty answer.
+// Event names a hook event of the CLI. Events not listed here are accepted and get an empty answer.
 type Event string
 
-// The events that the policy has an answer or a report for.
+// The events that the policy answers or reports.
 const (
 	PostToolUse        Event = "PostToolUse"
 	PostToolUseFailure Event = "PostToolUseFailure"
@@ -32,27 +31,27 @@ const (
 	SourceClear   = "clear"
 )
 
-// Input is one event of the CLI. What an event does not have is empty.
+// Input is one event of the CLI. Fields that an event does not have are empty.
 type Input struct {
 	Event     Event  `json:"hook_event_name"`
 	SessionID string `json:"session_id,omitempty"`
 	// of the session's main thread, also in a subagent's events
 	TranscriptPath string `json:"transcript_path,omitempty"`
 	CWD            string `json:"cwd,omitempty"`
-	AgentID        string `json:"agent_id,omitempty"` // the subagent's; empty: the main thread
+	AgentID        string `json:"agent_id,omitempty"` // of the subagent; empty: the main thread
 	AgentType      string `json:"agent_type,omitempty"`
 	Tool           string `json:"tool_name,omitempty"`
 	ToolUseID      string `json:"tool_use_id,omitempty"`
 	Trigger        string `json:"trigger,omitempty"`      // of a compaction
 	Source         string `json:"source,omitempty"`       // of a SessionStart
 	Error          string `json:"error,omitempty"`        // of a PostToolUseFailure
-	IsInterrupt    bool   `json:"is_interrupt,omitempty"` // the call failed because somebody interrupted it
+	IsInterrupt    bool   `json:"is_interrupt,omitempty"` // the call failed because of an interrupt
 	StopHookActive bool   `json:"stop_hook_active,omitempty"`
 }
 
-// Parse reads an event by the exact names of its fields: encoding/json would
-// take `Agent_ID` for `agent_id`. Unknown events and fields are no error, a known
-// field of another type is one: to guess whose call it was would be worse.
+// Parse parses an event by the exact names of its fields: encoding/json would accept `Agent_ID` for `agent_id`.
+// Unknown events and fields are no error. A known field of another type is one: guessing whose call it was
+// would be worse.
 func Parse(raw json.RawMessage) (Input, error) {
 	var in Input
 	fields := map[string]any{
@@ -78,14 +77,13 @@ func Parse(raw json.RawMessage) (Input, error) {
 	return in, nil
 }
 
-// JSON is the event as the CLI would have written it, reduced to what [Parse]
-// reads but for the error: some kilobytes, whatever the tool was given and
-// answered.
+// JSON returns the event as the CLI would write it, with only the fields that [Parse] reads, and without the
+// error. It has a few kilobytes, whatever the tool's input and output were.
 func (in Input) JSON() json.RawMessage {
 	in.Error = ""
 	raw, err := json.Marshal(in)
 	if err != nil {
-		return json.RawMessage("{}") // strings and flags alone: it cannot be
+		return json.RawMessage("{}") // impossible: it has only strings and flags
 	}
 	return raw
 }

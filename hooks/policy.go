@@ -11,7 +11,7 @@ const (
 // Level is how full the context is.
 type Level string
 
-// The levels. LevelNone is the zero value: nothing to tell.
+// The levels. LevelNone is the zero value: nothing to report.
 const (
 	LevelNone     Level = ""
 	LevelWarn     Level = "warn"
@@ -31,11 +31,11 @@ func (l Level) rank() int {
 	return 0
 }
 
-// Policy is what an agent's hooks go by.
+// Policy configures an agent's hooks.
 type Policy struct {
-	Role string // arbiter; everybody else is an orchestrator
-	// Warn and Critical are the levels' thresholds in percent of the effective
-	// window; 0 or less: there is no such level.
+	Role string // any other value than arbiter means orchestrator
+	// Warn and Critical are the levels' thresholds in percent of the effective window; 0 or less: the level
+	// does not exist.
 	Warn, Critical float64
 	// Reminder is sent once after each compaction; empty: none.
 	Reminder string
@@ -43,15 +43,15 @@ type Policy struct {
 	KeepContext bool
 }
 
-// Reading is the main thread's context as it stands. Window 0: not known, and then
-// no level is reached.
+// Reading is the current size of the main thread's context. Window 0 means that it is not known; then no level
+// is reached.
 type Reading struct {
 	Tokens int
 	Window int     // effective, in tokens
 	Pct    float64 // of Window
 }
 
-// known is the reading, or the zero value for one that tells nothing.
+// known returns the reading, or the zero value if the reading cannot be used.
 func (r Reading) known() Reading {
 	if r.Window <= 0 || math.IsNaN(r.Pct) || math.IsInf(r.Pct, 0) {
 		return Reading{}
@@ -59,7 +59,7 @@ func (r Reading) known() Reading {
 	return r
 }
 
-// level is the level that a reading has reached.
+// level returns the level that a reading has reached.
 func (p Policy) level(r Reading) Level {
 	switch {
 	case r.Window <= 0:
@@ -74,34 +74,33 @@ func (p Policy) level(r Reading) Level {
 
 // The rules by which a level is reported again.
 const (
-	warnPoints     = 5  // points more since it was reported
+	warnPoints     = 5  // points more than at the last report
 	criticalPoints = 1  // points more, and
-	criticalCalls  = 10 // calls of the main thread since it was reported
+	criticalCalls  = 10 // calls of the main thread since the last report
 )
 
-// MaxBlocks is how many compactions are held back in one turn. The CLI asks again
-// before every call of the model (observed with CLI 2.1.329), so that a model that
-// does not heed the warnings would never be let go.
+// MaxBlocks is how many compactions are blocked in one turn. The CLI asks again before every call of the model
+// (observed with CLI 2.1.329), so without a limit a model that ignores the warnings would be blocked forever.
 const MaxBlocks = 25
 
-// Spent is what a session was told since its last compaction. It is a value; the
-// zero value is that of a new session.
+// Spent is what was reported to a session since its last compaction. It is a value; the zero value is that of a
+// new session.
 type Spent struct {
-	Level Level   // the highest that was reported
-	Pct   float64 // when it was reported last; 0: not known
+	Level Level   // highest level reported
+	Pct   float64 // at the last report; 0: not known
 	Calls int     // of the main thread since then
 
-	Blocks   int  // compactions held back in this turn
-	Pressing bool // one was blocked since the last turn began: remind at every call
+	Blocks   int  // compactions blocked in this turn
+	Pressing bool // one was blocked in this turn: warn at every call
 
-	Owed bool // the reminder is
+	Owed bool // the reminder is due
 
-	trigger string // of the compaction that was let through
+	trigger string // of the compaction that was not blocked
 	seen    half   // of the last compaction
 }
 
-// SpentLevel is what a session has spent whose earlier process was notified of a level:
-// warn, critical, or anything else for none.
+// SpentLevel returns the state of a session whose earlier process was notified of a level: warn, critical, or
+// anything else for none.
 func SpentLevel(level string) Spent {
 	switch l := Level(level); l {
 	case LevelWarn, LevelCritical:

@@ -9,11 +9,11 @@ type Registration struct {
 	Matcher string
 }
 
-// TimeoutSeconds is how long the CLI waits for a hook. The policy answers
-// at once; what takes longer is broken, and must not hold a session.
+// TimeoutSeconds is how long the CLI waits for a hook. The policy answers at once; a slower hook is broken, and
+// must not delay a session.
 const TimeoutSeconds = 5
 
-// Registrations are the hooks that the policy needs, of either transport.
+// Registrations returns the hooks that the policy needs, for both transports.
 func Registrations() []Registration {
 	return []Registration{
 		{Event: PostToolUse, Matcher: "*"},
@@ -27,8 +27,8 @@ func Registrations() []Registration {
 	}
 }
 
-// Settings renders the CLI's settings that run a shell command for every event:
-// what `claude --settings` takes.
+// Settings returns settings of the CLI that run a shell command for every event, in the form that `claude
+// --settings` takes.
 func Settings(command string) json.RawMessage {
 	type hook struct {
 		Type    string `json:"type"`
@@ -47,7 +47,7 @@ func Settings(command string) json.RawMessage {
 	}
 	raw, err := json.Marshal(settings)
 	if err != nil {
-		return json.RawMessage("{}") // strings and numbers alone: it cannot be
+		return json.RawMessage("{}") // impossible: it has only strings and numbers
 	}
 	return raw
 }

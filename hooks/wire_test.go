@@ -9,7 +9,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	// As the CLI 2.1.329 writes it, cut.
+	// As CLI 2.1.329 writes it, shortened.
 	const full = `{"session_id":"33e2ace1-d4bc-47dd-9200-fa457d13e61f","transcript_path":"/h/.claude/projects/-w/33e2ace1-d4bc-47dd-9200-fa457d13e61f.jsonl",
 "cwd":"/w","prompt_id":"e5351c41","permission_mode":"default","agent_id":"a22d","agent_type":"general-purpose","effort":{"level":"medium"},
 "hook_event_name":"PostToolUseFailure","tool_name":"Bash","tool_input":{"command":"false","agent_id":"inner"},"tool_use_id":"toolu_1",
@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for raw, want := range map[string]Input{
-		// no folding of case
+		// Case is not folded.
 		`{"hook_event_name":"PostToolUse","Agent_ID":"x","AGENT_ID":"y","Hook_Event_Name":"Stop"}`: {
 			Event: PostToolUse},
 		`{"hook_event_name":"Tomorrow","what":[1]}`: {Event: "Tomorrow"},

@@ -7,9 +7,8 @@ import (
 	"unicode/utf16"
 )
 
-// Marks begin what the harness itself tells a model. They tell it apart from what
-// the model reads elsewhere, together with where it comes: no person and no tool
-// can answer a hook.
+// Marks begin the texts that the harness itself sends to a model. Together with the place where they come, they
+// distinguish these texts from others that the model reads: no person and no tool can answer a hook.
 const (
 	MarkContext  = "[arbiter: context]"
 	MarkReminder = "[arbiter: rules]"
@@ -17,7 +16,7 @@ const (
 
 const blockReason = MarkContext + " Compaction held back: the work is handed over instead."
 
-// warningText says what the figure is and what to do.
+// warningText says how full the context is and what to do.
 func warningText(p Policy, l Level, r Reading, pressing bool) string {
 	var b strings.Builder
 	b.WriteString(MarkContext + " ")
@@ -35,7 +34,7 @@ func warningText(p Policy, l Level, r Reading, pressing bool) string {
 	return b.String()
 }
 
-// advice is what a role is to do at a level.
+// advice says what a role should do at a level.
 func advice(role string, l Level) string {
 	switch {
 	case role == RoleArbiter && l == LevelCritical:
@@ -49,19 +48,18 @@ func advice(role string, l Level) string {
 	return "Finish the thread at hand and commit it. Begin nothing large; a successor will."
 }
 
-// reminderText is what a session reads again after a compaction.
+// reminderText returns what a session reads again after a compaction.
 func reminderText(p Policy) string {
 	return MarkReminder + " The context was compacted. This still holds:\n\n" + p.Reminder
 }
 
-// MaxContext is how long the text of an answer may be, in UTF-16 units. The CLI puts
-// a longer one into a file and shows the model its first 2 kB (observed with CLI
-// 2.1.329), so it is cut here, and says so.
+// MaxContext is the maximum length of an answer's text, in UTF-16 units. The CLI writes a longer text into a
+// file and shows the model its first 2 kB (observed with CLI 2.1.329), so the text is cut here, and says so.
 const MaxContext = 10_000
 
 const cutMark = "\n[cut: it is longer than the CLI shows]"
 
-// fit cuts a text to MaxContext on a rune border.
+// fit cuts a text to MaxContext, between two runes.
 func fit(text string) string {
 	units, room := 0, MaxContext-len(cutMark)
 	keep := 0 // bytes that fit together with the mark

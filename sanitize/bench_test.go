@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkText stands beside a plain copy of the same text.
+// BenchmarkText compares Text with a plain copy of the same text.
 func BenchmarkText(b *testing.B) {
 	for _, name := range []string{"ascii", "mixed", "ansi", "lies"} {
 		b.Run(name, func(b *testing.B) { benchmark(b, benched[name], Text) })
@@ -16,8 +16,8 @@ func BenchmarkText(b *testing.B) {
 
 func BenchmarkRedact(b *testing.B) { benchmark(b, logText, Redact) }
 
-// BenchmarkRedactInsistent is the text that costs most for each of its bytes, and what a byte of
-// it costs in a text a twentieth as long.
+// BenchmarkRedactInsistent measures the text with the highest cost per byte, and the cost per byte of the same
+// text at a twentieth of the length.
 func BenchmarkRedactInsistent(b *testing.B) {
 	perByte := func(unit string, n int) float64 {
 		text := strings.Repeat(unit, n/len(unit))

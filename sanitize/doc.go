@@ -1,11 +1,9 @@
-// Package sanitize makes text from outside fit for a terminal, a log or a title.
-// Everything a model, a tool or a file name says goes through it before it is
-// shown: escape sequences are removed whole, and so is what is invisible, reorders
-// its neighbours or piles up on them.
+// Package sanitize makes text from outside safe for a terminal, a log or a title. Everything that comes from a
+// model, a tool or a file name passes through it before it is shown: it removes whole escape sequences, and
+// characters that are invisible, reorder their neighbours or pile up on them.
 //
-// It removes and replaces, it never adds markup, and it is idempotent. Markup of a
-// widget library (such as "[red]") is plain text here and the drawer's business.
+// It removes and replaces, never adds markup, and is idempotent. Markup of a widget library (such as "[red]")
+// is plain text here; the code that draws must handle it.
 //
-// The package is a leaf: no state, no goroutines, no I/O, no imports but the
-// standard library.
+// The package is a leaf: it has no state, no goroutines, no I/O, and imports only the standard library.
 package sanitize

@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// ordinary is the length of what s begins with that stays as it is, whatever stands
-// around it: printable ASCII, tabs, newlines, and runes that neither combine nor join
-// nor hide. It ends after most runes and before all else, invalid UTF-8 included.
+// ordinary returns the length of the beginning of s that stays unchanged, whatever is next to it: printable
+// ASCII, tabs, newlines, and runes that do not combine, join or hide. It stops after most runes and before
+// anything else, including invalid UTF-8.
 func ordinary(s string, most int) (n, runes int) {
 	odd := odd()
 	for n < len(s) && runes < most {
@@ -29,8 +29,8 @@ func ordinary(s string, most int) (n, runes int) {
 	return n, runes
 }
 
-// plain is the length of the run of printable ASCII, tabs and newlines s starts
-// with, eight bytes at a time.
+// plain returns the length of the printable ASCII, tabs and newlines at the beginning of s. It checks eight
+// bytes at a time.
 func plain(s string) int {
 	const (
 		ones  = 0x0101010101010101
@@ -41,7 +41,7 @@ func plain(s string) int {
 		b := s[i : i+8]
 		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-		// A byte with its high bit: beyond ASCII; (w-' ') has it for controls, (w+1) for DEL.
+		// The high bit of a byte shows non-ASCII in w, controls in (w-' '), and DEL in (w+1).
 		if (w|(w-' '*ones)|(w+ones))&highs == 0 {
 			continue
 		}
@@ -67,8 +67,7 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
-// shape is the length of the rune beyond ASCII that s begins with, if it is valid and
-// ordinary, else 0.
+// shape returns the length of the non-ASCII rune at the beginning of s if it is valid and ordinary, else 0.
 func shape(s string, odd *runeSet) int {
 	var r rune
 	var size int
@@ -97,14 +96,14 @@ func shape(s string, odd *runeSet) int {
 	return size
 }
 
-// tabled bounds what odd knows: the two planes that living scripts and pictures are in.
+// tabled limits the runes in odd: to the two planes with living scripts and pictures.
 const tabled = 0x20000
 
 // runeSet has a bit for each rune below tabled.
 type runeSet [tabled / 64]uint64
 
-// odd is the set of runes that need a closer look, and of surrogates, which are no runes at all. The first text builds
-// it, not the start of the program.
+// odd is the set of runes that need a closer look, and of surrogates, which are not runes. It is built with the
+// first text, not at the start of the program.
 var odd = sync.OnceValue(func() *runeSet {
 	t := new(runeSet)
 	set := func(from, to, stride uint32) {

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestOrdinary: the table says of no rune that it is ordinary where a closer look does
-// not, and of few that they are not.
+// TestOrdinary: the table treats no rune as ordinary that special would change, and only few others as odd.
 func TestOrdinary(t *testing.T) {
 	slow := 0
 	for r := rune(0); r <= utf8.MaxRune; r++ {
@@ -37,7 +36,7 @@ func TestOrdinary(t *testing.T) {
 			t.Errorf("%q is taken for %d ordinary bytes", bad, n)
 		}
 	}
-	for i := range 20 { // the odd one at each place of a word of eight
+	for i := range 20 { // the odd one at each position in eight bytes
 		for _, c := range []string{"\x00", "\x1b", "\x7f", "\x80", "\u009b", "\r"} {
 			if n, _ := ordinary(strings.Repeat("a", i)+c+"bbbbbbbbbb", 99); n != i {
 				t.Errorf("%q after %d letters: %d", c, i, n)

@@ -6,17 +6,15 @@ import (
 	"sync"
 )
 
-// Redact returns s with what looks like a secret masked: tokens of known formats,
-// private keys, passwords in URLs, Authorization headers, and the values of names
-// such as *_TOKEN, *_KEY, *SECRET* and PASSWORD. Of a secret its kind's prefix and
-// its length in bytes stay: "sk-ant-*redacted:95*".
+// Redact returns s with everything masked that looks like a secret: tokens of known formats, private keys,
+// passwords in URLs, Authorization headers, and the values of names such as *_TOKEN, *_KEY, *SECRET* and
+// PASSWORD. It keeps the prefix of the secret's kind and the secret's length in bytes: "sk-ant-*redacted:95*".
 //
-// It runs in linear time, is idempotent, and keeps valid UTF-8 valid. Text without
-// a secret is returned as it is. It is for logs and crash reports: what it does not
-// know, it does not find.
+// It runs in linear time, is idempotent, and keeps valid UTF-8 valid. It returns text without a secret
+// unchanged. It is for logs and crash reports, and does not find secrets of unknown forms.
 //
-// A secret with something in it that is not seen, such as the colours of a search
-// that found it, is one on a screen: then s comes back as [Text] shows it.
+// A secret may be interrupted by invisible text, such as the colours of a search that found it. On a screen it
+// is a secret all the same: then Redact returns s in the form of [Text].
 func Redact(s string) string {
 	r := redactor{src: s}
 	out := r.redact()
@@ -26,38 +24,39 @@ func Redact(s string) string {
 	}
 	bare := redactor{src: shown}
 	if veiled := bare.redact(); veiled != Text(out) {
-		// What was masked in s may not have been in what is shown: a word began there.
+		// A secret masked in s may not be found in the shown text, if only an invisible sequence began a word
+		// there.
 		return strings.NewReplacer(r.found...).Replace(veiled)
 	}
 	return out
 }
 
-// MarkStart is what each mark begins with that stands in a secret's place.
+// MarkStart is the beginning of each mark that replaces a secret.
 const MarkStart = "*redacted:"
 
 const (
 	markEnd = "*"
 
-	leastFound = 12 // bytes of a secret that is looked for elsewhere; shorter ones are words, too
+	leastFound = 12 // bytes of a secret to look for elsewhere; a shorter one may be a word
 )
 
-// Mark stands in the place of a secret of so many bytes.
+// Mark returns the mark for a secret of size bytes.
 func Mark(size int) string { return MarkStart + strconv.Itoa(size) + markEnd }
 
-// IsMark reports whether s is a mark and nothing else.
+// IsMark reports whether s is exactly one mark.
 func IsMark(s string) bool {
 	n, starts := strings.CutPrefix(s, MarkStart)
 	n, ends := strings.CutSuffix(n, markEnd)
 	return starts && ends && n != "" && len(n) <= 12 && run(n, digit) == len(n)
 }
 
-// redactor goes through src once. Every rule looks a bounded way back, and what it
-// looks at ahead it either masks or gives up within a bounded way.
+// redactor reads src once. Every rule looks back a limited distance; what it reads ahead it either masks, or it
+// gives up within a limited distance.
 type redactor struct {
 	src   string
-	out   []byte // of src[:done]; nil as long as nothing was masked
+	out   []byte // for src[:done]; nil if nothing was masked yet
 	done  int
-	found []string // each that is long, as it is shown, and what it is replaced by
+	found []string // pairs: a long secret as it is shown, and its mark
 }
 
 func (r *redactor) redact() string {
@@ -91,7 +90,7 @@ func (r *redactor) run() {
 	}
 }
 
-// mask replaces src[from:to], but for what it begins with, and returns to.
+// mask replaces src[from:to] except its prefix by a mark, and returns to.
 func (r *redactor) mask(from, to int, prefix string) int {
 	r.out = append(r.out, r.src[r.done:from]...)
 	at := len(r.out)
@@ -104,14 +103,14 @@ func (r *redactor) mask(from, to int, prefix string) int {
 	return to
 }
 
-// masked reports whether s is what mask made.
+// masked reports whether s is a result of mask.
 func masked(s string) bool {
 	at := strings.LastIndex(s, MarkStart)
 	return at >= 0 && IsMark(s[at:]) && (at == 0 || isPrefix(s[:at]))
 }
 
-// boundary reports whether a word may begin at i: after anything but a letter or a
-// digit, and after an escape that ends in one (\n, \u003d, %3D).
+// boundary reports whether a word may begin at i: after anything but a letter or a digit, and after an escape
+// that ends in a letter or a digit (\n, \u003d, %3D).
 func (r *redactor) boundary(i int) bool {
 	s := r.src
 	if i == r.done || !is(s[i-1], alnum) {
@@ -172,7 +171,7 @@ var classes = func() (c [256]uint16) {
 
 func is(b byte, class uint16) bool { return classes[b]&class != 0 }
 
-// run is the length of the run of a class that s begins with.
+// run returns the length of the longest beginning of s in a class.
 func run(s string, class uint16) int {
 	for i := range len(s) {
 		if !is(s[i], class) {
@@ -182,7 +181,7 @@ func run(s string, class uint16) int {
 	return len(s)
 }
 
-// back is the length of the run of a class that s ends with, up to most.
+// back returns the length of the longest end of s in a class, up to most.
 func back(s string, class uint16, most int) int {
 	n := 0
 	for n < len(s) && n < most && is(s[len(s)-1-n], class) {
@@ -191,7 +190,7 @@ func back(s string, class uint16, most int) int {
 	return n
 }
 
-// What a byte may be the beginning, or the middle, of.
+// What may begin at a byte, or have it inside.
 const (
 	startNone uint8 = iota
 	startSeparator

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// make-believe secrets: each is drawn, none was ever issued.
+// Made-up secrets: each is random, none was ever issued.
 const (
 	alphaNumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	capitals     = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -26,13 +26,13 @@ func (d dice) text(alphabet string, n int) string {
 	return string(b)
 }
 
-// forged is a make-believe secret: what may stay before it, it, and what follows.
+// forged is a made-up secret: the prefix that may stay, the secret, and what follows.
 type forged struct {
 	keep, secret, after string
-	named               bool // found by its name, so that its end is where the value's is
+	named               bool // found by its name, so that its end is the end of the value
 }
 
-// forge makes a secret of every kind.
+// forge returns a secret of every kind.
 func forge(d dice) map[string]forged {
 	m := map[string]forged{}
 	for _, f := range formats {
@@ -91,8 +91,7 @@ func forge(d dice) map[string]forged {
 	return m
 }
 
-// TestSecretsAreMasked: of a secret of each kind, in each surrounding, nothing but
-// its prefix and its length is left.
+// TestSecretsAreMasked: of a secret of each kind, in each surrounding, only its prefix and its length are left.
 func TestSecretsAreMasked(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(1, 2))}
 	surroundings := map[string][2]string{
@@ -134,7 +133,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
-// left is the length of the longest piece of a secret that is still there.
+// left returns the length of the longest piece of a secret that is still in the output.
 func left(out, secret string) int {
 	most := 0
 	for from := range len(secret) {
@@ -172,7 +171,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestNoSecrets is what must stay readable.
+// TestNoSecrets has texts that must stay readable.
 func TestNoSecrets(t *testing.T) {
 	for _, text := range []string{
 		"", "plain text, nothing to hide: here", "550e8400-e29b-41d4-a716-446655440000",
@@ -206,7 +205,7 @@ func TestNoSecrets(t *testing.T) {
 	}
 }
 
-// insistent are texts that, repeated, are made to be looked at again and again.
+// insistent are texts that, repeated, try to make the redactor read the same bytes again and again.
 var insistent = []string{
 	"eyJa.", "-eyJa", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN ", "password=\"", "password='", "password=`",
 	"a_token:", "https://a:", "://", "Bearer ", "Bearer a", "sk-ant-", "sk-", "--token ", "=", ":", ".",
@@ -214,8 +213,8 @@ var insistent = []string{
 	"-----BEGIN PRIVATE KEY-----\nA: ", "--token --",
 }
 
-// TestRedactEnds: they are so long here that what takes the square of their length does not
-// end while tests run. BenchmarkRedactInsistent measures the same.
+// TestRedactEnds: the texts are so long that an algorithm of quadratic time would not end while tests run.
+// BenchmarkRedactInsistent measures the same.
 func TestRedactEnds(t *testing.T) {
 	for _, unit := range insistent {
 		text := strings.Repeat(unit, 2_000_000/len(unit))
@@ -225,8 +224,8 @@ func TestRedactEnds(t *testing.T) {
 	}
 }
 
-// TestVeiledSecrets: a secret in which there is something that is not seen is a secret on
-// the screen, where that is taken out.
+// TestVeiledSecrets: a secret that contains something invisible is a secret on the screen, which does not show
+// that part.
 func TestVeiledSecrets(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(5, 6))}
 	for _, veil := range []string{"\x1b[m\x1b[K", "\x1b[01;31m", "\u200b", "\u2060", "\u009b0m", "\x1b]8;;x\a", "\x00",

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// format is a kind of token that begins with a text of its own.
+// format is a kind of token with a fixed prefix.
 type format struct {
 	kind   string
 	prefix string
-	class  uint16 // of what follows
-	least  int    // bytes of it
-	most   int    // 0: no limit
+	class  uint16 // of the bytes after the prefix
+	least  int    // minimum number of these bytes
+	most   int    // maximum number; 0: no limit
 }
 
-// formats are tried in order: the longer of two prefixes comes first.
+// formats are tried in order: of two prefixes with the same beginning, the longer comes first.
 var formats = []format{
 	{"Anthropic", "sk-ant-", url64, 12, 0},
 	{"OpenRouter", "sk-or-", url64, 32, 0},
@@ -93,7 +93,7 @@ var formats = []format{
 	{"Discord webhook", "discord.com/api/webhooks/", url64 | base64, 60, 0},
 }
 
-// byFirst are the formats by the first byte of their prefix.
+// byFirst maps the first byte of a prefix to its formats.
 var byFirst = sync.OnceValue(func() *[256][]format {
 	m := new([256][]format)
 	for _, f := range formats {
@@ -107,8 +107,8 @@ type byteSet [4]uint64
 
 func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
 
-// begins are the second bytes of whatever token looks for, by the first: few words of
-// a text have both.
+// begins maps the first byte of everything that token looks for to the set of its second bytes: few words of a
+// text have both.
 var begins = sync.OnceValue(func() *[256]byteSet {
 	sets := new([256]byteSet)
 	add := func(prefix string) { sets[prefix[0]][prefix[1]>>6] |= 1 << (prefix[1] & 63) }
@@ -121,7 +121,7 @@ var begins = sync.OnceValue(func() *[256]byteSet {
 	return sets
 })
 
-// isPrefix reports whether mask may leave s in front.
+// isPrefix reports whether mask may have kept s.
 func isPrefix(s string) bool {
 	return s == jwtStart || slices.ContainsFunc(formats, func(f format) bool { return f.prefix == s })
 }
@@ -140,7 +140,7 @@ func (r *redactor) token(i int) int {
 	return i + 1
 }
 
-// tokenAt finds the end of the token that begins at i, 0 if none does.
+// tokenAt finds the end of the token that begins at i, or returns 0.
 func (r *redactor) tokenAt(i int) (end int, prefix string) {
 	s := r.src[i:]
 	for _, f := range byFirst()[s[0]] {
@@ -159,7 +159,7 @@ func (r *redactor) tokenAt(i int) (end int, prefix string) {
 	return 0, ""
 }
 
-// jwtStart is `{"` in base64: header and payload of a JWT begin with it.
+// jwtStart is `{"` in base64, with which the header and the payload of a JWT begin.
 const jwtStart = "eyJ"
 
 // jwt finds the end of a JSON Web Token of three parts, or of five (encrypted).
@@ -185,7 +185,7 @@ func (r *redactor) jwt(i int) int {
 	return i + end
 }
 
-// bearer masks what follows the word, if it cannot be a word itself.
+// bearer masks what follows "bearer ", if it cannot be a word itself.
 func (r *redactor) bearer(i int) int {
 	const least = 16
 	s := r.src[i:]
@@ -204,7 +204,7 @@ func (r *redactor) bearer(i int) int {
 	return r.mask(from, from+n, "")
 }
 
-// discord masks a bot's token, whose first dot is at i: id, time, code.
+// discord masks a bot's token (id, time, code), whose first dot is at i.
 func (r *redactor) discord(i int) int {
 	first := 0
 	for n := min(back(r.src[r.done:i], url64, 30), 30); n >= 23; n-- {
@@ -228,8 +228,7 @@ func (r *redactor) discord(i int) int {
 	return r.mask(i-first, i+1+second+1+third, "")
 }
 
-// azure masks a client secret, which has "Q~" after three characters and a digit:
-// the tilde is at i.
+// azure masks a client secret, which has "Q~" after three characters and a digit. The tilde is at i.
 func (r *redactor) azure(i int) int {
 	const class = url64 | dot | tilde
 	if i < r.done+5 || r.src[i-1] != 'Q' || !is(r.src[i-2], digit) || back(r.src[r.done:i], class, 5) < 5 ||
@@ -254,12 +253,12 @@ func (r *redactor) dash(i int) int {
 	return i + 1
 }
 
-// pem masks the body of a private key. One that is cut off ends with its last line
-// of base64. The few headers that an encrypted key has go with the body.
+// pem masks the body of a private key. The body of a key that is cut off ends with its last line of base64. The
+// few headers of an encrypted key are masked with the body.
 func (r *redactor) pem(i int) int {
 	const (
 		rule      = "-----"
-		least     = 16 // of the first line: the header alone may be talked about
+		least     = 16 // of the first line: a text may only mention the header
 		headers   = 4
 		maxHeader = 200
 	)
@@ -292,7 +291,7 @@ func (r *redactor) pem(i int) int {
 	}
 }
 
-// blank is the length of the white space, escaped or not, s begins with.
+// blank returns the length of the white space, escaped or not, at the beginning of s.
 func blank(s string) int {
 	n := 0
 	for n < len(s) {

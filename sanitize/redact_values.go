@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// separator is called at a '=' or ':': what stands before it may name a secret.
+// separator is called at a '=' or ':', if what stands before it may name a secret.
 func (r *redactor) separator(i int) int {
 	s := r.src
 	if s[i] == ':' {
@@ -37,11 +37,11 @@ func (r *redactor) separator(i int) int {
 	return r.value(from, how, env)
 }
 
-// maxName is how far a name may reach back.
+// maxName is the maximum length of a name.
 const maxName = 64
 
-// nameBefore is the name that ends before i, without quotes and brackets, and whether it
-// had none, nor a blank behind it.
+// nameBefore returns the name that ends before i, without quotes and brackets. bare is whether it had none of
+// these, and no blank after it.
 func (r *redactor) nameBefore(i int) (name string, bare bool) {
 	s := r.src[max(r.done, i-maxName-8):i]
 	s = strings.TrimSuffix(s, ":") // :=
@@ -57,7 +57,7 @@ func (r *redactor) nameBefore(i int) (name string, bare bool) {
 	return s[len(s)-n:], plain == len(s) && n > 0
 }
 
-// escaped is how much of a name belongs to an escape that ends before it: \n, \u003d, %3D.
+// escaped returns how many bytes of a name belong to an escape that ends in it: \n, \u003d, %3D.
 func escaped(before, name string) int {
 	switch {
 	case strings.HasSuffix(before, "%") && len(name) > 2 && run(name[:2], hex) == 2:
@@ -82,8 +82,8 @@ const (
 	secret           // always: password, secret
 )
 
-// stem is in the name of a secret. Every such name has one, and most names have not even
-// the letters of one.
+// stem is a part of a secret's name. Every such name has a stem, and most other names do not even have the
+// letters of one.
 type stem struct {
 	text    string
 	letters uint32 // see lettersOf
@@ -96,7 +96,7 @@ var stems = func() (all []stem) {
 	return all
 }()
 
-// lettersOf are the letters in a text, capital or small, a bit each.
+// lettersOf returns a set with a bit for each letter of a text, whatever its case.
 func lettersOf(s string) (letters uint32) {
 	for i := range len(s) {
 		if is(s[i], letter) {
@@ -106,7 +106,7 @@ func lettersOf(s string) (letters uint32) {
 	return letters
 }
 
-// telling reports whether a stem is in a name.
+// telling reports whether a name contains a stem.
 func telling(name string) bool {
 	letters, small := lettersOf(name), ""
 	for _, stem := range stems {
@@ -123,8 +123,7 @@ func telling(name string) bool {
 	return false
 }
 
-// Words that names of secrets are made of, and the last words that make them
-// harmless.
+// Words in names of secrets, and last words that make a name harmless.
 var (
 	always = words{
 		"secret", "secrets", "password", "passwords", "passwd", "passphrase", "pwd", "credential",
@@ -148,7 +147,7 @@ type words []string
 
 func (list words) has(word string) bool { return slices.Contains(list, word) }
 
-// secretName judges a name by its words.
+// secretName classifies a name by its words.
 func secretName(name string) secrecy {
 	if !telling(name) {
 		return harmless
@@ -179,8 +178,8 @@ func secretName(name string) secrecy {
 	return harmless
 }
 
-// split cuts a name at _, -, . and where a capital follows a small letter, and
-// returns its words in small letters.
+// split splits a name at _, - and ., and before a capital letter that follows a small one, and returns its
+// words in lower case.
 func split(name string) []string {
 	var parts []string
 	from := 0
@@ -203,7 +202,7 @@ func split(name string) []string {
 	return parts
 }
 
-// value masks the value that begins at i, after blanks and a quote.
+// value masks the value that begins at i, possibly after blanks and a quote.
 func (r *redactor) value(i int, how secrecy, env bool) int {
 	s := r.src
 	from := i
@@ -216,13 +215,13 @@ func (r *redactor) value(i int, how secrecy, env bool) int {
 	if q := from + slashes; q < len(s) && strings.IndexByte("\"'`", s[q]) >= 0 {
 		return r.judge(q+1, quotedEnd(s, q+1, s[q], slashes), how, true)
 	}
-	if how == scheme { // two words, or one
+	if how == scheme { // one or two words
 		return r.judge(from, lineEnd(s, from), how, true)
 	}
 	return r.judge(from, plainEnd(s, from, env), how, env)
 }
 
-// count is the number of bytes b that s begins with.
+// count returns the number of bytes b at the beginning of s.
 func count(s string, b byte) int {
 	n := 0
 	for n < len(s) && s[n] == b {
@@ -231,8 +230,8 @@ func count(s string, b byte) int {
 	return n
 }
 
-// quotedEnd is the end of a text in quotes: at the quote, which has at most as
-// many backslashes before it as the first had, or at the end of the line.
+// quotedEnd returns the end of a quoted text: a quote with at most as many backslashes before it as the first
+// quote had, or the end of the line.
 func quotedEnd(s string, i int, quote byte, slashes int) int {
 	n := 0
 	for ; i < len(s); i++ {
@@ -252,7 +251,7 @@ func quotedEnd(s string, i int, quote byte, slashes int) int {
 	return i
 }
 
-// lineEnd is the end of the line, also of an escaped one.
+// lineEnd returns the end of the line, also of an escaped one.
 func lineEnd(s string, i int) int {
 	for ; i < len(s); i++ {
 		if strings.IndexByte("\n\r\"'`\\", s[i]) >= 0 {
@@ -262,8 +261,8 @@ func lineEnd(s string, i int) int {
 	return i
 }
 
-// plainEnd is the end of a value without quotes. That of an environment variable
-// continues to the next white space.
+// plainEnd returns the end of an unquoted value. The value of an environment variable ends at the next white
+// space.
 func plainEnd(s string, i int, env bool) int {
 	for ; i < len(s); i++ {
 		switch c := s[i]; {
@@ -278,8 +277,8 @@ func plainEnd(s string, i int, env bool) int {
 	return i
 }
 
-// judge masks src[from:to] unless it stands for a secret only. Sure says that it
-// was quoted, or the value of a variable.
+// judge masks src[from:to] unless it only stands for a secret. sure says that it was quoted, or is a variable's
+// value.
 func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
 	value := r.src[from:to]
 	if how == scheme {
@@ -296,7 +295,7 @@ func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
 		return from
 	case how == number && run(value, digit|dot) == len(value) && len(value) < 12:
 		return from
-	case !sure && to < len(r.src) && r.src[to] == '(': // code, that gets it from somewhere
+	case !sure && to < len(r.src) && r.src[to] == '(': // code that gets the secret from somewhere
 		return from
 	}
 	if is(value[0], alnum) {
@@ -312,7 +311,7 @@ var standIns = words{
 	"object", "any", "required", "optional", "yes", "no", "unset", "empty", "redacted", "hidden",
 }
 
-// placeholder reports whether a value names a secret, or its absence.
+// placeholder reports whether a value names a secret, or says that there is none.
 func placeholder(v string) bool {
 	switch {
 	case strings.Trim(v, "*") == "", strings.Trim(v, "xX") == "", strings.Trim(v, ".") == "", v == "…":
@@ -326,8 +325,8 @@ func placeholder(v string) bool {
 	return len(v) < 12 && standIns.has(strings.ToLower(v))
 }
 
-// flag masks the value of a flag whose name begins at i: "--token value", and
-// `"--token", "value"` in an argument list. "--token=value" is a name like others.
+// flag masks the value of a flag whose name begins at i: "--token value", and `"--token", "value"` in an
+// argument list. For "--token=value" it does nothing: separator handles that.
 func (r *redactor) flag(i int) int {
 	n := run(r.src[i:min(len(r.src), i+maxName)], names)
 	how := secretName(r.src[i : i+n])
@@ -363,7 +362,7 @@ func (r *redactor) userinfo(i int) int {
 	return i
 }
 
-// telegram masks a bot's token, whose colon is at i: the bot's number stays.
+// telegram masks a bot's token, whose colon is at i. It keeps the bot's number.
 func (r *redactor) telegram(i int) int {
 	if i+1 == len(r.src) || r.src[i+1] != 'A' || run(r.src[i+1:min(len(r.src), i+1+36)], url64) != 35 {
 		return 0

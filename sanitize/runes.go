@@ -10,10 +10,9 @@ const (
 	objectReplacement  = '\ufffc'
 )
 
-// hidden reports whether a rune has no shape of its own or rules the order of others:
-// format characters (bidirectional controls, tags, zero-width space, word joiner,
-// byte order mark …), fillers that are letters by name only, and the
-// supplementary variation selectors, which can carry any text unseen.
+// hidden reports whether a rune is invisible or changes the order of others: format characters (bidirectional
+// controls, tags, zero-width space, word joiner, byte order mark …), fillers that count as letters, and the
+// supplementary variation selectors, which can carry any text invisibly.
 func hidden(r rune) bool {
 	switch {
 	case r < 0xad:
@@ -27,7 +26,7 @@ func hidden(r rune) bool {
 		r >= 0xe0000 && r <= 0xe0fff: // tags, variation selectors and reserved
 		return true
 	}
-	// The prepended marks, such as the Arabic number sign, are formats with a shape.
+	// The prepended marks, such as the Arabic number sign, are format characters that are visible.
 	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
@@ -37,7 +36,7 @@ func mark(r rune) bool { return r >= 0x0300 && unicode.Is(unicode.M, r) }
 // variation reports whether a rune selects the shape of the one before.
 func variation(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
 
-// joining are the scripts in which the joiners change letters' shapes.
+// joining are the scripts in which joiners change the shapes of letters.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian,
 	unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil,
@@ -45,8 +44,8 @@ var joining = []*unicode.RangeTable{
 	unicode.Tibetan,
 }
 
-// joins reports whether a joiner between two runes has a meaning: letters of a
-// joining script on both sides, or, for ZWJ, pictures on both sides.
+// joins reports whether a joiner between two runes has an effect: between letters of a joining script, or, for
+// ZWJ, between pictures.
 func joins(left, joiner, right rune) bool {
 	if unicode.In(left, joining...) && unicode.In(right, joining...) {
 		return true
@@ -54,7 +53,7 @@ func joins(left, joiner, right rune) bool {
 	return joiner == zwj && (picture(left) || left == 0xfe0f) && picture(right)
 }
 
-// picture is close to Unicode's Extended_Pictographic, with the skin tones.
+// picture approximates Unicode's Extended_Pictographic, with the skin tones.
 func picture(r rune) bool {
 	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2190 && r <= 0x2bff
 }

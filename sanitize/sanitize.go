@@ -6,25 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks may follow one another. Living scripts need
-// at most four; more is a stack that runs over the neighbouring lines.
+// maxMarks is how many combining marks may follow one another. Living scripts need at most four; more would be
+// drawn over the neighbouring lines.
 const maxMarks = 4
 
-// noLimit leaves room for a rune more.
+// noLimit is no limit. One more rune can be added to it without an overflow.
 const noLimit = math.MaxInt - 1
 
-// Text returns s without anything a terminal acts on and without invisible
-// characters. Newlines and tabs stay; CRLF, a lone CR and the Unicode separators
-// become newlines; invalid UTF-8 becomes U+FFFD. Clean text is returned as it is,
-// without an allocation.
+// Text returns s without anything that a terminal interprets and without invisible characters. It keeps
+// newlines and tabs; CRLF, a lone CR and the Unicode separators become newlines; invalid UTF-8 becomes U+FFFD.
+// It returns clean text unchanged, without an allocation.
 func Text(s string) string {
 	c := cleaner{src: s, limit: noLimit}
 	c.run()
 	return c.result()
 }
 
-// Line is Text on one line: newlines and tabs become spaces, and a line of more
-// than max runes is cut and ends in "…". A max of 0 or less cuts nothing.
+// Line is like Text, on one line: newlines and tabs become spaces, and a line of more than max runes is cut and
+// ends in "…". A max of 0 or less means no limit.
 func Line(s string, max int) string {
 	c := cleaner{src: s, limit: noLimit}
 	if max > 0 {
@@ -41,7 +40,7 @@ func Line(s string, max int) string {
 	return s
 }
 
-// cut returns the first n runes of s. A joiner that lost what it joins goes too.
+// cut returns the first n runes of s, without a joiner at the end that has nothing to join any more.
 func cut(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -53,11 +52,10 @@ func cut(s string, n int) string {
 	return strings.TrimRight(s, string(zwnj)+string(zwj))
 }
 
-// cleaner copies src rune by rune. As long as nothing was left out or replaced,
-// it copies nothing and only counts.
+// cleaner copies src rune by rune. Until something is left out or replaced, it copies nothing and only counts.
 type cleaner struct {
 	src   string
-	limit int  // runes to make, about; what is beyond is not looked at
+	limit int  // about the maximum number of runes; the rest is not read
 	more  bool // src continued beyond the limit
 
 	same   int  // the result is src[:same] as long as nothing is copied
@@ -66,8 +64,8 @@ type cleaner struct {
 	runes  int
 	last   rune // last rune made, 0 at first
 	marks  int  // combining marks since the last other rune
-	joiner rune // a joiner that waits for what it joins, 0 for none
-	at     int  // where in src the joiner stands
+	joiner rune // a joiner that waits for the rune on its right, or 0
+	at     int  // offset of the joiner in src
 }
 
 func (c *cleaner) run() {
@@ -93,7 +91,7 @@ func (c *cleaner) run() {
 	}
 }
 
-// special takes what is not ordinary at i, or follows a joiner, and returns its length.
+// special handles what is not ordinary, or follows a joiner, at i, and returns its length.
 func (c *cleaner) special(i int) int {
 	r, size := utf8.DecodeRuneInString(c.src[i:])
 	switch {
@@ -124,8 +122,8 @@ func (c *cleaner) special(i int) int {
 	return size
 }
 
-// combine takes a combining mark, unless there are too many, or a second
-// variation selector: a row of those can carry a hidden text.
+// combine keeps a combining mark, unless there are too many, or it is a second variation selector in a row:
+// such a row can carry hidden text.
 func (c *cleaner) combine(r rune, i, size int) {
 	if c.marks == maxMarks || variation(r) && (variation(c.last) || c.last == 0) {
 		return
@@ -137,7 +135,7 @@ func (c *cleaner) combine(r rune, i, size int) {
 	c.last = r
 }
 
-// join decides on the waiting joiner, now that its right side is known.
+// join decides about the waiting joiner, now that the rune on its right is known.
 func (c *cleaner) join(right rune) {
 	if c.joiner != 0 && joins(c.last, c.joiner, right) {
 		c.keep(c.at, len(string(c.joiner)))
@@ -146,10 +144,10 @@ func (c *cleaner) join(right rune) {
 	c.joiner = 0
 }
 
-// drop forgets the waiting joiner: nothing it could join followed.
+// drop drops the waiting joiner: nothing that it could join followed.
 func (c *cleaner) drop() { c.joiner = 0 }
 
-// keep makes src[i:i+n] part of the result.
+// keep adds src[i:i+n] to the result.
 func (c *cleaner) keep(i, n int) {
 	if !c.copied && i == c.same {
 		c.same += n
@@ -159,7 +157,7 @@ func (c *cleaner) keep(i, n int) {
 	c.out.WriteString(c.src[i : i+n])
 }
 
-// put makes a replacement part of the result.
+// put adds a replacement to the result.
 func (c *cleaner) put(text string, r rune) {
 	c.drop()
 	c.copy()

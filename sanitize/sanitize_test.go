@@ -123,7 +123,7 @@ func TestCleanTextIsNotCopied(t *testing.T) {
 	}
 }
 
-// check holds a result to what a terminal may be given.
+// check checks that a result is safe for a terminal.
 func check(t *testing.T, s string) {
 	t.Helper()
 	if !utf8.ValidString(s) {

@@ -10,9 +10,8 @@ const (
 	sub = 0x1a
 )
 
-// sequence is the length of the control, or of the whole escape sequence, that s
-// starts with. Both forms are known: ESC and a letter, and the C1 control in two
-// bytes of UTF-8.
+// sequence returns the length of the control character, or of the whole escape sequence, at the beginning of s.
+// It knows both forms: ESC and a letter, and the C1 control in two bytes of UTF-8.
 func sequence(s string) int {
 	if s[0] != esc && s[0] != 0xc2 || len(s) == 1 {
 		return 1
@@ -28,9 +27,9 @@ func sequence(s string) int {
 		return n + controlString(s[n:])
 	}
 	if s[0] != esc {
-		return n // another C1 control stands alone
+		return n // another C1 control is complete by itself
 	}
-	// ESC, intermediates, one final byte; anything else is not part of it.
+	// ESC, intermediate bytes, one final byte; any other byte is not part of the sequence.
 	n = 1
 	for n < len(s) && s[n] >= 0x20 && s[n] <= 0x2f {
 		n++
@@ -41,8 +40,8 @@ func sequence(s string) int {
 	return n
 }
 
-// controlSequence is the length of a CSI's parameters, intermediates and final
-// byte. One that is broken off ends where it broke.
+// controlSequence returns the length of a CSI's parameters, intermediate bytes and final byte. An incomplete
+// one ends at the first byte that does not fit.
 func controlSequence(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= 0x20 && s[n] <= 0x3f {
@@ -54,9 +53,8 @@ func controlSequence(s string) int {
 	return n
 }
 
-// controlString is the length of an OSC, DCS, SOS, PM or APC string with its end:
-// ST, or BEL. One without an end goes as far as its line, so that a stray
-// introducer cannot hide all that follows.
+// controlString returns the length of an OSC, DCS, SOS, PM or APC string with its end, ST or BEL. A string
+// without an end reaches to the end of its line, so that a stray introducer cannot hide all that follows.
 func controlString(s string) int {
 	for i := range len(s) {
 		switch s[i] {
