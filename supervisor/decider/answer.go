@@ -17,7 +17,7 @@ const (
 	maxMessage = 16_000
 	maxSummary = 8_000
 	maxQuoted  = 40
-	maxStarts  = 128 // braces that are tried as the start of the object
+	maxStarts  = 128 // braces that are tried as the beginning of the object
 )
 
 // AnswerError says what is wrong with an answer, in words for the model that gave it.
@@ -25,12 +25,11 @@ type AnswerError struct{ Problem string }
 
 func (e *AnswerError) Error() string { return "decider: the answer cannot be used: " + e.Problem }
 
-// parseDecision reads the answer of a model. Around the JSON object there may be text and
-// fences; of several objects the last one with a `decision` counts. What the object says
-// is held to: one of the point's decisions, a reason, an agent there is, fields within
-// bounds. Members it does not know are ignored, as is a mode without SELECT_MODE. With
-// COMPLETE the summary stands in for a missing reason, and the reason for a missing
-// summary: ADR-0005 has it both ways. The error is always an *[AnswerError].
+// parseDecision reads the answer of a model. Around the JSON object there may be text and fences; of several
+// objects the last one with a `decision` counts. The object must contain one of the point's decisions, a
+// reason, an agent that exists, and fields within their bounds. Unknown members are ignored, as is a mode
+// without SELECT_MODE. With COMPLETE the summary replaces a missing reason, and the reason a missing summary:
+// ADR-0005 has it both ways. The error is always an *[AnswerError].
 func parseDecision(raw string, p decision.Point, agents []decision.AgentDescription) (Decision, error) {
 	var c complaints
 	switch {
@@ -68,7 +67,7 @@ func parseDecision(raw string, p decision.Point, agents []decision.AgentDescript
 	return d, nil
 }
 
-// complaints gathers all that is wrong, so that one correction does.
+// complaints gathers all that is wrong, so that one correction is enough.
 type complaints struct{ texts []string }
 
 func (c *complaints) add(format string, args ...any) {
@@ -82,7 +81,7 @@ func (c *complaints) err() error {
 	return &AnswerError{strings.Join(c.texts, " ")}
 }
 
-// text takes a member that must be a string; absent and null are empty. Most 0: any length.
+// text reads a member that must be a string; absent and null are empty. most 0: any length.
 func (c *complaints) text(object map[string]json.RawMessage, name string, most int) string {
 	raw, ok := object[name]
 	if !ok || string(raw) == "null" {
@@ -100,7 +99,7 @@ func (c *complaints) text(object map[string]json.RawMessage, name string, most i
 	return s
 }
 
-// check fills in what a field stands in for, and drops a mode that nothing comes of.
+// check fills in fields from the fields that can replace them, and drops a mode that has no effect.
 func (c *complaints) check(d *Decision, p decision.Point, agents []decision.AgentDescription) {
 	may := kinds(p)
 	switch {
@@ -137,8 +136,8 @@ func (c *complaints) check(d *Decision, p decision.Point, agents []decision.Agen
 	}
 }
 
-// findObject finds the last object with a `decision` that is not inside another such.
-// Nothing that begins after the last mention of the name can be one.
+// findObject finds the last object with a `decision` that is not inside another such object. An object that
+// begins after the last mention of the name cannot be one.
 func findObject(text string) map[string]json.RawMessage {
 	const name = `"decision"`
 	var found map[string]json.RawMessage
@@ -159,16 +158,16 @@ func findObject(text string) map[string]json.RawMessage {
 	return found
 }
 
-// quote shows a value back, bounded.
+// quote shows a value to the model, shortened.
 func quote(s string) string { return fmt.Sprintf("%q", clip(s, maxQuoted)) }
 
-// clip cuts a text to n characters at most.
+// clip shortens a text to at most n characters.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	seen := 0
-	cut := 0 // where n-1 characters end
+	cut := 0 // after n-1 characters
 	for i := range s {
 		if seen == n-1 {
 			cut = i

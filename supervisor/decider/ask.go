@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// Ask puts a recorded input to a
+// Ask puts a recorded input to a decider, and returns its decision.
 func Ask(ctx context.Context, d Decider, point decision.Point, input json.RawMessage) (Decision, error) {
 	if d == nil {
 		return Decision{}, errors.New("there is no decider")

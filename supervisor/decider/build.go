@@ -8,26 +8,25 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// Options say which decider is built.
+// Options say which decider to build.
 type Options struct {
 	Name    string // session (or empty), stateless, hybrid, rules
-	Ask     Asker  // these two for stateless and hybrid
+	Ask     Asker  // Ask and Prompts: for stateless and hybrid
 	Prompts Prompts
-	BuiltIn Prompts       // taken where Prompts fail, with a warning; may be nil
+	BuiltIn Prompts       // used where Prompts fail, with a warning; may be nil
 	Timeout time.Duration // for one answer; 0: none
 	Store   Store         // nil: every question is asked
-	// Asked says whom Ask asks and how: its provider, model and settings. With Templates (a hash of them) it is part
-	// of the cache's key: another model's answer is another answer.
+	// Asked describes what Ask asks: its provider, model and settings. With Templates (a hash of them) it is
+	// part of the cache's key: the answer of another model is a different answer.
 	Asked     []string
 	Templates string
-	// Strict has failures come back as errors instead of falling back to the rules, for
-	// trying a model out.
+	// Strict returns failures as errors instead of falling back to the rules. It is for trying out a model.
 	Strict bool
-	Warn   func(string) // told of each fallback; may be nil
+	Warn   func(string) // called for each fallback; may be nil
 }
 
-// Build chains the deciders that a name stands for. With an unknown name every decision is an
-// error: the rules decide, and report it.
+// Build chains the deciders of a name. With an unknown name every decision is an error: the rules decide, and
+// report it.
 func Build(o Options) Decider {
 	var first Decider
 	switch o.Name {
@@ -48,7 +47,7 @@ func Build(o Options) Decider {
 	return Fallback{First: first, Warn: o.Warn}
 }
 
-// model is the same for every name, so that they share what is cached.
+// model is the same for every name, so that all names share the cache.
 func (o Options) model() Decider {
 	m := Model{Ask: o.Ask, Prompts: o.Prompts, BuiltIn: o.BuiltIn, Timeout: o.Timeout}
 	if o.Store == nil {
@@ -57,7 +56,7 @@ func (o Options) model() Decider {
 	return Cached{Of: m, Store: o.Store, Salt: fmt.Sprintf("%q %q", o.Asked, o.Templates)}
 }
 
-// broken decides nothing.
+// broken never decides.
 type broken struct{ err error }
 
 func (b broken) SelectAgent(context.Context, decision.SelectAgentInput) (Decision, error) {

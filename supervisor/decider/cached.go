@@ -9,16 +9,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// Store keeps decisions by key, as long as it likes. It is safe for concurrent use.
+// Store keeps decisions by key, and may drop them at any time. It is safe for concurrent use.
 type Store interface {
 	Get(key string) (Decision, bool)
 	Put(key string, d Decision)
 }
 
-// Cached answers the same input with the same decision, without asking again. A hit has
-// the source `cache`, the first answer's reason, no prompt and no cost. Cached keeps a
-// model's answer at its first try. It does not keep COMPLETE (each end is checked again), decisions
-// of rules (they cost nothing), and decisions after errors.
+// Cached answers the same input with the same decision, without asking again. A hit has the source `cache`, the
+// first answer's reason, no prompt and no cost. Cached keeps only answers that a model gave at its first try.
+// It does not keep COMPLETE (each end is checked again), decisions of rules (they cost nothing), and decisions
+// after errors.
 type Cached struct {
 	Of    Decider
 	Store Store
@@ -47,7 +47,8 @@ func (c Cached) EvaluateProgress(ctx context.Context, in decision.EvaluateProgre
 	return d, err
 }
 
-// key is the hash of its parts, each with its length: no two lists of parts look alike.
+// key is the hash of its parts, each with its length, so that two different lists of parts never have the same
+// key.
 func (c Cached) key(p decision.Point, input string) string {
 	h := sha256.New()
 	for _, part := range []string{string(p), c.Salt, input} {
@@ -58,7 +59,7 @@ func (c Cached) key(p decision.Point, input string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// hit takes nothing on trust: a store may be shared, and older than this program.
+// hit validates what the store returns: a store may be shared, and older than this program.
 func (c Cached) hit(ctx context.Context, key string, p decision.Point,
 	agents []decision.AgentDescription) (Decision, bool) {
 	if ctx.Err() != nil {
@@ -79,7 +80,7 @@ func (c Cached) keep(key string, d Decision, err error) {
 	}
 }
 
-// essence is a decision without how it came about.
+// essence is a decision without the record of how it was made.
 func essence(d Decision) Decision {
 	return Decision{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary,
 		Source: d.Source}

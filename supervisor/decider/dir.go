@@ -19,35 +19,33 @@ const (
 	entrySuffix = ".json"
 	tempSuffix  = ".tmp"
 	maxEntry    = 64 << 10  // bytes
-	staleTemp   = time.Hour // older ones were left over by a crash
+	staleTemp   = time.Hour // older temporary files were left by a crash
 )
 
-// DefaultStoreSize is how many decisions a store keeps unless told otherwise.
+// DefaultStoreSize is the default for how many decisions a store keeps.
 const DefaultStoreSize = 1000
 
-// DirStore keeps decisions in a directory, one file each, over all runs. Several processes
-// may share it. An entry is written whole or not at all, but not synced: one that was
-// damaged or cut short, or that is not what it says it is, is as good as none. Beyond the
-// most it may hold those used longest ago go.
+// DirStore keeps decisions in a directory, one file each, for all runs. Several processes may share it. An
+// entry is written completely or not at all, but not synced: an entry that is damaged, cut short, or does not
+// match its checksum counts as missing. Beyond the maximal size, the least recently used entries are removed.
 type DirStore struct {
 	dir  *statedir.Dir
 	max  int
 	warn func(error)
 
 	mu    sync.Mutex // guards count; the files are safe on their own
-	count int        // entries at the last look, and those written since
+	count int        // entries when last counted, and those written since
 }
 
 // entry is the content of a file.
 type entry struct {
 	Key      string          `json:"key"`
-	Sum      string          `json:"sha256"` // of Decision as it stands here
+	Sum      string          `json:"sha256"` // of Decision, byte for byte
 	Decision json.RawMessage `json:"decision"`
 }
 
-// OpenDirStore opens the store in a directory, which it makes, of at most n decisions;
-// n ≤ 0: [DefaultStoreSize]. Warn is called with what cannot be written; it may be nil. Callers
-// close the store.
+// OpenDirStore opens the store in a directory, which it creates, for at most n decisions; n ≤ 0:
+// [DefaultStoreSize]. It calls warn with write errors; warn may be nil. Callers close the store.
 func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
 	own, err := statedir.Open(dir)
 	if err != nil {
@@ -67,7 +65,7 @@ func OpenDirStore(dir string, n int, warn func(error)) (*DirStore, error) {
 	return s, nil
 }
 
-// Close gives the directory back. Nothing is found or kept afterwards.
+// Close releases the directory. Nothing is found or kept afterwards.
 func (s *DirStore) Close() error { return s.dir.Close() }
 
 // Get implements [Store].
@@ -86,11 +84,11 @@ func (s *DirStore) Get(key string) (Decision, bool) {
 		return Decision{}, false
 	}
 	now := time.Now()
-	_ = s.dir.Chtimes(key+entrySuffix, now, now) // at worst it goes before its time
+	_ = s.dir.Chtimes(key+entrySuffix, now, now) // at worst it is removed too early
 	return d, true
 }
 
-// Put implements [Store]. What cannot be kept is not: the question is asked again.
+// Put implements [Store]. If a decision cannot be kept, the question is asked again next time.
 func (s *DirStore) Put(key string, d Decision) {
 	if !isKey(key) {
 		s.warn(fmt.Errorf("decider: %q is no key of a decision", key))
@@ -126,8 +124,8 @@ func (s *DirStore) put(key string, d Decision) error {
 	return nil
 }
 
-// shrink counts the entries, and removes the oldest beyond nine tenths of the most there
-// may be, if there are more: a full store is not looked through at every decision.
+// shrink counts the entries. If there are more than the maximum, it removes the oldest ones down to nine tenths
+// of it, so that a full store is not scanned at every decision.
 func (s *DirStore) shrink() error {
 	list, err := fs.ReadDir(s.dir.FS(), ".")
 	if err != nil {
@@ -166,7 +164,7 @@ func (s *DirStore) shrink() error {
 	return nil
 }
 
-// isKey reports whether a key is one of [Cached]'s: nothing else becomes a file's name.
+// isKey reports whether a key has the form of [Cached]'s keys: no other text becomes a file name.
 func isKey(key string) bool {
 	if len(key) != 2*sha256.Size {
 		return false

@@ -13,18 +13,17 @@
 //
 // # What the designs leave open
 //
-// ADR-0005 gives its evaluation no way to select an agent in the prompt, and one in the
-// type: here it may. Its COMPLETE has a summary and no reason in the type, both in the
-// prompt: either stands for the other. It takes everything from the first brace to the
-// last for the answer: here it is the last whole object with a decision. Its fallback
-// plans before it looks at an error: here a planner that failed is an error, too, or no
-// limit of failures would ever count. That fallback knows no end, and no evaluation: the
-// rules lead a task to its end by the order of its «Fixed Workflows». Its cache has no
-// bounds, and keeps COMPLETE: an end is looked at each time.
+// ADR-0005's prompt has no way to select an agent in an evaluation, but its type has one: here it is allowed.
+// Its COMPLETE has a summary and no reason in the type, both in the prompt: here either replaces the other. It
+// takes everything from the first brace to the last as the answer: here it is the last complete object with a
+// decision. Its fallback plans before it checks for an error: here a failed planner is an error, too, otherwise
+// no limit of failures would ever count. That fallback has no end and no evaluation: here the rules lead a task
+// to its end in the order of its «Fixed Workflows». Its cache has no bounds, and keeps COMPLETE: here each end
+// is decided anew.
 //
 // # Concurrency and errors
 //
-// The package starts no goroutines; deciders and stores are safe for concurrent use. Calls return
-// when the context ends, provided that the Asker does; the Asker owns the processes. Only [DirStore]
-// uses files. With an error, Model also returns a Decision that holds the question and its cost.
+// The package starts no goroutines; deciders and stores are safe for concurrent use. Calls return when the
+// context ends, provided that the Asker does; the Asker owns the processes. Only [DirStore] uses files. With an
+// error, Model also returns a Decision that contains the question and its cost.
 package decider

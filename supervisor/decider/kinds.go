@@ -6,8 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// What can be decided. SELECT_MODE summons the agent named; CONTINUE continues with the one
-// that worked last, RETRY has it try once more, otherwise; COMPLETE ends the task.
+// The possible decisions. SELECT_MODE summons the named agent; CONTINUE continues with the one that worked
+// last, RETRY lets it try again in another way; COMPLETE ends the task.
 const (
 	SelectMode = "SELECT_MODE"
 	Continue   = "CONTINUE"

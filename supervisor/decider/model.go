@@ -9,36 +9,36 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// How often a model is asked again, and what is waited before.
+// How often a model is asked again, and how long to wait before.
 const (
 	maxCorrections = 2 // for one decision, after answers that cannot be used
-	maxRetries     = 2 // of one question, after trouble that passes
+	maxRetries     = 2 // of one question, after transient errors
 	firstBackoff   = time.Second
 	backoffFactor  = 4
-	maxPause       = time.Minute // longer ones that a server wishes are not waited
+	maxPause       = time.Minute // a longer wait that a server requests is not waited for
 )
 
-// Prompts renders the inputs for a model that knows nothing else.
+// Prompts renders the inputs for a model that has no other context.
 type Prompts interface {
 	Select(in decision.SelectAgentInput) (system, prompt string, err error)
 	Evaluate(in decision.EvaluateProgressInput) (system, prompt string, err error)
 }
 
-// Model asks a model. An answer that cannot be used is answered with a correction, twice;
-// then the error is an *[InvalidError]. An Asker's error that says Transient() is retried
-// after a wait, which is as long as its RetryAfter() says, up to a minute. With an error
-// comes a Decision without a decision: what was asked and what it has cost.
+// Model asks a model. It answers an unusable answer with a correction, twice; then the error is an
+// *[InvalidError]. If an Asker's error says Transient(), it retries after a wait, as long as the error's
+// RetryAfter() says, up to a minute. With an error it also returns a Decision without a decision: what was
+// asked and what it has cost.
 type Model struct {
 	Ask     Asker
 	Prompts Prompts
-	// BuiltIn are the prompts taken where Prompts fail, with a warning; may be nil.
+	// BuiltIn are the prompts used where Prompts fail, with a warning; may be nil.
 	BuiltIn Prompts
-	// Timeout is for one answer; 0: none. One that takes longer is not asked for again:
-	// what a decision may take is used up.
+	// Timeout is for one answer; 0: none. After a timeout the model is not asked again: the time for the
+	// decision is used up.
 	Timeout time.Duration
 }
 
-// InvalidError says that a model gave no answer that could be used, corrections and all.
+// InvalidError says that a model gave no usable answer, not even after corrections.
 type InvalidError struct {
 	Attempts int
 	Answer   string // the last one
@@ -65,7 +65,7 @@ func (m Model) EvaluateProgress(ctx context.Context, in decision.EvaluateProgres
 	})
 }
 
-// rendering takes an input's two prompts from where they are rendered.
+// rendering selects one of the two prompts of Prompts.
 type rendering func(Prompts) (system, prompt string, err error)
 
 func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.AgentDescription,
@@ -115,14 +115,14 @@ func (m Model) render(render rendering, book *Decision) (system, prompt string, 
 	return render(m.BuiltIn)
 }
 
-// corrected is the prompt again, with the result: the model knows nothing else.
+// corrected is the prompt again, with the correction: the model has no other context.
 func corrected(prompt, answer, problem string) string {
 	return fmt.Sprintf("%s\n\nYou have answered this before, and the answer cannot be used: %s\n\n"+
 		"The answer was, quoted: %q\n\nDecide again, and answer with one JSON object that is right.\n",
 		prompt, problem, clip(answer, maxReason))
 }
 
-// ask puts a question until there is an answer, and books attempts, cost and trouble.
+// ask repeats a question until there is an answer, and records attempts, cost and errors.
 func (m Model) ask(ctx context.Context, q Question, book *Decision) (Answer, error) {
 	wait := firstBackoff
 	for retry := 0; ; retry++ {
@@ -167,7 +167,7 @@ func (m Model) once(ctx context.Context, q Question) (Answer, error) {
 	return answer, err
 }
 
-// slowError is an attempt that ran out of time. It is not transient, even if it wraps a transient error.
+// slowError is an attempt that timed out. It is not transient, even if it wraps a transient error.
 type slowError struct {
 	after time.Duration
 	err   error
@@ -177,13 +177,13 @@ func (e *slowError) Error() string   { return fmt.Sprintf("no answer within %v: 
 func (e *slowError) Unwrap() error   { return e.err }
 func (e *slowError) Transient() bool { return false }
 
-// transient reports whether an error calls itself one that passes.
+// transient reports whether an error says that it is transient.
 func transient(err error) bool {
 	var t interface{ Transient() bool }
 	return errors.As(err, &t) && t.Transient()
 }
 
-// retryAfter is how long the one asked wants to be left alone; 0: it does not say.
+// retryAfter is how long the server wants the client to wait; 0: it does not say.
 func retryAfter(err error) time.Duration {
 	var later interface{ RetryAfter() time.Duration }
 	if errors.As(err, &later) {

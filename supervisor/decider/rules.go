@@ -7,12 +7,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// errNoAgents says that an agent is to be chosen where there is none.
+// errNoAgents says that there is no agent to choose.
 var errNoAgents = errors.New("decider: there is no agent to choose")
 
-// Rules decide deterministically: the same input always comes to the same decision. They
-// lead a task to its end on their own (planner, developer, tester, reviewer), and an end
-// there is: see [maxStretches].
+// Rules decide deterministically: the same input always leads to the same decision. They lead a task to its end
+// on their own (planner, developer, tester, reviewer), and they always reach an end: see [maxStretches].
 type Rules struct{}
 
 // SelectAgent implements [Decider].

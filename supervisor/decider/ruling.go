@@ -8,13 +8,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxStretches is how often the rules let an agent continue after one spawn. Then they spawn it
-// again, which counts as an iteration: so the limit of iterations ends every task that
-// the rules lead.
+// maxStretches is how often the rules let an agent continue after one summons. Then they summon it again, which
+// counts as an iteration: so the limit of iterations ends every task that the rules lead.
 const maxStretches = 4
 
-// Select chooses the agent that works next. Clear means that the choice needs no model;
-// a decision without one means that there is no agent.
+// Select chooses the agent that works next. clear means that the choice needs no model; an empty decision means
+// that there is no agent.
 func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
 	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints,
 		failed: in.FailedChecks, limits: in.Constraints}.whole()
@@ -27,7 +26,7 @@ func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
 	return s.onward("")
 }
 
-// Evaluate says what follows from what was done, as Select does.
+// Evaluate decides what follows from the last execution. Its results are like those of Select.
 func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool) {
 	last := in.LastExecution
 	history := in.History
@@ -40,7 +39,7 @@ func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool
 		return s.recover(troubleIn(last))
 	}
 	if last.Status == decision.StatusCancelled {
-		return s.onward("") // a stopped agent does not continue unasked
+		return s.onward("") // a stopped agent does not continue by itself
 	}
 	return s.onward(last.Agent)
 }
@@ -49,7 +48,7 @@ func same(a, b decision.ExecutionSummary) bool {
 	return a.Agent == b.Agent && a.Iteration == b.Iteration && a.Status == b.Status && a.StartedAt == b.StartedAt
 }
 
-// recover rules on a failure.
+// recover decides after a failure.
 func (s standing) recover(t trouble) (d Decision, clear bool) {
 	if s.spent() {
 		return retry(t, fmt.Sprintf("%s in a row and %d in all are the limit: whether it is tried once more is for "+
@@ -89,7 +88,8 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 		s.limits.MaxConsecutiveFailures)), false
 }
 
-// instead has another agent go on where one failed; the same anew where there is no other.
+// instead lets another agent continue where one failed, or the same one with a new session if there is no
+// other.
 func (s standing) instead(other string, t trouble, why string) (Decision, bool) {
 	message := "Go on where " + nameOf(t.agent) + " failed, in another way."
 	switch {
@@ -110,7 +110,7 @@ func retry(t trouble, reason string) Decision {
 		Message: "Your last try failed. Find out why before you try again, and take another way." + t.told()}
 }
 
-// told is the trouble for the next agent, empty where nothing is known.
+// told describes the failure for the next agent; empty if nothing is known.
 func (t trouble) told() string {
 	if strings.TrimSpace(t.message) == "" {
 		return ""
@@ -122,8 +122,8 @@ func (t trouble) told() string {
 	return fmt.Sprintf(" What went wrong%s: %s", where, clip(oneLine(t.message), 300))
 }
 
-// onward decides the next step when nothing is wrong. Current is the agent that works and can continue,
-// empty if there is none.
+// onward decides the next step when nothing is wrong. current is the agent that works and can continue, empty
+// if there is none.
 func (s standing) onward(current string) (d Decision, clear bool) {
 	if len(s.failed) > 0 {
 		return s.fixCompletion(current)
@@ -147,8 +147,8 @@ func (s standing) onward(current string) (d Decision, clear bool) {
 	return s.withoutPlan(current)
 }
 
-// unnamed rules on a step that names no agent there is: developers do steps, any planner
-// or checks hands them over.
+// unnamed decides about a step that names no existing agent: developers do such steps themselves, planners,
+// testers and reviewers hand them over.
 func (s standing) unnamed(step *decision.Step, current string) (Decision, bool) {
 	reason := fmt.Sprintf("Step %d of the plan is next, and names no agent there is.", step.Index)
 	name := current
@@ -183,7 +183,7 @@ func (s standing) withoutPlan(current string) (d Decision, clear bool) {
 	}
 }
 
-// worker is who does the work, empty where all agents plan or check.
+// worker is the agent that does the work, empty if all agents plan or check.
 func (s standing) worker() string {
 	if s.has(developer) {
 		return developer
@@ -191,14 +191,14 @@ func (s standing) worker() string {
 	return s.soundest([]string{planner, tester, reviewer})
 }
 
-// first is hand for a choice that a human or a model may want to consider.
+// first is like hand, for a choice that a human or a model may want to consider.
 func (s standing) first(name, current, reason string) (Decision, bool) {
 	d, _ := s.hand(name, current, reason)
 	return d, false
 }
 
-// hand gives the work to an agent: by CONTINUE where it is at it, unless it has been for
-// too long. Whole: there was no such doubt.
+// hand gives the work to an agent: with CONTINUE if it is the current one, unless it has continued too often.
+// whole: there was no such doubt.
 func (s standing) hand(name, current, reason string) (d Decision, whole bool) {
 	if name == current && name != "" {
 		if n := s.stretches(); n >= maxStretches {

@@ -21,9 +21,8 @@ const schemaFormat = `{
  "additionalProperties": false
 }`
 
-// schema is the JSON Schema of the answer at a point; nil where nothing is decided. It is
-// one flat object: the API refuses oneOf, anyOf and allOf at the top. What depends on
-// another field is checked by parseDecision.
+// schema is the JSON Schema of the answer at a point; nil if nothing is decided there. It is one flat object:
+// the API refuses oneOf, anyOf and allOf at the top. parseDecision checks what depends on another field.
 func schema(p decision.Point) json.RawMessage {
 	may := kinds(p)
 	if may == nil {

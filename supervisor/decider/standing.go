@@ -7,19 +7,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// The agents the rules know by their roles. Every other does a developer's work.
+// The agents whose roles the rules know. Every other agent does a developer's work.
 const (
 	planner   = "planner"
 	developer = "developer"
 	tester    = "tester"
 	reviewer  = "reviewer"
 
-	modeless = "orchestrator" // an execution's agent that has no mode
+	modeless = "orchestrator" // the agent of an execution without a mode
 )
 
-// standing is where a task stands, as both inputs show it.
+// standing is the state of a task, as both inputs contain it.
 type standing struct {
-	plan    *decision.Plan // nil where there is none, or it has no steps
+	plan    *decision.Plan // nil if there is none, or it has no steps
 	history []decision.ExecutionSummary
 	agents  []decision.AgentDescription
 	open    []decision.OpenPoint
@@ -37,7 +37,7 @@ func (s standing) whole() standing {
 
 func (s standing) has(name string) bool { return known(s.agents, name) }
 
-// step returns the first step that is not over, nil if all are.
+// step returns the first step that is not over, or nil.
 func (s standing) step() *decision.Step {
 	if s.plan == nil {
 		return nil
@@ -50,8 +50,7 @@ func (s standing) step() *decision.Step {
 	return nil
 }
 
-// lastSuccess is the agent of the last execution that succeeded; empty: none has within
-// the window.
+// lastSuccess is the agent of the last successful execution; empty: none within the window.
 func (s standing) lastSuccess() string {
 	for _, e := range slices.Backward(s.history) {
 		if e.Status == decision.StatusSuccess {
@@ -61,14 +60,14 @@ func (s standing) lastSuccess() string {
 	return ""
 }
 
-// succeeded reports whether the last execution did.
+// succeeded reports whether the last execution was successful.
 func (s standing) succeeded() bool {
 	n := len(s.history)
 	return n > 0 && s.history[n-1].Status == decision.StatusSuccess
 }
 
-// checked reports whether a tester or reviewer has looked since anybody else changed things,
-// or there is none to look.
+// checked reports whether a tester or reviewer has succeeded since another agent changed something, or whether
+// neither exists.
 func (s standing) checked() bool {
 	if !s.has(tester) && !s.has(reviewer) {
 		return true
@@ -87,7 +86,7 @@ func (s standing) checked() bool {
 	return false
 }
 
-// pick is the first of the names that there is, else the agent that has failed least.
+// pick is the first of the names that exists, otherwise the agent that has failed least.
 func (s standing) pick(preferred ...string) string {
 	for _, name := range preferred {
 		if s.has(name) {
@@ -97,8 +96,8 @@ func (s standing) pick(preferred ...string) string {
 	return s.soundest(nil)
 }
 
-// soundest is the agent with the fewest failures within the window, the first of several;
-// empty: there is none beside those left out.
+// soundest is the agent with the fewest failures within the window, the first if there are several; empty:
+// there is none besides those in without.
 func (s standing) soundest(without []string) string {
 	best, fewest := "", -1
 	for _, a := range s.agents {
@@ -122,8 +121,8 @@ func (s standing) failuresOf(agent string) int {
 	return n
 }
 
-// failing are the agents of the failures in a row that the history ends in, the last
-// first, each as often as it has failed.
+// failing are the agents of the failures in a row at the end of the history, the last first, each as often as
+// it has failed.
 func (s standing) failing() []string {
 	var list []string
 	for _, e := range slices.Backward(s.history) {
@@ -135,8 +134,8 @@ func (s standing) failing() []string {
 	return list
 }
 
-// other is an agent to try where one has failed: not one of those that fail at present
-// while there is another. A developer's failures are a planner's to look into, and all
+// other is an agent to try where one has failed: not one of those that are failing now, if there is another.
+// After a developer's failure a planner is preferred, after any other failure a developer.
 // others' a developer's.
 func (s standing) other(agent string) string {
 	bad := append(s.failing(), agent)
@@ -151,8 +150,8 @@ func (s standing) other(agent string) string {
 	return s.soundest([]string{agent})
 }
 
-// stretches counts the executions of the last summon: one that goes on and on under the
-// same summon is no iteration, and no limit sees it.
+// stretches counts the executions since the last summons: an agent that continues after the same summons causes
+// no iteration, so no limit stops it.
 func (s standing) stretches() int {
 	n := 0
 	for _, e := range slices.Backward(s.history) {
@@ -164,14 +163,14 @@ func (s standing) stretches() int {
 	return n
 }
 
-// spent reports whether the failures have come to a limit.
+// spent reports whether a limit of failures is reached.
 func (s standing) spent() bool {
 	l := s.limits
 	return l.MaxConsecutiveFailures > 0 && l.ConsecutiveFailures >= l.MaxConsecutiveFailures ||
 		l.MaxTotalFailures > 0 && l.TotalFailures >= l.MaxTotalFailures
 }
 
-// failed leaves out those that were cancelled: nothing went wrong with them.
+// failed excludes cancelled executions: nothing went wrong with them.
 func failed(status decision.Status) bool {
 	return status == decision.StatusFailure || status == decision.StatusTimeout
 }
@@ -180,7 +179,7 @@ func failed(status decision.Status) bool {
 type trouble struct {
 	agent, message, tool string
 	category             decision.Category
-	retry                bool // is among the recovery options, or there are none
+	retry                bool // retry is among the recovery options, or there are none
 }
 
 func troubleOf(e *decision.ErrorContext) trouble {
@@ -210,6 +209,6 @@ func troubleIn(e decision.ExecutionSummary) trouble {
 	return t
 }
 
-// passes reports whether it is trouble of the provider's that waiting helps against: retrying
-// is offered for no other (SPEC-0006, «Construction Rules»).
+// passes reports whether it is an error of the provider that waiting can solve: a retry is offered for no other
+// error (SPEC-0006, «Construction Rules»).
 func (t trouble) passes() bool { return t.category == decision.ProviderError && t.retry }

@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// unresolvedPoint returns an open point in the last document of a tester or reviewer; nil:
-// there is none. While there is such a point, the rules complete no task.
+// unresolvedPoint returns an open point in the last document of a tester or reviewer, or nil. While there is
+// such a point, the rules complete no task.
 func (s standing) unresolvedPoint() *decision.OpenPoint {
 	i := slices.IndexFunc(s.open, func(p decision.OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
 	if i < 0 {
@@ -21,8 +21,8 @@ func (s standing) unresolvedPoint() *decision.OpenPoint {
 // looks reports whether an agent judges the work of others.
 func looks(agent string) bool { return agent == tester || agent == reviewer }
 
-// resolvePoint has a point mended, and then looked at once more by the one who raised it. A
-// model may know better, so the decision is not clear.
+// resolvePoint lets an agent fix an open point, and then lets the agent that raised it check again. A model may
+// decide better, so the decision is not clear.
 func (s standing) resolvePoint(p *decision.OpenPoint, current string) (d Decision, clear bool) {
 	mended := slices.ContainsFunc(p.Since, func(agent string) bool { return agent != planner && !looks(agent) })
 	name, reason := p.Agent, fmt.Sprintf("%s left work open, and others have worked since: it is to look again.",
@@ -51,7 +51,7 @@ func (s standing) fixCompletion(current string) (d Decision, clear bool) {
 	return d, false
 }
 
-// mender is the mode that fixes what another has found: the one that does the work, else the finder.
+// mender is the mode that fixes what another has found: the one that does the work, otherwise the finder.
 func (s standing) mender(finder string) string {
 	if name := s.worker(); name != "" {
 		return name

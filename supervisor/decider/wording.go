@@ -31,7 +31,7 @@ func (s standing) brief(agent string) string {
 	}
 }
 
-// finish ends the task with what was reached.
+// finish ends the task, and says what was achieved.
 func (s standing) finish(why string) Decision {
 	var parts []string
 	if s.plan != nil {
@@ -57,7 +57,7 @@ func (s standing) finish(why string) Decision {
 	return Decision{Decision: Complete, Reason: sentence(why), Summary: strings.Join(parts, " "), Source: ByRules}
 }
 
-// leftOpen reports what last documents leave open that does not keep a task from its end.
+// leftOpen reports what the last documents leave open that does not prevent the task's end.
 func (s standing) leftOpen() string {
 	var left []string
 	for _, p := range s.open {
@@ -71,7 +71,7 @@ func (s standing) leftOpen() string {
 	return sentence("Left open: " + clip(strings.Join(left, "; "), 600))
 }
 
-// reached tells a plan that is over.
+// reached describes a finished plan.
 func reached(p *decision.Plan) string {
 	done, skipped := 0, 0
 	var steps []string
@@ -89,7 +89,7 @@ func reached(p *decision.Plan) string {
 		clip(strings.Join(steps, "; "), 600))
 }
 
-// files are those changed within the window, each once, in the order of the changes.
+// files are the files changed within the window, each once, in the order of the changes.
 func (s standing) files() []string {
 	var list []string
 	seen := map[string]bool{}

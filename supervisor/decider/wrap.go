@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// Session leaves it to the Arbiter's own conversation: its error is always [ErrDeferred].
+// Session leaves the decision to the Arbiter's own conversation: its error is always [ErrDeferred].
 type Session struct{}
 
 // SelectAgent implements [Decider].
@@ -21,8 +21,8 @@ func (Session) EvaluateProgress(context.Context, decision.EvaluateProgressInput)
 	return Decision{}, ErrDeferred
 }
 
-// Hybrid has the rules decide what is clear, and another the rest. Without a Rest what is
-// not clear is errUnclear.
+// Hybrid lets the rules decide clear cases, and another decider the rest. Without a Rest, an unclear case is
+// errUnclear.
 type Hybrid struct {
 	Rules Rules
 	Rest  Decider
@@ -56,13 +56,13 @@ func (h Hybrid) EvaluateProgress(ctx context.Context, in decision.EvaluateProgre
 	return h.Rest.EvaluateProgress(ctx, in)
 }
 
-// Fallback has the rules decide where another has failed, openly: the decision's source is
-// `fallback`, its warnings say why, and what the failure has cost stays on the bill.
-// [ErrDeferred] and the end of the context are no failures of a decider.
+// Fallback lets the rules decide where another decider has failed, and says so: the decision's source is
+// `fallback`, its warnings say why, and it includes the cost of the failed attempt. [ErrDeferred] and the end
+// of the context are not failures of a decider.
 type Fallback struct {
 	First Decider
 	Rules Rules
-	Warn  func(string) // told of each; may be nil. Called on the caller's goroutine
+	Warn  func(string) // called for each fallback, on the caller's goroutine; may be nil
 }
 
 // SelectAgent implements [Decider].

@@ -22,9 +22,8 @@ func constraints(r Record) Constraints {
 	}
 }
 
-// remaining estimates the time still needed: what an execution takes on average for each
-// step that is not over, but not more than the timeout leaves. 0: nothing to estimate
-// from, nothing left to do, or no time.
+// remaining estimates the time still needed: the mean duration of an execution for each step that is not over,
+// but not more than the timeout leaves. 0: no basis for an estimate, nothing left to do, or no time.
 func remaining(r Record) time.Duration {
 	left := 0
 	for _, s := range r.Steps {

@@ -8,26 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of texts in an input, in runes, the mark of what was left out included. SPEC-0006
-// says 500 in a type and 300 in its rules and algorithms; its rules hold.
+// Bounds of texts in an input, in runes, including the mark for omitted text. SPEC-0006 says 500 in a type and
+// 300 in its rules and algorithms; here its rules apply.
 const (
 	SummaryRunes = 300  // of an output in a selection or a history
-	FullRunes    = 2000 // of the output that is evaluated, and of the last error's message
+	FullRunes    = 2000 // of the output that is judged, and of the last error's message
 
-	agentRunes = 600 // of when to use an agent
+	agentRunes = 600 // of the description when to use an agent
 	stepRunes  = 300 // of a step of the plan
 	lineRunes  = 120 // of a line that is kept beyond the cut
 	searched   = 1 << 16
 )
 
-// mark stands where something was left out.
+// mark stands for omitted text.
 const mark = "…"
 
-// Cut shortens a text to at most so many runes: its beginning, to the end of a word, a
-// mark, and below it the lines that report errors, files and steps, as far as they have
-// room in two fifths of the whole. Of the errors the last ones count most, and all
-// lines keep their order. What is not UTF-8 is replaced. A text that is short enough is
-// returned as it is, but for space around it.
+// Cut shortens a text to at most so many runes: its beginning, to the end of a word, a mark, and below it the
+// lines that report errors, files and steps, as far as they fit into two fifths of the whole. Of the errors the
+// last ones count most, and all lines keep their order. Invalid UTF-8 is replaced. A text that is short enough
+// is returned unchanged, without surrounding space.
 func Cut(s string, most int) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
@@ -45,9 +44,8 @@ func Cut(s string, most int) string {
 	return first + mark + "\n" + strings.Join(telling, "\n")
 }
 
-// head returns the first runes of a longer text: not more than most, to the end of a word
-// where one ends in the last quarter, else to a border that takes no marks, joiners or
-// selectors off what they belong to.
+// head returns the first runes of a longer text: at most most, to the end of a word if one ends in the last
+// quarter, otherwise to a border that does not separate marks, joiners or selectors from their character.
 func head(s string, most int) string {
 	end, word, border, n := 0, -1, 0, 0
 	var last rune
@@ -74,7 +72,7 @@ func head(s string, most int) string {
 	return strings.TrimSpace(s[:end])
 }
 
-// joiner makes one character of two.
+// joiner joins two characters into one.
 const joiner = '\u200d'
 
 // extends reports whether a rune belongs to the character before it.
@@ -82,8 +80,7 @@ func extends(r rune) bool {
 	return r == joiner || r >= 0x1f3fb && r <= 0x1f3ff || r >= 0x1f1e6 && r <= 0x1f1ff || unicode.Is(unicode.M, r)
 }
 
-// beyond returns what follows the first runes of a text, and of that only the end where
-// it is very long.
+// beyond returns what follows the first runes of a text; if that is very long, only its end.
 func beyond(s string, runes int) string {
 	for i := range s {
 		if runes == 0 {
@@ -98,14 +95,14 @@ func beyond(s string, runes int) string {
 	return s
 }
 
-// line is a line that tells something, and how much that is worth.
+// line is a line with information, and how important it is.
 type line struct {
 	at, worth int
 	text      string
 }
 
-// tellingLines picks lines, or sentences of long lines, within so many runes, line ends
-// included. The first is what is left of a line, and counts like any.
+// tellingLines picks lines, or sentences of long lines, within so many runes, line ends included. The first
+// line may be the rest of a line; it counts like any other.
 func tellingLines(s string, room int) []string {
 	longest := min(lineRunes, room-1)
 	if longest < 2 {
@@ -146,7 +143,7 @@ func tellingLines(s string, room int) []string {
 	return texts
 }
 
-// around shortens a line to so many runes so that the word at a place in it stays.
+// around shortens a line to so many runes so that the word at a position is kept.
 func around(s string, at, most int) string {
 	if from := at - most/3; from > most/3 && utf8.RuneCountInString(s) > most {
 		for !utf8.RuneStart(s[from]) {
@@ -160,7 +157,7 @@ func around(s string, at, most int) string {
 	return s
 }
 
-// What lines report, in their words: errors above files above steps.
+// Words that show what a line reports: errors before files before steps.
 var (
 	errorWords = []string{"error", "fail", "panic", "fatal", "exception", "denied", "not found", "cannot ", "timed out",
 		"refused"}
@@ -169,7 +166,7 @@ var (
 	stepWords = []string{"step ", "[x]", "✓", "✔", "completed", "passed", "remaining", "todo"}
 )
 
-// worth says what a line is worth keeping, and where the word is that tells it.
+// worth says how important a line is, and where the word is that shows it.
 func worth(line string) (worth, at int) {
 	low := strings.ToLower(line)
 	for _, of := range []struct {
@@ -177,7 +174,7 @@ func worth(line string) (worth, at int) {
 		words []string
 	}{{3, errorWords}, {2, fileWords}, {1, stepWords}} {
 		if of.worth == 2 && !strings.ContainsAny(low, "./") {
-			continue // no file is named
+			continue // it names no file
 		}
 		for _, w := range of.words {
 			if at := strings.Index(low, w); at >= 0 {

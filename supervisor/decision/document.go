@@ -8,19 +8,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// Bounds of a document: items of a list, and runes of an item. The judged execution tells
-// all that is kept; a history reports what is left and what failed, shorter.
+// Bounds of a document: items of a list, and runes of an item. The judged execution contains all that is kept;
+// a history contains only what is left and what failed, shortened.
 const (
 	leftItems, leftRunes   = 16, 300 // of what remains and of open questions
 	otherItems, otherRunes = 10, 200
 	contextRunes           = 2000
 	checkOutputRunes       = 300
 	briefItems, briefRunes = 8, 160 // of each list in a history
-	openAgents             = 8      // agents whose open points are listed, the last to hand over
+	openAgents             = 8      // agents whose open points are listed: those that handed over last
 )
 
-// Document is what an execution handed over, with what the supervisor found when it ran
-// the document's checks. Everything but results of checks and proofs is the author's word.
+// Document is what an execution handed over, with the results of its checks, which the supervisor ran.
+// Everything except the results of checks and the proofs is the author's statement.
 type Document struct {
 	Accomplished  []string `json:"accomplished,omitempty"`
 	Remaining     []string `json:"remaining,omitempty"`
@@ -41,12 +41,12 @@ type Claim struct {
 
 // Check is a command of a document and the result.
 type Check struct {
-	Agent   string `json:"agent,omitempty"` // whose document it is of, where that is not told around it
+	Agent   string `json:"agent,omitempty"` // the author of its document, if the context does not say it
 	Command string `json:"command"`
 	Expect  string `json:"expect,omitempty"`
 	Result  string `json:"result"`           // passed, failed, unrun, unclear
-	Why     string `json:"why,omitempty"`    // it failed, was not run or is unclear
-	Output  string `json:"output,omitempty"` // the end of it; not of one that passed
+	Why     string `json:"why,omitempty"`    // why it failed, was not run or is unclear
+	Output  string `json:"output,omitempty"` // its end; not of a passed one
 }
 
 // OpenPoint is what the last document of a mode leaves open.
@@ -55,12 +55,12 @@ type OpenPoint struct {
 	Iteration     int      `json:"iteration"`
 	Remaining     []string `json:"remaining,omitempty"`
 	OpenQuestions []string `json:"openQuestions,omitempty"`
-	// Since are the other modes that have succeeded at something since then.
+	// Since are the other modes that have had a successful execution since then.
 	Since []string `json:"since,omitempty"`
 }
 
-// Handed makes an execution's document of the one it gave and the receipts of its checks;
-// nil: it gave none. Words for nothing are left out of what remains and of open questions.
+// Handed builds an execution's document from the document that it gave and the receipts of its checks; nil: it
+// gave none. Phrases that mean "nothing" are removed from what remains and from open questions.
 func Handed(d *verdict.Document, receipts []verdict.Receipt) *Document {
 	if d == nil {
 		return nil
@@ -104,10 +104,10 @@ func Ran(c verdict.Check, r verdict.Receipt) Check {
 	return x
 }
 
-// short is [Cut] without the rest of the text in memory behind it.
+// short is [Cut] with a copy of the text, so that the rest of it is not kept in memory.
 func short(text string, runes int) string { return strings.Clone(Cut(text, runes)) }
 
-// items shortens each text of a list, and the list; a last entry reports how many more there were.
+// items shortens each text of a list, and the list; a last entry says how many more there were.
 func items(list []string, most, runes int) []string {
 	var out []string
 	more := 0
@@ -132,7 +132,7 @@ var nothingWords = []string{
 	"n/a", "no open questions", "no",
 }
 
-// meant leaves out of a list what says that there is nothing.
+// meant removes entries from a list that say that there is nothing.
 func meant(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(text string) bool {
 		text = strings.ToLower(strings.Trim(text, " \t\r\n.-–—()*"))
@@ -140,8 +140,8 @@ func meant(list []string) []string {
 	})
 }
 
-// brief is the document as a history tells it: what it leaves open, what its checks did not
-// prove, what was refuted.
+// brief is the document as a history contains it: what it leaves open, what its checks did not prove, what was
+// refuted.
 func (d *Document) brief() *Document {
 	if d == nil {
 		return nil
@@ -167,7 +167,7 @@ func (d *Document) brief() *Document {
 	return b
 }
 
-// equal reports whether both tell the same.
+// equal reports whether both have the same content.
 func (d *Document) equal(o *Document) bool {
 	if d == nil || o == nil {
 		return d == o
@@ -179,8 +179,8 @@ func (d *Document) equal(o *Document) bool {
 		slices.Equal(d.Files, o.Files) && slices.Equal(d.Claims, o.Claims) && slices.Equal(d.Checks, o.Checks)
 }
 
-// openPoints reports what the last document of each mode leaves open, in the order in which
-// they were handed over. The plan has its own steps.
+// openPoints lists what the last document of each mode leaves open, in the order in which the documents were
+// handed over. Remaining work that is a step of the plan is left out: the plan contains it.
 func openPoints(r Record) []OpenPoint {
 	var left []tally
 	for _, t := range r.History.agents {

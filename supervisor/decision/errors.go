@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// errorContext tells the last error with what can be done about it; nil: there is none.
+// errorContext is the last error with the possible responses; nil: there is none.
 func errorContext(r Record) *ErrorContext {
 	f := r.Error
 	if f == nil {
 		return nil
 	}
 	options := RecoveryOptions(*f)
-	if len(r.Steps) == 0 { // SPEC-0006 offers to skip where there is nothing to skip
+	if len(r.Steps) == 0 { // SPEC-0006 offers to skip even if there is nothing to skip
 		options = slices.DeleteFunc(options, func(o RecoveryOption) bool { return o.Action == Skip })
 	}
 	return &ErrorContext{
@@ -40,9 +40,9 @@ func (f *Failure) category() Category {
 	return f.Category
 }
 
-// RecoveryOptions are what can be done about an error, the first advice first. What
-// SPEC-0006 offers by category is offered; where it leaves a category empty, what may help
-// there. Another agent may always help. The slice is the caller's.
+// RecoveryOptions are the possible responses to an error, the best first. They contain what SPEC-0006 offers
+// for the category; where it offers nothing, what may help. Another agent may always help. The caller owns the
+// slice.
 func RecoveryOptions(f Failure) []RecoveryOption {
 	var list []RecoveryOption
 	add := func(a Action, description, reason string) {
@@ -75,7 +75,7 @@ func RecoveryOptions(f Failure) []RecoveryOption {
 	return list
 }
 
-// Words that tell why a tool failed, in its message.
+// Words in a tool's message that show why it failed.
 var (
 	deniedWords = []string{"permission denied", "permission to use", "operation not permitted", "access denied",
 		"access is denied", "eacces", "eperm", "not allowed to", "requested permissions", "requires approval",
@@ -85,7 +85,7 @@ var (
 		"required parameter"}
 )
 
-// ToolCategory classifies a failed tool call by what it said, and by whether it was denied.
+// ToolCategory classifies a failed tool call by its message, and by whether it was denied.
 func ToolCategory(message string, denied bool) Category {
 	low := strings.ToLower(message)
 	says := func(word string) bool { return strings.Contains(low, word) }

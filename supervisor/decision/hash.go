@@ -7,25 +7,24 @@ import (
 	"encoding/json"
 )
 
-// measured are the members that only measure time or money: two runs in the same
-// situation differ in them.
+// measured are the members that only measure time or money: they differ between two runs in the same situation.
 var measured = map[string]bool{
 	"duration_ms": true, "startedAt": true, "completedAt": true, "timestamp": true,
 	"timeElapsedMs": true, "estimatedTimeRemaining": true, "estimatedTokensUsed": true, "costUsd": true,
 	"tokens": true, "lastSuccess": true, "lastFailure": true,
 }
 
-// Key names the situation: sha256, in hex, of the input as canonical JSON without what
-// only measures time or money. Inputs of two points never have the same key.
+// Key identifies the situation: the SHA-256, in hex, of the input as canonical JSON without what only measures
+// time or money. Inputs of two points never have the same key.
 func (in SelectAgentInput) Key() string { return key(PointSelect, in) }
 
-// Key names the situation, as SelectAgentInput's does.
+// Key identifies the situation, like the Key of SelectAgentInput.
 func (in EvaluateProgressInput) Key() string { return key(PointEvaluate, in) }
 
 func key(p Point, in any) string {
 	text, err := json.Marshal(in)
 	if err != nil {
-		panic("decision: an input that is no JSON: " + err.Error()) // NaN in a figure: a bug
+		panic("decision: an input that is no JSON: " + err.Error()) // NaN in a number: a bug
 	}
 	var tree any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -43,8 +42,8 @@ func key(p Point, in any) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// bare takes measures out, and members that are empty: an absent list and one without
-// elements are the same. Maps are written in the order of their keys.
+// bare removes measurements and empty members: an absent list and one without elements are the same. Maps are
+// written in the order of their keys.
 func bare(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// What a history keeps. Windows, figures and the explanation of a decision need no more,
-// and a run may have ten thousand executions.
+// What a history keeps. Windows, statistics and the explanation of a decision need no more, and a run may have
+// ten thousand executions.
 const (
 	keptExecutions = 64
-	keptOutputs    = 16 // of them, with all they said; before, shortened as for a summary
+	keptOutputs    = 16 // of them, with their full output; earlier ones shortened as for a summary
 	keptFailures   = 5
 )
 
-// History is what a task's executions were, oldest first. It is a value: Add returns
-// another and leaves the one it was given as it was, so that old and new can be read from
-// any goroutine. It keeps the last 64 executions, the last 5 failures and the figures of
-// all; what is older is counted and gone. What is put in must not be changed afterwards.
+// History is the executions of a task, oldest first. It is a value: Add returns another one and does not change
+// the one it was given, so that any goroutine can read both. It keeps the last 64 executions, the last 5
+// failures and the statistics of all; older executions are only counted. What is added must not be changed
+// afterwards.
 type History struct {
 	count    int
 	recent   []*kept    // the last ones, at most keptExecutions
-	failures []numbered // the last ones, at most keptFailures, whole
+	failures []numbered // the last ones, at most keptFailures, in full
 	agents   []tally    // by name
 	tokens   Tokens
 	worked   time.Duration // of those that have a duration
 	timed    int           // how many these are
 }
 
-// kept is an execution, and its output as summaries tell it: shortened once, when it is
-// added, and not for each input that shows it.
+// kept is an execution, and its output as summaries contain it: shortened once, when it is added, and not for
+// each input.
 type kept struct {
 	Execution
 	Summary string
@@ -46,20 +46,20 @@ type numbered struct {
 type tally struct {
 	Agent                    string
 	Succeeded, Failed        int
-	Tries, TriesToSuccess    int // since its last success; until it, of all successes
+	Tries, TriesToSuccess    int // since its last success; TriesToSuccess: the sum up to each success
 	LastSuccess, LastFailure time.Time
 	SucceededAt              int       // place of its last success in the history
 	Left                     *Document `json:",omitempty"` // its last document, if that leaves something open
-	LeftAt, LeftIteration    int       // place and summon of the execution that gave it
+	LeftAt, LeftIteration    int       // place and iteration of the execution that gave it
 }
 
-// Failed reports whether the execution counts as a failure. A timeout does: SPEC-0006 counts
-// only what is called failure, and calls the agent failing that runs out of time.
+// Failed reports whether the execution counts as a failure. A timeout does: SPEC-0006 counts only failures, and
+// says that an agent fails when it runs out of time.
 func (e *Execution) Failed() bool {
 	return e.Status == StatusFailure || e.Status == StatusTimeout
 }
 
-// Duration is how long it worked; 0 where it is not over or clocks went backwards.
+// Duration is how long it worked; 0 if it is not over or clocks went backwards.
 func (e *Execution) Duration() time.Duration {
 	if e.CompletedAt.IsZero() || e.StartedAt.IsZero() {
 		return 0
@@ -67,9 +67,10 @@ func (e *Execution) Duration() time.Duration {
 	return max(e.CompletedAt.Sub(e.StartedAt), 0)
 }
 
-// Add returns the history with one more execution. It costs what is kept, not what was.
+// Add returns the history with one more execution. Its cost depends on what is kept, not on the length of the
+// history.
 func (h History) Add(e Execution) History {
-	// a part would keep the whole in memory
+	// a substring would keep the whole text in memory
 	k := &kept{Execution: e, Summary: strings.Clone(Cut(e.Output, SummaryRunes)), Brief: e.Document.brief()}
 	next := h
 	next.count++
@@ -98,10 +99,10 @@ func push[T any](list []T, x T, most int) []T {
 	return append(append(make([]T, 0, len(list)+1), list...), x)
 }
 
-// count adds the execution at a place of the history to its agent's figures.
+// count adds the execution at a place of the history to its agent's statistics.
 func count(agents []tally, e *Execution, at int) []tally {
 	if e.Status == StatusCancelled {
-		return agents // says nothing about the agent
+		return agents // it says nothing about the agent
 	}
 	i, known := slices.BinarySearchFunc(agents, e.Agent, func(t tally, name string) int {
 		return strings.Compare(t.Agent, name)
@@ -137,10 +138,10 @@ func (e *Execution) ended() time.Time {
 	return e.CompletedAt
 }
 
-// Len is how many there were, kept or not.
+// Len is how many executions there were, kept or not.
 func (h History) Len() int { return h.count }
 
-// Last returns the last n, oldest first; fewer where there were fewer or n is above 64.
+// Last returns the last n, oldest first; fewer if there were fewer or n is above 64.
 func (h History) Last(n int) []Execution {
 	last := h.recent[max(len(h.recent)-max(n, 0), 0):]
 	list := make([]Execution, len(last))
@@ -160,10 +161,10 @@ func (h History) Failures(n int) []Execution {
 	return list
 }
 
-// Tokens is what all of them used.
+// Tokens is what all executions used.
 func (h History) Tokens() Tokens { return h.tokens }
 
-// Mean is how long an execution takes; 0: not known.
+// Mean is the mean duration of an execution; 0: not known.
 func (h History) Mean() time.Duration {
 	if h.timed == 0 {
 		return 0
@@ -171,8 +172,7 @@ func (h History) Mean() time.Duration {
 	return h.worked / time.Duration(h.timed)
 }
 
-// Performance is how an agent has done; nil if it has not worked yet. What was cancelled
-// does not count.
+// Performance is how well an agent has done; nil if it has not worked yet. Cancelled executions do not count.
 func (h History) Performance(agent string) *Performance {
 	i, known := slices.BinarySearchFunc(h.agents, agent, func(t tally, name string) int {
 		return strings.Compare(t.Agent, name)
@@ -192,11 +192,11 @@ func (h History) Performance(agent string) *Performance {
 	return p
 }
 
-// Count is how the executions of one agent ended. What was cancelled does not count.
+// Count is how the executions of one agent ended. Cancelled executions do not count.
 type Count struct {
 	Agent                    string
 	Succeeded, Failed        int
-	TriesToSuccess           int // executions until each success, of all successes
+	TriesToSuccess           int // number of executions up to each success, summed over all successes
 	LastSuccess, LastFailure time.Time
 }
 
@@ -219,7 +219,7 @@ func (h History) window(n int) []numbered {
 	return list
 }
 
-// lastOf is the last execution of one agent, by its ID; of all where it has none.
+// lastOf is the last execution of one agent, by its ID; if it has none, the last of all.
 func (h History) lastOf(id string) (numbered, bool) {
 	for i := len(h.recent) - 1; i >= 0 && id != ""; i-- {
 		if h.recent[i].ID == id {
@@ -232,7 +232,7 @@ func (h History) lastOf(id string) (numbered, bool) {
 	return numbered{}, false
 }
 
-// Equal reports whether both tell the same; go-cmp uses it, too.
+// Equal reports whether both have the same content; go-cmp uses it, too.
 func (h History) Equal(o History) bool {
 	return h.count == o.count && h.tokens == o.tokens && h.worked == o.worked && h.timed == o.timed &&
 		slices.EqualFunc(h.recent, o.recent, (*kept).equal) &&

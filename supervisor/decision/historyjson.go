@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The JSON of a history is for a snapshot of a run's state: all of it, to continue from. Its
-// names are no contract.
+// The JSON of a history is for a snapshot of a run's state: it contains everything needed to continue. Its
+// names are not part of a contract.
 type historyJSON struct {
 	Count    int
 	Recent   []*kept    `json:",omitempty"`
@@ -17,7 +17,7 @@ type historyJSON struct {
 	Timed    int
 }
 
-// MarshalJSON encodes all of the history.
+// MarshalJSON encodes the whole history.
 func (h History) MarshalJSON() ([]byte, error) {
 	return json.Marshal(historyJSON{h.count, h.recent, h.failures, h.agents, h.tokens, h.worked, h.timed})
 }

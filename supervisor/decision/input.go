@@ -1,30 +1,30 @@
 package decision
 
-// Point says which question is asked.
+// Point is a point of decision.
 type Point string
 
 // The points of decision of the task machine.
 const (
 	PointSelect   Point = "select"   // in selecting: which agent works next
-	PointEvaluate Point = "evaluate" // in evaluating: what follows from what was done
-	PointTalk     Point = "talk"     // any other turn of the Arbiter's: no input is built
+	PointEvaluate Point = "evaluate" // in evaluating: what follows from the last execution
+	PointTalk     Point = "talk"     // any other turn of the Arbiter: no input is built
 )
 
-// SelectAgentInput is what the choice of an agent is made from (SPEC-0006, «Arbiter Input
-// Types»). JSON names are the specification's.
+// SelectAgentInput is the input for the choice of an agent (SPEC-0006, «Arbiter Input Types»). JSON names are
+// the specification's.
 type SelectAgentInput struct {
 	Task       string             `json:"task"`
 	Plan       *Plan              `json:"plan"`
 	History    []ExecutionSummary `json:"history"`
 	LastError  *ErrorContext      `json:"lastError"`
 	OpenPoints []OpenPoint        `json:"openPoints,omitempty"` // beyond the specification
-	// FailedChecks, beyond it, too, are those that kept a COMPLETE from taking effect.
+	// FailedChecks, also beyond the specification, are those that kept a COMPLETE from taking effect.
 	FailedChecks    []Check            `json:"failedChecks,omitempty"`
 	AvailableAgents []AgentDescription `json:"availableAgents"`
 	Constraints     Constraints        `json:"constraints"`
 }
 
-// EvaluateProgressInput is what progress is judged from.
+// EvaluateProgressInput is the input for the judgement of progress.
 type EvaluateProgressInput struct {
 	Task          string             `json:"task"`
 	Plan          *Plan              `json:"plan"`
@@ -37,7 +37,7 @@ type EvaluateProgressInput struct {
 	Constraints     Constraints        `json:"constraints"`
 }
 
-// Plan is a plan with where it stands.
+// Plan is a plan with its present step.
 type Plan struct {
 	Steps []Step `json:"steps"`
 	// from 0: the first step that is not over; len(Steps) when all are
@@ -62,7 +62,7 @@ type ExecutionSummary struct {
 	DurationMS  int64         `json:"duration_ms"`
 	Output      *Output       `json:"output,omitempty"`
 	Error       *ErrorSummary `json:"error,omitempty"`
-	Document    *Document     `json:"document,omitempty"` // beyond the specification: whole only of the last to work
+	Document    *Document     `json:"document,omitempty"` // beyond the specification: in full only for the last one
 	Tokens      *Tokens       `json:"tokens,omitempty"`
 	StartedAt   string        `json:"startedAt"`             // RFC 3339, UTC, milliseconds
 	CompletedAt string        `json:"completedAt,omitempty"` // empty: not over
@@ -71,11 +71,11 @@ type ExecutionSummary struct {
 // Output is what an execution said and changed.
 type Output struct {
 	Summary       string   `json:"summary"`                 // at most 300 characters
-	Full          string   `json:"full,omitempty"`          // of what is evaluated, at most 2,000 characters
+	Full          string   `json:"full,omitempty"`          // of the judged execution, at most 2,000 characters
 	FilesModified []string `json:"filesModified,omitempty"` // at most 40, and how many more there are
 }
 
-// ErrorSummary is what made an execution fail.
+// ErrorSummary is the error that made an execution fail.
 type ErrorSummary struct {
 	Message         string   `json:"message"`
 	Category        Category `json:"category"`
@@ -91,7 +91,7 @@ type Tokens struct {
 	Total  int `json:"total"`
 }
 
-// ErrorContext is the last error with what was tried and what can be done.
+// ErrorContext is the last error with what was tried and the possible responses.
 type ErrorContext struct {
 	Agent           string           `json:"agent"`
 	Tool            string           `json:"tool,omitempty"`
@@ -112,14 +112,14 @@ type ErrorSurround struct {
 	OutputSize      int      `json:"outputSize,omitempty"`
 }
 
-// RecoveryOption is something that can be done about an error.
+// RecoveryOption is a possible response to an error.
 type RecoveryOption struct {
 	Action      Action `json:"action"`
 	Description string `json:"description"`
 	Reason      string `json:"reason"`
 }
 
-// Action is what a recovery option does, and the word `choose` takes for it.
+// Action is what a recovery option does, and its name for the command `choose`.
 type Action string
 
 // The recovery actions.
@@ -141,8 +141,8 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// Category classifies errors. SPEC-0006 has two lists; this is the one of its ErrorContext,
-// with `agent_error` for what its other list calls agent.
+// Category classifies errors. SPEC-0006 has two lists; this is the one of its ErrorContext, with `agent_error`
+// for what its other list calls agent.
 type Category string
 
 // The categories of errors.
@@ -156,7 +156,7 @@ const (
 	UnknownError    Category = "unknown"
 )
 
-// Constraints are the limits and what was used of them.
+// Constraints are the limits and how much of them is used.
 type Constraints struct {
 	MaxIterations          int     `json:"maxIterations"`
 	CurrentIteration       int     `json:"currentIteration"` // summons of this task so far
@@ -181,16 +181,16 @@ type AgentDescription struct {
 	RecentPerformance *Performance `json:"recentPerformance,omitempty"`
 }
 
-// ToolLists are the tools a mode is held to.
+// ToolLists are the tools that a mode may or must not use.
 type ToolLists struct {
 	Allowed []string `json:"allowed,omitempty"` // nil: all
 	Blocked []string `json:"blocked,omitempty"`
 }
 
-// Performance is how a mode has done in this run.
+// Performance is how well a mode has done in this run.
 type Performance struct {
 	LastSuccess      string  `json:"lastSuccess,omitempty"`
 	LastFailure      string  `json:"lastFailure,omitempty"`
 	SuccessRate      float64 `json:"successRate"`      // 0–100
-	IterationAverage float64 `json:"iterationAverage"` // executions to a success
+	IterationAverage float64 `json:"iterationAverage"` // executions up to a success
 }

@@ -1,6 +1,6 @@
 package decision
 
-// plan tells the steps in the specification's words, and which is at hand; nil: no steps.
+// plan returns the steps in the specification's terms, and the current one; nil: no steps.
 func plan(steps []Step) *Plan {
 	if len(steps) == 0 {
 		return nil
@@ -19,7 +19,7 @@ func plan(steps []Step) *Plan {
 	return p
 }
 
-// stepStatus turns the words of plan events into the specification's.
+// stepStatus translates the statuses of plan events into the specification's.
 func stepStatus(word string) string {
 	switch word {
 	case "active":
@@ -32,7 +32,7 @@ func stepStatus(word string) string {
 	return word
 }
 
-// Over reports whether nothing is to be done about the step any more. One that failed is not over.
+// Over reports whether nothing more has to be done about the step. A failed step is not over.
 func (s Step) Over() bool { return s.Status == "complete" || s.Status == "skipped" }
 
 // Current is the current step; nil: all are over, or there is no plan.

@@ -2,15 +2,15 @@ package decision
 
 import "time"
 
-// Record is the task as the supervisor knows it, from which inputs are built.
+// Record is the state of the task as the supervisor knows it; inputs are built from it.
 type Record struct {
 	Task    string
 	Steps   []Step // Index is filled in
-	Judged  string // [Evaluate]: whose last execution is judged, by [Execution].ID; empty: the last of all
+	Judged  string // [Evaluate]: the [Execution].ID whose last execution is judged; empty: the last of all
 	History History
-	Error   *Failure           // the last error that is not overcome yet
-	Failed  []Check            // checks that a COMPLETE was sent back for, with nothing handed over since
-	Agents  []AgentDescription // RecentPerformance is that of earlier runs, unless History has one
+	Error   *Failure           // the last error that is not solved yet
+	Failed  []Check            // checks for which a COMPLETE was sent back, if nothing was handed over since
+	Agents  []AgentDescription // RecentPerformance is from earlier runs, unless History has one
 
 	Iteration, MaxIterations        int
 	Failures, MaxFailures           int
@@ -20,16 +20,16 @@ type Record struct {
 	Elapsed, Timeout                time.Duration // Timeout 0: none
 }
 
-// Execution is one stretch of an Orchestrator's work, from a summon or an instruction to
-// its `done`, `handoff` or end.
+// Execution is one period of an Orchestrator's work, from a summons or an instruction to its `done`, `handoff`
+// or end.
 type Execution struct {
 	Agent       string // the mode, or "orchestrator" where there is none
 	ID          string // orch-1
-	Iteration   int    // the summon it belongs to
+	Iteration   int    // the summons it belongs to
 	StartedAt   time.Time
 	CompletedAt time.Time
 	Status      Status
-	Output      string // what it said, as it was said; bounded by the caller
+	Output      string // its text, unchanged; bounded by the caller
 	Files       []string
 	Tokens      Tokens
 	Error       *Failure  // nil on success
@@ -41,8 +41,8 @@ type Failure struct {
 	Agent                 string // mode
 	Tool                  string
 	Step                  int    // of the plan, counted from 1; 0: none
-	Attempted             string // what was being done
-	Command               string // that was run, if one was
+	Attempted             string // what the agent was doing
+	Command               string // the command that was run, if any
 	Message               string
 	Category              Category
 	Transient             bool // rate limit, overload, network: waiting helps

@@ -12,13 +12,13 @@ import (
 const (
 	selectWindow   = 10
 	evaluateWindow = 5
-	manyFailures   = 2 // more than these in a window bring the last failures of all
+	manyFailures   = 2 // more failures than this in a window add the last failures of all
 )
 
-// filesListed bounds a list of files; a last entry reports how many more there are.
+// filesListed bounds a list of files; a last entry says how many more there are.
 const filesListed = 40
 
-// Select builds what an agent is selected from.
+// Select builds the input for the selection of an agent.
 func Select(r Record) SelectAgentInput {
 	past := history(r.History, selectWindow)
 	if last, ok := r.History.lastOf(""); ok {
@@ -36,8 +36,8 @@ func Select(r Record) SelectAgentInput {
 	}
 }
 
-// Evaluate builds what progress is judged from. The execution that is judged is the
-// last of the history, or of the one whose work is; its full output is included.
+// Evaluate builds the input for the judgement of progress. The judged execution is the last one of the history,
+// or of the agent whose work is judged; its full output is included.
 func Evaluate(r Record) EvaluateProgressInput {
 	in := EvaluateProgressInput{
 		Task:            strings.ToValidUTF8(r.Task, "\uFFFD"),
@@ -54,9 +54,9 @@ func Evaluate(r Record) EvaluateProgressInput {
 	return in
 }
 
-// history shortens the last executions. Where failures repeat, the last five of the whole
-// history are among them. Everything stays in the order of time, once: SPEC-0006's own
-// algorithm put failures first, and dropped those beyond five from its window.
+// history shortens the last executions. If failures repeat, the last five of the whole history are included.
+// Everything is in the order of time, and only once: SPEC-0006's own algorithm put failures first, and dropped
+// from its window those beyond five.
 func history(h History, window int) []ExecutionSummary {
 	list := h.window(window)
 	failed := 0
@@ -80,7 +80,7 @@ func history(h History, window int) []ExecutionSummary {
 	return out
 }
 
-// summary is an execution as a history tells it: without tokens, full output and whole document.
+// summary is an execution as a history contains it: without tokens, full output and full document.
 func summary(e numbered) ExecutionSummary {
 	s := ExecutionSummary{
 		Agent:       e.Agent,
@@ -107,7 +107,7 @@ func summary(e numbered) ExecutionSummary {
 	return s
 }
 
-// evaluated is the execution that is judged, with all that is known of it.
+// evaluated is the judged execution, with everything that is known about it.
 func evaluated(e numbered) ExecutionSummary {
 	s := summary(e)
 	s.Document = e.Document
@@ -130,7 +130,7 @@ func agents(r Record) []AgentDescription {
 			a.DisplayName = a.Name
 		}
 		a.WhenToUse = Cut(a.WhenToUse, agentRunes)
-		if p := r.History.Performance(a.Name); p != nil { // this run counts before earlier ones
+		if p := r.History.Performance(a.Name); p != nil { // this run takes precedence over earlier ones
 			a.RecentPerformance = p
 		}
 	}
@@ -144,7 +144,7 @@ func files(list []string) []string {
 	return append(slices.Clone(list[:filesListed]), mark+" and "+strconv.Itoa(len(list)-filesListed)+" more")
 }
 
-// stamp writes a time as inputs do; empty for none.
+// stamp formats a time for inputs; empty for no time.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

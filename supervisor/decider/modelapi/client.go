@@ -22,7 +22,7 @@ const (
 	maxHeader   = 64 << 10
 )
 
-// Client asks one model. Make it with [New].
+// Client asks one model. Create it with [New].
 type Client struct {
 	config   Config
 	endpoint string
@@ -32,8 +32,8 @@ type Client struct {
 	refused []string // names of parameters that the model does not take
 }
 
-// New makes a client. It connects with the first question, through the proxies that HTTPS_PROXY, HTTP_PROXY and
-// NO_PROXY name.
+// New creates a client. It connects with the first question, through the proxies that HTTPS_PROXY, HTTP_PROXY
+// and NO_PROXY name.
 func New(c Config) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("ask %s: %w", c.Provider, err)
@@ -71,7 +71,7 @@ func (c *Client) Ask(ctx context.Context, q decider.Question) (decider.Answer, e
 			return decider.Answer{}, err
 		}
 		p := refusedBy(failed.what, sent)
-		if p == nil { // each is left out once, so this ends
+		if p == nil { // each is left out at most once, so this ends
 			return decider.Answer{}, err
 		}
 		c.leaveOut(p.name)

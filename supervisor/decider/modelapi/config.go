@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The providers: what their servers speak.
+// The providers, by the API of their servers.
 const (
 	OpenAI    = "openai"    // Chat Completions
 	Anthropic = "anthropic" // Messages
@@ -22,10 +22,10 @@ const (
 	anthropicURL = "https://api.anthropic.com"
 )
 
-// DefaultMaxTokens bounds an answer where nothing else is said: a decision with a long message fits into it.
+// DefaultMaxTokens is the default bound of an answer: a decision with a long message fits into it.
 const DefaultMaxTokens = 4096
 
-// Config says whom a client asks, and how.
+// Config says which model a client asks, and how.
 type Config struct {
 	Provider    string   // OpenAI or Anthropic
 	BaseURL     string   // empty: the provider's own
@@ -37,15 +37,16 @@ type Config struct {
 	Effort      string   // empty: the model's own
 }
 
-// CheckBaseURL checks the address of a server; empty is the provider's own. One that holds a password or a query is
-// refused, because it is recorded; withKey refuses to send a key over the network without encryption.
+// CheckBaseURL checks the address of a server; empty is the provider's own. One that contains a password or a
+// query is refused, because it is recorded; withKey refuses an address to which a key would be sent over the
+// network without encryption.
 func CheckBaseURL(address string, withKey bool) error {
 	if address == "" {
 		return nil
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		var e *url.Error // has the address in it
+		var e *url.Error // contains the address
 		if errors.As(err, &e) {
 			err = e.Err
 		}
@@ -77,8 +78,8 @@ func local(host string) bool {
 		func(suffix string) bool { return strings.HasSuffix(strings.ToLower(host), suffix) })
 }
 
-// endpoint is where questions are posted. Servers of Chat Completions are named with their version, those of Messages
-// without it; with it is understood, too.
+// endpoint is the URL to which questions are posted. The address of a Chat Completions server includes the
+// version; that of a Messages server need not.
 func (c Config) endpoint() string {
 	base := strings.TrimRight(c.BaseURL, "/")
 	if c.Provider == OpenAI {
@@ -109,7 +110,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// keySource is where the key is set, in words.
+// keySource describes where the key is set.
 func (c Config) keySource() string {
 	if c.KeyName == "" {
 		return "its environment variable"
@@ -117,7 +118,7 @@ func (c Config) keySource() string {
 	return c.KeyName
 }
 
-// hostOf is the host of an address, for texts.
+// hostOf is the host of an address, for messages.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -129,14 +130,14 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// Models that are asked where none is named: small ones of the providers themselves.
+// Default models of the providers themselves: small ones.
 const (
 	OpenAIModel    = "gpt-4.1-mini"
 	AnthropicModel = "claude-haiku-4-5"
 )
 
-// DefaultModel is the model that a provider is asked for where none is named; empty: a server at an address of its
-// own has models that only its owner knows.
+// DefaultModel is the default model of a provider; empty: only its owner knows the models of a server at its
+// own address.
 func DefaultModel(provider, baseURL string) string {
 	switch {
 	case provider == Anthropic:

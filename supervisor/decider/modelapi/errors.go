@@ -22,7 +22,7 @@ import (
 type kind int
 
 const (
-	serverKind   kind = iota // it passes, perhaps: asking again may help
+	serverKind   kind = iota // it may be transient: asking again may help
 	refusedKind              // this question is not answered; another may be
 	hopelessKind             // no question is answered until somebody changes a setting
 )
@@ -55,13 +55,13 @@ func (e *Error) Unwrap() error { return e.err }
 // Transient reports whether asking again may help.
 func (e *Error) Transient() bool { return e.kind == serverKind }
 
-// Hopeless reports whether no other question would fare better.
+// Hopeless reports whether every other question would fail, too.
 func (e *Error) Hopeless() bool { return e.kind == hopelessKind }
 
-// RetryAfter is how long the server wants to be left alone; 0: it does not say.
+// RetryAfter is how long the server wants the client to wait; 0: it does not say.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// failed completes an error.
+// failed sets the address of an error.
 func (c *Client) failed(e *Error) *Error {
 	u, err := url.Parse(c.endpoint)
 	if e.where = hostOf(c.endpoint); err == nil {
@@ -70,7 +70,7 @@ func (c *Client) failed(e *Error) *Error {
 	return e
 }
 
-// shown is a text of the server's, for an error.
+// shown is a text of the server, for an error message.
 func (c *Client) shown(text string) string {
 	return sanitize.Line(sanitize.Redact(c.config.Key.mask(text)), 300)
 }
@@ -112,7 +112,7 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 	return c.failed(e)
 }
 
-// reason is an error of the network without the address, which is named already.
+// reason is a network error without the address, which the message contains already.
 func reason(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -121,7 +121,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// refusal says why a response is none that answers.
+// refusal says why a response is not an answer.
 func (c *Client) refusal(res *http.Response, body []byte) error {
 	e := &Error{status: res.StatusCode, kind: serverKind, after: retryAfter(res.Header, time.Now())}
 	e.what = c.told(body)
@@ -163,7 +163,7 @@ func (c *Client) example() string {
 	return "it ends before /v1/messages"
 }
 
-// target is where a redirect leads to, without what may be secret in it.
+// target is the destination of a redirect, without parts that may be secret.
 func (c *Client) target(res *http.Response) string {
 	u, err := res.Location()
 	if err != nil {
@@ -172,12 +172,12 @@ func (c *Client) target(res *http.Response) string {
 	return c.shown(u.Scheme + "://" + u.Host + u.Path)
 }
 
-// exhausted reports whether a 429 is one that no waiting helps against.
+// exhausted reports whether waiting does not help against a 429.
 func exhausted(body []byte) bool {
 	return strings.Contains(string(body), "insufficient_quota") || strings.Contains(string(body), "billing_hard_limit")
 }
 
-// told is what a body says of an error; empty: nothing that can be read.
+// told is a body's description of an error; empty: it has none that can be read.
 func (c *Client) told(body []byte) string {
 	var m struct {
 		Error   json.RawMessage `json:"error"`
@@ -210,7 +210,7 @@ func (c *Client) told(body []byte) string {
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
-		const most = 1e6 // seconds; longer is as good as never
+		const most = 1e6 // seconds; a longer wait is as good as never
 		if !(seconds > 0) {
 			return 0
 		}

@@ -9,8 +9,8 @@ import (
 // Key is an API key. No verb of fmt and no encoder prints it.
 type Key struct{ text string }
 
-// NewKey makes one of a variable's value. White space around it, such as the newline of a file that it was read
-// from, is no part of a key.
+// NewKey makes a key from a variable's value. White space around it, such as the newline of the file that it
+// was read from, is removed.
 func NewKey(value string) Key { return Key{strings.TrimSpace(value)} }
 
 // String implements fmt.Stringer, for all verbs that print strings.
@@ -27,19 +27,19 @@ func (k Key) GoString() string { return k.String() }
 // MarshalText implements encoding.TextMarshaler, for JSON and logs.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Empty reports whether there is none.
+// Empty reports whether there is no key.
 func (k Key) Empty() bool { return k.text == "" }
 
-// valid reports whether the key can stand in a header.
+// valid reports whether the key can be sent in a header.
 func (k Key) valid() bool {
 	return !strings.ContainsFunc(k.text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// leastMasked is how long a key is at least that is looked for in other texts: a shorter one, such as the
-// placeholder of a local server, is a word that stands there for itself.
+// leastMasked is the minimal length of a key that is masked in other texts: a shorter one, such as the
+// placeholder for a local server, may be an ordinary word.
 const leastMasked = 8
 
-// mask takes the key out of a text.
+// mask removes the key from a text.
 func (k Key) mask(text string) string {
 	if len(k.text) < leastMasked {
 		return text

@@ -14,12 +14,12 @@ type object = map[string]any
 // parameter is a member of a request that some models refuse.
 type parameter struct {
 	name    string // as refusals name it
-	told    string // what is left out then, in words
+	told    string // describes what is left out then
 	into    func(body object)
-	instead *parameter // what is sent then; nil: nothing
+	instead *parameter // what is sent instead; nil: nothing
 }
 
-// parameters are those of the settings, in the order in which a refusal is looked through for them.
+// parameters are those of the settings, in the order in which a refusal is searched for them.
 func (c Config) parameters(schema []byte) []parameter {
 	var list []parameter
 	add := func(name, told string, value any) {
@@ -50,7 +50,7 @@ func (c Config) parameters(schema []byte) []parameter {
 		add("response_format", "output schema", object{"type": "json_schema",
 			"json_schema": object{"name": "decision", "schema": json.RawMessage(schema)}})
 	}
-	// The API itself has a new name for it, which models of its own insist on; other servers know the old one.
+	// The API itself has a new name for it, which its own models require; other servers know the old one.
 	names := []string{"max_tokens", "max_completion_tokens"}
 	if c.BaseURL == "" {
 		slices.Reverse(names)
@@ -71,7 +71,7 @@ func outputConfig(name string, value any) func(object) {
 	}
 }
 
-// body renders a question. Refused are names of parameters to leave out.
+// body renders a question. refused are the names of parameters to leave out.
 func (c Config) body(q decider.Question, refused []string) ([]byte, []parameter, error) {
 	user := object{"role": "user", "content": q.Prompt}
 	b := object{"model": c.Model}
@@ -108,12 +108,12 @@ func (c Config) body(q decider.Question, refused []string) ([]byte, []parameter,
 	return text, sent, nil
 }
 
-// refusals are words by which servers say that they do not take a parameter at all. One whose value is wrong is not
-// left out.
+// refusals are words that servers use to refuse a parameter as such. A parameter with a wrong value is not left
+// out.
 var refusals = []string{"support", "unknown", "unrecognized", "extra input", "not permitted", "not allowed",
 	"deprecated", "unexpected", "only the default", "removed"}
 
-// refusedBy finds the parameter that a server refuses with a text; nil: none of those sent.
+// refusedBy finds the parameter that a server's text refuses; nil: none of those sent.
 func refusedBy(text string, sent []parameter) *parameter {
 	text = strings.ToLower(text)
 	if !slices.ContainsFunc(refusals, func(word string) bool { return strings.Contains(text, word) }) {

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
-// chatResponse is what is read of a chat.completion.
+// chatResponse is the part of a chat.completion that is read.
 type chatResponse struct {
 	Model   string `json:"model"`
 	Choices []struct {
@@ -27,10 +27,10 @@ type chatResponse struct {
 			Cached int `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
-	Error json.RawMessage `json:"error"` // some gateways answer 200 and mean it
+	Error json.RawMessage `json:"error"` // some gateways answer 200 with an error
 }
 
-// messagesResponse is what is read of a message.
+// messagesResponse is the part of a message that is read.
 type messagesResponse struct {
 	Model      string          `json:"model"`
 	StopReason string          `json:"stop_reason"`
@@ -44,7 +44,7 @@ type messagesResponse struct {
 	} `json:"usage"`
 }
 
-// text is a text, or a list of parts of which those of type text count.
+// text is a text, or a list of parts; only those of type text count.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -73,7 +73,7 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// read makes an answer of the body of a response.
+// read turns the body of a response into an answer.
 func (c *Client) read(body []byte, header http.Header) (decider.Answer, error) {
 	var a decider.Answer
 	var stop, refusal string
@@ -135,7 +135,7 @@ func nonNegative(u decider.Usage) decider.Usage {
 	return u
 }
 
-// kindOf says what a body is that is not what was expected.
+// kindOf describes an unexpected body.
 func kindOf(header http.Header, body []byte) string {
 	if len(body) == 0 {
 		return ": it is empty"
