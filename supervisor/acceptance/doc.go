@@ -14,11 +14,11 @@
 //	outcome, ok := s.Judge()           // ok when nothing is pending
 //	events := s.Entries(tree)          // the events, and result.acceptance
 //
-// Each round runs all commands: no result is taken over from an earlier round. A change of the criteria ends the round
+// Each round runs all commands: it uses no result of an earlier round. A change of the criteria ends the round
 // without an outcome ([State.Round] is nil), and the caller begins another.
 //
-// A command that could not run, was not permitted or exceeded its time limit counts as failed: doubt never passes a
-// criterion.
+// A command that could not run, was not permitted or exceeded its time limit counts as failed: in doubt, a
+// criterion does not pass.
 //
 // # Rejections
 //
@@ -28,10 +28,10 @@
 //
 // # Criteria without a command
 //
-// Nothing can prove them, so they are listed as unproven and do not reject. [State.AskHow] has the Arbiter say once
-// in the summary of its COMPLETE how each of them holds; that is the Arbiter's word and is not checked. So exit code
-// 0 means that every criterion with a command passed on the delivered tree, and that those without a command were
-// listed as unproven. A human who needs proof gives a command.
+// Nothing can prove them, so they are listed as unproven and do not reject. [State.AskHow] makes the Arbiter
+// say once, in the summary of its COMPLETE, how each of them holds; that is the Arbiter's statement and is not
+// checked. So exit code 0 means that every criterion with a command passed on the delivered tree, and that
+// those without a command were listed as unproven. A human who needs proof gives a command.
 //
 // The package performs no I/O and emits no events. Slices of a State are never written to in place, so copies of a
 // State are independent.

@@ -20,11 +20,11 @@ const (
 // Round judges the criteria on one tree.
 type Round struct {
 	Number  int
-	Tree    string   // Git's id; empty: there is no Git, and nothing tells one tree from another
+	Tree    string   // Git's id; empty: there is no Git, and trees cannot be distinguished
 	Results []Result // of the criteria, in their order; those without a status are pending
 }
 
-// Run is a command to be run. It names its round: the result of another round is not taken.
+// Run is a command to run. It contains its round: the result of another round is not accepted.
 type Run struct {
 	Round     int
 	Criterion int // counted from 1
@@ -39,21 +39,21 @@ type Finding struct {
 	SHA256 string // of all of the output, in hexadecimal
 	Output string // the end of it
 	Tree   string // that the command ran on
-	Failed string // why it was not run, or ended before its time: not permitted, out of time, a signal; empty: it ended
+	Failed string // why it was not run, or was ended: not permitted, out of time, a signal; empty: it ended by itself
 }
 
-// Result is what a criterion came to.
+// Result is the result of a criterion.
 type Result struct {
 	Criterion
 	Status Status
 	Exit   int    // -1: no command ran, or it did not end in time
 	SHA256 string `json:",omitempty"`
 	Output string `json:",omitempty"`
-	Why    string `json:",omitempty"` // it failed without an exit code
+	Why    string `json:",omitempty"` // why it failed without an exit code
 	Tree   string `json:",omitempty"`
 }
 
-// Status of a criterion; empty: its command is still to be run.
+// Status of a criterion; empty: its command has not run yet.
 type Status string
 
 // Statuses of a criterion.
@@ -63,7 +63,7 @@ const (
 	Unproven Status = "unproven"
 )
 
-// Begin begins a round and returns what is to be run, in order. A round under way ends without an outcome.
+// Begin begins a round and returns the commands to run, in order. A round in progress ends without an outcome.
 func (s *State) Begin(tree string) []Run {
 	s.Rounds++
 	r := &Round{Number: s.Rounds, Tree: tree}
@@ -78,7 +78,7 @@ func (s *State) Begin(tree string) []Run {
 	return s.Pending()
 }
 
-// Pending returns what is still to be run in the round under way.
+// Pending returns the commands that have not run yet in the current round.
 func (s *State) Pending() []Run {
 	if s.Round == nil {
 		return nil
@@ -95,11 +95,11 @@ func (s *State) Pending() []Run {
 	return runs
 }
 
-// Drop ends the round under way without an outcome: the COMPLETE that it judges is void.
+// Drop ends the current round without an outcome: the COMPLETE that it judges is void.
 func (s *State) Drop() { s.Round = nil }
 
-// Finish takes the result of a run, and reports whether it belongs to the round under way. What was found on another
-// tree does not: the criterion stays pending, and the caller begins a round on the tree that there is now.
+// Finish records the result of a run, and reports whether it belongs to the current round. A result on another
+// tree does not: the criterion stays pending, and the caller begins a round on the present tree.
 func (s *State) Finish(run Run, f Finding) bool {
 	if s.Round == nil || run.Round != s.Round.Number || f.Tree != s.Round.Tree {
 		return false
@@ -123,7 +123,7 @@ func (s *State) Finish(run Run, f Finding) bool {
 	return true
 }
 
-// Verdict is what a round comes to.
+// Verdict is the result of a round.
 type Verdict string
 
 // Verdicts of a round.
@@ -133,14 +133,14 @@ const (
 	Exhausted Verdict = "exhausted" // rejected too often: the human is asked; without one the run fails
 )
 
-// Outcome is a verdict with what is said of it.
+// Outcome is a verdict with its texts.
 type Outcome struct {
 	Verdict  Verdict
-	Text     string // for the Arbiter, or of Exhausted for the human; empty if accepted
-	Evidence string // what failed with its output, for the Arbiter: a quotation of programs, not an instruction
+	Text     string // for the Arbiter, or for the human if Exhausted; empty if accepted
+	Evidence string // what failed, with its output, for the Arbiter: a quotation of programs, no instruction
 }
 
-// Judge ends the round under way, once nothing of it is pending. Otherwise it returns false.
+// Judge ends the current round, once nothing is pending. Otherwise it returns false.
 func (s *State) Judge() (Outcome, bool) {
 	if s.Round == nil || len(s.Pending()) > 0 {
 		return Outcome{}, false
@@ -177,7 +177,7 @@ func (s *State) failed() []int {
 	return list
 }
 
-// names says in a line each which criteria failed and how.
+// names describes, in a line each, which criteria failed and how.
 func (s *State) names(failed []int) []string {
 	var list []string
 	for _, i := range failed {
@@ -188,7 +188,7 @@ func (s *State) names(failed []int) []string {
 	return list
 }
 
-// evidence quotes what failed, each with the end of its output.
+// evidence quotes the failed criteria, each with the end of its output.
 func (s *State) evidence(failed []int) string {
 	each := min(evidenceOne, evidence/len(failed))
 	var b strings.Builder
@@ -214,7 +214,7 @@ func (r Result) end() string {
 	return fmt.Sprintf("exit code %d", r.Exit)
 }
 
-// Entry is a criterion as events and the result tell it. Its JSON names are the contract's.
+// Entry is a criterion as events and the result contain it. Its JSON names are the contract's.
 type Entry struct {
 	Text     string `json:"text"`
 	Command  string `json:"command,omitempty"`
@@ -225,8 +225,8 @@ type Entry struct {
 	Tree     string `json:"tree,omitempty"`
 }
 
-// Entries returns all criteria with what the last judged round found on a tree. Those that were not run on this tree
-// are unproven. Without Git, the tree is empty, and the last round counts.
+// Entries returns all criteria with the results of the last judged round on a tree. Those that were not run on
+// this tree are unproven. Without Git, the tree is empty, and the last round counts.
 func (s *State) Entries(tree string) []Entry {
 	var list []Entry
 	for _, c := range s.Criteria {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// State holds the criteria of a run, and what the last round found.
+// State holds the criteria of a run, and the results of the last round.
 type State struct {
 	Criteria   []Criterion // the human's first, each once
-	Rounds     int         // how many were begun: names the current one
-	Round      *Round      // under way; nil: none
+	Rounds     int         // how many were begun: the number of the current one
+	Round      *Round      // in progress, or nil
 	Results    []Result    // of the last round that was judged
 	Rejections int         // of COMPLETE, since the task began or the human answered
 	Unanswered bool        // a COMPLETE was rejected, and nothing was handed over since
@@ -21,15 +21,15 @@ type State struct {
 // Criterion is one thing that must hold before the task is complete.
 type Criterion struct {
 	Text    string
-	Command string `json:",omitempty"` // exit code 0 proves the criterion; empty: nothing does
+	Command string `json:",omitempty"` // exit code 0 proves the criterion; empty: it cannot be proven
 	By      By
 	Origin  Origin
 }
 
-// Given is a criterion as it is set. A Given without text is named by its command.
+// Given is a criterion as it is set. A Given without text has its command as its text.
 //
-// A list of a human's may repeat criteria of the Arbiter and leave them the Arbiter's (By): their commands still need
-// permission. Without By a repeated criterion becomes the human's.
+// A human's list may repeat criteria of the Arbiter and leave them to the Arbiter (By): their commands still
+// need permission. Without By, a repeated criterion becomes the human's.
 type Given struct {
 	Text    string `json:"text"`
 	Command string `json:"command,omitempty"`
@@ -45,7 +45,7 @@ const (
 	Arbiter By = "arbiter"
 )
 
-// Origin says by which way a criterion came.
+// Origin says how a criterion was set.
 type Origin string
 
 // Origins of criteria. All but FromTool are a human's.
@@ -64,8 +64,8 @@ const (
 	MaxCommand  = 4000 // bytes
 )
 
-// HumanSets makes the list the criteria of the run. It replaces those of the Arbiter, too. An error says what a human
-// has to change, and leaves the state as it is.
+// HumanSets makes the list the criteria of the run. It also replaces the Arbiter's criteria. An error says what
+// a human has to change; the state is then unchanged.
 func (s *State) HumanSets(list []Given, origin Origin) error {
 	given, err := read(list, Human, origin)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *State) HumanSets(list []Given, origin Origin) error {
 	return nil
 }
 
-// HumanAdds adds a criterion. One that the Arbiter set becomes the human's.
+// HumanAdds adds a criterion. If the Arbiter has set it already, it becomes the human's.
 func (s *State) HumanAdds(g Given, origin Origin) error {
 	added, err := read([]Given{g}, Human, origin)
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *State) HumanDrops(number int) error {
 	return nil
 }
 
-// ArbiterSets makes the list the criteria of the run, if it holds each criterion of the human with its text and command
-// unchanged. The error is the answer to the tool's call.
+// ArbiterSets makes the list the criteria of the run, if it contains each criterion of the human with its text
+// and command unchanged. The error is the answer to the tool's call.
 func (s *State) ArbiterSets(list []Given) error {
 	given, err := read(list, Arbiter, FromTool)
 	if err != nil {
@@ -143,16 +143,17 @@ func (s *State) ArbiterSets(list []Given) error {
 	return s.replaceBounded(criteria)
 }
 
-// BeginTask prepares for another task: the human's criteria stay, as they hold for the run; the Arbiter's do not.
+// BeginTask prepares for another task: the human's criteria are kept, since they apply to the run; the
+// Arbiter's are dropped.
 func (s *State) BeginTask() {
 	s.replace(s.ofHuman())
 	s.Results, s.Rejections, s.Unanswered = nil, 0, false
 }
 
-// HandedOver notes that work was handed over: what failed before may hold now.
+// HandedOver records that work was handed over: criteria that failed before may hold now.
 func (s *State) HandedOver() { s.Unanswered = false }
 
-// Failing returns the results that rejected the last COMPLETE, with nothing handed over since.
+// Failing returns the results that rejected the last COMPLETE, if nothing was handed over since.
 func (s *State) Failing() []Result {
 	var list []Result
 	if s.Unanswered {
@@ -163,11 +164,11 @@ func (s *State) Failing() []Result {
 	return list
 }
 
-// Answered lets the Arbiter try as often again: the human has answered after [Exhausted].
+// Answered resets the count of rejections: the human has answered after [Exhausted].
 func (s *State) Answered() { s.Rejections = 0 }
 
-// AskHow returns, once for each list of criteria, what an Arbiter reads that completes while criteria have no
-// command; empty: there is none, or it was reported.
+// AskHow returns, once for each list of criteria, a question for an Arbiter that completes although some
+// criteria have no command; empty: there are none, or it was asked already.
 func (s *State) AskHow() string {
 	var open []string
 	for i, c := range s.Criteria {
@@ -184,7 +185,7 @@ func (s *State) AskHow() string {
 		"unproven. Rule COMPLETE again and say in `summary` how each of them holds.\n" + strings.Join(open, "\n")
 }
 
-// replace sets the criteria. Another list ends the round under way.
+// replace sets the criteria. If they differ, the current round ends.
 func (s *State) replace(criteria []Criterion) {
 	if slices.Equal(s.Criteria, criteria) {
 		return
@@ -218,7 +219,7 @@ func (s *State) count() string {
 // same reports whether two criteria demand the same. Who set them does not matter.
 func (c Criterion) same(o Criterion) bool { return c.Text == o.Text && c.Command == o.Command }
 
-// weakened says what a list does to a criterion that it does not hold.
+// weakened says how a list changes a criterion that it does not contain unchanged.
 func (c Criterion) weakened(given []Criterion) string {
 	name := fmt.Sprintf("The criterion %q", c.Text)
 	if c.Command != "" && c.Command != c.Text {

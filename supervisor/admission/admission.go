@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Limits are how many subagents of all agents together may work at once, and start within an hour. A limit of 0 is
-// none.
+// Limits are how many subagents of all agents together may work at once, and start within an hour. A limit of 0
+// is no limit.
 type Limits struct{ AtOnce, PerHour int }
 
 // Subagents counts the subagents of a run. Its zero value is ready for use, and it is safe for concurrent use: an agent
@@ -29,15 +29,16 @@ type call struct {
 	toolUse string
 }
 
-// Restore resumes a run whose subagents had started at these times, the oldest first.
+// Restore resumes a run whose subagents had started at these times, oldest first.
 func (s *Subagents) Restore(started []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started = slices.Clone(started)
 }
 
-// Admit counts a subagent that an agent calls for, or says why it may not start now. Living are the agents that live;
-// what others had started is over. A call that was admitted before is admitted again, and counts once.
+// Admit counts a subagent that an agent wants to start, or says why it may not start now. living are the living
+// agents; subagents of other agents have ended. A call that was admitted before is admitted again, and counts
+// once.
 func (s *Subagents) Admit(agent bridge.AgentRef, toolUse string, living []bridge.AgentRef, l Limits,
 	at time.Time) (refusal string) {
 	s.mu.Lock()
@@ -66,8 +67,8 @@ func (s *Subagents) wait(at time.Time) time.Duration {
 
 func subagents(n int) string { return words.Count(n, "subagent") }
 
-// Take takes in what a bridge reports about an agent: the end of a subagent, the result of the call for it, or the
-// end of the turn, which no subagent outlives.
+// Take handles a bridge's event about an agent: the end of a subagent, the result of the call that started it,
+// or the end of the turn, which also ends its subagents.
 func (s *Subagents) Take(e bridge.Event) {
 	switch b := e.Body.(type) {
 	case bridge.SubagentStop:

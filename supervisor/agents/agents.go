@@ -21,7 +21,7 @@ type Agent struct {
 	Source          string   `json:",omitempty"` // built-in, or the file's path
 }
 
-// Limits bound one agent of a mode; zero: none of its own.
+// Limits bound one agent of a mode; zero: no limits of its own.
 type Limits struct {
 	MaxTurns   int           `json:",omitempty"` // messages it answers before it has to hand off
 	MaxCostUSD float64       `json:",omitempty"`
@@ -72,7 +72,7 @@ func sortByName(list []Agent) {
 	slices.SortFunc(list, func(a, b Agent) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Names are those of a list of agents, in its order.
+// Names are the names of a list of agents, in its order.
 func Names(list []Agent) []string {
 	var names []string
 	for _, a := range list {

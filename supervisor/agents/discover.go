@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// Bounds of what is in force: every run keeps it, and the Arbiter reads about each.
+// Bounds of the agents in force: every run keeps them, and the Arbiter reads about each.
 const (
 	maxAgents = 200
 	maxTotal  = 2 << 20 // bytes of their prompts and descriptions
 )
 
-// Found is what was found.
+// Found is the result of a search for agents.
 type Found struct {
 	Agents   []Agent    // those in force, sorted by name
-	Shadowed []Shadowed // those that a stronger one hides
+	Shadowed []Shadowed // those that an agent with a higher rank hides
 	Problems []Problem  // also of files that are used, as warnings
 	// Untrusted are files of the workspace that were not read, because it is not trusted.
 	Untrusted []string
 }
 
-// Shadowed is an agent that is hidden, and the Source of the one that is in force.
+// Shadowed is a hidden agent, and the Source of the one that is in force.
 type Shadowed struct {
 	Agent Agent
 	By    string
 }
 
-// Discover finds the agents that are in force. It never fails: a file that cannot be
-// used is left out and told of, and the next weaker one of its name takes its place.
+// Discover finds the agents that are in force. It never fails: a file that cannot be used is left out and
+// reported, and the file of the same name with the next lower rank replaces it.
 func Discover(p Places) Found {
 	var f finding
 	f.broken = map[string][]int{}
@@ -43,11 +43,11 @@ func Discover(p Places) Found {
 	return f.Found
 }
 
-// finding is a Found in the making.
+// finding is a Found that is being built.
 type finding struct {
 	Found
-	broken map[string][]int // names that unusable files would have given, to their problems
-	places []string         // the directory each of Agents is from
+	broken map[string][]int // names that unusable files would have had, to their problems
+	places []string         // the directory of each of Agents
 	total  int              // bytes of their prompts and descriptions
 }
 
@@ -85,7 +85,7 @@ func (f *finding) read(t *tree, file string) {
 	f.add(a, t.path)
 }
 
-// leaveOut keeps the problems of a file, and the name it would have had.
+// leaveOut records the problems of a file, and the name it would have had.
 func (f *finding) leaveOut(a Agent, problems []Problem) {
 	name := a.Name
 	if name == "" {
@@ -100,7 +100,7 @@ func (f *finding) leaveOut(a Agent, problems []Problem) {
 	f.Problems = append(f.Problems, problems...)
 }
 
-// add puts an agent in force, unless a stronger one is.
+// add puts an agent in force, unless one with a higher rank is.
 func (f *finding) add(a Agent, place string) {
 	for i, other := range f.Agents {
 		if other.Name != a.Name {
@@ -128,7 +128,7 @@ func (f *finding) add(a Agent, place string) {
 	delete(f.broken, a.Name)
 }
 
-// settle reports which names have no agent now.
+// settle reports which names now have no agent.
 func (f *finding) settle() {
 	for _, list := range f.broken {
 		for _, i := range list {
@@ -137,7 +137,7 @@ func (f *finding) settle() {
 	}
 }
 
-// CheckFile tells all that is wrong with one file, wherever it lies.
+// CheckFile returns all problems of one file, wherever it is.
 func CheckFile(path string) []Problem {
 	src, err := (&tree{}).read(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
-// field is a field of the front matter that arbiter uses.
+// field is a field of the front matter that Arbiter uses.
 type field struct {
 	name string
 	read func(r *reader, line int, v yamldoc.Value)
@@ -30,7 +30,7 @@ var fields = []field{
 	{"timeout", (*reader).timeout},
 }
 
-// unused are fields of Claude Code's that mean nothing here, and why.
+// unused are fields of Claude Code that have no effect here, and why.
 var unused = map[string]string{
 	"permissionMode":   "arbiter's own policy decides what may run",
 	"skills":           "",
@@ -57,7 +57,7 @@ func (r *reader) fields(list []yamldoc.Field) {
 			continue
 		}
 		delete(given, f.name)
-		// Refused rather than expanded: nothing that an agent file needs is worth the ways to make it explode.
+		// Refused rather than expanded: no agent file needs this, and expansion can become arbitrarily large.
 		if line, yes := v.Indirect(); yes {
 			r.problem(line, f.name, "anchors, aliases and tags are not read: write the value out")
 			continue
@@ -72,7 +72,7 @@ func (r *reader) fields(list []yamldoc.Field) {
 	r.others(given)
 }
 
-// others reports the fields that nothing is done with.
+// others reports the fields that have no effect.
 func (r *reader) others(given map[string]yamldoc.Field) {
 	for name, f := range given {
 		line := f.KeyLine
@@ -93,8 +93,8 @@ func (r *reader) others(given map[string]yamldoc.Field) {
 	})
 }
 
-// nearest is the field somebody meant who wrote disallowed-tools or Max_Turns. Such a
-// slip is no warning: a tool that was to be denied would be allowed.
+// nearest is the field that was probably meant by a name such as disallowed-tools or Max_Turns. This is an
+// error and not a warning: otherwise a tool that should be denied would be allowed.
 func nearest(name string) string {
 	plain := func(s string) string {
 		return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s))
@@ -142,7 +142,7 @@ func (r *reader) description(line int, v yamldoc.Value) {
 	if !ok {
 		return
 	}
-	// The CLI takes \n in the text for a new line, quoted or not (2.1.329).
+	// The CLI reads \n in the text as a new line, quoted or not (2.1.329).
 	r.agent.Description = strings.TrimSpace(strings.ReplaceAll(text, `\n`, "\n"))
 	r.hidden(text, line, "description")
 }
@@ -162,7 +162,7 @@ func (r *reader) disallowedTools(line int, v yamldoc.Value) {
 	r.agent.DisallowedTools = list
 }
 
-// Names of models that mean the newest of a family.
+// Names of models that mean the newest model of a family.
 var families = []string{"inherit", "sonnet", "opus", "haiku", "opusplan", "best", "default", "fable"}
 
 func (r *reader) model(line int, v yamldoc.Value) {

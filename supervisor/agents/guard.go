@@ -8,12 +8,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// Guard holds the tools of an agent to what its file names. It is a value without
-// state. What it allows is still up to the run's policy.
+// Guard restricts the tools of an agent to those that its file names. It is a value without state. The run's
+// policy still decides about what it allows.
 //
-// It judges what a tool is asked to do, not what comes of it: an agent that may not edit
-// and may run Bash can write files by that. An agent file that means it names the
-// commands, as in Bash(git *).
+// It judges what a tool is asked to do, not the effects: an agent that may not edit but may run Bash can write
+// files with it. An agent file can prevent that by naming the commands, as in Bash(git *).
 type Guard struct {
 	agent  string
 	policy policy.Policy
@@ -21,8 +20,7 @@ type Guard struct {
 	broken string // an entry of DisallowedTools that cannot be read
 }
 
-// Guard returns the agent's. Path rules are about files below cwd, ~ about home.
-// Both are absolute.
+// Guard returns the agent's guard. Path rules are about files below cwd, ~ about home. Both are absolute.
 func (a *Agent) Guard(cwd, home string) Guard {
 	g := Guard{agent: a.Name, all: a.Tools == nil, policy: policy.Policy{Mode: policy.ModeRules, CWD: cwd, Home: home}}
 	for _, text := range a.Tools {
@@ -40,10 +38,9 @@ func (a *Agent) Guard(cwd, home string) Guard {
 	return g
 }
 
-// Allows reports whether the agent may use the tool like this: the agent, or one of its
-// subagents. rule is the entry that decided, where one did; why is for the model, and
-// empty if ok. The tools that a turn is ended and reported with are always allowed.
-// cwd is where the session's shell is; empty: the agent's working directory.
+// Allows reports whether the agent, or one of its subagents, may use the tool in this way. rule is the entry
+// that decided, if one did; why is for the model, and empty if ok. The tools that end a turn and report on it
+// are always allowed. cwd is the directory of the session's shell; empty: the agent's working directory.
 func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, rule, why string) {
 	if _, own := policy.Own(tool); own || tool == policy.VerdictTool {
 		return true, "", ""
@@ -76,20 +73,19 @@ func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, 
 	return false, "", "the mode " + g.agent + " has " + tool + " for no more than " + strings.Join(texts, ", ")
 }
 
-// Allows is Guard(cwd, home).Allows, for one question.
+// Allows is Guard(cwd, home).Allows, for a single question.
 func (a *Agent) Allows(cwd, home, tool string, input json.RawMessage) (ok bool, rule, why string) {
 	return a.Guard(cwd, home).Allows(tool, input, "")
 }
 
-// isAgent finds the tool that subagents are started with. Orchestrators work by them, so
-// that they have it unless it is denied; what a subagent does is asked for call by call.
+// isAgent reports whether a tool starts subagents. Orchestrators work with subagents, so they have this tool
+// unless it is denied; each call of a subagent is judged itself.
 func isAgent(tool string) bool { return policy.StartsSubagent(tool) }
 
-// CLI returns what --tools and --disallowedTools get. tools is nil if all are meant;
-// else it has the names of the built-in ones alone, without what stands in parentheses,
-// and Agent: MCP tools are not chosen by that flag. It bounds subagents, too, also those
-// whose own file names more (CLI 2.1.329). Rules within a tool are the Guard's, which
-// sees what the CLI asks about: see [Agent.Asked].
+// CLI returns the values of --tools and --disallowedTools. tools is nil if all are meant; otherwise it contains
+// only the names of the built-in ones, without what is in parentheses, and Agent: that flag does not select MCP
+// tools. It also restricts subagents, even those whose own file names more (CLI 2.1.329). The Guard applies the
+// rules within a tool, because it sees what the CLI asks about: see [Agent.Asked].
 func (a *Agent) CLI() (tools, disallowed []string) {
 	disallowed = slices.Clone(a.DisallowedTools)
 	if a.Tools == nil {
@@ -112,10 +108,10 @@ func (a *Agent) CLI() (tools, disallowed []string) {
 	return tools, disallowed
 }
 
-// Asked returns the tools that the agent has for some uses only. The CLI runs what it
-// takes for harmless, such as ls, and what the user's own settings allow, without asking;
-// a permissions.ask rule with the name of the tool, in --settings, makes it ask for every
-// use, by subagents, too, and over the user's settings (observed with CLI 2.1.329).
+// Asked returns the tools that the agent may use only for some calls. The CLI runs without asking what it
+// considers harmless, such as ls, and what the user's own settings allow. A permissions.ask rule with the name
+// of the tool, in --settings, makes it ask about every call, also of subagents, and overrides the user's
+// settings (observed with CLI 2.1.329).
 func (a *Agent) Asked() []string {
 	var list []string
 	for _, text := range a.Tools {

@@ -21,8 +21,8 @@ var numbered = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^orch(-[0-9]+|estrator [ivxlcdm]+)$`)
 })
 
-// checkName holds a name to what can stand in a list, a prompt or an order, and be told
-// from the others there.
+// checkName checks that a name can be used in a list, a prompt or a command, and cannot be confused with other
+// names there.
 func (r *reader) checkName(line int, name string) {
 	const want = "want letters, digits and . _ - with single blanks between them"
 	if len(name) > maxName {
@@ -56,7 +56,7 @@ func (r *reader) checkName(line int, name string) {
 	}
 }
 
-// lookalike is the reserved or built-in name that a person would take this one for.
+// lookalike is the reserved or built-in name that a person would mistake this one for.
 func lookalike(name string) string {
 	known := append([]string(nil), reserved...)
 	if entries, err := files.ReadDir("builtin"); err == nil {
@@ -72,7 +72,7 @@ func lookalike(name string) string {
 	return ""
 }
 
-// confusable are letters and digits that are drawn like Latin letters.
+// confusable are letters and digits that look like Latin letters.
 var confusable = strings.NewReplacer(
 	"а", "a", "в", "b", "с", "c", "ԁ", "d", "е", "e", "ё", "e", "һ", "h", "і", "i", "ї", "i", "ј", "j", "к", "k", "ӏ",
 	"l", "м", "m", "п", "n", "о", "o", "р", "p", "ԛ", "q", "г", "r", "ѕ", "s", "т", "t", "ц", "u", "ѵ", "v", "ѡ", "w",
@@ -82,7 +82,7 @@ var confusable = strings.NewReplacer(
 	"",
 )
 
-// skeleton is what a name looks like: in small letters, without marks and separators.
+// skeleton is what a name looks like: in lower case, without marks and separators.
 func skeleton(name string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(name) {
@@ -99,7 +99,7 @@ func skeleton(name string) string {
 	return confusable.Replace(b.String())
 }
 
-// mixed reports whether a name has letters of Latin and of a script that looks like it.
+// mixed reports whether a name contains both Latin letters and letters of a similar script.
 func mixed(name string) bool {
 	latin, other := false, false
 	for _, c := range name {
@@ -109,15 +109,15 @@ func mixed(name string) bool {
 	return latin && other
 }
 
-// hidden reports text that a person who reads the file does not see, or sees in
-// another order. line is where the text begins.
+// hidden reports text that a person who reads the file does not see, or sees in another order. line is the line
+// where the text begins.
 func (r *reader) hidden(text string, line int, field string) {
 	before := rune(0)
 	for _, c := range text {
 		switch {
 		case c == '\n':
 			line++
-		case isTag(c) && before != 0x1F3F4 && !isTag(before): // flags of regions are spelt with them
+		case isTag(c) && before != 0x1F3F4 && !isTag(before): // flags of regions are encoded with them
 			r.problem(line, field, "text that cannot be seen stands here (%U): remove it", c)
 			return
 		case c >= 0x202A && c <= 0x202E || c >= 0x2066 && c <= 0x2069:
@@ -128,12 +128,12 @@ func (r *reader) hidden(text string, line int, field string) {
 	}
 }
 
-// isTag finds the tag characters, which nothing draws and models read.
+// isTag recognises the tag characters, which are invisible but which models read.
 func isTag(c rune) bool { return c >= 0xE0000 && c <= 0xE007F }
 
 func isControl(c rune) bool { return c < ' ' || c >= 0x7F && c <= 0x9F }
 
-// called names a character so that it can be seen.
+// called names a character visibly.
 func called(c rune) string {
 	if c > ' ' && c < 0x7F {
 		return fmt.Sprintf("%q", string(c))
@@ -141,7 +141,7 @@ func called(c rune) string {
 	return fmt.Sprintf("%U", c)
 }
 
-// clip shows a value of a file within a message: quoted, whatever it holds, and short.
+// clip shows a value of a file in a message: quoted, whatever it contains, and shortened.
 func clip(s string) string {
 	const most = 60
 	if len(s) > most {

@@ -10,23 +10,21 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
-// Bounds of a file. Real ones have a few kilobytes; the YAML reader's time grows
-// faster than what it reads.
+// Bounds of a file. Real ones have a few kilobytes; the YAML reader's time grows faster than its input.
 const (
 	MaxFile  = 64 << 10
 	maxFront = 16 << 10
 	maxDepth = 32 // of collections in the front matter
 )
 
-// reader reads one file and keeps what is wrong with it.
+// reader reads one file and collects its problems.
 type reader struct {
 	agent    Agent
 	file     string
 	problems []Problem
 }
 
-// parse reads one agent file. The error joins all that is wrong with it, each a
-// [Problem].
+// parse reads one agent file. The error joins all its problems, each a [Problem].
 func parse(file string, src []byte) (Agent, error) {
 	a, problems := read(file, src)
 	if err := joined(problems); err != nil {
@@ -35,9 +33,8 @@ func parse(file string, src []byte) (Agent, error) {
 	return a, nil
 }
 
-// read reads one agent file, and tells all that is wrong with it at once. The agent is
-// of use only if none of that is more than a warning ([Broken]); its name is set where
-// it could be read at all. Source is the file.
+// read reads one agent file, and returns all its problems at once. The agent can be used only if none of them
+// is more than a warning ([Broken]); its name is set if it could be read at all. Source is the file.
 func read(file string, src []byte) (Agent, []Problem) {
 	r := &reader{agent: Agent{Source: file}, file: file}
 	if len(src) > MaxFile {
@@ -73,7 +70,7 @@ func (r *reader) warn(line int, field, format string, args ...any) {
 		Warning: true})
 }
 
-// readable refuses what is no text.
+// readable refuses a file that is not text.
 func (r *reader) readable(text string) bool {
 	line := 1
 	for i := 0; i < len(text); {
@@ -93,9 +90,8 @@ func (r *reader) readable(text string) bool {
 	return true
 }
 
-// split takes the front matter and the body apart; at is the body's first line.
-// A fence may be followed by blanks, and the second one by the end of the file, as
-// in CLI 2.1.329.
+// split separates the front matter and the body; at is the body's first line. A fence may be followed by
+// spaces, and the second one by the end of the file, as in CLI 2.1.329.
 func (r *reader) split(text string) (front, body string, at int, ok bool) {
 	lines := strings.SplitAfter(text, "\n")
 	if !isFence(lines[0]) {
@@ -124,7 +120,7 @@ func (r *reader) front(front string) ([]yamldoc.Field, bool) {
 		r.problem(1, "", "the front matter nests deeper than %d", maxDepth)
 		return nil, false
 	}
-	const fence = "\n" // it begins on the second line of the file
+	const fence = "\n" // the front matter begins on the second line of the file
 	doc, err := yamldoc.Parse(r.file, []byte(fence+front))
 	if err != nil {
 		var again error
@@ -151,8 +147,8 @@ func (r *reader) front(front string) ([]yamldoc.Field, bool) {
 	return list, true
 }
 
-// depth is how deep collections nest, at most, but for those that are limited by their
-// indentation. Quotes and comments count, too, because nothing has been read yet.
+// depth is the maximal nesting of collections, except those that indentation limits. Quotes and comments count,
+// too, because nothing has been parsed yet.
 func depth(src string) int {
 	most, open, run := 0, 0, 0
 	for _, c := range src {
@@ -172,9 +168,9 @@ func depth(src string) int {
 	return most
 }
 
-// quoted puts the values of `field: value` lines into quotes, but for those that are
-// written as something else than plain text. Descriptions often hold a ": " that YAML
-// does not allow there, and the CLI takes them (observed with CLI 2.1.329).
+// quoted puts the values of `field: value` lines into quotes, except those that are not plain text.
+// Descriptions often contain a ": " that YAML does not allow there, and the CLI accepts them (observed with CLI
+// 2.1.329).
 func quoted(front string) string {
 	lines := strings.Split(front, "\n")
 	for i, line := range lines {

@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 )
 
-// Places is where agent files are looked for. All are absolute paths.
+// Places are the places that are searched for agent files. All are absolute paths.
 type Places struct {
 	CWD     string // the workspace
-	Trusted bool   // whether what belongs to the workspace counts
-	Config  string // the user's configuration of arbiter; its agents are in agents/; empty: none
-	Claude  string // the user's configuration of Claude Code, the same
+	Trusted bool   // whether the workspace's own files count
+	Config  string // the user's configuration of Arbiter; its agents are in agents/; empty: none
+	Claude  string // the user's configuration of Claude Code, likewise
 }
 
-// UserPlaces are those of a person: $XDG_CONFIG_HOME/arbiter, or what the system has
-// instead, and $CLAUDE_CONFIG_DIR or ~/.claude.
+// UserPlaces are the places of a user: $XDG_CONFIG_HOME/arbiter, or the system's equivalent, and
+// $CLAUDE_CONFIG_DIR or ~/.claude.
 func UserPlaces(cwd string, trusted bool, getenv func(string) string) Places {
 	p := Places{CWD: cwd, Trusted: trusted, Claude: getenv("CLAUDE_CONFIG_DIR")}
 	home := getenv("HOME")
@@ -33,11 +33,11 @@ func UserPlaces(cwd string, trusted bool, getenv func(string) string) Places {
 // dir is one directory of agent files.
 type dir struct {
 	path  string
-	bound string // links must not lead out of this one; empty: they may lead anywhere
+	bound string // links must not lead out of this directory; empty: they may lead anywhere
 }
 
-// dirs are the directories that may hold agent files, the strongest first. Those of the
-// workspace come first, and are marked by a bound.
+// dirs are the directories that may contain agent files, in order of rank. Those of the workspace come first,
+// and have a bound.
 func (p Places) dirs() []dir {
 	var own []dir
 	for _, base := range []string{p.Config, p.Claude} {
@@ -62,8 +62,8 @@ func (p Places) dirs() []dir {
 	return append(list, own...)
 }
 
-// upwards are the directory and those above it, up to the repository's root; without a
-// repository the directory alone.
+// upwards are the directory and those above it, up to the repository's root; without a repository only the
+// directory.
 func upwards(cwd string) []string {
 	if !filepath.IsAbs(cwd) {
 		return nil
@@ -93,7 +93,7 @@ func isOneOf(path string, list []dir) bool {
 	return false
 }
 
-// missing says that there is nothing, which is nothing wrong.
+// missing reports whether a file does not exist, which is not a problem.
 func missing(err error) bool { return os.IsNotExist(err) }
 
 // isFile reports whether something can be read to its end.

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Problem is what is wrong with a file, or worth knowing about it. A file with a
-// problem that is no warning is not used.
+// Problem is a problem of a file, or a remark about it. A file with a problem that is not a warning is not
+// used.
 type Problem struct {
 	File    string `json:"file"`
 	Line    int    `json:"line,omitempty"`  // counted from 1; 0: the file as a whole
@@ -28,12 +28,12 @@ func (p Problem) Error() string {
 	return where + ": " + p.Text
 }
 
-// Broken reports whether any of the problems keeps its file from being used.
+// Broken reports whether any of the problems prevents its file from being used.
 func Broken(list []Problem) bool {
 	return slices.ContainsFunc(list, func(p Problem) bool { return !p.Warning })
 }
 
-// joined is the problems that are no warnings, as one error.
+// joined is the problems that are not warnings, as one error.
 func joined(list []Problem) error {
 	var errs []error
 	for _, p := range list {

@@ -10,8 +10,8 @@ import (
 // maxTools bounds a list of tools.
 const maxTools = 200
 
-// toolList reads tools in both spellings Claude Code takes, a list and a text with
-// commas. all says that the list is *.
+// toolList reads tools in both forms that Claude Code accepts, a list and a text with commas. all says that the
+// list is *.
 func (r *reader) toolList(line int, field string, v yamldoc.Value) (list []string, all bool) {
 	type item struct {
 		text string
@@ -63,7 +63,7 @@ func (r *reader) toolList(line int, field string, v yamldoc.Value) (list []strin
 	return list, all
 }
 
-// checkTool holds one entry to the syntax of permission rules.
+// checkTool checks one entry against the syntax of permission rules.
 func (r *reader) checkTool(line int, field, text string) {
 	if strings.ContainsFunc(text, isControl) {
 		r.problem(line, field, "%s: one entry has one line", clip(text))

@@ -12,20 +12,20 @@ import (
 	"syscall"
 )
 
-// Bounds of what is looked at below one directory.
+// Bounds of the search below one directory.
 const (
 	maxEntries = 5000
 	maxFiles   = 500
 	maxDown    = 8 // directories below it
 )
 
-// tree is a directory of agent files that is being walked.
+// tree is a directory of agent files during the search.
 type tree struct {
 	dir
 	root     *os.Root // the bound, or nil
 	entries  int
 	files    []string      // what was found, by path
-	seen     []fs.FileInfo // directories on the way, against links in a circle
+	seen     []fs.FileInfo // directories visited, to detect circular links
 	problems []Problem
 }
 
@@ -48,7 +48,7 @@ func (t *tree) close() {
 	}
 }
 
-// relative is a path as the bound's root takes it.
+// relative is a path relative to the bound.
 func (t *tree) relative(path string) (string, error) { return filepath.Rel(t.bound, path) }
 
 func (t *tree) stat(path string) (fs.FileInfo, error) {
@@ -62,7 +62,7 @@ func (t *tree) stat(path string) (fs.FileInfo, error) {
 	return t.root.Stat(rel)
 }
 
-// open never waits: a pipe without a writer is opened at once.
+// open never blocks: a pipe without a writer is opened at once.
 func (t *tree) open(path string) (*os.File, error) {
 	const flags = os.O_RDONLY | syscall.O_NONBLOCK
 	if t.root == nil {
@@ -75,8 +75,8 @@ func (t *tree) open(path string) (*os.File, error) {
 	return t.root.OpenFile(rel, flags, 0)
 }
 
-// find lists the agent files below the directory, sorted by path. Hidden directories
-// and those that a link leads to are looked into, as in CLI 2.1.329.
+// find lists the agent files below the directory, sorted by path. It also searches hidden directories and those
+// that a link leads to, as CLI 2.1.329 does.
 func (t *tree) find() []string {
 	info, err := t.stat(t.path)
 	if missing(err) {
@@ -147,7 +147,7 @@ func (t *tree) entry(path string, down int) {
 	}
 }
 
-// read returns the beginning of a file, a byte more than one may have at most.
+// read returns the beginning of a file, up to one byte more than the maximal size.
 func (t *tree) read(path string) ([]byte, error) {
 	f, err := t.open(path)
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *tree) read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isFile(info) { // it may have become something else
+	if !isFile(info) { // it may have been replaced
 		return nil, errors.New("no regular file")
 	}
 	return io.ReadAll(io.LimitReader(f, MaxFile+1))
@@ -168,7 +168,7 @@ func (t *tree) problem(path, format string, args ...any) {
 	t.problems = append(t.problems, Problem{File: path, Text: fmt.Sprintf(format, args...)})
 }
 
-// reason is an error without the path, which stands before it.
+// reason is an error without the path, which the message contains already.
 func reason(err error) error {
 	var path *fs.PathError
 	switch {
@@ -180,7 +180,8 @@ func reason(err error) error {
 	return err
 }
 
-// escapes finds what an [os.Root] refuses; its error has no name of its own.
+// escapes recognises the error of an [os.Root] for a path that leads out of it; that error has no name of its
+// own.
 func escapes(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && strings.Contains(path.Err.Error(), "escapes")

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
-// Asked answers a tool that wants to run: by the rules, by what the human allowed for the whole run, or by asking the
-// human. A halted run and an agent that ends do not ask.
+// Asked answers a tool's permission request: by the rules, by what the human allowed for the whole run, or by
+// asking the human. A halted run and an agent that is ending do not ask.
 func Asked(c *process.Context, f input.PermissionAsked, human permission.Human) {
 	a, ok := c.Roster.Agent(f.Params.ID)
 	r := permission.Request{
@@ -25,7 +25,7 @@ func Asked(c *process.Context, f input.PermissionAsked, human permission.Human) 
 	case c.Halted:
 		permission.Deny(c.Out, r, contract.ByHalt, "the human stopped everything")
 		return
-	case r.Check: // the author of the document need not be there
+	case r.Check: // the author of the document need not be running
 	case !ok || a.Generation != f.Params.Generation || !a.Alive() || !a.Up():
 		permission.Deny(c.Out, r, contract.ByShutdown, "the agent is ending")
 		return
@@ -46,7 +46,7 @@ func Answer(c *process.Context, ref string, answer contract.Permit) {
 	}
 }
 
-// Remembered reports where a grant could not be kept; it holds for this run all the same.
+// Remembered reports that a grant could not be kept; it applies to this run all the same.
 func Remembered(out *effect.Collector, f input.Remembered) {
 	if f.Failed != "" {
 		out.Emit(contract.Supervisor, contract.Notice{
@@ -57,7 +57,7 @@ func Remembered(out *effect.Collector, f input.Remembered) {
 	}
 }
 
-// Decided tells of a tool call that was decided already.
+// Decided reports a tool call that was decided already.
 func Decided(p *permission.State, out *effect.Collector, f input.CallDecided) {
 	if !f.Announced() {
 		return
@@ -71,8 +71,8 @@ func Decided(p *permission.State, out *effect.Collector, f input.CallDecided) {
 	})
 }
 
-// Exact has an answer to a permission request name the very action it is about, so
-// that the record of it says what was approved, and not only where to look.
+// Exact adds to an answer to a permission request the exact action that was approved, so that the record
+// contains the action itself and not only a reference to it.
 func Exact(p *permission.State, f input.Body) input.Body {
 	c, ok := f.(input.Command)
 	if !ok {

@@ -19,27 +19,27 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// The audit of a run is a list of JSON objects, one a line, each with its keys sorted and
-// no space between: `hash` is the SHA-256 of the object without it, `prev` the hash of the
-// line before, of the first the SHA-256 of the run's id. The first line, `audit`, says what
-// it is of, the last, `end`, how much it is and what of the event log is damaged. An export
-// that is kept elsewhere shows later whether the run's own files were changed since.
+// The audit of a run is a list of JSON objects, one per line, each with its keys sorted and without spaces:
+// `hash` is the SHA-256 of the object without it, `prev` the hash of the line before, or for the first line the
+// SHA-256 of the run's id. The first line, `audit`, says what run it is about; the last, `end`, how much it
+// contains and what of the event log is damaged. An export that is kept elsewhere shows later whether the run's
+// own files were changed since.
 const version = 1
 
-// auditor makes the lines of an audit.
+// auditor builds the lines of an audit.
 type auditor struct {
 	run  string
-	text bool // what was said is in it
+	text bool // texts are included
 	prev string
 	n    int
 	emit func(Line) error
 
 	last   uint64 // the youngest input
-	input  uint64 // that origin is of
+	input  uint64 // that origin belongs to
 	origin input.Origin
 }
 
-// Line is a line, for the eye and as it is hashed.
+// Line is a line, in parts and as it is hashed.
 type Line struct {
 	Seq    uint64 // of the journal's input
 	At     time.Time
@@ -49,7 +49,7 @@ type Line struct {
 	Raw    []byte // without the line's end
 }
 
-// firstLink is what the first line of a run's audit continues.
+// firstLink is the previous hash of the first line of a run's audit.
 func firstLink(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return hex.EncodeToString(sum[:])
@@ -61,8 +61,8 @@ func (a *auditor) begin() error {
 		Detail: map[string]any{"run": a.run, "v": version, "with_text": a.text}}})
 }
 
-// take writes the lines of one entry of the log. What the loop said without an input is none of an
-// input, and not told of.
+// take writes the lines of one entry of the log. What the loop reported without an input belongs to no input,
+// and is left out.
 func (a *auditor) take(e eventlog.Entry) error {
 	if e.Input == 0 {
 		return nil
@@ -110,7 +110,7 @@ func (a *auditor) finish(h eventlog.Health) error {
 	return a.add(Line{Entry: Entry{What: "end", Detail: detail}})
 }
 
-// add completes a line and hands it on.
+// add completes a line and passes it on.
 func (a *auditor) add(l Line) error {
 	fields := map[string]any{"seq": l.Seq, "what": l.Entry.What, "prev": a.prev, "detail": a.detail(l.Entry.Detail)}
 	for name, value := range map[string]string{
@@ -139,7 +139,7 @@ func (a *auditor) add(l Line) error {
 	return a.emit(l)
 }
 
-// detail is what an entry tells, without secrets, and without texts unless they are wanted.
+// detail is the content of an entry, without secrets, and without texts unless they are requested.
 func (a *auditor) detail(from map[string]any) map[string]any {
 	to := map[string]any{}
 	for name, value := range from {
@@ -164,10 +164,10 @@ func (a *auditor) detail(from map[string]any) map[string]any {
 	return to
 }
 
-// printable is without secrets, and has one form in JSON.
+// printable returns the text without secrets, in valid UTF-8, so that it has one form in JSON.
 func printable(s string) string { return strings.ToValidUTF8(sanitize.Redact(s), "\ufffd") }
 
-// lineHash is the hash of a line that has none yet.
+// lineHash is the hash of a line without its hash.
 func lineHash(fields map[string]any) (string, error) {
 	b, err := jsonl.Marshal(fields)
 	if err != nil {
@@ -177,8 +177,7 @@ func lineHash(fields map[string]any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Of makes the whole audit of a run from its event log, line by line; with text what was
-// said is in it.
+// Of builds the whole audit of a run from its event log, line by line; with text, texts are included.
 func Of(ctx context.Context, log *eventlog.Log, run string, text bool, emit func(Line) error) error {
 	a := &auditor{run: run, text: text, prev: firstLink(run), emit: emit}
 	if err := a.begin(); err != nil {
@@ -248,7 +247,7 @@ func pairs(detail map[string]any) string {
 	return strings.Join(list, " ")
 }
 
-// Damage describes what of an event log a crash does not explain.
+// Damage describes the damage of an event log that a crash does not explain.
 func Damage(h eventlog.Health) []string {
 	list := []string{}
 	for _, d := range h.Damage {

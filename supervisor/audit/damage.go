@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// JournalDamage describes what of a journal a crash does not explain.
+// JournalDamage describes the damage of a journal that a crash does not explain.
 func JournalDamage(r journal.Recovery) []string {
 	list := []string{}
 	for _, d := range r.Damage {

@@ -17,15 +17,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Entry is something that an audit asks about: who was started and how it ended, what was
-// permitted, said, commanded and stopped. About is the agent it is done to or by, if any.
+// Entry is something that an audit is about: who was started and how it ended, what was permitted, said,
+// commanded and stopped. About is the agent that did it or that it was done to, if any.
 type Entry struct {
 	What   string
 	About  string
 	Detail map[string]any // strings, whole numbers, truth values, Text and lists of strings
 }
 
-// Text is what somebody wrote. An audit shows its size and hash, unless it is asked for it.
+// Text is what somebody wrote. An audit shows its size and hash, unless the text is requested.
 type Text string
 
 // Sum is the SHA-256 of a text, in hexadecimal.
@@ -33,7 +33,7 @@ func (t Text) Sum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(t))) 
 
 type entries []Entry
 
-// detail is made of names and values in turn; empty values are left out.
+// add adds an entry. detail contains names and values in turn; empty values are left out.
 func (d *entries) add(what, about string, detail ...any) {
 	entry := Entry{What: what, About: about, Detail: map[string]any{}}
 	for i := 0; i+1 < len(detail); i += 2 {
@@ -56,7 +56,7 @@ func (d *entries) add(what, about string, detail ...any) {
 	*d = append(*d, entry)
 }
 
-// haltedText is left out where it does not hold.
+// haltedText is empty, and so left out, if it does not apply.
 func haltedText(halted bool) string {
 	if halted {
 		return "yes"
@@ -64,7 +64,7 @@ func haltedText(halted bool) string {
 	return ""
 }
 
-// entriesOfInput are the entries of an input alone, without its events.
+// entriesOfInput are the entries of an input itself, without its events.
 func entriesOfInput(f input.Body) (d entries) {
 	switch f := f.(type) {
 	case input.Began:
@@ -125,7 +125,7 @@ func entriesOfInput(f input.Body) (d entries) {
 	return d
 }
 
-// life is what a process of the run is held to.
+// life adds the settings that a process of the run works under.
 func (d *entries) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 	sandbox := "unsandboxed"
 	if o.Sandbox != nil {
@@ -149,7 +149,7 @@ func duration(t time.Duration) string {
 	return t.String()
 }
 
-// command is what a human ordered. What he wrote is text; all else stands as it is.
+// command adds a human's command. What the human wrote is text; everything else is included as it is.
 func (d *entries) command(c contract.Command) {
 	if bad, ok := c.Body.(contract.Malformed); ok {
 		d.add("command", "", "command", "malformed", "reason", bad.Problem)
@@ -177,7 +177,7 @@ func (d *entries) command(c contract.Command) {
 	d.add("command", "", detail...)
 }
 
-// entriesOfEffect are what is done because of an input; after is the state behind it.
+// entriesOfEffect are the entries of an effect; after is the state after its input.
 func entriesOfEffect(e effect.Effect, after *supervisor.State) (d entries) {
 	switch e := e.(type) {
 	case effect.Spawn:
@@ -209,7 +209,7 @@ func entriesOfEffect(e effect.Effect, after *supervisor.State) (d entries) {
 	return d
 }
 
-// entriesOfEvent are what the frontends receive, where nothing else says it.
+// entriesOfEvent are the entries of events that frontends receive, where no other entry contains them.
 func entriesOfEvent(e contract.Event) (d entries) {
 	switch b := e.Body.(type) {
 	case contract.Message:

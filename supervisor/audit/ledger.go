@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Ledger lists the messages of a run, and what happened to them as far as the event log tells;
-// [supervisor.Messages.Close] adds what the last state knows.
+// Ledger lists the messages of a run, and what happened to them according to the event log;
+// [conversation.Messages.Close] adds what the last state knows.
 func Ledger(ctx context.Context, log *eventlog.Log) (ledger conversation.Messages, h eventlog.Health, err error) {
 	h, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Record != nil {
@@ -36,7 +36,7 @@ func Ledger(ctx context.Context, log *eventlog.Log) (ledger conversation.Message
 	return ledger, h, err
 }
 
-// ledgerRecord takes up what a record reports about messages.
+// ledgerRecord applies a record about messages.
 func ledgerRecord(ledger *conversation.Messages, e eventlog.Entry) error {
 	r, err := DecodeRecord(e)
 	if err != nil {

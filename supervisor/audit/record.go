@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// The kinds of records; package eventlog says what is in them.
+// The kinds of records; package eventlog describes their contents.
 const (
 	KindOrigin   = "origin"
 	KindAudit    = "audit"
@@ -20,7 +20,7 @@ const (
 	KindShelved  = "shelved"
 )
 
-// Record is one as the event log has it; which members it has is its kind's.
+// Record is a record of the event log; its kind determines which members it has.
 type Record struct {
 	Kind string `json:"kind"`
 
@@ -47,7 +47,7 @@ func (r Record) encode() json.RawMessage {
 	return raw
 }
 
-// DecodeRecord reads one. Numbers in its detail are json.Number.
+// DecodeRecord reads a record. Numbers in its detail are json.Number.
 func DecodeRecord(e eventlog.Entry) (r Record, err error) {
 	d := json.NewDecoder(bytes.NewReader(e.Record))
 	d.UseNumber()
@@ -57,7 +57,7 @@ func DecodeRecord(e eventlog.Entry) (r Record, err error) {
 	return r, nil
 }
 
-// written is what stands in a record for a text that somebody wrote.
+// written is the form in a record of a text that somebody wrote.
 type written struct {
 	Text string `json:"text"`
 }
@@ -72,7 +72,7 @@ func recordOf(d Entry) json.RawMessage {
 	return Record{Kind: KindAudit, What: d.What, About: d.About, Detail: d.Detail}.encode()
 }
 
-// Entry is what a record of [KindAudit] tells.
+// Entry is the content of a record of [KindAudit].
 func (r Record) Entry() Entry {
 	d := Entry{What: r.What, About: r.About, Detail: make(map[string]any, len(r.Detail))}
 	for name, value := range r.Detail {
@@ -92,8 +92,8 @@ func (r Record) Entry() Entry {
 	return d
 }
 
-// Told is a [supervisor.Teller]: the events of a step as they are, and between them the
-// records of what an audit, an explanation of decisions and a ledger of messages need.
+// Told is a [supervisor.EventRecorder]: the events of a step unchanged, and between them the records that an
+// audit, an explanation of decisions and a ledger of messages need.
 func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.State) []supervisor.Told {
 	var told []supervisor.Told
 	isAudited := false

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Broken says which line of an audit does not hold.
+// Broken says which line of an audit is wrong.
 type Broken struct {
 	Line   int
 	Reason string
@@ -21,21 +21,21 @@ type Broken struct {
 
 func (b *Broken) Error() string { return fmt.Sprintf("line %d: %s", b.Line, b.Reason) }
 
-// Chain is an exported audit whose chain holds.
+// Chain is an exported audit whose chain is correct.
 type Chain struct {
 	Run   string
 	text  bool
-	lines [][]byte // without the last
+	lines [][]byte // without the last one
 	last  map[string]any
 }
 
 // Len is how many lines it has.
 func (a Chain) Len() int { return len(a.lines) + 1 }
 
-// maxLine bounds a line of an audit, in bytes: twice what the event log can hold.
+// maxLine bounds a line of an audit, in bytes: twice the maximal line of the event log.
 const maxLine = 2 * eventlog.MaxLine
 
-// Read reads an exported audit and holds each line against the one before.
+// Read reads an exported audit and checks each line against the one before.
 func Read(r io.Reader) (a Chain, err error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxLine)
@@ -83,7 +83,7 @@ func Read(r io.Reader) (a Chain, err error) {
 	return a, nil
 }
 
-// fieldsOf reads a line, which must be in the one form that is hashed.
+// fieldsOf reads a line, which must have the one form that is hashed.
 func fieldsOf(line []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.UseNumber()
@@ -110,8 +110,8 @@ func (a *Chain) head(what string, fields map[string]any) error {
 	return nil
 }
 
-// Against compares an audit with the event log of its run, as far as the audit goes: the
-// run may have gone on since.
+// Against compares an audit with the event log of its run, as far as the audit goes: the run may have continued
+// since.
 func (a Chain) Against(ctx context.Context, log *eventlog.Log) error {
 	i := 0
 	err := Of(ctx, log, a.Run, a.text, func(l Line) error {
@@ -121,7 +121,7 @@ func (a Chain) Against(ctx context.Context, log *eventlog.Log) error {
 		i++
 		return nil
 	})
-	if err == nil && i-1 < len(a.lines) { // the end does not count
+	if err == nil && i-1 < len(a.lines) { // the end line does not count
 		err = &Broken{i, "the journal does not have it"}
 	}
 	return err

@@ -1,5 +1,5 @@
 // Package clock provides a run's time: the wall clock at the start of the process plus the time that has passed
-// since. It distinguishes suspend of the machine from a changed wall clock.
+// since. It distinguishes a sleep of the machine from a change of the wall clock.
 package clock
 
 import (
@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// sleepNoticed is how long the machine must have slept for it to matter.
+// sleepNoticed is how long a sleep of the machine must be to be reported.
 const sleepNoticed = 30 * time.Second
 
-// Clock shows times that a setting of the machine's clock does not reorder.
+// Clock gives times whose order does not change when somebody sets the machine's clock.
 type Clock struct {
 	base  atomic.Pointer[time.Time] // with Go's monotonic reading
-	ahead atomic.Int64              // slept since, in nanoseconds
+	ahead atomic.Int64              // sleep since then, in nanoseconds
 	nap   func() time.Duration      // the machine's sleep since it started
 
-	// These belong to the goroutine that calls Order and Slept.
+	// These fields belong to the goroutine that calls Order and Slept.
 	napped time.Duration
 	latest time.Time
 }
@@ -24,21 +24,21 @@ type Clock struct {
 // New starts a clock.
 func New() *Clock { return Start(newNap()) }
 
-// Start starts one by what reports how long the machine has slept since it was started.
+// Start starts a clock; nap returns how long the machine has slept since it was started.
 func Start(nap func() time.Duration) *Clock {
 	c, now := &Clock{nap: nap, napped: nap()}, time.Now()
 	c.base.Store(&now)
 	return c
 }
 
-// Now is without a monotonic reading: a journal keeps none, and folding it must
-// come to the same state. It may be called from any goroutine.
+// Now is without a monotonic reading: a journal keeps none, and replaying it must lead to the same state. It
+// may be called from any goroutine.
 func (c *Clock) Now() time.Time {
 	base := c.base.Load()
 	return base.Add(time.Since(*base) + time.Duration(c.ahead.Load())).Round(0)
 }
 
-// Order gives times that never run backwards: inputs come from several goroutines.
+// Order returns times that never go backwards: inputs come from several goroutines.
 func (c *Clock) Order(at time.Time) time.Time {
 	if at.Before(c.latest) {
 		return c.latest
@@ -47,7 +47,7 @@ func (c *Clock) Order(at time.Time) time.Time {
 	return at
 }
 
-// Slept says how long the machine slept since the last call, 0 if it did not.
+// Slept returns how long the machine slept since the last call, 0 if it did not.
 func (c *Clock) Slept() time.Duration {
 	napped := c.nap()
 	slept := napped - c.napped

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNap tells sleep from a clock that was set: one of the kernel's clocks runs on
-// in suspend, the other stands still.
+// newNap distinguishes sleep from a change of the clock: one of the kernel's clocks continues during suspend,
+// the other stands still.
 func newNap() func() time.Duration {
 	return func() time.Duration {
 		var boot, mono unix.Timespec

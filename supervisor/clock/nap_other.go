@@ -4,8 +4,8 @@ package clock
 
 import "time"
 
-// newNap takes what wall time has gained on the monotonic clock for sleep: a clock
-// that was set ahead looks the same here.
+// newNap counts as sleep what wall time has gained on the monotonic clock: a clock that was set ahead looks the
+// same here.
 func newNap() func() time.Duration {
 	base := time.Now()
 	return func() time.Duration {

@@ -25,25 +25,25 @@ const (
 type Envelope struct {
 	Delimiter string
 	From      string // the sender's id
-	Name      string // how the sender is called, may be empty
+	Name      string // name of the sender, may be empty
 	Kind      string
 	ID        string // of the message, may be empty
 	Parts     []Part
 }
 
-// Part is one section of a message. From, Kind and At are those of the section
-// when they are not the envelope's, as in a work log.
+// Part is one section of a message. From, Kind and At are set if they differ from the envelope's, as in a work
+// log.
 type Part struct {
 	Title      string
 	From, Kind string
 	At         time.Time
 	Text       string
-	// Untrusted marks a report of somebody who works: the reader has to verify it.
+	// Untrusted marks a report of an Orchestrator: the reader has to verify it.
 	Untrusted bool
 }
 
-// NewDelimiter makes a delimiter of 80 random bits. It panics when there is no
-// randomness, since no message could be distinguished from its imitation then.
+// NewDelimiter returns a delimiter of 80 random bits. It panics if there is no randomness, since then a message
+// could not be distinguished from an imitation.
 func NewDelimiter(rand io.Reader) string {
 	var bits [10]byte
 	if _, err := io.ReadFull(rand, bits[:]); err != nil {
@@ -76,7 +76,7 @@ func (e Envelope) Render() string {
 	return b.String()
 }
 
-// attributed reports whether a part has something to say about itself.
+// attributed reports whether a part has attributes of its own.
 func (p Part) attributed() bool {
 	return p.Title != "" || p.From != "" || p.Kind != "" || !p.At.IsZero() || p.Untrusted
 }
@@ -143,8 +143,8 @@ func clip(s string) string {
 	return string([]rune(s)[:maxName])
 }
 
-// breakUp puts a word joiner behind the first character of every occurrence of
-// the delimiter, overlapping ones too, whatever the case of its letters.
+// breakUp puts a word joiner after the first character of every occurrence of the delimiter, overlapping ones
+// too, whatever the case of its letters.
 func breakUp(text, delimiter string) string {
 	at := indexFold(text, delimiter)
 	if at < 0 {
@@ -161,8 +161,7 @@ func breakUp(text, delimiter string) string {
 	return b.String()
 }
 
-// indexFold finds a delimiter, folding the case of ASCII letters only: delimiters
-// are ASCII.
+// indexFold finds a delimiter, ignoring the case of ASCII letters only: delimiters are ASCII.
 func indexFold(text, delimiter string) int {
 	n := len(delimiter)
 	for i := 0; i+n <= len(text); i++ {

@@ -13,15 +13,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Context is what a step follows the files of a run with. It is made for one use within a step, which owns all that it
-// points to.
+// Context is what a step uses to track the files of a run. It is created for one use within a step, which owns
+// everything that it points to.
 type Context struct {
 	*delivery.Context
 	Changes *changes.State
 }
 
-// TurnEnded has the files recorded after a turn that used tools. document is the serial of the last document before
-// it.
+// TurnEnded requests a snapshot of the files after a turn that used tools. document is the serial of the last
+// document before it.
 func (c *Context) TurnEnded(id string, t bridge.Turn, document int) {
 	a, _ := c.Roster.Agent(id)
 	if a.Role != roster.RoleOrchestrator || a.Isolation != "" && a.Own.Branch == "" || t.Tools == 0 && len(t.Files) == 0 {
@@ -53,7 +53,7 @@ func (c *Context) TurnEnded(id string, t bridge.Turn, document int) {
 // maxOverlapsTold bounds the files that one message names.
 const maxOverlapsTold = 10
 
-// TellOverlaps tells agents which files others changed, too: one message an agent, for all files.
+// TellOverlaps notifies agents of files that others changed, too: one message per agent, for all files.
 func (c *Context) TellOverlaps(overlaps []contract.Overlap) {
 	if len(overlaps) == 0 {
 		return
@@ -73,7 +73,7 @@ func (c *Context) TellOverlaps(overlaps []contract.Overlap) {
 	c.Log(contract.Supervisor, conversation.KindNotice, "Orchestrators changed the same files:\n"+listed(all))
 	for _, id := range agents {
 		a, _ := c.Roster.Agent(id)
-		if a.Isolation != "" { // it sees only its own files; a merge tells it exactly what conflicts
+		if a.Isolation != "" { // it sees only its own files; a merge reports exactly what conflicts
 			continue
 		}
 		if a.Standing == roster.Working && a.Status == roster.Busy {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Revert takes a change of the run back, as a human asked. The command is answered when that is done.
+// Revert reverts a change of the run, at a human's request. The command is answered when that is done.
 func (c *Context) Revert(ref string, given contract.Revert) {
 	w := c.Options.Workspace
 	switch {
@@ -30,7 +30,7 @@ func (c *Context) Revert(ref string, given contract.Revert) {
 	}
 }
 
-// Reverted answers the command, and has the agents know what was taken back.
+// Reverted answers the command, and informs the agents of what was reverted.
 func (c *Context) Reverted(f input.Reverted) {
 	r, ok := c.Changes.Reverted(changes.Reverted(f))
 	if !ok {
@@ -60,7 +60,7 @@ func (c *Context) Reverted(f input.Reverted) {
 			c.Tell(a.ID, conversation.KindNotice, notice)
 			continue
 		}
-		e := c.Roster.Edit(a.ID) // it is no reason to begin a turn
+		e := c.Roster.Edit(a.ID) // this is no reason to begin a turn
 		e.ReturnNotice = words.Head(strings.TrimPrefix(e.ReturnNotice+"\n"+notice, "\n"), maxReturnNotice)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// Grant is one thing that a human allowed: either Rule, or the exact action of a tool.
+// Grant is something that a human allowed: either Rule, or the exact action of a tool.
 type Grant struct {
 	Rule   string    // in the syntax of policy.ParseRule
 	Action string    // sha256 of an action, in hex
@@ -46,7 +46,7 @@ func (g Grant) check() error {
 	return nil
 }
 
-// Problem is an entry of the file that is not believed.
+// Problem is an entry of the file that is not accepted.
 type Problem struct {
 	Entry  int // counted from 1
 	Reason string
@@ -68,7 +68,7 @@ const (
 	maxBytes = 1 << 20
 )
 
-// document is the file. Entries that are not understood are kept as they are.
+// document is the file. Entries that cannot be parsed are kept unchanged.
 type document struct {
 	V      int               `json:"v"`
 	CWD    string            `json:"cwd"`

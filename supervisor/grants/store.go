@@ -10,8 +10,7 @@ import (
 
 const (
 	dirName = "grants"
-	// lockWait bounds how long a change waits for that of another process, which takes
-	// milliseconds.
+	// lockWait bounds how long a change waits for the change of another process, which takes milliseconds.
 	lockWait = 5 * time.Second
 )
 
@@ -23,9 +22,8 @@ type Store struct {
 	name string // of the file, without .json
 }
 
-// Open opens the grants of the workspace cwd in the state directory dir, and makes
-// directories that are missing. *statedir.UnsafeError if one of them is a link or another
-// user's. Close the store.
+// Open opens the grants of the workspace cwd in the state directory dir, and creates directories that are
+// missing. It returns *statedir.UnsafeError if one of them is a link or another user's. Close the store.
 func Open(dir, cwd string) (*Store, error) {
 	own, err := statedir.OpenWorkspace(dir, dirName, cwd)
 	if err != nil {
@@ -42,8 +40,8 @@ func (s *Store) Path() string { return s.dir.Path(s.file()) }
 
 func (s *Store) file() string { return s.name + ".json" }
 
-// Load reads the grants, and says which entries it does not believe. *statedir.UnsafeError or
-// *CorruptError if the file as a whole is not to be believed; there are no grants then.
+// Load reads the grants, and reports which entries it does not accept. It returns *statedir.UnsafeError or
+// *CorruptError if the whole file is not accepted; there are no grants then.
 func (s *Store) Load() ([]Grant, []Problem, error) {
 	d, err := s.read()
 	if err != nil {
@@ -62,8 +60,7 @@ func (s *Store) Load() ([]Grant, []Problem, error) {
 	return out, problems, nil
 }
 
-// Add keeps a grant and returns when it is on disk. One that is there already stays as
-// it is.
+// Add keeps a grant and returns when it is on disk. A grant that exists already stays unchanged.
 func (s *Store) Add(g Grant) error {
 	err := g.check()
 	if err == nil {
@@ -84,7 +81,7 @@ func (s *Store) Add(g Grant) error {
 	return nil
 }
 
-// Remove forgets what allows the same as g, and reports whether anything did.
+// Remove removes the entries that allow the same as g, and reports whether there were any.
 func (s *Store) Remove(g Grant) (removed bool, err error) {
 	err = s.change(func(d *document) (bool, error) {
 		var rest []json.RawMessage
@@ -103,7 +100,7 @@ func (s *Store) Remove(g Grant) (removed bool, err error) {
 	return removed, nil
 }
 
-// Clear forgets everything, also what is not understood, and says how many entries that was.
+// Clear removes everything, including entries that cannot be parsed, and returns how many there were.
 func (s *Store) Clear() (removed int, err error) {
 	err = s.change(func(d *document) (bool, error) {
 		removed, d.Grants = len(d.Grants), nil
@@ -115,7 +112,7 @@ func (s *Store) Clear() (removed int, err error) {
 	return removed, nil
 }
 
-// change replaces the file by what edit makes of it, if that says so.
+// change replaces the file by the result of edit, if edit says so.
 func (s *Store) change(edit func(*document) (bool, error)) error {
 	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
 	if err != nil {
@@ -144,7 +141,7 @@ func (s *Store) change(edit func(*document) (bool, error)) error {
 	return s.dir.ReplaceLocked(s.file(), s.name+".tmp", b)
 }
 
-// read reads the file; one that is not there yet is empty.
+// read reads the file; a missing one is empty.
 func (s *Store) read() (document, error) {
 	fresh := document{V: version, CWD: s.cwd}
 	corrupt := func(format string, args ...any) (document, error) {
@@ -166,7 +163,7 @@ func (s *Store) read() (document, error) {
 	return d, nil
 }
 
-// asJSON is a text as it comes back from JSON, where what is no text is replaced.
+// asJSON is a text after a round trip through JSON, which replaces invalid UTF-8.
 func asJSON(text string) (back string) {
 	if b, err := json.Marshal(text); err == nil && json.Unmarshal(b, &back) == nil {
 		return back

@@ -29,12 +29,13 @@ import (
 
 // Bounds of images.
 const (
-	// MaxBytes is how large a file may be: the API takes 5 MiB of an image in base64, which are 3.75 MiB of a file.
+	// MaxBytes is how large a file may be: the API accepts 5 MiB of an image in base64, which are 3.75 MiB of a
+	// file.
 	MaxBytes = 5 << 20 / 4 * 3
-	// MaxTotal bounds the files of one message: a request to the API may have 32 MB, with all images of the
-	// conversation.
+	// MaxTotal bounds the files of one message: a request to the API may have 32 MB, including all images of
+	// the conversation.
 	MaxTotal = 12 << 20
-	// MaxSide is the longest side that the API takes, in pixels.
+	// MaxSide is the longest side that the API accepts, in pixels.
 	MaxSide = 8000
 )
 
@@ -44,7 +45,7 @@ func Read(path string) (contract.Image, []byte, error) {
 	fail := func(format string, a ...any) (contract.Image, []byte, error) {
 		return contract.Image{}, nil, fmt.Errorf("image %s: "+format, append([]any{path}, a...)...)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe, which nobody writes to
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe without a writer
 	if err != nil {
 		var why *os.PathError
 		if errors.As(err, &why) {
@@ -80,13 +81,14 @@ func Read(path string) (contract.Image, []byte, error) {
 		Bytes: len(data), Width: is.Width, Height: is.Height}, data, nil
 }
 
-// Store holds the images of a run, in a directory of their own. The directory is made with the first image.
+// Store holds the images of a run, in a directory of its own. The directory is created with the first image.
 type Store struct{ path, base string }
 
 // NewStore returns the store in a directory. Relative paths of image files are relative to base.
 func NewStore(path, base string) *Store { return &Store{path, base} }
 
-// Keep reads image files into the store, and returns when they are on disk. All are kept, or none is named.
+// Keep reads image files into the store, and returns when they are on disk. On an error it returns none of
+// them.
 func (s *Store) Keep(paths []string) ([]contract.Image, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -121,7 +123,7 @@ func (s *Store) Keep(paths []string) ([]contract.Image, error) {
 	return kept, nil
 }
 
-// Load returns the contents of an image that was kept, and checks that they are the same.
+// Load returns the contents of a kept image, and checks that they are unchanged.
 func (s *Store) Load(is contract.Image) ([]byte, error) {
 	dir, err := statedir.Open(s.path)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// Settles lists the ids of the open permission requests that an allow rule would settle. Home is the user's, where
-// rules with ~ begin. It follows symbolic links, so that it takes time. The run decides by what the calls really are;
-// here secrets in them are masked.
+// Settles lists the ids of the open permission requests that an allow rule would settle. home is the user's
+// home directory, for rules with ~. It follows symbolic links, so it takes time. The run decides by the exact
+// calls; here secrets in them are masked.
 func Settles(s *supervisor.State, rule, home string) []string {
 	allow, err := policy.ParseRule(rule)
 	if s == nil || err != nil {
@@ -33,7 +33,7 @@ func Settles(s *supervisor.State, rule, home string) []string {
 	return ids
 }
 
-// rules are those of texts. One that cannot be read, which the run would not have taken, is left out.
+// rules parses texts. A text that cannot be parsed, which the run would not have accepted, is left out.
 func rules(texts []string) []policy.Rule {
 	var list []policy.Rule
 	for _, text := range texts {

@@ -1,8 +1,8 @@
-// Package inbox lists what waits for a human in a run: questions, decisions about acceptance, permission requests,
-// trust in the workspace, limits of costs, and choices after a failure.
+// Package inbox lists what waits for a human in a run: questions, decisions about acceptance, permission
+// requests, trust in the workspace, cost limits, and choices after a failure.
 //
-// The list depends on the run's state only. So it is the same for every client, and after a resume it holds what is
-// really open. The badge, the bell, the title and notifications derive from it.
+// The list depends only on the run's state. So it is the same for every client, and after a resume it contains
+// what is really open. The badge, the bell, the title and notifications are derived from it.
 package inbox
 
 import (
@@ -18,33 +18,34 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Kind is what an item is about, and which command answers it.
+// Kind is the subject of an item, and determines which command answers it.
 type Kind string
 
 // The kinds.
 const (
-	Question   Kind = "question"   // a message to the Arbiter answers it, and the other questions with it
+	Question   Kind = "question"   // a message to the Arbiter answers it, together with the other questions
 	Acceptance Kind = "acceptance" // a COMPLETE was rejected too often: a message to the Arbiter says what else to do
 	Permission Kind = "permission" // a permission command answers it
 	Trust      Kind = "trust"      // a choose command answers it
 	Recovery   Kind = "recovery"   // a choose command answers it
-	Limit      Kind = "limit"      // a limit of costs is spent: a choose command answers it
+	Limit      Kind = "limit"      // a cost limit is reached: a choose command answers it
 )
 
 // Item is one thing that waits for a human.
 type Item struct {
-	// ID names the item for as long as it is open: of a permission request its id, of a question what its event names.
+	// ID names the item as long as it is open: the id of a permission request, or what a question's event
+	// names.
 	ID    string    `json:"id"`
 	Kind  Kind      `json:"kind"`
-	Agent string    `json:"agent"`          // who asks, or who failed
-	Host  string    `json:"host,omitempty"` // that the agent runs on; empty: the one that arbiter runs on
+	Agent string    `json:"agent"`          // the agent that asks or failed
+	Host  string    `json:"host,omitempty"` // that the agent runs on; empty: the one that Arbiter runs on
 	Text  string    `json:"text"`
 	Since time.Time `json:"since"`
-	// Choices are what a choose command takes.
+	// Choices are the options for a choose command.
 	Choices []string `json:"choices,omitempty"`
-	// Request is the permission request as its event tells it.
+	// Request is the permission request as its event contains it.
 	Request *contract.PermissionRequest `json:"request,omitempty"`
-	// Optional says that an agent may settle it as well: nothing stands still until a human does.
+	// Optional says that an agent may settle it as well: the run does not wait for the human.
 	Optional bool `json:"optional,omitempty"`
 }
 
@@ -54,8 +55,7 @@ func (k Kind) Chosen() bool { return k == Trust || k == Recovery || k == Limit }
 // Age returns how long an item has waited.
 func (i Item) Age(now time.Time) time.Duration { return max(now.Sub(i.Since), 0) }
 
-// Of lists what waits in a run, the oldest first. Of a run that has ended it lists what is asked again when the run is
-// taken up again.
+// Of lists what waits in a run, oldest first. For a run that has ended it lists what a resume asks again.
 func Of(s *supervisor.State) []Item {
 	if s == nil || s.Completed() {
 		return nil
@@ -140,7 +140,7 @@ func failure(s *supervisor.State, a *roster.Agent) string {
 	return strings.TrimRight(s.Question.Recovery.Text, ".") + "."
 }
 
-// Awaited lists the items that only a human can settle: a bell, a badge and a title are about them.
+// Awaited lists the items that only a human can settle: bell, badge and title are about them.
 func Awaited(list []Item) []Item {
 	return slices.DeleteFunc(slices.Clone(list), func(i Item) bool { return i.Optional })
 }

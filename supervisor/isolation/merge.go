@@ -10,30 +10,30 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// MaxConflicts is how often in a row the work of an Orchestrator goes back to it for a conflict.
+// MaxConflicts is how often in a row the work of an Orchestrator is sent back to it because of a conflict.
 const MaxConflicts = 3
 
-// State is what a run has to merge.
+// State is the work that a run has to merge.
 type State struct {
 	Serial    int       // of the last Merge; 0: none
-	Queue     []Pending // what is to be merged, oldest first; the first is under way
+	Queue     []Pending // oldest first; the first is being merged
 	Conflicts []Count   // of Orchestrators whose last work did not merge
 }
 
 // Pending is work that is to be merged.
 type Pending struct {
 	Document int    // serial of the hand-off document that waits for it
-	Agent    string // whose work it is
-	Request  int    // the serial of its Merge; 0: not asked for yet
+	Agent    string // the author
+	Request  int    // the serial of its Merge; 0: not requested yet
 }
 
-// Count is how often in a row an Orchestrator's work went back to it.
+// Count is how often in a row an Orchestrator's work was sent back to it.
 type Count struct {
 	Agent string
 	Times int
 }
 
-// Merge asks for an Orchestrator's work to be merged → Merged.
+// Merge requests to merge an Orchestrator's work → Merged.
 type Merge struct {
 	Serial int
 	Agent  string
@@ -48,18 +48,18 @@ type Status string
 // Statuses of merges.
 const (
 	StatusMerged     Status = "merged"     // it is on the run branch, or in the shared files
-	StatusConflict   Status = "conflict"   // nothing moved
-	StatusUnfinished Status = "unfinished" // a Git operation is under way in the author's directory; nothing moved
+	StatusConflict   Status = "conflict"   // nothing was changed
+	StatusUnfinished Status = "unfinished" // a Git operation runs in the author's directory; nothing was changed
 )
 
-// Merged is what happened to a [Merge].
+// Merged is the result of a [Merge].
 type Merged struct {
 	Serial int
 	Status Status   `json:",omitempty"`
 	Head   string   `json:",omitempty"` // commit that the work was merged into, with the work if it merged
-	Files  []string `json:",omitempty"` // of a conflict: where it is; else what the merge changed
+	Files  []string `json:",omitempty"` // for a conflict: where it is; otherwise what the merge changed
 	Detail string   `json:",omitempty"` // of StatusUnfinished: which operation
-	Failed string   `json:",omitempty"` // why nothing could be found out
+	Failed string   `json:",omitempty"` // why there is no result
 }
 
 // Outcome is what follows from a merge.
@@ -67,11 +67,11 @@ type Outcome struct {
 	Document int
 	Agent    string
 	Merged   bool
-	Back     string // what its author is to do; empty: nothing
+	Back     string // what its author has to do; empty: nothing
 	Why      string // why the work is not merged, for the Arbiter; empty: it is, or its author continues
 }
 
-// Ask queues the work that a document is about, unless it is queued already.
+// Ask queues the work of a document for a merge, unless it is queued already.
 func (s *State) Ask(out *effect.Collector, document int, agent string) {
 	if slices.ContainsFunc(s.Queue, func(p Pending) bool { return p.Document == document }) {
 		return
@@ -82,7 +82,7 @@ func (s *State) Ask(out *effect.Collector, document int, agent string) {
 	}
 }
 
-// Again asks once more for what a process that is gone had asked for.
+// Again repeats the request of a process that has ended.
 func (s *State) Again(out *effect.Collector) { s.ask(out) }
 
 func (s *State) ask(out *effect.Collector) {
@@ -95,8 +95,8 @@ func (s *State) ask(out *effect.Collector) {
 	out.Do(Merge{Serial: s.Serial, Agent: s.Queue[0].Agent})
 }
 
-// Merged takes the result of a merge, emits `merge` and asks for the next one. It reports false for a result that
-// nobody waits for.
+// Merged handles the result of a merge, emits `merge` and requests the next one. It reports false for a result
+// that nothing waits for.
 func (s *State) Merged(out *effect.Collector, m Merged) (o Outcome, ok bool) {
 	if len(s.Queue) == 0 || s.Queue[0].Request != m.Serial {
 		return o, false
@@ -131,7 +131,7 @@ func (s *State) Merged(out *effect.Collector, m Merged) (o Outcome, ok bool) {
 	return o, true
 }
 
-// Drop takes a document off the queue that is not wanted any more.
+// Drop removes an unwanted document from the queue.
 func (s *State) Drop(out *effect.Collector, document int) {
 	i := slices.IndexFunc(s.Queue, func(p Pending) bool { return p.Document == document })
 	if i < 0 {

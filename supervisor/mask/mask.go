@@ -11,10 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// whole stands for a text that could not be written again.
+// whole replaces a text that could not be encoded again.
 const whole = "*redacted*"
 
-// In is v with all its strings masked; what had none is shared with v.
+// In returns v with all its strings masked; parts that contained no secret are shared with v.
 func In[T any](v T, f func(string) string) T {
 	x := reflect.ValueOf(&v).Elem()
 	if out, changed := value(x, f); changed {
@@ -112,7 +112,7 @@ func mapping(v reflect.Value, f func(string) string) (out reflect.Value, changed
 	for each := v.MapRange(); each.Next(); {
 		in, ok := value(each.Value(), f)
 		if !ok && v.Type().Elem() == stringType && each.Key().Kind() == reflect.String {
-			// A name may say that its value is a secret.
+			// A name may show that its value is a secret.
 			pair := each.Key().String() + "=" + each.Value().String()
 			if m := f(pair); m != pair {
 				in, ok = reflect.ValueOf(m[min(len(m), len(each.Key().String())+1):]).Convert(v.Type().Elem()), true
@@ -133,9 +133,9 @@ func mapping(v reflect.Value, f func(string) string) (out reflect.Value, changed
 	return out, changed
 }
 
-// maskJSON masks what is in a JSON text. As it is written, so that names identify their
-// values; before that string by string, where escapes may hide letters or stand within a
-// secret, and where the text as it is written would be no JSON any more.
+// maskJSON masks secrets in a JSON text. It masks the text as written, so that names identify their values.
+// Before that it masks string by string, if escapes may hide letters or occur within a secret, or if masking
+// the written text would make invalid JSON.
 func maskJSON(raw []byte, f func(string) string) []byte {
 	text := string(raw)
 	if !bytes.Contains(raw, []byte(`\u`)) {
@@ -151,7 +151,7 @@ func maskJSON(raw []byte, f func(string) string) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
-		return []byte(f(text)) // it was none
+		return []byte(f(text)) // it was no JSON
 	}
 	out := raw
 	if each, changed := texts(v, f); changed {
@@ -166,7 +166,7 @@ func maskJSON(raw []byte, f func(string) string) []byte {
 	return out
 }
 
-// texts masks the strings of what a JSON text holds, as they are without escapes.
+// texts masks the strings of a decoded JSON text, which have no escapes.
 func texts(v any, f func(string) string) (out any, changed bool) {
 	switch v := v.(type) {
 	case string:

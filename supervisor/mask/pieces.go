@@ -7,9 +7,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Pieces masks secrets in text that arrives in pieces: what is not followed by a blank
-// yet may be the beginning of one, and waits. What waits at a text's end is not missed,
-// since the whole text follows. The zero value is ready, and may be used from any goroutine.
+// Pieces masks secrets in text that arrives in pieces. Text that is not followed by a space yet may be the
+// beginning of a secret, and waits. It does not matter if some text still waits at the end, since the whole
+// text follows. The zero value is ready for use; any goroutine may use it.
 type Pieces struct {
 	mu    sync.Mutex
 	texts map[string]*piece // by agent
@@ -18,16 +18,16 @@ type Pieces struct {
 type piece struct {
 	ref     bridge.AgentRef
 	verdict bool
-	told    string // the end of what was reported, as it came
+	told    string // the end of what was reported, unmasked
 	waits   string
 }
 
 const (
-	pieceContext = 4 << 10 // bytes of what was told that may name, or begin, a secret
+	pieceContext = 4 << 10 // bytes of reported text that may name, or begin, a secret
 	pieceWaits   = 8 << 10
 )
 
-// Event returns the event to tell in e's place; false: none.
+// Event returns the event to report in place of e; false: none.
 func (p *Pieces) Event(e bridge.Event, f func(string) string) (bridge.Event, bool) {
 	d, ok := e.Body.(bridge.Delta)
 	p.mu.Lock()
@@ -78,7 +78,7 @@ func (t *piece) next(text string, f func(string) string) string {
 	}
 	shown, ok := strings.CutPrefix(after, before)
 	if !ok {
-		return "" // what was reported begins a secret that continues
+		return "" // the reported text ends with the beginning of a secret that continues
 	}
 	return shown
 }

@@ -1,4 +1,4 @@
-// Package parttest makes the parts of a run for tests of packages that change several of them.
+// Package parttest builds the parts of a run for tests of packages that change several of them.
 package parttest
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// Run is a run with an Arbiter that is ready.
+// Run returns a run with an Arbiter that is ready.
 func Run(o runconfig.Options) *process.Context {
 	o.Run, o.Delimiter = "run", "d"
 	options, r, h, p := o.WithDefaults(), &roster.Roster{}, &handoff.State{}, &permission.State{}
@@ -46,7 +46,8 @@ func Run(o runconfig.Options) *process.Context {
 	return c
 }
 
-// Orchestrator adds the next Orchestrator to a run, at work, with a turn that runs. It is returned to be changed.
+// Orchestrator adds the next Orchestrator to a run, at work, with a running turn. The caller may change the
+// result.
 func Orchestrator(c *process.Context) *roster.Agent {
 	n := c.Roster.Summoned + 1
 	c.Roster.Summoned = n

@@ -13,14 +13,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// maxWork bounds what one execution of a template does: bytes that its functions make, and
-// stepWork for each turn of a loop or call of a template.
+// maxWork bounds the work of one execution of a template: bytes that its functions produce, and stepWork for
+// each iteration of a loop or call of a template.
 const (
 	maxWork  = 4 << 20
 	stepWork = 256
 )
 
-// budget counts it. It is no clock, so that the same input always renders the same.
+// budget counts the work. It does not use a clock, so the same input always renders the same text.
 type budget struct{ left int }
 
 var errWork = errors.New("too much work")
@@ -34,8 +34,8 @@ func (b *budget) spend(n int) error {
 	return nil
 }
 
-// functions are what templates can call beside the language's own comparisons, index,
-// slice, len, and, or and not. The language's other ways to make text have no bounds.
+// functions are the functions for templates, besides the language's own comparisons, index, slice, len, and, or
+// and not. The language's other functions that produce text are not offered, because they are unbounded.
 func (b *budget) functions() template.FuncMap {
 	none := func(...any) (string, error) {
 		return "", errors.New("this function is not offered; json, indent, cut, line, span and printf are")
@@ -61,8 +61,8 @@ func (b *budget) json(v any) (string, error) {
 	return string(text), b.spend(len(text))
 }
 
-// indent quotes: each line of a text begins with the prefix, whatever ends lines
-// somewhere, and control characters are gone. No text can make a line without it.
+// indent quotes a text: each line begins with the prefix, whatever characters end lines in some program, and
+// control characters are removed. No text can produce a line without the prefix.
 func (b *budget) indent(prefix string, v any) (string, error) {
 	text, err := textOf(v)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *budget) cut(most int, v any) (string, error) {
 	return decision.Cut(text, most), b.spend(len(text) + 1)
 }
 
-// line makes one line of a text, of at most so many runes.
+// line turns a text into one line, of at most so many runes.
 func (b *budget) line(most int, v any) (string, error) {
 	text, err := textOf(v)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *budget) line(most int, v any) (string, error) {
 	return b.cut(most, strings.Join(strings.Fields(text), " "))
 }
 
-// textOf takes texts of any type, such as a status.
+// textOf accepts texts of any string type, such as a status.
 func textOf(v any) (string, error) {
 	r := reflect.ValueOf(v)
 	if r.Kind() != reflect.String {
@@ -121,7 +121,7 @@ func textOf(v any) (string, error) {
 	return r.String(), nil
 }
 
-// span tells milliseconds as a person does.
+// span formats milliseconds for people.
 func span(ms int64) string {
 	d := time.Duration(min(max(ms, 0), 1<<40)) * time.Millisecond
 	if d >= 10*time.Second {

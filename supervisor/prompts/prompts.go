@@ -13,8 +13,8 @@ import (
 //go:embed text/*.md
 var files embed.FS
 
-// templates are the agents' roles. They cannot be overridden, because they carry the protocol.
-// They are read when the first of them is needed.
+// templates are the agents' roles. They cannot be overridden, because they contain the protocol. They are
+// parsed when the first one is needed.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Option("missingkey=error").ParseFS(files, "text/arbiter.md",
 		"text/orchestrator.md", "text/reminder.md"))
@@ -29,8 +29,8 @@ type Arbiter struct {
 	Delimiter        string // marks the envelopes of this run
 	Modes            []Mode
 	MaxOrchestrators int
-	Decider          string // who decides in its place, in words; empty: itself
-	Isolated         bool   // Orchestrators have directories of their own, and CWD has the merged files
+	Decider          string // who decides in its place, in words; empty: the Arbiter itself
+	Isolated         bool   // Orchestrators have their own directories, and CWD contains the merged files
 	Rehearsal        bool
 }
 
@@ -51,7 +51,7 @@ type Reminder struct {
 	ID, Name  string
 	Delimiter string
 	Task      string // the Arbiter's
-	Roll      string // who lives, the Arbiter's
+	Roll      string // the living agents, for the Arbiter
 	Brief     string // an Orchestrator's
 	Plan      string
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// The templates of decisions, by the names that overrides go by.
+// The templates of decisions, by the names that overrides use.
 const (
 	selectFile   = "select.md"
 	evaluateFile = "evaluate.md"
@@ -24,14 +24,13 @@ const (
 // system is the block of select.md and evaluate.md that is the system prompt.
 const system = "system"
 
-// MaxPrompt bounds what one template makes, in bytes.
+// MaxPrompt bounds the output of one template, in bytes.
 const MaxPrompt = 256 << 10
 
 // Names are the templates a user may override, sorted.
 func Names() []string { return []string{briefFile, evaluateFile, selectFile, stateFile} }
 
-// Source is the text of a built-in template, to start one's own from; false: none is
-// named so.
+// Source is the text of a built-in template, as a basis for an override; false: there is none of that name.
 func Source(name string) (string, bool) {
 	if !slices.Contains(Names(), name) {
 		return "", false
@@ -43,24 +42,23 @@ func Source(name string) (string, bool) {
 	return string(text), true
 }
 
-// Brief fills in the brief of an Orchestrator to which the Arbiter gave none.
+// Brief fills in the brief of an Orchestrator without a brief from the Arbiter.
 type Brief struct {
 	Input   decision.SelectAgentInput
 	Mode    string // empty: none
 	Reason  string // why it was chosen
 	Message string // the decider's message; may be empty
-	Aside   bool   // Message is all that it is to do: no step of the plan is its own
+	Aside   bool   // Message is all that it has to do: it has no step of the plan
 }
 
-// State fills in where the task stands, for the Arbiter's own session.
+// State fills in the state of the task, for the Arbiter's own session.
 type State struct {
 	Point decision.Point
 	Input decision.SelectAgentInput
 }
 
-// Set are the templates of decisions: the built-in ones, some of them overridden. It is
-// immutable, and may be used from any goroutine. What it renders depends on what it is
-// given alone.
+// Set are the templates of decisions: the built-in ones, some of them overridden. It is immutable, and any
+// goroutine may use it. Its output depends only on its input.
 type Set struct{ templates map[string]*template.Template }
 
 // builtIn are the templates without overrides.
@@ -77,10 +75,9 @@ var builtIn = sync.OnceValue(func() *Set {
 	return s
 })
 
-// NewSet makes a set of the built-in templates and a user's own, by file name. Each of
-// these is tried on two samples, a task that begins and one in the midst, so that a name
-// that is not there is found now; errors name file and line. A select.md or evaluate.md
-// without a block "system" keeps the built-in system prompt.
+// NewSet returns a set of the built-in templates and a user's own, by file name. Each of these is tried on two
+// samples, a task at its beginning and one in progress, so that unknown names are found now; errors name file
+// and line. A select.md or evaluate.md without a block "system" keeps the built-in system prompt.
 func NewSet(overrides map[string]string) (*Set, error) {
 	if len(overrides) == 0 {
 		return builtIn(), nil
@@ -104,7 +101,7 @@ func NewSet(overrides map[string]string) (*Set, error) {
 	return s, nil
 }
 
-// read parses one file into a name space of its own, and has it count its steps.
+// read parses one file into its own name space, and adds the counting of steps.
 func read(name, text string) (*template.Template, error) {
 	t, err := template.New(name).Option("missingkey=error").Funcs((&budget{}).functions()).Parse(text)
 	if err != nil {
@@ -127,9 +124,8 @@ var step = sync.OnceValue(func() parse.Node {
 	return trees["step"].Root.Nodes[0]
 })
 
-// meter puts a step into each body that can be run more than once: a loop's, and a
-// template's, which may call itself. Without it a template could work without end: the
-// package knows no deadline.
+// meter inserts a step into each body that can be run more than once: a loop's, and a template's, which may
+// call itself. Otherwise a template could run without end, since the package has no deadline.
 func meter(list *parse.ListNode) {
 	if list == nil {
 		return
@@ -175,7 +171,7 @@ func (s *Set) Brief(b Brief) (string, error) {
 	return s.render(briefFile, briefFile, data)
 }
 
-// State renders where the task stands.
+// State renders the state of the task.
 func (s *Set) State(at State) (string, error) {
 	data := stateData{selectData: selectData(at.Input), Point: at.Point, Step: at.Input.Plan.Current()}
 	if n := len(at.Input.History); n > 0 {
@@ -190,13 +186,13 @@ func (s *Set) State(at State) (string, error) {
 	return s.render(stateFile, stateFile, data)
 }
 
-// What templates see: the members of the inputs, and none of their methods.
+// What templates see: the members of the inputs, without their methods.
 type (
 	selectData   decision.SelectAgentInput
 	evaluateData decision.EvaluateProgressInput
 	briefData    struct {
 		selectData
-		Step                  *decision.Step // at hand; nil: none
+		Step                  *decision.Step // the current one, or nil
 		Mode, Reason, Message string
 		Aside                 bool
 	}
@@ -223,7 +219,7 @@ func (s *Set) both(name string, data any) (sys, prompt string, err error) {
 	return sys, prompt, nil
 }
 
-// render executes one part of one file, within bounds of work and of length.
+// render executes one part of one file, within the bounds of work and of length.
 func (s *Set) render(name, part string, data any) (string, error) {
 	text, err := s.execute(name, part, data)
 	if err == nil && text == "" {
@@ -254,7 +250,7 @@ func (s *Set) execute(name, part string, data any) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// bounded takes as much as a prompt may hold.
+// bounded accepts as much text as a prompt may have.
 type bounded struct {
 	strings.Builder
 	over bool

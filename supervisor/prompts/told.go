@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// The errors of text/template that a template's author can do more about than they say.
+// Errors of text/template that can be made clearer for a template's author.
 var (
 	noMember = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`can't evaluate field (\S+) in type \S*?(\w+\.\w+)$`)
@@ -18,8 +18,8 @@ var (
 	})
 )
 
-// told makes an error of text/template one for the author of a template: it begins with
-// file and line, and names the members that there are.
+// told turns an error of text/template into one for the author of a template: it begins with file and line, and
+// lists the existing members.
 func told(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	if m := noMember().FindStringSubmatchIndex(text); m != nil {
@@ -35,7 +35,7 @@ func told(err error) error {
 	return errors.New(text)
 }
 
-// members are the names that templates can use, by Go's names of the types they are in.
+// members are the names that templates can use, by the Go type that contains them.
 var members = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
 	for _, data := range []any{selectData{}, evaluateData{}, briefData{}, stateData{}} {
@@ -44,7 +44,7 @@ var members = sync.OnceValue(func() map[string]string {
 	return found
 })
 
-// collect notes the members of a type and of all within it.
+// collect adds the members of a type and of all types within it.
 func collect(t reflect.Type, found map[string]string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -6,9 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// try renders a template on both samples. That one makes nothing of a sample is allowed:
-// what it makes nothing of may never come. To make nothing of either is a mistake, such as
-// a file that is still empty.
+// try renders a template on both samples. An empty result for one sample is allowed, because the template may
+// not be meant for such a task. An empty result for both is a mistake, such as a file that is still empty.
 func (s *Set) try(name string) error {
 	made := map[string]int{}
 	for _, in := range []decision.SelectAgentInput{begins(), sampleInput()} {
@@ -31,7 +30,7 @@ func (s *Set) try(name string) error {
 	return nil
 }
 
-// parts are what is executed of a file, with what it is given.
+// parts are the parts of a file to execute, with their data.
 func (s *Set) parts(name string, in decision.SelectAgentInput) map[string]any {
 	parts := map[string]any{}
 	step := in.Plan.Current()
@@ -58,7 +57,7 @@ func (s *Set) parts(name string, in decision.SelectAgentInput) map[string]any {
 	return parts
 }
 
-// begins is the sample of a task that begins: nothing is there yet.
+// begins is the sample of a task that begins: nothing exists yet.
 func begins() decision.SelectAgentInput {
 	return decision.SelectAgentInput{
 		Task:    "A task.",
@@ -69,7 +68,7 @@ func begins() decision.SelectAgentInput {
 	}
 }
 
-// sampleInput is the sample of a task in the sampleInput: everything is there.
+// sampleInput is the sample of a task in progress: everything exists.
 func sampleInput() decision.SelectAgentInput {
 	in := begins()
 	in.Plan = &decision.Plan{Steps: []decision.Step{

@@ -22,13 +22,13 @@ type Exit struct {
 // Action is what happens to the agent.
 type Action string
 
-// Actions. Restart and Wait both start the agent again after the delay, on its
-// session; a Wait says that nothing is broken.
+// Actions. Restart and Wait both start the agent again after the delay, on its session; Wait means that nothing
+// is broken.
 const (
 	Restart Action = "restart"
-	Fresh   Action = "fresh" // a new session, told by the supervisor what the old one knew
+	Fresh   Action = "fresh" // a new session; the supervisor reports to it what the old one knew
 	Wait    Action = "wait"
-	Park    Action = "park" // nothing is started until a person says so
+	Park    Action = "park" // nothing is started until a person asks for it
 	None    Action = "none"
 )
 
@@ -36,11 +36,11 @@ const (
 type Decision struct {
 	Action  Action
 	Delay   time.Duration // before the start; 0 for Park and None
-	Attempt int           // of this exit among those of its kind in a row, from 1
+	Attempt int           // number of this exit among those of its kind in a row, from 1
 	Reason  string        // one terse line, for the screen and the event
 }
 
-// Entry is what belongs into the history once the decision is acted on.
+// Entry is the entry for the history once the decision is carried out.
 func (d Decision) Entry(e Exit, now time.Time) Attempt {
 	a := Attempt{Agent: e.Agent, Class: e.Class, At: e.at(now)}
 	if d.Starts() {
@@ -61,10 +61,9 @@ func (e Exit) at(now time.Time) time.Time {
 	return e.At.Round(0)
 }
 
-// Decide decides what happens to the agent whose process ended. The history does not
-// hold this exit yet.
+// Decide decides what happens to the agent whose process ended. The history must not contain this exit yet.
 func Decide(p Policy, h History, e Exit, now time.Time) Decision {
-	now = now.Round(0) // wall time alone: a fold of the journal has no other
+	now = now.Round(0) // wall time only: replaying the journal has no other
 	e.At = e.at(now)
 	h = h.settled(p, now)
 	switch e.Class {
@@ -98,8 +97,8 @@ func (p Policy) failure(h History, e Exit, now time.Time) Decision {
 	})
 }
 
-// invalidResume begins afresh once. A fresh session has no history that could be
-// refused, so a second time means that we are wrong about the cause.
+// invalidResume begins a new session once. A new session has no history that could be refused, so a second time
+// means that our assumption about the cause is wrong.
 func (p Policy) invalidResume(h History, e Exit, now time.Time) Decision {
 	n := 1 + len(h.row(p, e, func(c Class) bool { return c == InvalidResume }))
 	if n > 1 {
@@ -110,8 +109,8 @@ func (p Policy) invalidResume(h History, e Exit, now time.Time) Decision {
 	})
 }
 
-// overload waits at least half of the back-off: the horizon is not to be spent on
-// quick calls to an API that asks for fewer.
+// overload waits at least half of the back-off: the horizon must not be used up by quick calls to an API that
+// asks for fewer.
 func (p Policy) overload(h History, e Exit, now time.Time) Decision {
 	row := h.row(p, e, func(c Class) bool { return c == Overload })
 	n := 1 + len(row)
@@ -138,7 +137,7 @@ func (p Policy) usageLimit(h History, e Exit, now time.Time) Decision {
 	case !e.ResetsAt.IsZero() && n == 1:
 		wait = p.ResetGrace + jitter
 	default:
-		// Nothing is known, or what was said proved wrong.
+		// No reset was stated, or it proved wrong.
 		spent := time.Duration(0)
 		if n > 1 {
 			spent = max(0, e.At.Sub(row[len(row)-1].At))
@@ -161,8 +160,8 @@ func (p Policy) usageLimit(h History, e Exit, now time.Time) Decision {
 	return d
 }
 
-// start finds the time of the start: due, or later where the agent was started too
-// often, or others start just then.
+// start determines the time of the start: due, or later if the agent was started too often, or if others start
+// at that time.
 func (p Policy) start(h History, e Exit, now, due time.Time, d Decision) Decision {
 	due = h.slot(p, e.Class, h.room(p, e.Agent, due))
 	d.Delay = max(0, due.Sub(now))
@@ -177,7 +176,7 @@ func park(e Exit, n int, why string) Decision {
 	return d
 }
 
-// what names the exit.
+// what describes the exit.
 func (e Exit) what() string {
 	words := e.Class.traits().words
 	if e.Reason != "" {
@@ -186,7 +185,7 @@ func (e Exit) what() string {
 	return words
 }
 
-// resets names the time of the reset, with the day where it is not within one.
+// resets is the time of the reset, with the day if that is more than a day away.
 func (e Exit) resets(now time.Time) string {
 	if e.ResetsAt.IsZero() {
 		return ""
@@ -214,7 +213,7 @@ func ratio(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
-// scale multiplies without running over.
+// scale multiplies without overflow.
 func scale(d time.Duration, f float64) time.Duration {
 	if x := float64(d) * f; x < float64(maxDuration/4) {
 		return time.Duration(x)
@@ -222,13 +221,13 @@ func scale(d time.Duration, f float64) time.Duration {
 	return maxDuration / 4
 }
 
-// jitter is a number in [0, 1) that depends on the seed and the number alone.
+// jitter is a number in [0, 1) that depends only on the exit's agent and seed and on n.
 func (e Exit) jitter(n int) float64 {
 	sum := sha256.Sum256([]byte(e.Agent + "\x00" + e.Seed + "\x00" + strconv.Itoa(n)))
 	return float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
 }
 
-// terse prints a duration as a person reads it.
+// terse formats a duration for people.
 func terse(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

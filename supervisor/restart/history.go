@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Attempt is an exit that was decided on.
+// Attempt is an exit with the decision about it.
 type Attempt struct {
 	Agent   string    `json:"agent"`
 	Class   Class     `json:"class"`
@@ -13,22 +13,22 @@ type Attempt struct {
 	StartAt time.Time `json:"start_at,omitzero"` // when the next one was due; zero if none was
 }
 
-// maxHistory bounds a history, whatever the exits are: 20 agents fill a quarter of
-// it in a retention that is all trouble.
+// maxHistory bounds a history, whatever the exits are: 20 agents fill a quarter of it during a retention period
+// full of failures.
 const maxHistory = 4096
 
 // History are the attempts of all agents of a run, oldest first.
 type History []Attempt
 
-// Add returns the history with one more attempt, trimmed. The receiver's array may
-// be reused: keep the result only.
+// Add returns the history with one more attempt, trimmed. The receiver's array may be reused: use only the
+// result.
 func (h History) Add(p Policy, a Attempt, now time.Time) History {
 	a.At, a.StartAt = a.At.Round(0), a.StartAt.Round(0)
 	return append(h, a).Trim(p, now)
 }
 
-// Trim returns the history without what no longer matters. What lies after now,
-// because the clock went back, is moved to now, so that it ages from there.
+// Trim returns the history without attempts that no longer matter. Attempts after now, because the clock was
+// set back, are moved to now, so that they age from there.
 func (h History) Trim(p Policy, now time.Time) History {
 	now = now.Round(0)
 	keep := h[:0:len(h)]
@@ -45,8 +45,7 @@ func (h History) Trim(p Policy, now time.Time) History {
 	return keep
 }
 
-// settle moves an attempt of the future to now, and bounds how far its start may
-// lie ahead.
+// settle moves an attempt in the future to now, and bounds how far its start may be ahead.
 func (a Attempt) settle(p Policy, now time.Time) Attempt {
 	started := !a.StartAt.IsZero()
 	if a.At.After(now) {
@@ -66,9 +65,8 @@ func (h History) settled(p Policy, now time.Time) History {
 	return slices.Clone(h).Trim(p, now)
 }
 
-// row returns the exits in a row that end with e, newest first and without e: those
-// of the same agent that fit, back to the last healthy process run. Exits that do not fit
-// are passed over.
+// row returns the exits in a row that end with e, newest first and without e: those of the same agent that fit,
+// back to the last healthy process run. Exits that do not fit are skipped.
 func (h History) row(p Policy, e Exit, fits func(Class) bool) History {
 	var row History
 	end := e.At
@@ -98,8 +96,7 @@ func (h History) failures(agent string, since time.Time) int {
 	return n
 }
 
-// room is the earliest time from due on at which a start keeps the agent within
-// the policy's Intensity.
+// room is the earliest time from due on at which a start keeps the agent within the policy's Intensity.
 func (h History) room(p Policy, agent string, due time.Time) time.Time {
 	var starts []time.Time
 	for _, a := range h {
@@ -127,7 +124,7 @@ func (h History) slot(p Policy, c Class, due time.Time) time.Time {
 		}
 	}
 	slices.SortFunc(others, func(a, b Attempt) int { return a.StartAt.Compare(b.StartAt) })
-	// Starts before due are looked at, too: each may push it past the next.
+	// Starts before due are checked, too: each may move it past the next.
 	for moved := true; moved; {
 		moved = false
 		for _, a := range others {

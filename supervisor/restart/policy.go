@@ -2,27 +2,27 @@ package restart
 
 import "time"
 
-// Class sorts the ends of a process by what helps against them.
+// Class classifies the ends of a process by what helps against them.
 type Class string
 
-// Classes. Decide treats one it does not know as a Crash.
+// Classes. Decide treats an unknown one as a Crash.
 const (
-	Crash         Class = "crash"           // ended unasked
-	Hung          Class = "hung"            // alive, and dead to every question
+	Crash         Class = "crash"           // ended unexpectedly
+	Hung          Class = "hung"            // alive, but it answers nothing
 	Resource      Class = "resource"        // ended by us: memory or disk
-	CouldNotStart Class = "could_not_start" // ended before it was ready; EAGAIN, ENOMEM and their like are a Crash
-	Overload      Class = "overload"        // the API is, and the CLI has given up trying
+	CouldNotStart Class = "could_not_start" // ended before it was ready; EAGAIN, ENOMEM and similar errors are a Crash
+	Overload      Class = "overload"        // of the API, after the CLI's own retries
 	UsageLimit    Class = "usage_limit"     // the plan's
 	Auth          Class = "auth"            // not logged in, key refused
-	InvalidResume Class = "invalid_resume"  // the session's history is refused or gone
-	UserStop      Class = "user_stop"       // asked for: always wins
+	InvalidResume Class = "invalid_resume"  // the session's history is refused or lost
+	UserStop      Class = "user_stop"       // requested: takes precedence over everything
 )
 
-// traits are what is to be known of a class, beside what [Decide] does about it.
+// traits are the properties of a class, besides what [Decide] does about it.
 type traits struct {
 	words   string // for a person
-	failure bool   // of the agent's, which is counted
-	limit   bool   // of the API's, which is waited for
+	failure bool   // a failure of the agent, which is counted
+	limit   bool   // a limit of the API, which is waited for
 }
 
 var classes = map[Class]traits{
@@ -44,42 +44,38 @@ func (c Class) traits() traits {
 	return classes[Crash]
 }
 
-// failure reports whether an end of this class is a failure of the agent's.
+// failure reports whether an end of this class is a failure of the agent.
 func (c Class) failure() bool { return c.traits().failure }
 
-// limit reports whether it is the API that has to be waited for.
+// limit reports whether the agent has to wait for the API.
 func (c Class) limit() bool { return c.traits().limit }
 
-// Policy holds the numbers. Start from Default: a zero Policy parks what fails.
+// Policy holds the numbers. Start from Default: a zero Policy parks every failed agent.
 type Policy struct {
-	// Base is the back-off after the first failure in a row; each further one has
-	// it multiplied by Factor, up to Cap. The delay is drawn from the whole range
-	// below (full jitter).
+	// Base is the back-off after the first failure in a row; each further one multiplies it by Factor, up to
+	// Cap. The delay is a random part of the back-off, from 0 on (full jitter).
 	Base, Cap time.Duration
 	Factor    float64
 	// Intensity failures of one agent within Window park it.
 	Intensity int
 	Window    time.Duration
-	// Healthy is how long a process is good enough to forget what went before.
+	// Healthy is how long a process must run for earlier failures to be forgotten.
 	Healthy time.Duration
-	// Streak failures without a healthy process run between park, however slowly they come.
+	// Streak failures without a healthy process run in between park the agent, however slowly they come.
 	Streak int
 
-	// Stagger is the least distance of two starts after a limit, CrashStagger of
-	// any two.
+	// Stagger is the minimal distance between two starts after a limit, CrashStagger between any two.
 	Stagger, CrashStagger time.Duration
 
-	// OverloadBase is the back-off after the first overload. An agent is parked
-	// when the API was still overloaded Horizon after that.
+	// OverloadBase is the back-off after the first overload. An agent is parked if the API is still overloaded
+	// Horizon after that.
 	OverloadBase, Horizon time.Duration
 
 	// WaitForLimits reports whether usage limits are waited for at all.
 	WaitForLimits bool
-	// MaxWait bounds the wait for a stated reset, and, where none is stated, all
-	// waits of a row.
+	// MaxWait bounds the wait for a stated reset, and if none is stated, the total of all waits in a row.
 	MaxWait time.Duration
-	// LimitBase is the first wait for a limit without a reset; each further one is
-	// twice as long.
+	// LimitBase is the first wait for a limit without a stated reset; each further one is twice as long.
 	LimitBase time.Duration
 	// ResetJitter is added at most to a stated reset. A reset in the past is
 	// tried after ResetGrace and that jitter.
@@ -99,7 +95,7 @@ func Default() Policy {
 	}
 }
 
-// gap is the least distance between starts after exits of these classes.
+// gap is the minimal distance between starts after exits of these classes.
 func (p Policy) gap(a, b Class) time.Duration {
 	if a.limit() && b.limit() {
 		return p.Stagger

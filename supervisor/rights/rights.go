@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// Party is a role of somebody who can ask something of a run, told by the pipe it speaks
-// through.
+// Party is a role of a sender that can request something from a run. The pipe it sends through determines it.
 type Party string
 
 // The parties.
@@ -25,13 +24,13 @@ const (
 	Nobody Party = ""
 )
 
-// Method is one thing that can be asked of a run.
+// Method is one thing that can be requested from a run.
 type Method string
 
-// Methods that are no command, no tool and no verdict.
+// Methods that are not commands, tools or verdicts.
 const (
 	Hook    Method = "hook"    // the hook of an agent's own session, with its token
-	Approve Method = "approve" // allow what a permission request asks for, or deny it
+	Approve Method = "approve" // allow or deny what a permission request asks for
 
 	ToHuman        Method = "message/human"
 	ToArbiter      Method = "message/arbiter"
@@ -40,7 +39,7 @@ const (
 	Malformed Method = OfCommand + "malformed"
 )
 
-// The beginnings of the others.
+// Prefixes of the other methods.
 const (
 	OfCommand = "command/"
 	OfTool    = "tool/"
@@ -53,7 +52,7 @@ func Command(c contract.CommandBody) Method {
 	switch c.(type) {
 	case nil:
 		return ""
-	case contract.Malformed: // it is answered by a rejection
+	case contract.Malformed: // it is rejected
 		return Malformed
 	}
 	return Method(OfCommand + c.CommandType())
@@ -85,7 +84,7 @@ var rights = sync.OnceValue(func() map[Party]map[Method]bool {
 				verdict.KindDone),
 			[]Method{ToArbiter},
 		),
-		ASubagent:     rightsOf(), // it speaks to its caller
+		ASubagent:     rightsOf(), // it talks to its caller
 		TheSupervisor: rightsOf([]Method{ToHuman, ToArbiter, ToOrchestrator}),
 		ADescendant:   rightsOf([]Method{Hook}),
 	}
@@ -112,7 +111,7 @@ func rightsOf(lists ...[]Method) map[Method]bool {
 // May reports whether a party may do something. An unknown party, or an unknown method, may not.
 func May(who Party, what Method) bool { return rights()[who][what] }
 
-// Table returns the whole table, for an account of it: the methods of each party, in no order.
+// Table returns the whole table, for reports: the methods of each party, in no order.
 func Table() map[Party][]Method {
 	table := map[Party][]Method{}
 	for who, may := range rights() {

@@ -1,8 +1,9 @@
-// Package rulecheck validates a ruling of the Arbiter against the state of its run: which agents exist, which work, and
-// which answers are awaited.
+// Package rulecheck validates a ruling of the Arbiter against the state of its run: which agents exist, which
+// work, and which answers are expected.
 //
-// Its only change of the state is to note in the human's open question that the Arbiter was reminded of it. Package
-// verdict checks the form of a verdict, package sender who may rule. Package supervisor sends the correction.
+// Its only change of the state is to record in the human's open question that the Arbiter was reminded of it.
+// Package verdict checks the form of a verdict, package sender who may rule. Package supervisor sends the
+// correction.
 package rulecheck
 
 import (
@@ -18,18 +19,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Run is what a ruling is held against.
+// Run is what a ruling is checked against.
 type Run struct {
 	rulings.Standing
 	Renewal  *renewal.State
 	Question *question.State
 
-	AwaitsHuman bool // a human who is there has yet to answer the Arbiter
+	AwaitsHuman bool // a human who is present has not answered the Arbiter yet
 	Pending     bool // a message waits for the Arbiter
 }
 
-// Check says what is wrong with a ruling, as a correction for the Arbiter; empty: it can be followed. It also reports
-// whether the ruling selects a mode that there is not.
+// Check says what is wrong with a ruling, as a correction for the Arbiter; empty: it can be carried out. It
+// also reports whether the ruling selects an unknown mode.
 func (r Run) Check(v verdict.Arbiter) (problem string, unknownMode bool) {
 	for _, check := range []func(verdict.Arbiter) string{r.addressee, r.Renewal.Objection, r.task} {
 		if problem := check(v); problem != "" {
@@ -49,8 +50,8 @@ func (r Run) Check(v verdict.Arbiter) (problem string, unknownMode bool) {
 	return "", false
 }
 
-// NothingWanted reports whether the task was dropped, and none was given in its place: what
-// the Arbiter still rules is about that one.
+// NothingWanted reports whether the task was dropped and no other was given: a ruling of the Arbiter is still
+// about the dropped task.
 func (r Run) NothingWanted() bool {
 	return r.Task.Phase == machine.Idle && r.Task.Text == "" && !r.Roster.AnyWorks()
 }
@@ -72,7 +73,7 @@ func (r Run) addressee(v verdict.Arbiter) string {
 	return ""
 }
 
-// task says that there is no task that a ruling could be about.
+// task says that there is no task for a ruling.
 func (r Run) task(v verdict.Arbiter) string {
 	if r.NothingWanted() && (v.Decision == verdict.SelectMode || v.Decision == verdict.Complete ||
 		v.Decision == verdict.Continue && !r.Pending) {
@@ -81,9 +82,9 @@ func (r Run) task(v verdict.Arbiter) string {
 	return ""
 }
 
-// waiting says that nothing would come of waiting.
+// waiting says that there is nothing to wait for.
 func (r Run) waiting(v verdict.Arbiter) string {
-	// What lies in its mail already is worth waiting for, too, and what is on its way.
+	// The Arbiter may also wait for messages in its mail, and for documents that are being processed.
 	if v.To == "" && !r.Roster.AnyWorks() && len(r.Handoff.SuccessorQueue) == 0 && !r.Handoff.IsDue() &&
 		!r.Pending && !r.Roster.AnyTakenOver() && !r.AwaitsHuman {
 		return fmt.Sprintf("CONTINUE without `to` waits for an Orchestrator, but none is at work (alive: %s). Address one, "+
@@ -92,7 +93,7 @@ func (r Run) waiting(v verdict.Arbiter) string {
 	return ""
 }
 
-// complete says what stands against the end of the task.
+// complete says what prevents the end of the task.
 func (r Run) complete() string {
 	taken := r.Roster.TakenOver()
 	switch {
@@ -110,9 +111,9 @@ func (r Run) complete() string {
 	return r.Handoff.Doubt()
 }
 
-// unanswered says why the Arbiter may not complete over its question to the human; empty: it
-// may. Where an Orchestrator waits for the answer, so does the run. Else the Arbiter is reminded
-// once, unless it is about to be renewed: it knows whether the answer still matters.
+// unanswered says why the Arbiter may not complete while its question to the human is open; empty: it may. If
+// an Orchestrator waits for the answer, the run does, too. Otherwise the Arbiter is reminded once, unless it is
+// about to be renewed: it knows whether the answer still matters.
 func (r Run) unanswered() string {
 	switch waits := r.Roster.AnyWaiting(); {
 	case !r.AwaitsHuman:

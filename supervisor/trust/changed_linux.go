@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// changed is when a file was last changed in any way, which cannot be set, and its number.
+// changed identifies a file by its number and the time of its last change of any kind, which cannot be set.
 func changed(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

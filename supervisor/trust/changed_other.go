@@ -4,5 +4,5 @@ package trust
 
 import "io/fs"
 
-// changed is not looked for here.
+// changed is not determined on this system.
 func changed(fs.FileInfo) string { return "" }

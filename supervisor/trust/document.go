@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// maxFront bounds the head of a document that is looked at, in bytes.
+// maxFront bounds the part of a document's head that is read, in bytes.
 const maxFront = 64 << 10
 
-// document lists a Markdown file with a head – an agent, a skill, a command – or whatever
-// else lies in its directory. It counts as a whole; of the head only the lines are read,
-// so that nothing in it is expanded.
+// document lists a Markdown file with a head – an agent, a skill, a command – or another file in its directory.
+// The whole file counts; of the head only the lines are read, so that nothing in it is expanded.
 func (l *look) document(kind, path string, raw []byte) {
 	text := string(raw)
 	head := front(text)
@@ -60,7 +59,7 @@ func front(text string) string {
 	return head
 }
 
-// shellParts are the commands that a document has run when it is read: !`…`.
+// shellParts are the commands that the CLI runs when it reads a document: !`…`.
 func shellParts(text string) []string {
 	var list []string
 	for len(list) < 100 {

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Inventory reports what the workspace of a working directory brings along. Own are
-// directories of the user's own configuration, such as ~/.claude and ~/.config/arbiter:
-// they are not the workspace's, even where it contains them. An error says that the
-// directory cannot be looked at; whatever is wrong in it is an item.
+// Inventory lists what the workspace of a working directory contains. own are directories of the user's own
+// configuration, such as ~/.claude and ~/.config/arbiter: they do not belong to the workspace, even if it
+// contains them. An error says that the directory cannot be read; any problem inside it is an item.
 func Inventory(cwd string, own ...string) (Listing, error) {
 	abs, err := filepath.Abs(cwd)
 	if err == nil {
@@ -54,9 +53,9 @@ func Inventory(cwd string, own ...string) (Listing, error) {
 	return l.Listing, nil
 }
 
-// upwards are the directory and those above it up to the repository's root, which is the
-// first that has anything called .git; what that is decides nothing. Without a repository
-// they go up to the root of the file system, as the CLI goes.
+// upwards are the directory and those above it up to the repository's root, which is the first that contains
+// anything called .git, whatever it is. Without a repository they go up to the root of the file system, as the
+// CLI does.
 func upwards(cwd string) (list []string, inRepo bool) {
 	for at := cwd; ; at = filepath.Dir(at) {
 		list = append(list, at)
@@ -82,7 +81,7 @@ func (l *look) settingsIn(dir string) {
 	}
 }
 
-// claudeDir lists what of a .claude directory is loaded from any directory of the workspace.
+// claudeDir lists the parts of a .claude directory that are loaded from any directory of the workspace.
 func (l *look) claudeDir(dir string) {
 	if l.isOwn(dir) {
 		return
@@ -104,8 +103,7 @@ func (l *look) claudeDir(dir string) {
 	})
 }
 
-// arbiterDir lists arbiter's own files; the configuration and the templates count in the
-// working directory only.
+// arbiterDir lists Arbiter's own files; configuration and templates count only in the working directory.
 func (l *look) arbiterDir(dir string, here bool) {
 	if l.isOwn(dir) {
 		return
@@ -143,8 +141,8 @@ func (l *look) instructions(dir string) {
 	}
 }
 
-// repository are the directories that a worktree says its repository is in. It may name
-// any: they are looked at because the CLI does, and what names them counts.
+// repository are the directories in which a worktree says its repository is. It may name any directory: they
+// are listed because the CLI reads them, and the file that names them counts.
 func (l *look) repository(root string) []string {
 	git := filepath.Join(root, ".git")
 	info, err := os.Stat(git)
@@ -180,7 +178,7 @@ func (l *look) repository(root string) []string {
 		if end, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = end
 		}
-		for _, dir := range []string{filepath.Dir(dir), dir} { // a bare one has its files beside it
+		for _, dir := range []string{filepath.Dir(dir), dir} { // a bare repository has its files beside it
 			if info, err := os.Stat(filepath.Join(dir, ".claude")); err == nil && info.IsDir() &&
 				!slices.Contains(dirs, dir) && dir != root {
 				dirs = append(dirs, dir)

@@ -11,51 +11,50 @@ import (
 
 // Kinds of items.
 const (
-	KindSettings    = "settings"     // a settings file as a whole
-	KindHook        = "hook"         // a command that runs unasked
+	KindSettings    = "settings"     // a whole settings file
+	KindHook        = "hook"         // a command that runs without asking
 	KindHelper      = "helper"       // a command that settings name for keys, headers, the status line
 	KindEnv         = "env"          // a variable of the agents' environment
 	KindPermission  = "permissions"  // rules, modes and directories
-	KindMCP         = "mcp"          // a server, or which of them are let in
+	KindMCP         = "mcp"          // a server, or which of them are allowed
 	KindPlugin      = "plugin"       // plugins and where they come from
 	KindSetting     = "setting"      // another key
 	KindUnknown     = "unknown"      // a key that this version does not know
 	KindAgent       = "agent"        // of Claude Code, or of arbiter
-	KindSkill       = "skill"        // a file of one
+	KindSkill       = "skill"        // a file of a skill
 	KindCommand     = "command"      // a slash command
 	KindStyle       = "output style" // which replaces a system prompt
 	KindWorkflow    = "workflow"     // a script, or a schedule
-	KindConfig      = "config"       // of arbiter
-	KindPrompt      = "prompt"       // template of arbiter
+	KindConfig      = "config"       // of Arbiter
+	KindPrompt      = "prompt"       // template of Arbiter
 	KindScript      = "script"       // a file that a command names
 	KindLink        = "link"         // a file that is a symbolic link
 	KindGit         = "git"          // where a worktree says that its repository is
-	KindUnreadable  = "unreadable"   // what could not be looked at
+	KindUnreadable  = "unreadable"   // what could not be read
 	KindInstruction = "instructions" // text for a model; not part of the hash
 )
 
-// Item is one thing that a workspace brings along. Name and What are as they were found:
-// frontends clean them.
+// Item is one thing that a workspace contains. Name and What are as found: frontends sanitize them.
 type Item struct {
 	Kind   string `json:"kind"`
-	File   string `json:"file"`           // below the workspace's root, or absolute
+	File   string `json:"file"`           // relative to the workspace's root, or absolute
 	Name   string `json:"name,omitempty"` // in the file
 	What   string `json:"what"`           // short, for a person
-	SHA256 string `json:"sha256"`         // hex, of all that counts of it
+	SHA256 string `json:"sha256"`         // hex, of everything in it that counts
 }
 
 // Counts reports whether the item is part of the hash.
 func (i Item) Counts() bool { return i.Kind != KindInstruction }
 
-// Listing is all of a workspace, in order, and its hash.
+// Listing is everything in a workspace, in order, and its hash.
 type Listing struct {
 	CWD   string `json:"cwd"`  // without links
 	Root  string `json:"root"` // of the repository, or CWD
 	Items []Item `json:"items"`
-	Hash  string `json:"hash"` // hex; of the items that count, and of nothing else
+	Hash  string `json:"hash"` // hex; only of the items that count
 }
 
-// Empty reports whether there is nothing that would have to be trusted.
+// Empty reports whether there is nothing that needs trust.
 func (l Listing) Empty() bool { return !slices.ContainsFunc(l.Items, Item.Counts) }
 
 // finish sorts the items and sets the hash.
@@ -68,17 +67,17 @@ func (l *Listing) finish() {
 	l.Hash = hashOf(l.Items)
 }
 
-// Listed returns the listing of a workspace on another host, by the items that were found there. The hash is computed
-// here, whatever the host says.
+// Listed returns the listing of a workspace on another host, from the items that were found there. The hash is
+// computed here, not by the host.
 func Listed(cwd, root string, items []Item) Listing {
 	l := Listing{CWD: cwd, Root: root, Items: slices.Clone(items)}
 	l.finish()
 	return l
 }
 
-// News returns what counts in an agent's own directory, a worktree or a clone, and is not as in the workspace that is
-// trusted: another agent has changed it. The directory may lack some. shared is the path below which items are the
-// trusted workspace's own; empty for a directory on another host.
+// News returns the items that count in an agent's own directory, a worktree or a clone, and differ from the
+// trusted workspace: another agent has changed them. Items may be missing in the directory. shared is the path
+// below which items are the trusted workspace's own; empty for a directory on another host.
 func News(trusted, own Listing, shared string) []Change {
 	if shared != "" {
 		own.Items = slices.DeleteFunc(slices.Clone(own.Items), func(i Item) bool {
@@ -86,11 +85,11 @@ func News(trusted, own Listing, shared string) []Change {
 		})
 	}
 	return slices.DeleteFunc(Diff(trusted, own), func(c Change) bool {
-		return c.How == Removed || c.Item.Kind == KindGit // which every worktree has
+		return c.How == Removed || c.Item.Kind == KindGit // every worktree has it
 	})
 }
 
-// hashOf is over length-prefixed fields, so that no item can pass for two.
+// hashOf hashes length-prefixed fields, so that no item can be mistaken for two.
 func hashOf(items []Item) string {
 	h := sha256.New()
 	for _, i := range items {
@@ -115,8 +114,8 @@ type Change struct {
 	Item Item   `json:"item"`
 }
 
-// Diff reports what counts in one listing and not, or otherwise, in the other. A file as a
-// whole is left out where something in it is listed.
+// Diff lists the items that count and are in only one of the listings, or differ. A whole file is left out if
+// something in it is listed.
 func Diff(old, now Listing) []Change {
 	type key struct{ kind, file, name string }
 	index := func(l Listing) map[key]Item {
@@ -154,7 +153,7 @@ func Diff(old, now Listing) []Change {
 	return list
 }
 
-// Summary is a change list in a line: the first few, and how many more.
+// Summary is a list of changes in one line: the first few, and how many more.
 func Summary(changes []Change, most int) string {
 	text := ""
 	for n, c := range changes {

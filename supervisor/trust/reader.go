@@ -18,15 +18,15 @@ const (
 	MaxFile    = 10 << 20  // bytes of one file that are read
 	MaxTotal   = 256 << 20 // of all
 	MaxFiles   = 10_000
-	maxDepth   = 12      // directories below the one that is walked
+	maxDepth   = 12      // directories below the starting directory
 	maxEntries = 50_000  // of all directories
-	maxParsed  = 1 << 20 // bytes of a file that is taken apart
+	maxParsed  = 1 << 20 // bytes of a file that is parsed
 )
 
-// look is an inventory in the making.
+// look is an inventory that is being built.
 type look struct {
 	Listing
-	own     []string // configuration of the user's own, which is none of the workspace
+	own     []string // the user's own configuration, which does not belong to the workspace
 	seen    map[string]bool
 	walked  []fs.FileInfo
 	files   int
@@ -35,8 +35,8 @@ type look struct {
 	full    bool
 }
 
-// file reads one that may be missing. It reports false for one that is missing, that was
-// read before, or that cannot be read, which is an item then.
+// file reads a file that may be missing. It reports false for a file that is missing, that was read before, or
+// that cannot be read; the last becomes an item.
 func (l *look) file(path string) (raw []byte, ok bool) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -65,7 +65,7 @@ func (l *look) file(path string) (raw []byte, ok bool) {
 	return raw, true
 }
 
-// read takes no more than it may, waits for nothing, and reads no devices.
+// read reads a bounded number of bytes, never blocks, and reads no devices.
 func (l *look) read(path string) ([]byte, error) {
 	info, err := os.Stat(path) // before it is opened: opening a device may do something
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *look) read(path string) ([]byte, error) {
 	return raw, err
 }
 
-// mark tells a file that is not read from another, as well as can be.
+// mark distinguishes a file that is not read from others, as well as possible.
 func mark(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -151,7 +151,7 @@ func (l *look) walk(dir string, depth int, f func(path string, raw []byte)) {
 	}
 }
 
-// names are those of a directory, in order.
+// names are the names in a directory, in order.
 func (l *look) names(dir string) []string {
 	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -171,7 +171,7 @@ func (l *look) names(dir string) []string {
 	return names
 }
 
-// overfull says once that the rest is not looked at.
+// overfull reports once that the rest is not read.
 func (l *look) overfull(why string) {
 	if !l.full {
 		l.full = true
@@ -183,7 +183,7 @@ func (l *look) unreadable(path, why, mark string) {
 	l.add(KindUnreadable, path, "", "unreadable: "+why, why+"\x00"+mark)
 }
 
-// link notes where a symbolic link leads, step by step as far as the last.
+// link records where a symbolic link leads, step by step to the end.
 func (l *look) link(path string) {
 	to, err := os.Readlink(path)
 	if err != nil {
@@ -208,7 +208,7 @@ func (l *look) add(kind, path, name, what, counts string) {
 		Item{Kind: kind, File: l.short(path), Name: name, What: what, SHA256: hex.EncodeToString(sum[:])})
 }
 
-// short is a path below the root, or an absolute one.
+// short is a path relative to the root, or an absolute one.
 func (l *look) short(path string) string {
 	if l.within(path) {
 		if rel, err := filepath.Rel(l.Root, path); err == nil {

@@ -9,11 +9,10 @@ import (
 	"sync"
 )
 
-// maxWords bounds how many words of one value are looked for as files.
+// maxWords bounds how many words of one value are checked for file names.
 const maxWords = 4096
 
-// scripts lists the files that the texts in a value name: by their words, which is as far
-// as it can be seen without running anything.
+// scripts lists the files that the texts in a value name. It checks their words, because nothing is run.
 func (l *look) scripts(from string, value json.RawMessage) {
 	var v any
 	if json.Unmarshal(value, &v) != nil {
@@ -42,12 +41,12 @@ func (l *look) scripts(from string, value json.RawMessage) {
 	visit(v)
 }
 
-// projectDir are the ways to write the directory of the project in a command.
+// projectDir matches the ways to write the directory of the project in a command.
 var projectDir = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"?\$(\{CLAUDE_PROJECT_DIR(:-[^}]*)?\}|CLAUDE_PROJECT_DIR\b|PWD\b|\{PWD\})"?`)
 })
 
-// named lists the files that a command names, and returns how many words it looked at.
+// named lists the files that a command names, and returns how many words it checked.
 func (l *look) named(from, command string) int {
 	if len(command) > maxParsed {
 		l.unreadable(from, "a command too long to be looked through", "")
@@ -94,13 +93,13 @@ func (l *look) word(word string, dirs []string) {
 				l.add(KindScript, path, "", lines(raw), string(raw))
 			}
 		case !info.IsDir():
-			l.file(path) // which says what it is
+			l.file(path) // which describes it
 		}
 	}
 }
 
-// words splits a command as a shell would, more or less: at spaces, quotes, operators and
-// the signs behind which a path may begin.
+// words splits a command roughly as a shell would: at spaces, quotes, operators and the characters after which
+// a path may begin.
 func words(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool {
 		return r <= ' ' || strings.ContainsRune("'\"`;|&<>(){}[],=:", r)

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// settingKinds are the keys of a settings file that are known, with what they are. Those
-// that are only [KindSetting] change how a session looks or behaves, and run nothing.
+// settingKinds are the known keys of a settings file, with their kinds. Those that are only [KindSetting]
+// change how a session looks or behaves, and run nothing.
 var settingKinds = map[string]string{
 	"hooks": KindHook, "disableAllHooks": KindHook, "allowManagedHooksOnly": KindHook, "allowedHttpHookUrls": KindHook,
 	"httpHookAllowedEnvVars": KindHook, "env": KindEnv,
@@ -38,8 +38,8 @@ var settingKinds = map[string]string{
 	"defaultShell": KindSetting, "fastMode": KindSetting, "$schema": KindSetting,
 }
 
-// settings takes a settings file apart. It counts as a whole, too: a parser that reads it
-// otherwise than ours finds no gap.
+// settings parses a settings file. The whole file counts, too, so that a parser that reads it differently than
+// ours leaves no gap.
 func (l *look) settings(path string, raw []byte) {
 	l.add(KindSettings, path, "", fmt.Sprintf("%d bytes", len(raw)), string(raw))
 	keys, why := object(raw)
@@ -78,7 +78,7 @@ func (l *look) each(kind, path, key string, value json.RawMessage) {
 	}
 }
 
-// hooks lists every hook of an object of hooks. What has another shape is listed whole.
+// hooks lists every hook of an object of hooks. A value of another form is listed as a whole.
 func (l *look) hooks(path string, value json.RawMessage) {
 	var events map[string][]struct {
 		Matcher json.RawMessage   `json:"matcher"`
@@ -95,7 +95,7 @@ func (l *look) hooks(path string, value json.RawMessage) {
 			for _, hook := range group.Hooks {
 				n++
 				var h struct{ Type, Command, URL, Prompt string }
-				_ = json.Unmarshal(hook, &h) // what is left empty is shown whole
+				_ = json.Unmarshal(hook, &h) // what stays empty is shown as a whole
 				what := h.Command + h.URL + h.Prompt
 				if what == "" {
 					what = string(hook)
@@ -132,7 +132,7 @@ func (l *look) mcpFile(path string) {
 	l.scripts(path, raw)
 }
 
-// object takes a JSON object apart. Why says what is wrong with it.
+// object parses a JSON object. why says what is wrong with it.
 func object(raw []byte) (map[string]json.RawMessage, string) {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	switch {

@@ -14,19 +14,18 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// recordVersion is that of the files. One of a later version is not understood, and its
-// workspace not trusted.
+// recordVersion is the version of the files. A file of a later version is not understood, and its workspace is
+// not trusted.
 const recordVersion = 1
 
 // maxRecord bounds a file, in bytes.
 const maxRecord = 64 << 20
 
-// Store is the directory of what was trusted: a file for each workspace, 0600, in a
-// directory that is the user's own, 0700. [Store.On] adds a file for each host where agents of a
-// workspace bring along something else.
+// Store is the directory with the records of trust: a file for each workspace, 0600, in a directory of the
+// user, 0700. [Store.On] adds a file for each host where agents of a workspace load other files.
 type Store struct{ dir, host string }
 
-// Open makes the directory trust/ in a state directory, or finds it.
+// Open creates the directory trust/ in a state directory, or opens it.
 func Open(state string) (Store, error) {
 	s := Store{dir: filepath.Join(state, "trust")}
 	d, err := statedir.Open(s.dir)
@@ -36,14 +35,14 @@ func Open(state string) (Store, error) {
 	return s, d.Close()
 }
 
-// On returns the store of what is trusted on another host, in directories of agents of a workspace. Workspaces are
-// named by their directories here, listings by those there.
+// On returns the store of what is trusted on another host, in the directories of a workspace's agents.
+// Workspaces are named by their directories here, listings by those there.
 func (s Store) On(host string) Store { return Store{s.dir, host} }
 
 // Record is what was trusted, by whom and when.
 type Record struct {
 	Version int       `json:"version"`
-	Host    string    `json:"host,omitempty"` // another one, and the workspace here that its agents work for
+	Host    string    `json:"host,omitempty"` // another host; For is the workspace here that its agents work for
 	For     string    `json:"for,omitempty"`
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
@@ -72,15 +71,14 @@ func (r Record) of(s Store, abs string) bool {
 	return r.Host == s.host && (s.host == "" && r.Listing.CWD == abs && r.For == "" || s.host != "" && r.For == abs)
 }
 
-// Trusted returns what was trusted of a workspace, and whether anything was. A record that
-// is not the user's own, was changed by hand or is of another version is an error, and
-// nothing is trusted.
+// Trusted returns what was trusted in a workspace, and whether anything was. A record that does not belong to
+// the user, was changed by hand or is of another version is an error, and nothing is trusted.
 func (s Store) Trusted(cwd string) (Listing, bool, error) {
 	r, ok, err := s.Record(cwd)
 	return r.Listing, ok, err
 }
 
-// Record is Trusted, with by whom and when.
+// Record is like Trusted, and also returns who gave the trust and when.
 func (s Store) Record(cwd string) (Record, bool, error) {
 	path, abs, err := s.path(cwd)
 	if err != nil {
@@ -117,7 +115,7 @@ func (s Store) read(path string) ([]byte, error) {
 	return d.Read(filepath.Base(path), maxRecord)
 }
 
-// Trust records a listing, in place of an older one. By says how it was said.
+// Trust records a listing, in place of an older one. by says how the trust was given.
 func (s Store) Trust(cwd string, l Listing, by string, at time.Time) error {
 	path, abs, err := s.path(cwd)
 	if err != nil {
@@ -149,8 +147,8 @@ func (s Store) write(path string, raw []byte) error {
 	return d.Replace(filepath.Base(path), raw)
 }
 
-// Revoke forgets what was trusted of a workspace, on other hosts, too, and reports whether anything was trusted here. A
-// record that cannot be read is forgotten, too.
+// Revoke removes the trust in a workspace, on other hosts, too, and reports whether anything was trusted here.
+// It also removes a record that cannot be read.
 func (s Store) Revoke(cwd string) (bool, error) {
 	path, abs, err := s.path(cwd)
 	if err != nil {
@@ -169,7 +167,7 @@ func (s Store) Revoke(cwd string) (bool, error) {
 	return true, nil
 }
 
-// revokeElsewhere forgets what was trusted of a workspace on other hosts.
+// revokeElsewhere removes the trust in a workspace on other hosts.
 func (s Store) revokeElsewhere(abs string) error {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {

@@ -1,7 +1,6 @@
-// Package verdict defines the structured end of an agent's turn: the Arbiter's decision, an
-// Orchestrator's report, and the hand-off document of both. It has their
-// types, the JSON Schemas that are given to the model, and the parsers that check
-// what a schema cannot say.
+// Package verdict defines the structured end of an agent's turn: the Arbiter's decision, an Orchestrator's
+// report, and the hand-off document of both. It contains their types, the JSON Schemas that are given to the
+// model, and the parsers that check what a schema cannot express.
 //
 // The schemas are flat: one object with properties, no combinators and no
 // references, because the Messages API answers 400 to every request that carries

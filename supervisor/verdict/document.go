@@ -1,7 +1,7 @@
 package verdict
 
-// Document is the typed hand-off: what an agent knew when it stopped. JSON names
-// are part of the contract. All of it is the author's word until it is checked.
+// Document is the typed hand-off: what an agent knew when it stopped. JSON names are part of the contract. All
+// of it is the author's statement until it is checked.
 type Document struct {
 	Accomplished  []string   `json:"accomplished" jsonschema:"what was finished, one item a line"`
 	Remaining     []string   `json:"remaining" jsonschema:"what is left to do; empty when nothing is"`
@@ -15,13 +15,13 @@ type Document struct {
 	Steps         []Step     `json:"steps,omitempty" jsonschema:"of a planner: the plan, with who does each step"`
 }
 
-// Step is one of a plan. Mode is the agent that it is for; empty: any.
+// Step is a step of a plan. Mode is the agent that it is for; empty: any.
 type Step struct {
 	Text string `json:"text"`
 	Mode string `json:"mode,omitempty"`
 }
 
-// Left is what is left to do: what remains, or else the steps.
+// Left is what is left to do: the remaining work, or if none is named, the steps.
 func (d *Document) Left() []string {
 	if len(d.Remaining) > 0 {
 		return d.Remaining
@@ -33,21 +33,21 @@ func (d *Document) Left() []string {
 	return texts
 }
 
-// Decision records a choice with the alternative that lost.
+// Decision records a choice with the rejected alternative.
 type Decision struct {
 	Choice   string `json:"choice"`
 	Rejected string `json:"rejected"`
 	Why      string `json:"why"`
 }
 
-// Check is a command and what its output or exit must show.
+// Check is a command and what its output or exit code must show.
 type Check struct {
 	Command string `json:"command"`
 	Expect  string `json:"expect"`
 }
 
-// Claim is one statement; Verified is the author's own word. Check is the number of
-// the check that proves it, counted from 1; 0 names none.
+// Claim is one statement; Verified is the author's own statement. Check is the number of the check that proves
+// it, counted from 1; 0: none.
 type Claim struct {
 	Claim    string `json:"claim"`
 	Verified bool   `json:"verified"`

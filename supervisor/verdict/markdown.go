@@ -27,8 +27,7 @@ func (d *Document) Normalize() {
 	}
 }
 
-// Empty reports whether the document says nothing: it is nil, or all of its texts
-// are blank.
+// Empty reports whether the document has no content: it is nil, or all of its texts are blank.
 func (d *Document) Empty() bool { return d == nil || d.Markdown() == "" }
 
 // Markdown renders the document for a brief, as its author gave it; sections
@@ -40,9 +39,8 @@ func (d *Document) Markdown() string {
 		})
 }
 
-// Proven renders the document with the result of its checks beside each of them, and
-// what that makes of each claim. Receipts are in the order of the checks; those that
-// are missing were not run.
+// Proven renders the document with the result of each check beside it, and what that proves about each claim.
+// receipts are in the order of the checks; a check without one was not run.
 func (d *Document) Proven(receipts []Receipt) string {
 	proofs := d.Proofs(receipts)
 	return d.render("Claims", func(i int) string {
@@ -57,7 +55,7 @@ func (d *Document) Proven(receipts []Receipt) string {
 	})
 }
 
-// render puts the sections together. A check or claim that says nothing is left out.
+// render joins the sections. A check or claim without content is left out.
 func (d *Document) render(claims string, check, claim func(int) string) string {
 	if d == nil {
 		return ""
@@ -105,7 +103,7 @@ func (s Step) String() string {
 
 func requirement(c Check) string { return phrase(c.Command, " — expect: ", c.Expect) }
 
-// word is what the author says of a claim.
+// word is what the author says about a claim.
 func word(c Claim) string {
 	if c.Verified {
 		return "said to be verified"
@@ -159,7 +157,7 @@ func list(b *strings.Builder, title string, items []string) {
 			heading(b, title)
 			headed = true
 		}
-		// Indented, a line of an item cannot pass for an item of its own.
+		// Indented, so that a line of an item does not look like another item.
 		b.WriteString("- " + strings.ReplaceAll(item, "\n", "\n  ") + "\n")
 	}
 }

@@ -51,7 +51,7 @@ func ParseArbiter(raw json.RawMessage) (Arbiter, error) {
 
 // ParseOrchestrator reads an Orchestrator's verdict. Its error is always a *[Problem].
 func ParseOrchestrator(raw json.RawMessage) (Orchestrator, error) {
-	// A pointer tells an absent expects_response from a false one.
+	// A pointer distinguishes an absent expects_response from a false one.
 	var in struct {
 		ExpectsResponse *bool     `json:"expects_response"`
 		Message         string    `json:"message"`
@@ -84,7 +84,7 @@ func ParseOrchestrator(raw json.RawMessage) (Orchestrator, error) {
 	return Orchestrator{*in.ExpectsResponse, in.Message, in.Kind, in.Handoff}, nil
 }
 
-// corrections gathers all that is wrong, so that one round of correction does.
+// corrections collects all that is wrong, so that one round of correction is enough.
 type corrections struct {
 	field string
 	texts []string
@@ -153,7 +153,7 @@ func decode(raw json.RawMessage, into any) *Problem {
 		return &Problem{Field: wrong.Field, Text: fmt.Sprintf("`%s` is a JSON %s: give %s.", wrong.Field, wrong.Value,
 			wanted(wrong.Type.Kind().String()))}
 	default:
-		// "json: unknown field "x"" is the one error left that has no type.
+		// `json: unknown field "x"` is the only remaining error that has no type.
 		return &Problem{Text: "the verdict does not fit its schema: " + strings.TrimPrefix(err.Error(), "json: ") + "."}
 	}
 }
@@ -173,8 +173,8 @@ func wanted(kind string) string {
 	}
 }
 
-// checkKeys walks all objects of raw. Every field of a verdict is lower-case
-// ASCII, so that any other key can only get in by the folding of encoding/json.
+// checkKeys checks the keys of all objects of raw. Every field of a verdict is lower-case ASCII, so any other
+// key could only match because encoding/json ignores case.
 func checkKeys(raw []byte) *Problem {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -230,7 +230,7 @@ func checkKey(key string, seen map[string]bool) *Problem {
 	return nil
 }
 
-// quote shows a value of the model's back to it, bounded.
+// quote shows a value to the model that wrote it, shortened.
 func quote(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		s = string(r[:40]) + "…"

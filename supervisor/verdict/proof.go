@@ -17,26 +17,26 @@ type Receipt struct {
 	SHA256     string `json:"sha256,omitempty"`
 	Bytes      int64  `json:"bytes,omitempty"` // of its output
 	DurationMS int64  `json:"duration_ms,omitempty"`
-	Output     string `json:"output,omitempty"` // the end of it
-	Why        string `json:"why,omitempty"`    // it was not run, or what was missing
+	Output     string `json:"output,omitempty"` // its end
+	Why        string `json:"why,omitempty"`    // why it was not run, or what was missing
 }
 
 // Results of a check.
 const (
 	CheckPassed  = "passed"
 	CheckFailed  = "failed"
-	CheckUnrun   = "unrun"   // denied, out of time, or it could not be started
-	CheckUnclear = "unclear" // it ran, and what was expected cannot be determined from what was kept
+	CheckUnrun   = "unrun"   // denied, out of time, or could not be started
+	CheckUnclear = "unclear" // it ran, but what was expected cannot be determined from the kept output
 )
 
-// Proofs of a claim. The author's own word makes none.
+// Proofs of a claim. The author's own statement is no proof.
 const (
 	Verified   = "verified"   // the check it names passed
 	Unverified = "unverified" // it names none, or one that was not run
 	Refuted    = "refuted"    // the check it names failed
 )
 
-// Outcome is how a command ended, as far as an expectation can be about it.
+// Outcome is how a command ended, as far as an expectation can refer to it.
 type Outcome struct {
 	Exit   int
 	Output string // the end of its output
@@ -55,10 +55,9 @@ var (
 	})
 )
 
-// Meets reports whether a command's end is what was expected, and what is missing if
-// not. An expectation is prose with three parts that can be tested: an exit code
-// (`exit 1`; without one it is 0), texts in backquotes or quotation marks that the
-// output must hold, and `no output`.
+// Meets reports whether a command ended as expected, and what is missing if not. An expectation is prose with
+// three parts that can be tested: an exit code (`exit 1`; without one it is 0), texts in backquotes or
+// quotation marks that the output must contain, and `no output`.
 func (o Outcome) Meets(expect string) (result, why string) {
 	want := 0
 	if m := exitWord().FindStringSubmatch(expect); m != nil {
@@ -83,8 +82,8 @@ func (o Outcome) Meets(expect string) (result, why string) {
 	return CheckPassed, ""
 }
 
-// Proofs says for each claim what the receipts make of it. Receipts are in the order
-// of the document's checks; those that are missing were not run.
+// Proofs returns for each claim what the receipts prove. receipts are in the order of the document's checks; a
+// check without one was not run.
 func (d *Document) Proofs(receipts []Receipt) []string {
 	if d == nil {
 		return nil
@@ -118,8 +117,8 @@ func (d *Document) proof(c Claim, receipts []Receipt) string {
 	return Unverified
 }
 
-// Tally counts what the document's checks came to: passed, failed, and proved nothing,
-// those without a receipt among them.
+// Tally counts the results of the document's checks: passed, failed, and without proof, which includes those
+// without a receipt.
 func (d *Document) Tally(receipts []Receipt) (passed, failed, open int) {
 	open = max(len(d.Checks)-len(receipts), 0)
 	for _, r := range receipts {

@@ -33,7 +33,7 @@ type Arbiter struct {
 	Handoff  *Document `json:"handoff,omitempty"`
 }
 
-// Lesson is something that later runs in the same workspace should know: the Arbiter's word.
+// Lesson is something that later runs in the same workspace should know, according to the Arbiter.
 type Lesson struct {
 	Text     string `json:"text"`
 	Evidence string `json:"evidence"`
@@ -47,8 +47,8 @@ type Orchestrator struct {
 	Handoff         *Document `json:"handoff,omitempty"`
 }
 
-// Problem is a verdict that cannot be acted on. Text is a correction addressed to
-// the model; Field is the first field it is about, empty for the whole.
+// Problem is a verdict that cannot be acted on. Text is a correction addressed to the model; Field is the first
+// field that is wrong, empty for the whole verdict.
 type Problem struct {
 	Field string
 	Text  string

@@ -2,8 +2,8 @@ package words
 
 import "strings"
 
-// Head returns the beginning of a text: at most n bytes, and no half character. Where more
-// followed, a last line says so.
+// Head returns the beginning of a text: at most n bytes, without a partial character. If more followed, a last
+// line says so.
 func Head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -11,7 +11,7 @@ func Head(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "\n(cut)"
 }
 
-// Tail returns the end of a text: at most n bytes, and no half character.
+// Tail returns the end of a text: at most n bytes, without a partial character.
 func Tail(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -19,7 +19,7 @@ func Tail(s string, n int) string {
 	return strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
-// FirstLine returns the first line of a text that has more than white space.
+// FirstLine returns the first line of a text that contains more than white space.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line

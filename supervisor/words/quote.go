@@ -2,7 +2,7 @@ package words
 
 import "strings"
 
-// Quote makes one word of a shell's of any text.
+// Quote turns any text into one word for a shell.
 func Quote(text string) string {
 	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
@@ -14,17 +14,17 @@ func Quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// QuoteLines marks each line of a quoted text, so that none of them can be taken for the supervisor's.
+// QuoteLines marks each line of a quoted text, so that none of them looks like the supervisor's own text.
 func QuoteLines(text string) string {
 	return "| " + strings.ReplaceAll(lineEnds.Replace(text), "\n", "\n| ")
 }
 
-// lineEnds are what a reader may take for the end of a line.
+// lineEnds are the characters that a reader may take for the end of a line.
 var lineEnds = strings.NewReplacer(
 	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n",
 )
 
-// citedChars bounds what a sentence cites.
+// citedChars bounds how much a sentence cites.
 const citedChars = 1000
 
 // Cite shortens a text for a sentence that cites it: one line, of a bounded length.

@@ -11,12 +11,11 @@ func Requirements(file, text string) string {
 	return fmt.Sprintf("Requirements (%s):\n\n%s", file, text)
 }
 
-// headingWithin is how many lines of a file are looked at for its heading.
+// headingWithin is how many lines of a file are searched for its heading.
 const headingWithin = 200
 
-// Title returns what a task is called where there is room for one line: its first line or, if
-// it begins with a requirements file, the first heading of that, or else its first line. A task
-// without any text has none.
+// Title returns a one-line name of a task: its first line or, if it begins with a requirements file, the first
+// heading of that file, or if it has none, the file's first line. A task without any text has no title.
 func Title(task string) string {
 	first, fromFile, fence, n := "", false, "", 0
 	for line := range strings.Lines(task) {

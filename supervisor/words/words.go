@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Number has commas between its thousands.
+// Number formats a number with commas between its thousands.
 func Number[T int | int64](n T) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -56,7 +56,7 @@ func Bytes[T int | int64](n T) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// Size is one of memory or of a disk, as they are limited: "912 B", "1.5 KiB".
+// Size is a size of memory or disk in the units of limits: "912 B", "1.5 KiB".
 func Size(n int64) string {
 	f, unit := float64(n), ""
 	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -71,8 +71,8 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, unit)
 }
 
-// Slips counts what is between two words: letters that are missing, too many, wrong, or
-// exchanged with the next.
+// Slips counts the differences between two words: letters that are missing, added, wrong, or exchanged with the
+// next.
 func Slips(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

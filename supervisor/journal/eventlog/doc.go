@@ -25,7 +25,7 @@
 //   - audit: `what` happened or was done, `about` which agent, and `detail`: strings, whole
 //     numbers, booleans, lists of strings, and objects {"text":"…"} for text that a person
 //     or an agent wrote. What an event reports (a message, a permission, a result) is not repeated.
-//   - decision: `decided` is a supervisor.Decided whole: point, input, prompt, answer.
+//   - decision: `decided` is a complete input.Decided: point, input, prompt, answer.
 //     `unused` marks one that came too late.
 //   - shelved: `message_ids` of messages that became part of a decision before the Arbiter read them.
 //
