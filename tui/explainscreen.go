@@ -43,7 +43,7 @@ func (cs *commands) explainCommand(c editor.Command) bool {
 	return true
 }
 
-// literally is a text that is shown as it is, and not as Markdown.
+// literally returns a text in a form that is shown unchanged, and not as Markdown.
 func literally(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// focus is one agent from near: all that it says and does, its subagents as a tree.
+// focus shows one agent: all that it says and does, its subagents as a tree.
 type focus struct {
 	d      *app
 	id     string
@@ -28,7 +28,7 @@ type focus struct {
 	was    bool // the screen had the keyboard, before
 }
 
-// focusOn looks at one agent.
+// focusOn shows one agent.
 func (d *app) focusOn(id string) {
 	if d.session.state == nil || !slices.ContainsFunc(d.session.state.Agents,
 		func(a *roster.Agent) bool { return a.ID == id }) {
@@ -53,7 +53,7 @@ func (d *app) focusOn(id string) {
 func (f *focus) context() keys.Context { return keys.Focus }
 func (f *focus) writes() bool          { return f.d.playback() == nil }
 
-// agent is the one that is looked at.
+// agent returns the agent that is shown.
 func (f *focus) agent() *roster.Agent {
 	if s := f.d.session.state; s != nil {
 		if i := slices.IndexFunc(s.Agents, func(a *roster.Agent) bool { return a.ID == f.id }); i >= 0 {
@@ -91,7 +91,7 @@ func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 	f.stream.Draw(s)
 }
 
-// facts are further details of the agent.
+// facts returns further details of the agent.
 func (f *focus) facts() string {
 	a := f.agent()
 	if a == nil {
@@ -142,7 +142,7 @@ func (f *focus) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// turn looks at the next agent, or at the one before.
+// turn shows the next agent, or the previous one.
 func (f *focus) turn(next bool) {
 	if f.d.session.state == nil {
 		return

@@ -5,13 +5,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// footerHeight is the height from which on a page has a footer.
+// footerHeight is the minimum height of a page with a footer.
 const footerHeight = 10
 
 // arrows are the signs of keys that have one.
 var arrows = map[string]string{"Left Right": "←→", "Up Down": "↑↓"}
 
-// footer names the keys of a context, as far as they have room, each with what it does.
+// footer names the keys of a context and what each does, as far as there is room.
 func footer(c keys.Context, look *render.Look, width int) render.Line {
 	var l render.Line
 	for _, h := range keys.Footer(c) {

@@ -22,12 +22,12 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
-// Options are how a frontend begins, and how it looks.
+// Options set how a frontend begins, and how it looks.
 type Options struct {
 	Host    Host
 	Screen  tcell.Screen // nil: the terminal's own
-	Scratch string       // directory for what is scrolled back to; empty: memory only
-	Home    string       // the user's, where permission rules with ~ begin
+	Scratch string       // directory for old events; empty: memory only
+	Home    string       // of the user, for permission rules with ~
 
 	Theme  string // a name of render.ThemeNames
 	Around render.Surroundings
@@ -37,50 +37,50 @@ type Options struct {
 	Notify notify.Options
 	Ritual Ritual
 
-	Rehearsal bool   // what is begun is one; shown from the first moment
-	Begin     *Begin // what to begin at once; nil: the oracle waits for a word
+	Rehearsal bool   // a run begun here is a rehearsal; shown from the first frame
+	Begin     *Begin // what to begin at once; nil: the screen waits for a task
 
-	Painting func() // called before each paint; of tests
+	Painting func() // called before each paint; for tests
 }
 
-// Frontend is the oracle on a terminal. [Frontend.Run] owns all that belongs to it.
+// Frontend is the screen on a terminal. [Frontend.Run] owns all that belongs to it.
 type Frontend struct {
 	options   Options
 	screen    *terminal.Screen
 	app       *tview.Application
 	history   *history.Store
-	subagents eventview.Subagents // who is whose subagent
-	activity  activity.Tracker    // what everybody does
+	subagents eventview.Subagents // which subagent started which
+	activity  activity.Tracker    // what all agents do
 	timeline  timeline.Timeline   // and when
 	box       *mailbox
 	pump      *pump
 	root      *app
 	ctx       context.Context // ends when the frontend does
 	workers   sync.WaitGroup
-	commands  chan queuedCommand // capacity 64: what a person does by hand never fills it
+	commands  chan queuedCommand // capacity 64: a person's actions never fill it
 	quit      chan struct{}      // closed when the user wants to leave
 	once      sync.Once
 
-	partial  bool           // the book has only the end of what was reported; of tview's loop
-	indexing sync.WaitGroup // until all that was told in earlier process runs can be read
-	older    []io.Closer    // stores and logs that a screen may still read from
+	partial  bool           // the book has only the last events; owned by tview's loop
+	indexing sync.WaitGroup // until all events of earlier processes can be read
+	older    []io.Closer    // stores and logs from which a screen may still read
 
 	resumed resumed // it belongs to the worker that begins a run
 
-	// recalled are the runs whose past is in the book, by their ids or the beginnings of
-	// them; it belongs to the one worker that begins a run.
+	// recalled are the runs whose past is in the book, by their ids or prefixes of them; it belongs to the
+	// one worker that begins a run.
 	recalled []string
 
-	mu     sync.Mutex // guards what follows
-	posts  []func()   // to be run by tview's loop before the next paint
+	mu     sync.Mutex // guards the following fields
+	posts  []func()   // run by tview's loop before the next paint
 	news   []contract.Event
-	run    Run // the present one
+	run    Run // the current one
 	broken *Fault
-	lost   error         // why the terminal is no more
-	pace   time.Duration // until the next frame of what moves
+	lost   error         // why the terminal was lost
+	pace   time.Duration // until the next frame of an animation
 }
 
-// Fault is a panic of Arbiter. The terminal is itself again when it is returned.
+// Fault is a panic of Arbiter. The terminal has been restored when it is returned.
 type Fault struct {
 	Panic string
 	Stack []byte
@@ -88,13 +88,13 @@ type Fault struct {
 
 func (f *Fault) Error() string { return "a fault of arbiter's screen: " + f.Panic }
 
-// queuedCommand is a command on its way to a run.
+// queuedCommand is a command that waits to be sent to a run.
 type queuedCommand struct {
 	run Run
 	cmd contract.Command
 }
 
-// New makes a frontend; nothing is touched before [Frontend.Run].
+// New returns a frontend; it opens nothing before [Frontend.Run].
 func New(o Options) (*Frontend, error) {
 	f := &Frontend{
 		options: o, app: tview.NewApplication(), box: newMailbox(),
@@ -115,9 +115,8 @@ func New(o Options) (*Frontend, error) {
 	return f, nil
 }
 
-// Run shows the frontend until a person leaves it or ctx ends. The terminal is as it was
-// when it returns, and no goroutine of the frontend is left. A run that was begun continues:
-// its end is the host's.
+// Run shows the frontend until a person leaves it or ctx ends. When it returns, the terminal is restored,
+// and no goroutine of the frontend is left. A run that was begun continues: the host ends it.
 func (f *Frontend) Run(ctx context.Context) error {
 	book, err := history.Open(history.Options{Dir: f.options.Scratch})
 	if err != nil {
@@ -135,7 +134,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	go func() { // waited for below
 		defer close(ended)
 		defer f.keepPanic()
-		_ = f.app.Run() // it has no error of its own: see [terminal.Screen.PollEvent]
+		_ = f.app.Run() // it returns no error of its own: see [terminal.Screen.PollEvent]
 	}()
 	var pumping sync.WaitGroup
 	pumping.Go(func() { defer f.keepPanic(); f.pump.run(ctx) })
@@ -143,7 +142,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	f.post(f.root.start)
 	over := false
 	select {
-	case <-f.quit: // also when the terminal is gone
+	case <-f.quit: // also when the terminal is lost
 	case <-ctx.Done():
 	case <-ended: // a bug
 		over = true
@@ -153,9 +152,10 @@ func (f *Frontend) Run(ctx context.Context) error {
 	go func() { pumping.Wait(); close(pumped) }()
 	if !over {
 		select {
-		case <-pumped: // while the loop still answered it
-			// By the loop, which may have lent the terminal just now: one that was closed
-			// meanwhile is drawn on for ever. Waited for, unless the loop ends before.
+		case <-pumped: // while the loop still answered
+			// By the loop, because it may have lent the terminal at this moment: if tview were stopped
+			// meanwhile, it would draw on a closed terminal forever. Wait for it, unless the loop ends
+			// before.
 			go f.app.QueueUpdate(f.app.Stop)
 			<-ended
 		case <-ended: // at the same time
@@ -163,7 +163,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 		}
 	}
 	if over {
-		f.app.Stop() // lets go of what listened to the terminal, after a fault
+		f.app.Stop() // releases the goroutine that reads the terminal, after a fault
 		abandon(pumped)
 	}
 	f.workers.Wait()
@@ -178,14 +178,14 @@ func (f *Frontend) Run(ctx context.Context) error {
 	return nil
 }
 
-// LostError says that a terminal that was shown to went away.
+// LostError reports that the terminal was lost.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return e.Err.Error() }
 
 func (e *LostError) Unwrap() error { return e.Err }
 
-// open takes the terminal and builds what is shown on it.
+// open opens the terminal and builds what is shown on it.
 func (f *Frontend) open() (err error) {
 	f.app.SetScreen(f.screen) // initialises it
 	if f.screen.Failed() != nil {
@@ -193,7 +193,7 @@ func (f *Frontend) open() (err error) {
 	}
 	opened := false
 	defer func() {
-		if p := recover(); p != nil { // before there is a loop that deals with its own
+		if p := recover(); p != nil { // before the loop runs, which handles its own panics
 			err = &Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()}
 		}
 		if !opened {
@@ -208,7 +208,7 @@ func (f *Frontend) open() (err error) {
 	f.app.EnableMouse(f.options.Mouse).EnablePaste(true)
 	f.app.SetInputCapture(func(e *tcell.EventKey) *tcell.EventKey {
 		f.root.key(e)
-		return nil // painted at once, and nothing else has keys of its own
+		return nil // painted at once, and no other primitive handles keys
 	})
 	if painting := f.options.Painting; painting != nil {
 		f.app.SetBeforeDrawFunc(func(tcell.Screen) bool { painting(); return false })
@@ -221,7 +221,7 @@ func (f *Frontend) open() (err error) {
 	return nil
 }
 
-// newLook is how everything is drawn.
+// newLook returns how everything is drawn.
 func newLook(o Options, colors int) (*render.Look, error) {
 	theme, err := render.NewTheme(render.ResolveTheme(o.Theme, o.Around), colors)
 	if err != nil {
@@ -234,9 +234,9 @@ func newLook(o Options, colors int) (*render.Look, error) {
 	return look, nil
 }
 
-// abandon waits for the pump when the loop has ended under it. A paint that it had
-// asked for at that very moment is never answered (rivo/tview#1163); then it stays
-// behind, and ends with the process.
+// abandon waits for the pump when the loop has ended before it. If the pump requested a paint at that
+// moment, the paint never returns (rivo/tview#1163); then the pump is left behind, and ends with the
+// process.
 func abandon(pumped <-chan struct{}) {
 	select {
 	case <-pumped:
@@ -244,7 +244,7 @@ func abandon(pumped <-chan struct{}) {
 	}
 }
 
-// keepPanic keeps a panic for Run to return, and has everything end.
+// keepPanic keeps a panic for Run to return, and ends everything.
 func (f *Frontend) keepPanic() {
 	if p := recover(); p != nil {
 		f.mu.Lock()
@@ -256,7 +256,7 @@ func (f *Frontend) keepPanic() {
 	}
 }
 
-// lose ends the frontend because its terminal is gone.
+// lose ends the frontend because its terminal was lost.
 func (f *Frontend) lose(err error) {
 	f.mu.Lock()
 	f.lost = err
@@ -267,7 +267,7 @@ func (f *Frontend) lose(err error) {
 // Leave ends the frontend, from any goroutine.
 func (f *Frontend) Leave() { f.once.Do(func() { close(f.quit) }) }
 
-// take gets an event from the pump.
+// take receives an event from the pump.
 func (f *Frontend) take(t queuedEvent) {
 	f.history.Add(t.at, t.e)
 	f.subagents.Add(t.e)
@@ -281,7 +281,7 @@ func (f *Frontend) take(t queuedEvent) {
 	f.mu.Unlock()
 }
 
-// changed is the hint of the present run.
+// changed returns the channel that signals changes of the current run.
 func (f *Frontend) changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -291,7 +291,7 @@ func (f *Frontend) changed() <-chan struct{} {
 	return f.run.Changed()
 }
 
-// draw is the pump's: it has the loop take over what is new, and paint.
+// draw makes the loop update from new events, and paint. The pump calls it.
 func (f *Frontend) draw() {
 	f.app.QueueUpdateDraw(func() {
 		f.mu.Lock()
@@ -314,7 +314,7 @@ func (f *Frontend) motion() time.Duration {
 	return f.pace
 }
 
-// post has tview's loop run something, before its next paint.
+// post makes tview's loop call do before its next paint.
 func (f *Frontend) post(do func()) {
 	f.mu.Lock()
 	f.posts = append(f.posts, do)
@@ -322,7 +322,7 @@ func (f *Frontend) post(do func()) {
 	hint(f.pump.again)
 }
 
-// work runs what may take time on a goroutine that Run waits for.
+// work calls do on a goroutine that Run waits for, because it may take time.
 func (f *Frontend) work(do func(ctx context.Context)) {
 	f.workers.Go(func() {
 		defer f.keepPanic()
@@ -330,7 +330,7 @@ func (f *Frontend) work(do func(ctx context.Context)) {
 	})
 }
 
-// deliver hands commands to their runs, one after the other.
+// deliver sends commands to their runs, one after the other.
 func (f *Frontend) deliver(ctx context.Context) {
 	for {
 		select {
@@ -344,10 +344,10 @@ func (f *Frontend) deliver(ctx context.Context) {
 	}
 }
 
-// errBusy says that commands pile up.
+// errBusy reports that too many commands are waiting.
 var errBusy = errors.New("the run is busy; that was not taken, say it again in a moment")
 
-// command sends a command to the present run, without waiting.
+// command sends a command to the current run, without waiting.
 func (f *Frontend) command(run Run, c contract.Command) error {
 	select {
 	case f.commands <- queuedCommand{run, c}:
@@ -357,7 +357,7 @@ func (f *Frontend) command(run Run, c contract.Command) error {
 	}
 }
 
-// follow makes a run the present one; nil: there is none.
+// follow makes a run the current one; nil: there is none.
 func (f *Frontend) follow(r Run) {
 	f.mu.Lock()
 	f.run = r

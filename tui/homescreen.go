@@ -34,7 +34,7 @@ func (o *homeScreen) mouse() mouseHandler {
 	})
 }
 
-// still is a page that is not scrolled.
+// still is a page that does not scroll.
 type still struct{}
 
 func (still) Up(int)    {}
@@ -105,7 +105,7 @@ func findings(f Findings) []pages.Finding {
 	return list
 }
 
-// runRows are runs as the pages show them.
+// runRows converts runs for the pages.
 func runRows(runs []RunInfo) []pages.Run {
 	var list []pages.Run
 	for _, r := range runs {
@@ -137,7 +137,7 @@ type firstScreen struct {
 	d    *app
 	page *pages.FirstRun
 	busy bool
-	lack pages.Lack // as far as was known
+	lack pages.Lack // what was missing, as far as known
 }
 
 func newFirstScreen(d *app) *firstScreen { return &firstScreen{d: d, page: pages.NewFirstRun(d.look)} }
@@ -150,7 +150,7 @@ func (f *firstScreen) renew() {
 	f.page.SetLook(f.d.look)
 	lack, ok := f.d.session.lack()
 	if !ok {
-		lack = f.lack // it is being looked at
+		lack = f.lack // it is being checked
 	}
 	f.lack = lack
 	data := pages.FirstRunData{
@@ -187,7 +187,7 @@ func (f *firstScreen) act(a keys.Action, key string) bool {
 	return leaf(f.page, a)
 }
 
-// press takes a hot key.
+// press handles a hot key.
 func (f *firstScreen) press(r rune) bool {
 	way, ok := f.page.Press(r)
 	if ok {
@@ -196,7 +196,7 @@ func (f *firstScreen) press(r rune) bool {
 	return ok
 }
 
-// take goes the way that was chosen.
+// take performs the chosen option.
 func (f *firstScreen) take(way pages.Way) {
 	d := f.d
 	switch way {
@@ -223,7 +223,7 @@ func (f *firstScreen) take(way pages.Way) {
 	}
 }
 
-// again looks once more for what was missing.
+// again checks once more for what was missing.
 func (f *firstScreen) again() {
 	d := f.d
 	f.busy, d.session.begun.trouble.Message, d.session.begun.trouble.Category = true, "", ""
@@ -232,7 +232,7 @@ func (f *firstScreen) again() {
 	d.f.work(d.session.inspect)
 }
 
-// heldFindings are the same before anything was begun.
+// heldFindings are the facts about permissions, sandbox and trust.
 func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	switch f.Permissions {
 	case "":

@@ -11,121 +11,121 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// Host is the program around the frontend: all that touches processes, files and the
-// terminal. Calls may take time unless they say otherwise; the frontend makes them from
-// a worker.
+// Host is the program around the frontend: it does everything that concerns processes, files and the
+// terminal. Calls may take time unless they are documented otherwise; the frontend makes them on a worker.
 type Host interface {
-	// Inspect finds out what a person should know before anything is begun.
+	// Inspect determines what a person should know before a run begins.
 	Inspect(ctx context.Context) Findings
-	// Trust records that the workspace is trusted, as it was surveyed last, and loads what
-	// it brings along into the next run; it fails if it is not as it was. Without notes
-	// that the person continues without; it does not block.
+	// Trust records that the workspace is trusted in the state of the last survey, and loads its files into
+	// the next run; it fails if the workspace has changed. Without records that the person continues
+	// without them; it does not block.
 	Trust(ctx context.Context) error
 	Without()
-	// Begin starts a run, takes one up again, or follows one that another process plays. Its
-	// events go to sink, in order and on one goroutine at a time: sink does not block. With Resume
-	// the first of them are those that the run's log has behind After.
+	// Begin starts a run, resumes one, or follows one that another process plays. Its events go to sink, in
+	// order and on one goroutine at a time: sink does not block. With Resume, the first of them are those
+	// that follow After in the run's log.
 	Begin(ctx context.Context, b Begin, sink runloop.Sink) (Run, error)
 	// Past opens the event log of a run; nil: there is none. The frontend closes it.
 	Past(ctx context.Context, run string) (*eventlog.Log, error)
 
-	// Runs lists the live, resumable and finished runs of all directories, the last active first. Report
-	// is the report of one, as Markdown.
+	// Runs lists the active, resumable and finished runs of all directories, the last active first. Report
+	// returns the report of one, as Markdown.
 	Runs(ctx context.Context) ([]RunInfo, error)
 	Report(ctx context.Context, run string) (string, error)
 
-	// Explain says how a decision of a run was made: what was read for it, word for word, and the answer. It is named
-	// by its number; 0: the last one.
+	// Explain describes how a decision of a run was made: what was read for it, verbatim, and the answer.
+	// The decision is named by its number; 0: the last one.
 	Explain(ctx context.Context, run string, number int) (string, error)
 
-	// Changes lists the files that a run has changed so far, by path. Versions reads one of them; it was renamed from
-	// old, or old is empty.
+	// Changes lists the files that a run has changed so far, by path. Versions reads the versions of one of
+	// them; old is its previous path if it was renamed, otherwise empty.
 	Changes(ctx context.Context, run string) ([]ChangedFile, error)
 	Versions(ctx context.Context, run, path, old string) (Versions, error)
-	// Revert takes back a change of a run that is not active. Land merges the work of a run into the branch that is
-	// checked out, and reports the result.
+	// Revert reverts a change of a run that is not active. Land merges the work of a run into the branch
+	// that is checked out, and reports the result.
 	Revert(ctx context.Context, run string, r contract.Revert) error
 	Land(ctx context.Context, run string) (say string, err error)
 
-	// Settings are those of the program, and the file that the person changes them in. ChangeSetting writes one there,
-	// or removes it if the value is empty, and says what it did; nothing is written that the program would not start
-	// with. OpenSettings opens the file in the person's editor, and takes the terminal as Edit does.
+	// Settings are those of the program, and the file in which the person changes them. ChangeSetting
+	// writes one there, or removes it if the value is empty, and reports what it did; it refuses a value
+	// with which the program would not start. OpenSettings opens the file in the person's editor, and takes
+	// the terminal like Edit.
 	Settings(ctx context.Context) (list []Setting, file string, err error)
 	ChangeSetting(ctx context.Context, name, value string) (say string, err error)
 	OpenSettings() error
 
-	// Edit has a text edited in the user's own editor, and Login has `claude` log in.
-	// They take the terminal: the frontend calls them while its screen is suspended.
+	// Edit opens a text in the user's own editor, and Login runs the log-in of `claude`. They take the
+	// terminal: the frontend calls them while its screen is suspended.
 	Edit(text string) (string, error)
 	Login() error
-	// Open shows a changed file of a run in that editor, at a line that is counted from 1. The same holds.
+	// Open opens a changed file of a run in that editor, at a line counted from 1. It takes the terminal,
+	// too.
 	Open(run, path string, line int) error
-	// Attach shows an agent's session until it is given back. The same holds.
+	// Attach shows an agent's session until it is given back. It takes the terminal, too.
 	Attach(agent string) error
-	// Suspend stops the process until it is continued. The same holds.
+	// Suspend stops the process until it is continued. It takes the terminal, too.
 	Suspend() error
 
-	// Shell runs a line in the user's shell, in a directory, until it ends or ctx does. When it returns, nothing runs
-	// of what the line has started. Out takes what it says.
+	// Shell runs a line in the user's shell, in a directory, until it ends or ctx does. When it returns, no
+	// process that the line has started is running. out receives its output.
 	Shell(ctx context.Context, dir, line string, out io.Writer) (code int, err error)
 
-	// Files lists what in the workspace begins with a path's beginning, directories
-	// with a slash at the end, and files that have its letters in their paths. Documents lists its Markdown files,
-	// the nearest first.
+	// Files lists the paths in the workspace that begin with a prefix, directories with a slash at the end,
+	// and files whose paths contain its letters. Documents lists its Markdown files, the nearest first.
 	Files(ctx context.Context, prefix string) []string
 	Documents(ctx context.Context) []Document
 	ReadDocument(path string) (string, error)
-	// Image reads an image file, and returns its absolute path and what it is, as 640×480 png. The error says why it
-	// cannot be sent.
+	// Image reads an image file, and returns its absolute path and its size and type, such as 640×480 png.
+	// The error says why it cannot be sent.
 	Image(path string) (absolute, size string, err error)
 	// Save writes a text into a new file and returns its path.
 	Save(name, text string) (path string, err error)
-	// Inputs are earlier inputs, oldest first; Remember adds one.
+	// Inputs returns earlier inputs, oldest first; Remember adds one.
 	Inputs() []string
 	Remember(text string)
 }
 
-// Run is a run from one start of the program to its end.
+// Run is one process of a run, from its start to its end.
 type Run interface {
 	// ID names the run; it stays the same when the run is resumed.
 	ID() string
-	// Snapshot is the present state; it is not changed. It does not block.
+	// Snapshot returns the current state, which is never modified. It does not block.
 	Snapshot() *supervisor.State
-	// Changed has a value when the state is another one than before.
+	// Changed has a value when the state has changed.
 	Changed() <-chan struct{}
-	// Put hands a command in. It reports false when the run is over. It may block for
-	// a moment when the run is busy, so that the frontend calls it from a worker.
+	// Put submits a command. It returns false if the run is over. It may block for a moment when the run is
+	// busy, so the frontend calls it on a worker.
 	Put(contract.Command) bool
-	// Stop ends the run in order, so that it can be taken up again; the second call is
-	// in a hurry. It does not block.
+	// Stop ends the run in order, so that it can be resumed; a second call ends it in a hurry. It does not
+	// block.
 	Stop()
-	// Leave has the run go on when the frontend ends. It does not block.
+	// Leave makes the run continue when the frontend ends. It does not block.
 	Leave()
 	// Halt stops every agent, even if the run itself does not answer, and describes the
 	// result. It may take some seconds.
 	Halt() (say string)
-	// Done is closed when the run is over and all that belonged to it has ended.
+	// Done is closed when the run and everything that belongs to it has ended.
 	Done() <-chan struct{}
-	// Outcome is how it ended, once it is done.
+	// Outcome returns how it ended, once it is done.
 	Outcome() Outcome
 }
 
-// Begin says what to start.
+// Begin describes what to start.
 type Begin struct {
 	Task     string            // the human's first word; with Resume, a further one
 	Images   []string          // paths of image files that go with Task
 	Resume   string            // id of the run to resume; empty: a new one
-	After    eventlog.Position // how far the log of the run that is taken up was read
+	After    eventlog.Position // how far the log of the run to resume was read
 	Rehearse bool
 }
 
-// Outcome is how a process ended.
+// Outcome describes how a process ended.
 type Outcome struct {
 	Exit contract.Exit
-	Text string // what a person should read of it, empty if all is said
+	Text string // what a person should read about it, empty if everything was shown
 	// Unfinished names what did not end in time.
 	Unfinished []string
-	// Lost says that the process that played the run ended without a word.
+	// Lost reports that the process that played the run ended without reporting a result.
 	Lost bool
 }
 
@@ -134,17 +134,17 @@ type Findings struct {
 	Claude      string // version of the CLI; empty: there is none that can be driven
 	Path        string
 	Problem     string // why there is none
-	Missing     bool   // it is not there at all
+	Missing     bool   // it is not installed at all
 	Login       Login
-	Account     string // who is logged in, as the CLI puts it
-	Model       string // that was asked for; empty: the CLI's own choice
+	Account     string // who is logged in, as the CLI reports it
+	Model       string // the requested model; empty: the CLI's default
 	CWD         string
 	Trusted     bool
-	Permissions string    // the mode: ask, rules, accept-edits, allow-all; empty: not told
-	Sandbox     string    // what was asked for: off, auto, on; empty: not told
-	Trust       Trust     // what would be loaded of the workspace if it were
+	Permissions string    // the mode: ask, rules, accept-edits, allow-all; empty: not reported
+	Sandbox     string    // the requested mode: off, auto, on; empty: not reported
+	Trust       Trust     // the files of the workspace that would be loaded if it were trusted
 	Rehearsal   bool      // a scripted model plays: neither CLI nor login is needed
-	Runs        []RunInfo // of this directory that can be taken up, the last active first
+	Runs        []RunInfo // of this directory that can be resumed, the last active first
 }
 
 // Trust lists the parts of a workspace that can run code or redirect an agent. Its texts
@@ -152,24 +152,24 @@ type Findings struct {
 type Trust struct {
 	Items   []TrustItem // none: there is nothing to ask about
 	Changed bool        // it was trusted once, and has changed since
-	Problem string      // why it could not be told
+	Problem string      // why it could not be determined
 }
 
-// TrustItem is one thing of it. How reports what happened to it since it was trusted; empty:
-// nothing, or it never was.
+// TrustItem is one such part. How reports what has changed since it was trusted; empty: nothing, or it was
+// never trusted.
 type TrustItem struct{ Kind, File, Name, What, How string }
 
 // Login reports whether the CLI has a login.
 type Login uint8
 
-// The answers.
+// The possible answers.
 const (
 	LoginUnknown Login = iota // not asked, or not told
 	LoginNo
 	LoginYes
 )
 
-// RunInfo is a run, which can be taken up or not.
+// RunInfo is a run, which may be resumable.
 type RunInfo struct {
 	ID, Title, Status string
 	LastActive        time.Time
@@ -180,13 +180,13 @@ type RunInfo struct {
 	Here      bool // it is a run of this directory
 	Live      bool
 	Finished  bool    // it came to an end, and has a report
-	Resumable bool    // it can be taken up again
-	CostUSD   float64 // as far as its event log tells; of Host.Runs alone
+	Resumable bool    // it can be resumed
+	CostUSD   float64 // according to its event log; only from Host.Runs
 }
 
 // Document is a file that may hold requirements.
 type Document struct {
-	Path  string // from the workspace
+	Path  string // relative to the workspace
 	Bytes int64
 	Title string // its first heading
 }

@@ -21,18 +21,18 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// inboxPanel is the panel of all that waits for a person, over the screen in sight.
+// inboxPanel is the panel of all that waits for a person, over the visible screen.
 type inboxPanel struct {
 	d        *app
 	panel    inboxview.Panel
 	shown    *dialog              // nil: it is not open
-	answered map[string]time.Time // what was answered here, by id, until the run has taken it: since when it waited
+	answered map[string]time.Time // answered here, not yet accepted by the run; by id: since when it waited
 
-	settles  map[string][]string // what each rule would settle
-	settling string              // what settles was found for, or is being found for
+	settles  map[string][]string // requests that each rule would settle
+	settling string              // the request set for which settles was or is being computed
 }
 
-// isOpen reports whether the panel is open, also behind a page that was opened over it.
+// isOpen reports whether the panel is open, even behind a page that was opened over it.
 func (b *inboxPanel) isOpen() bool { return b.shown != nil && b.d.dialogs.open == b.shown }
 
 // open shows the panel because a person asked for it.
@@ -47,7 +47,8 @@ func (b *inboxPanel) open() {
 	b.show("", false)
 }
 
-// show shows the panel with an item at hand, or the first one. Own: it opened for an event, not by a key.
+// show shows the panel with an item selected, or the first one. own: it was opened by an event, not by a
+// key.
 func (b *inboxPanel) show(id string, own bool) {
 	b.panel = inboxview.Panel{}
 	b.panel.Set(b.items())
@@ -59,7 +60,7 @@ func (b *inboxPanel) show(id string, own bool) {
 		g.ask.Arm(now())
 	}
 	closed := g.close
-	g.close = func() { // the requests do not come in its place
+	g.close = func() { // otherwise the requests would open in its place
 		closed()
 		for _, r := range b.d.permissions.requests() {
 			b.d.permissions.putAside(r.ID)
@@ -71,7 +72,7 @@ func (b *inboxPanel) show(id string, own bool) {
 	g.row = func(i int) { b.panel.Go(i); b.anew() }
 }
 
-// act does what a key stands for in the panel alone.
+// act performs the actions that only the panel has.
 func (b *inboxPanel) act(a keys.Action) bool {
 	switch a {
 	case keys.NextItem:
@@ -98,11 +99,11 @@ func (b *inboxPanel) act(a keys.Action) bool {
 	return true
 }
 
-// anew shows another item, or another step.
+// anew shows the current item and step.
 func (b *inboxPanel) anew() { b.shown.ask.Set(b.panel.Data(b.d.look)) }
 
-// renew takes over what has changed. Where what was at hand is gone, keys are refused for a moment: they were meant for
-// it.
+// renew updates the panel. If the selected item is gone, keys are ignored for a moment: they were meant for
+// that item.
 func (b *inboxPanel) renew() {
 	items := b.items()
 	if len(items) == 0 {
@@ -117,14 +118,14 @@ func (b *inboxPanel) renew() {
 	b.shown.ask.Renew(b.panel.Data(b.d.look))
 }
 
-// answer carries an answer out.
+// answer performs an answer.
 func (b *inboxPanel) answer(value string) {
 	a, given := b.panel.Answer(value)
 	if !given {
 		b.anew()
 		return
 	}
-	b.shown.own, b.shown.typed = false, 0 // the user is in it
+	b.shown.own, b.shown.typed = false, 0 // the user is working in it
 	switch a.Act {
 	case inboxview.Write:
 		b.shown.close()
@@ -154,7 +155,8 @@ func (b *inboxPanel) answer(value string) {
 	b.again()
 }
 
-// took has what was answered not be shown again. The same thing that is asked anew is: it waits since another time.
+// took hides what was answered. If the same thing is asked again, it is shown: it then waits since another
+// time.
 func (b *inboxPanel) took(ids ...string) {
 	if b.answered == nil {
 		b.answered = map[string]time.Time{}
@@ -166,7 +168,7 @@ func (b *inboxPanel) took(ids ...string) {
 	}
 }
 
-// isAnswered reports whether something was answered here, and the run has not taken it yet.
+// isAnswered reports whether something was answered here, and the run has not accepted the answer yet.
 func (b *inboxPanel) isAnswered(id string, since time.Time) bool {
 	at, ok := b.answered[id]
 	return ok && at.Equal(since)
@@ -188,7 +190,7 @@ func (b *inboxPanel) again() {
 	b.renew()
 }
 
-// permit is the answer to a permission request.
+// permit returns the answer to a permission request.
 func permit(r *permission.Request, a inboxview.Answer) contract.Permit {
 	c := contract.Permit{Request: r.ID, Behavior: "allow", Action: r.Key(), Rule: a.Rule}
 	switch {
@@ -244,7 +246,7 @@ func (b *inboxPanel) items() []inboxview.Item {
 	return list
 }
 
-// prose is a text, laid out as Markdown.
+// prose lays out a text as Markdown.
 func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 	return func(width int) []render.Line {
 		return markdown.Markdown(sanitize.Text(text), markdown.Options{Width: width, Look: b.d.look})
@@ -262,7 +264,7 @@ func (b *inboxPanel) permission(item *inboxview.Item) {
 	}
 }
 
-// splitWays are the options that the run takes, and what a person can do outside of it.
+// splitWays separates the options that the run accepts from what a person can do outside of it.
 func splitWays(options []string) (ways []inboxview.Way, outside []string) {
 	for _, o := range options {
 		if label := wayWords[o]; label != "" {
@@ -274,8 +276,8 @@ func splitWays(options []string) (ways []inboxview.Way, outside []string) {
 	return ways, outside
 }
 
-// findSettled has a worker find out what the rules that are offered would settle, if the requests are others than those
-// that it was found out for.
+// findSettled makes a worker compute what the offered rules would settle, if the requests have changed
+// since the last computation.
 func (b *inboxPanel) findSettled(waiting []inbox.Item) {
 	s := b.d.session.state
 	var rules []string

@@ -13,10 +13,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// maxInput is how much of the window the input takes at most.
+// maxInput is the divisor that gives the largest share of the window for the input.
 const maxInput = 3 // one row of so many
 
-// roomy is the height from which on a blank row parts the input from what stands above.
+// roomy is the height from which on a blank row separates the input from what is above it.
 const roomy = 30
 
 // Draw implements tview.Primitive.
@@ -62,13 +62,13 @@ func (d *app) Draw(s tcell.Screen) {
 	d.line.Set(status)
 	d.line.Draw(s)
 	if len(status.Warnings) > 0 && bottom > 3 {
-		h = bottom // what must not be forgotten is not covered, and not dimmed
+		h = bottom // important notices are neither covered nor dimmed
 	}
 	d.picker.draw(d, s, x, y, w, h)
 	if g := d.dialogs.asking(); g != nil {
 		s.HideCursor()
 		if d.screen() == screen(d.runScreen) && d.runScreen.tiled {
-			w, h = d.runScreen.left(w), bottom // the agents stay in sight, and the status line below them
+			w, h = d.runScreen.left(w), bottom // the agents stay visible, and the status line below them
 		}
 		g.draw(s, x, y, w, h)
 	}
@@ -93,7 +93,7 @@ func (d *app) drawPopup(s tcell.Screen, x, y, w, bottom int) {
 // key receives every key press. Pastes come separately.
 func (d *app) key(e *tcell.EventKey) {
 	key := keys.Name(e)
-	// before all else: it must not be anybody's text or answer
+	// Check this first: no text field or dialog may receive the key.
 	if a, _ := keys.Look(keys.Everywhere, key); a == keys.Halt {
 		d.session.halt()
 		return
@@ -113,8 +113,8 @@ func (d *app) key(e *tcell.EventKey) {
 		if d.dialogs.open != g || !g.own {
 			break
 		}
-		// A dialog that opened for an event gives way to a person who begins to write:
-		// the next letters are not answers. It comes again when the input is empty.
+		// A dialog that was opened by an event closes when a person begins to write: the next letters are
+		// not answers. It opens again when the input is empty.
 		if e.Key() == tcell.KeyRune && e.Modifiers()&(tcell.ModAlt|tcell.ModCtrl|tcell.ModMeta) == 0 &&
 			d.screen().writes() {
 			d.dialogs.open = nil
@@ -129,12 +129,12 @@ func (d *app) key(e *tcell.EventKey) {
 		return
 	case d.prompt.writing():
 		a, _ := keys.Look(keys.Insert, key)
-		leaves := a == keys.Detach && d.prompt.input.Empty() // else it deletes a character
+		leaves := a == keys.Detach && d.prompt.input.Empty() // otherwise it deletes a character
 		if a, _ := keys.Look(keys.Everywhere, key); a == keys.OpenPalette && !d.prompt.input.PopupOpen() {
-			leaves = true // else it moves in the list of completions
+			leaves = true // otherwise it moves in the list of completions
 		}
 		if d.queuedEdits.key(key) || !leaves && d.prompt.input.Key(e) {
-			d.prompt.relabel() // what is written may be a command now
+			d.prompt.relabel() // the text may be a command now
 			return
 		}
 	case d.search.key(d, e, key):
@@ -155,7 +155,7 @@ func (d *app) key(e *tcell.EventKey) {
 	}
 }
 
-// field is the text of its own that the screen in sight has written, nil for none.
+// field returns the visible screen's own text field, nil if there is none.
 func (d *app) field() *planScreen {
 	if p, ok := d.screen().(*planScreen); ok && p.line != nil {
 		return p
@@ -163,7 +163,7 @@ func (d *app) field() *planScreen {
 	return nil
 }
 
-// fields gives a key to that text.
+// fields passes a key to that text field.
 func (d *app) fields(e *tcell.EventKey, key string) bool {
 	p := d.field()
 	return p != nil && p.key(e, key)
@@ -172,7 +172,7 @@ func (d *app) fields(e *tcell.EventKey, key string) bool {
 // presser is a screen whose choices have keys of their own.
 type presser interface{ press(r rune) bool }
 
-// agentKey says whom a number stands for.
+// agentKey returns the agent of a number key.
 func agentKey(c keys.Context, key string) (string, bool) {
 	digits := strings.TrimPrefix(key, "Alt+")
 	if len(digits) != 1 || digits[0] < '0' || digits[0] > '9' {
@@ -254,7 +254,7 @@ func (d *app) MouseHandler() mouseHandler {
 	}
 }
 
-// captured has a drag go on to where it began.
+// captured passes a drag on to the primitive in which it began.
 type captured struct {
 	*tview.Box
 	handler mouseHandler
@@ -270,7 +270,7 @@ func (c *captured) MouseHandler() mouseHandler {
 	}
 }
 
-// copied says how much was put on the clipboard.
+// copied reports how much was put on the clipboard.
 func copied(text string) string {
 	if n := strings.Count(text, "\n") + 1; n > 1 {
 		return fmt.Sprintf("Copied %d lines.", n)

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Log is an entry of the logbook: one line, or with raw the event's JSON.
+// Log lays out an entry of the logbook: one line, or with raw the event's JSON.
 func Log(e history.Entry, o Options, raw bool) View {
 	c := begin(e.Event.ID)
 	if raw {
@@ -22,13 +22,13 @@ func Log(e history.Entry, o Options, raw bool) View {
 	return c.finish(o)
 }
 
-// Columns of the logbook, in columns.
+// Widths of the logbook's columns.
 const (
 	logName  = 16
 	logEvent = 18
 )
 
-// logged is an event on one line: when, who, what, and the telling part.
+// logged lays out an event on one line: when, who, what, and the most important part.
 func (o cards) logged(e history.Entry) render.Line {
 	width, ellipsis := o.width(), o.Look.Glyphs.Ellipsis
 	at := e.At
@@ -53,7 +53,7 @@ func (o cards) logged(e history.Entry) render.Line {
 	case width >= 40:
 		l = append(l, render.Span{Text: pad(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)})
 	}
-	if width >= 40 { // who it is about stands before it
+	if width >= 40 { // the agent's name is in the column before
 		text = strings.TrimPrefix(text, who+" ")
 	}
 	if text == "" {
@@ -68,7 +68,7 @@ func pad(s string, columns int, ellipsis string) string {
 	return s + spaces(columns-render.Width(s))
 }
 
-// logRole marks what somebody looking for trouble looks for.
+// logRole highlights the events that matter to a person who looks for trouble.
 func logRole(b contract.Body) render.Role {
 	switch b := b.(type) {
 	case contract.Error, contract.Halted:
@@ -109,7 +109,7 @@ func logRole(b contract.Body) render.Role {
 	return render.Base
 }
 
-// raw is the event's line of the contract, broken at the width.
+// raw returns the event's line of the contract, broken at the width.
 func (o Options) raw(e history.Entry) (lines []render.Line, foldable bool) {
 	line, err := contract.EncodeLine(nil, uint64(e.N)+1, e.At, e.Event)
 	if err != nil {
@@ -132,7 +132,7 @@ func (o Options) raw(e history.Entry) (lines []render.Line, foldable bool) {
 	return append(lines[:shown], o.more(0, max(len(text)-shown*o.width(), 1))), true
 }
 
-// priced marks what a turn costs, which is the last word about it, in a rehearsal.
+// priced marks the cost of a turn, which is at the end of the text, as simulated in a rehearsal.
 func (o Options) priced(b contract.Body, text string) string {
 	switch b := b.(type) {
 	case contract.Turn:

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// trouble is a card of an error, with what can be done.
+// trouble is the card of an error, with what can be done.
 func (o cards) trouble(e history.Entry, b contract.Error) View {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
@@ -40,7 +40,7 @@ func (o cards) fit(lines []render.Line) []render.Line {
 	return out
 }
 
-// result is the end of a run.
+// result is the card of the end of a run.
 func (o cards) result(e history.Entry, b contract.Result) View {
 	c := begin(e.Event.ID)
 	g := o.Look.Glyphs
@@ -62,7 +62,7 @@ func (o cards) result(e history.Entry, b contract.Result) View {
 	return c
 }
 
-// receipt is what was proved of a run's work, and what it changed.
+// receipt lays out what was proved of a run's work, and what it changed.
 func (o cards) receipt(b contract.Result) (lines []render.Line) {
 	g := o.Look.Glyphs
 	tally := func(label string, k contract.Checks) {
@@ -102,7 +102,7 @@ func (o cards) receipt(b contract.Result) (lines []render.Line) {
 	return lines
 }
 
-// interrupted is what was cut off in its midst, all of it: somebody has to look after it.
+// interrupted lists all interrupted work: a person has to check it.
 func (o cards) interrupted(b contract.Result) (lines []render.Line) {
 	if len(b.HalfDone) > 0 {
 		lines = o.sentence(render.Warn, "", "Left half-done:")
@@ -114,7 +114,7 @@ func (o cards) interrupted(b contract.Result) (lines []render.Line) {
 	return lines
 }
 
-// account is what a run has cost.
+// account lays out what a run has cost.
 func (o cards) account(b contract.Result) []render.Line {
 	var parts []render.Line
 	for _, text := range eventtext.Spent(b) {
@@ -126,7 +126,7 @@ func (o cards) account(b contract.Result) []render.Line {
 	return parts
 }
 
-// session is the first word of a run's life.
+// session is the card of the start of a process of the run.
 func (o cards) session(e contract.Event, s contract.Session) View {
 	c := begin(e.ID)
 	c.Lines = render.Wrap(render.Of(render.Motto, eventtext.Opening(s)), o.width())
@@ -147,7 +147,7 @@ func (o cards) session(e contract.Event, s contract.Session) View {
 	return c
 }
 
-// plan is the whole plan, folded to what is done and what is at hand.
+// plan is the card of the whole plan, folded to the finished steps and the current ones.
 func (o cards) plan(e contract.Event, p contract.Plan) View {
 	c := begin(e.ID)
 	if len(p.Steps) == 0 && (len(p.Tasks) == 0 || !o.Open) {

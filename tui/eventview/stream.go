@@ -10,14 +10,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// under is a card that stands where its subagent does.
+// under begins a card that is indented like its subagent.
 func (o cards) under(e contract.Event, subagent string) View {
 	c := begin(e.ID)
 	c.Indent = o.depth(subagent)
 	return c
 }
 
-// toolUse is a tool's call on one line, and the result.
+// toolUse is the card of a tool's call on one line, and the result.
 func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	c := o.under(e.Event, b.Subagent)
 	o.Options = o.inside(c.Indent)
@@ -73,7 +73,7 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	return c
 }
 
-// toolResult is what a tool has answered.
+// toolResult lays out a tool's result.
 func (o cards) toolResult(b contract.ToolResult) (lines []render.Line, foldable bool) {
 	role := render.Dim
 	if o.Open {
@@ -85,7 +85,7 @@ func (o cards) toolResult(b contract.ToolResult) (lines []render.Line, foldable 
 	return o.output(role, b.Text, foldResult)
 }
 
-// subagent is the life of a subagent on one line.
+// subagent is the card of a subagent on one line, from its start to its end.
 func (o cards) subagent(e history.Entry, b contract.SubagentStart) View {
 	c := o.under(e.Event, b.ToolUse)
 	o.Options = o.inside(c.Indent)
@@ -117,7 +117,7 @@ func (o cards) subagent(e history.Entry, b contract.SubagentStart) View {
 	return c
 }
 
-// rule is a thin line with a word in it.
+// rule returns a thin line with a word in it.
 func (o Options) rule(word string) render.Line {
 	width, bar := o.width(), o.Look.Glyphs.Horizontal
 	if render.Width(bar) != 1 {
@@ -136,7 +136,7 @@ func (o Options) rule(word string) render.Line {
 	}
 }
 
-// lineCounts are the lines that an edit adds and removes: "+12 -3".
+// lineCounts returns the lines that an edit adds and removes: "+12 -3".
 func lineCounts(added, removed int) render.Line {
 	l := render.Of(render.DiffAdd, "+"+words.Number(added))
 	if removed > 0 {

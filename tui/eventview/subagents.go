@@ -6,15 +6,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// maxSubagents is how many subagents are remembered; of one that is forgotten the parent is
-// taken to be the agent itself.
+// maxSubagents is how many subagents are remembered; a forgotten one counts as started by the agent itself.
 const maxSubagents = 4096
 
-// Subagents remembers which subagent was started by which. One goroutine adds; any may ask.
+// Subagents records which subagent started which. One goroutine adds; any may read.
 type Subagents struct {
 	mu      sync.Mutex
 	parents map[string]string
-	order   []string // of adding; a ring once it is full
+	order   []string // in the order of adding; a ring once it is full
 	next    int
 }
 
@@ -42,14 +41,14 @@ func (k *Subagents) Add(e contract.Event) {
 	k.next = (k.next + 1) % maxSubagents
 }
 
-// Become takes over what another one knows. Nothing adds to that one any more.
+// Become takes over the records of another one, to which nothing may be added any more.
 func (k *Subagents) Become(other *Subagents) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.parents, k.order, k.next = other.parents, other.order, other.next
 }
 
-// Parent is the subagent that started a subagent; empty: an agent itself did.
+// Parent returns the subagent that started a subagent; empty: an agent itself did.
 func (k *Subagents) Parent(subagent string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// message is a card of what one party says to another.
+// message is the card of a message from one party to another.
 func (o cards) message(e history.Entry, m contract.Message) View {
 	c := begin(m.From)
 	if e.Edited != nil {
@@ -33,7 +33,7 @@ func (o cards) message(e history.Entry, m contract.Message) View {
 	}
 	c.Head = o.head(m.From, m.To, tail, e.At)
 	role, keep := render.Base, foldBody
-	if m.From == contract.Supervisor { // the machine's own words: by the way
+	if m.From == contract.Supervisor { // messages of the program are of minor importance
 		role, keep = render.Dim, foldBrief
 	}
 	if m.From == contract.Human || m.To == contract.Human && m.Kind != "report" {
@@ -43,7 +43,7 @@ func (o cards) message(e history.Entry, m contract.Message) View {
 		c.Lines, c.Foldable = o.words(render.Strike, m.Text, foldBrief)
 		return c
 	}
-	// Each brief ends in the same note about the others: it is folded away.
+	// Each brief ends in the same note about the other agents: it is folded.
 	if own, note, ok := strings.Cut(m.Text, contract.BriefCompany); ok && m.Kind == "brief" && !o.Open {
 		c.Lines, _ = o.body(role, own, keep)
 		c.Lines = append(c.Lines, o.more(strings.Count(strings.TrimSpace(note), "\n")+2, 0))
@@ -54,7 +54,7 @@ func (o cards) message(e history.Entry, m contract.Message) View {
 	return c
 }
 
-// taken marks whether a message was taken up.
+// taken returns the mark of whether a message was delivered.
 func (o cards) taken(e history.Entry) render.Span {
 	if e.Outcome == nil {
 		text := o.Look.Glyphs.Pending
@@ -72,7 +72,7 @@ func (o cards) taken(e history.Entry) render.Span {
 	return render.Span{}
 }
 
-// decision is a card of one line or two.
+// decision is the card of a decision, of one line or two.
 func (o cards) decision(e contract.Event, d contract.Decision) View {
 	c := begin(e.ID)
 	r := render.SpeakerArbiter
@@ -122,7 +122,7 @@ func (o Options) words(r render.Role, text string, keep int) (lines []render.Lin
 	return append(lines[:keep], o.more(len(lines)-keep, 0)), true
 }
 
-// plainly replaces what a terminal of ASCII does not have in our own words.
+// plainly replaces the characters of our own texts that an ASCII terminal does not have.
 func (o Options) plainly(text string) string {
 	return strings.ReplaceAll(text, "–", o.Look.Glyphs.Skipped)
 }
@@ -141,7 +141,7 @@ func (o cards) spawn(e contract.Event, s contract.Spawn) View {
 	return c
 }
 
-// permission asks for leave, and reports the result.
+// permission is the card of a permission request and its result.
 func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	c := begin(e.Event.ID)
 	decided, open := contract.Permission{}, true
@@ -165,7 +165,7 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 		inner.most = foldResult + foldSlack + 1
 	}
 	shown := inputs{inner}.input(p.Tool, p.Input)
-	// Somebody has to judge what is open, to its end.
+	// A person has to judge an open request, so it is shown completely.
 	if c.Foldable = !open && (len(shown) > foldResult+foldSlack || inner.most > 0); c.Foldable && !o.Open {
 		n := len(shown) - foldResult
 		if inner.most > 0 {
@@ -193,7 +193,7 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	return c
 }
 
-// taking is a card of a takeover: what was done in it is folded away.
+// taking is the card of a takeover: what was done in it is folded.
 func (o cards) taking(e contract.Event, t contract.Takeover, r render.Role) View {
 	c := o.quiet(e, r, o.Look.Glyphs.Current, eventtext.Line(e, o.Name))
 	digest := strings.Trim(t.Digest, "\n")

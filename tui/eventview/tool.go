@@ -10,10 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// inputs lays out what tools are called with.
+// inputs lays out the inputs of tools.
 type inputs struct{ Options }
 
-// call is a tool's call on one line of so many columns.
+// call lays out a tool's call on one line of so many columns.
 func (o inputs) call(tool string, input json.RawMessage, columns int) render.Line {
 	name := eventtext.ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
@@ -28,8 +28,8 @@ func (o inputs) call(tool string, input json.RawMessage, columns int) render.Lin
 	return append(l, render.Span{Text: "  " + render.Shorten(about, room, o.Look.Glyphs.Ellipsis), Role: render.Base})
 }
 
-// input shows all of a tool's input: as what it is where the tool is known, and its
-// other members beside it, so that nothing of it is kept back.
+// input shows all of a tool's input: in the form of the tool if it is known, and its other members after
+// that, so that nothing is hidden.
 func (o inputs) input(tool string, raw json.RawMessage) []render.Line {
 	list, sound := eventtext.Members(raw)
 	if !sound {
@@ -96,7 +96,7 @@ func (o inputs) path(file string, take func(string) (string, bool)) []render.Lin
 	return render.Wrap(render.Of(render.CodeName, eventtext.One(file, 0)), o.width())
 }
 
-// edits shows the edits of a MultiEdit, if they are what they should be.
+// edits shows the edits of a MultiEdit, if they have the expected form.
 func (o inputs) edits(list []eventtext.Member, lang string) (lines []render.Line, rest []eventtext.Member, ok bool) {
 	for i, m := range list {
 		if m.Key != "edits" {
@@ -162,7 +162,7 @@ func (o Options) diff(before, now, lang string) []render.Line {
 		context)
 }
 
-// languages are those of files, by what their names end in.
+// languages maps the ends of file names to languages.
 var languages = map[string]string{
 	"go": "go", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp", "m": "c", "swift": "swift",
 	"kt": "kotlin", "py": "python", "pyi": "python", "ipynb": "json", "js": "javascript", "mjs": "javascript",
@@ -173,7 +173,7 @@ var languages = map[string]string{
 	"rb": "ruby", "php": "php",
 }
 
-// Language is that of a file, by its name.
+// Language returns the language of a file, by its name.
 func Language(file string) string {
 	name := strings.ToLower(file[strings.LastIndexByte(file, '/')+1:])
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
@@ -182,5 +182,5 @@ func Language(file string) string {
 	return languages[sanitize.Line(name, eventtext.MaxName)]
 }
 
-// value is a value as text, as much of it as is wanted.
+// value returns a value as text, with at most the wanted lines.
 func (o inputs) value(raw []byte) string { return eventtext.Value(raw, o.most) }

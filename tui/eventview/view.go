@@ -9,23 +9,23 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Options are how a card is to look.
+// Options set how a card looks.
 type Options struct {
 	Width int // columns, the indent included
 	Look  *render.Look
 	Open  bool // unfolded
 	Now   time.Time
 	Name  func(id string) string // how a party is called; nil: [Name]
-	Time  bool                   // say when
-	// Simulated says that a scripted model plays: what turns cost is marked.
+	Time  bool                   // show the time
+	// Simulated reports that a scripted model plays: the cost of turns is marked.
 	Simulated bool
-	// Root is the directory that an agent works in: on one line, paths are relative to it. nil: as they are.
+	// Root returns the directory in which an agent works: on one line, paths are relative to it. nil: paths
+	// are unchanged.
 	Root func(agent string) string
-	// Parent is the subagent that started a subagent, empty for an agent itself; nil:
-	// every subagent is an agent's own. [Subagents.Parent] is one.
+	// Parent returns the subagent that started a subagent, empty for an agent itself; nil: all subagents
+	// were started by an agent itself. [Subagents.Parent] is such a function.
 	Parent func(subagent string) string
-	// Stream keeps what is laid out of a text that grows; nil: it is laid out anew.
-	// [Live] only.
+	// Stream caches the layout of a text that grows; nil: it is laid out each time. [Live] only.
 	Stream *markdown.Stream
 
 	// most is how many lines of each text of an input are wanted; 0: all.
@@ -40,21 +40,21 @@ type View struct {
 	Head     render.Line // who speaks to whom, and when; empty for quiet events
 	Lines    []render.Line
 	Foldable bool
-	Indent   int // depth in the tree of subagents, each step IndentColumns wide
+	Indent   int // depth in the tree of subagents, each level IndentColumns wide
 }
 
-// IndentColumns is how far a step down the tree of subagents indents, until the steps
-// take a third of the width. Lines leave room for it.
+// IndentColumns is the indentation of one level of the tree of subagents, until the levels take a third of
+// the width. Lines leave room for it.
 const IndentColumns = 2
 
 const (
 	maxDepth = 16 // of the tree
 )
 
-// begin is a card of an event that somebody is the speaker of.
+// begin returns a card of an event with that speaker.
 func begin(speaker string) View { return View{Gutter: render.Speaker(speaker)} }
 
-// finish holds the card to its width, whatever it was made of.
+// finish limits the card to its width, whatever its content.
 func (c View) finish(o Options) View {
 	width := o.inside(c.Indent).width()
 	if len(c.Head) > 0 {
@@ -66,13 +66,13 @@ func (c View) finish(o Options) View {
 	return c
 }
 
-// inside are the options for what stands so deep in the tree. Deep trees stop growing
-// to the right before they leave no room for the text.
+// inside returns the options for a depth in the tree. Deep trees stop growing to the right before they
+// leave no room for the text.
 func (o Options) inside(depth int) Options {
 	return o.within(IndentColumns * max(min(depth, o.Width/6), 0))
 }
 
-// within are the options for lines that stand so many columns in.
+// within returns the options for lines that are indented by so many columns.
 func (o Options) within(columns int) Options {
 	o.Width = max(o.Width-columns, 1)
 	return o
@@ -80,12 +80,11 @@ func (o Options) within(columns int) Options {
 
 func (o Options) width() int { return max(o.Width, 1) }
 
-// prose is how many columns prose has.
+// prose returns how many columns prose may use.
 func (o Options) prose() int { return min(o.width(), render.Prose) }
 
-// head says who speaks to whom; tail is what else is to be known of it, and goes
-// first where there is no room. The last span is the time, for the right edge; it is
-// there even if it is empty.
+// head shows who speaks to whom. tail is further information, and is omitted first if there is too little
+// room. The last span is the time, for the right edge; it exists even if it is empty.
 func (o Options) head(from, to string, tail render.Line, at time.Time) render.Line {
 	l := render.Line{{Text: o.name(from), Role: render.Speaker(from)}}
 	if to != "" {
@@ -109,7 +108,7 @@ func (o Options) titled(l, tail render.Line, at time.Time) render.Line {
 	return append(o.shorten(l, room), render.Span{Text: when, Role: render.Dim})
 }
 
-// when is the time of day, and the day where it is another one.
+// when returns the time of day, and the date if it is another day.
 func (o Options) when(at time.Time) string {
 	if !o.Time || at.IsZero() {
 		return ""
@@ -124,7 +123,7 @@ func (o Options) when(at time.Time) string {
 	return at.Format("15:04")
 }
 
-// depth is how deep in the tree of subagents something stands.
+// depth returns the depth of a subagent in the tree.
 func (o Options) depth(subagent string) int {
 	n := 0
 	for subagent != "" && n < maxDepth {
@@ -137,12 +136,12 @@ func (o Options) depth(subagent string) int {
 	return n
 }
 
-// markdown lays prose out.
+// markdown lays out prose.
 func (o Options) markdown(r render.Role, text string) []render.Line {
 	return markdown.Markdown(text, markdown.Options{Width: o.prose(), Look: o.Look, Role: r})
 }
 
-// quiet is a card of one sentence.
+// quiet returns a card of one sentence.
 func (o Options) quiet(e contract.Event, r render.Role, mark, text string) View {
 	c := begin(e.ID)
 	c.Lines = o.sentence(r, mark, text)
@@ -154,8 +153,8 @@ func (o Options) sentence(r render.Role, mark, text string) []render.Line {
 	return o.behind(render.Span{Text: mark, Role: r}, render.WrapText(r, text, o.within(markWidth(mark)).prose()))
 }
 
-// behind puts a mark before the first of some lines, and room before the others.
-// Where there is no room for both, the mark goes.
+// behind puts a mark before the first of some lines, and indents the others. If there is no room for both,
+// the mark is omitted.
 func (o Options) behind(mark render.Span, lines []render.Line) []render.Line {
 	w := markWidth(mark.Text)
 	if w == 0 || o.width() <= w+1 {

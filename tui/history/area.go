@@ -13,8 +13,8 @@ const firstExtent = 4 << 10
 // maxExtents is more than any strip can have.
 const maxExtents = 48
 
-// area is one file that many strips share, so that each thread needs no file of its
-// own. What an extent does not fill is a hole in the file and takes no room.
+// area is one file that many strips share, so that a thread needs no file of its own. The unused part of an
+// extent is a hole in the file and takes no room.
 type area struct {
 	disk file
 
@@ -36,19 +36,19 @@ func (a *area) take(k int) int64 {
 	return off
 }
 
-// strip is a file in an area. One goroutine writes, any reads what was written.
+// strip is a file in an area. One goroutine writes, any may read what was written.
 type strip struct {
 	area *area
-	at   [maxExtents]atomic.Int64 // where an extent is, plus one; 0: there is none yet
+	at   [maxExtents]atomic.Int64 // offset of an extent, plus one; 0: it does not exist yet
 }
 
-// extent finds the extent that holds a byte, and where in it that is.
+// extent returns the extent that contains a byte, and the offset of the byte in it.
 func extent(off int64) (k int, within int64) {
 	k = bits.Len64(uint64(off)/firstExtent+1) - 1
 	return k, off - firstExtent*(1<<k-1)
 }
 
-// do hands the parts of p, one extent each, to f.
+// do calls f with the parts of p, one for each extent.
 func (s *strip) do(p []byte, off int64, grow bool, f func([]byte, int64) (int, error)) (done int, err error) {
 	for len(p) > 0 {
 		k, within := extent(off)
@@ -79,7 +79,7 @@ func (s *strip) ReadAt(p []byte, off int64) (int, error) {
 	return s.do(p, off, false, s.area.disk.ReadAt)
 }
 
-// release gives the extents back. Nobody may use the strip afterwards.
+// release frees the extents. The strip must not be used afterwards.
 func (s *strip) release() {
 	s.area.mu.Lock()
 	defer s.area.mu.Unlock()

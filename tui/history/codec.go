@@ -14,10 +14,10 @@ import (
 // kept bounds the text that is kept of one event.
 const kept = 256 << 10
 
-// maxLine bounds what is one line, in runes: ids, names, paths.
+// maxLine bounds values of one line, in runes: ids, names, paths.
 const maxLine = 4096
 
-// prose are the fields that may have several lines. Every other string is one line.
+// prose are the fields that may have several lines. Every other string has one line.
 var prose = map[string]bool{
 	"Text": true, "Prompt": true, "Message": true, "Reason": true, "Summary": true, "Problem": true, "DrawnUp": true,
 	"Accomplished": true, "Remaining": true, "KeyContext": true, "Constraints": true, "OpenQuestions": true,
@@ -25,7 +25,7 @@ var prose = map[string]bool{
 	"Expect": true, "Output": true, "Claim": true,
 }
 
-// identifying are the fields that nothing reads, and no search finds.
+// identifying are the fields that are never shown, and that a search ignores.
 var identifying = map[string]bool{
 	"Session": true, "SessionID": true, "MessageID": true, "MessageIDs": true, "ToolUse": true, "Subagent": true,
 	"Request": true, "Question": true, "Ref": true, "SHA256": true, "Action": true,
@@ -56,15 +56,15 @@ func planOf(typ reflect.Type) []field {
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
-// Marks before the elements of a slice, and of what a pointer points to.
+// Marks before the elements of a slice, and before the target of a pointer.
 const (
 	markNil = iota
 	markElement
 	markEnd
 )
 
-// encoder writes a value field by field and makes its strings fit for a screen. It
-// leaves out what does not fit, so that out ends a bit behind the limit at most.
+// encoder writes a value field by field and makes its strings fit for a screen. It omits what does not fit,
+// so that out ends at most a little beyond the limit.
 type encoder struct {
 	out   []byte
 	limit int
@@ -101,7 +101,7 @@ func (e *encoder) value(v reflect.Value, oneLine bool) {
 	case reflect.Slice:
 		e.slice(v, oneLine)
 	}
-	// Events have no other kinds; a test holds them to it.
+	// Events have no other kinds; a test checks that.
 }
 
 func (e *encoder) slice(v reflect.Value, oneLine bool) {
@@ -142,7 +142,7 @@ func (e *encoder) text(s string, oneLine bool) {
 	} else {
 		room := e.room()
 		s = sanitize.Text(shorten(s, room))
-		if len(s) > room+noteRoom { // it was no UTF-8, and what it became is longer
+		if len(s) > room+noteRoom { // it was not valid UTF-8, and the corrected text is longer
 			s = shorten(s, room)
 		}
 	}
@@ -151,7 +151,7 @@ func (e *encoder) text(s string, oneLine bool) {
 
 var errDamaged = errors.New("what was kept is damaged")
 
-// decoder reads what an encoder wrote. Strings are parts of in.
+// decoder reads what an encoder wrote. Its strings are substrings of in.
 type decoder struct {
 	in  string
 	bad bool
@@ -246,8 +246,7 @@ func (d *decoder) text() string {
 	return d.take(int(n))
 }
 
-// eachText hands the strings of a value that somebody may look for to f, until f
-// returns true.
+// eachText calls f with the searchable strings of a value, until f returns true.
 func eachText(v reflect.Value, f func(s string, raw bool) bool) bool {
 	switch v.Kind() {
 	case reflect.String:

@@ -2,24 +2,24 @@ package history
 
 import "github.com/arbiter-cli/arbiter/supervisor/contract"
 
-// maxEdits bounds the messages that are remembered as changed. The next one is shown like
-// another message.
+// maxEdits bounds the messages that are remembered as changed. A further change is shown as a separate
+// message.
 const maxEdits = 4096
 
 // edit is the latest text of a message that was changed before it was sent.
 type edit struct {
 	serial uint64 // how often it was changed
-	entry  int    // that says the latest
+	entry  int    // the entry with the latest text
 }
 
-// reworded reports whether a message was said before, with another text.
+// reworded reports whether an event changes the text of an earlier message.
 func reworded(e contract.Event) bool {
 	m, ok := e.Body.(contract.Message)
 	return ok && m.Edited
 }
 
-// edited has a message that waits say what the entry n does, and reports whether there is
-// one: the conversation shows it once, where it was said first.
+// edited gives a waiting message the text of the entry n, and reports whether there is such a message: the
+// conversation shows it once, at its first place.
 func (c *Store) edited(e contract.Event, n int) bool {
 	if !reworded(e) {
 		return false
@@ -40,7 +40,7 @@ func (c *Store) edited(e contract.Event, n int) bool {
 	return true
 }
 
-// latest is what a message says now, nil if it says what it said.
+// latest returns the current text of a message, nil if it was not changed.
 func (c *Store) latest(n int) *contract.Message {
 	c.mu.Lock()
 	last, ok := c.edits[n]

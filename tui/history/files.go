@@ -6,16 +6,16 @@ import (
 	"os"
 )
 
-// disk is the files of a store; each may be nil.
+// disk are the files of a store; each may be nil.
 type disk struct {
 	events, index, lists file
 	close                func() error
 }
 
-// errEnough is met by a flood that would fill the disk.
+// errEnough reports that the files have reached their limit.
 var errEnough = errors.New("the files are as large as they may be")
 
-// capped is a file that grows to a size and no further.
+// capped is a file with a maximum size.
 type capped struct {
 	file
 	most int64
@@ -28,8 +28,7 @@ func (c capped) WriteAt(p []byte, off int64) (int, error) {
 	return c.file.WriteAt(p, off)
 }
 
-// scratch makes the files of a store in a directory. They lose their names at
-// once.
+// scratch creates the files of a store in a directory, and unlinks them at once.
 func scratch(dir string) (disk, error) {
 	if dir == "" {
 		return disk{}, nil
@@ -58,7 +57,7 @@ func scratch(dir string) (disk, error) {
 		}
 		files = append(files, f)
 		if os.Remove(f.Name()) != nil {
-			named = append(named, f.Name()) // not every system lets go of a name in use
+			named = append(named, f.Name()) // not every system can unlink an open file
 		}
 	}
 	return disk{files[0], files[1], files[2], closeAll}, nil

@@ -10,20 +10,20 @@ import (
 // Filter picks events. An empty field picks all.
 type Filter struct {
 	Agent string   // id of a party to the event
-	Kinds []string // names of events; "unknown" are those this version does not know
-	Text  string   // found in it, whatever the case
+	Kinds []string // names of events; "unknown" stands for those that this version does not know
+	Text  string   // contained in it, ignoring case
 }
 
-// picker fills the thread of a filter. What it picked lies on the disk like any thread.
+// picker fills the thread of a filter. The result is on the disk like any thread.
 type picker struct {
 	filter Filter
 	needle needle
 
-	mu   sync.Mutex // one follows at a time; readers need it not
-	next int        // the first entry not looked at
+	mu   sync.Mutex // one caller of Follow at a time; readers do not need it
+	next int        // the first entry not examined
 }
 
-// Filter is the thread of what a filter picks. It is empty until it is followed.
+// Filter returns the thread of what a filter picks. It is empty until Follow is called.
 func (c *Store) Filter(f Filter) *Thread {
 	if f.Agent == "" && len(f.Kinds) == 0 && f.Text == "" {
 		return c.All()
@@ -37,13 +37,13 @@ func (c *Store) Filter(f Filter) *Thread {
 	return t
 }
 
-// looks is how many entries are looked at between two looks at a context.
+// looks is how many entries are examined between two checks of the context.
 const looks = 256
 
 func (p *picker) follow(ctx context.Context, t *Thread) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	end := t.c.len() // before the lookup, so that what it knows holds for all of them
+	end := t.c.len() // before the lookup, so that the result of the lookup is valid for all of them
 	party, kinds := t.c.numbers.lookup(p.filter)
 	for s := newScanner(t.c, false); p.next < end; p.next++ {
 		if p.next%looks == 0 && ctx.Err() != nil {

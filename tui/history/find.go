@@ -11,10 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Find looks for an entry of a thread that has a text, whatever the case, from the
-// entry from on, itself included, forwards or back. What happened to the entry counts as
-// part of it. It takes time in proportion to what it looks at; it gives up when ctx
-// ends.
+// Find looks for an entry of a thread that contains a text, ignoring case, starting with the entry from,
+// forwards or back. The outcome of an entry counts as part of it. The time is proportional to the entries
+// it examines; it gives up when ctx ends.
 func (c *Store) Find(ctx context.Context, t *Thread, text string, from int, back bool) (i int, ok bool) {
 	if text == "" {
 		return 0, false
@@ -44,7 +43,7 @@ func (c *Store) Find(ctx context.Context, t *Thread, text string, from int, back
 			return i, true
 		}
 		if t.list == nil || r.link == 0 || r.outcome {
-			continue // among all entries, an outcome is an entry of its own
+			continue // in the thread of all entries, an outcome is an entry of its own
 		}
 		if r, ok := outcomes.record(int(r.link - 1)); ok && outcomes.matches(r, &needle) {
 			return i, true
@@ -53,10 +52,10 @@ func (c *Store) Find(ctx context.Context, t *Thread, text string, from int, back
 	return 0, false
 }
 
-// needle is a text that is looked for.
+// needle is the text of a search.
 type needle struct {
 	lower   string
-	escaped string // as it stands in JSON, if that is different
+	escaped string // in its JSON form, if that is different
 	ascii   bool
 	scratch []byte
 }
@@ -74,8 +73,7 @@ func newNeedle(text string) needle {
 	return n
 }
 
-// maybe reports whether a payload may have the text. It is quick, and right when it says
-// no.
+// maybe reports whether a payload may contain the text. It is quick, and reliable if it returns false.
 func (n *needle) maybe(payload []byte) bool {
 	if n.ascii {
 		n.scratch = append(n.scratch[:0], payload...)
@@ -90,7 +88,7 @@ func (n *needle) maybe(payload []byte) bool {
 	return bytes.Contains(n.scratch, []byte(n.lower)) || n.escaped != "" && bytes.Contains(n.scratch, []byte(n.escaped))
 }
 
-// in reports whether an event has the text.
+// in reports whether an event contains the text.
 func (n *needle) in(e contract.Event) bool {
 	return eachText(reflect.ValueOf(e.Body), func(s string, raw bool) bool {
 		s = strings.ToLower(s)
@@ -125,7 +123,7 @@ func (s *scanner) record(n int) (record, bool) {
 
 func (s *scanner) matches(r record, n *needle) bool {
 	if r.past {
-		// What is escaped in the line may be read as another text, or as none.
+		// A line with escapes must be decoded: the raw bytes may differ from its text.
 		line, err := s.past.at(r.off, r.size)
 		if err != nil || !n.maybe(line) && !bytes.Contains(line, []byte(`\u`)) {
 			return false
@@ -141,13 +139,13 @@ func (s *scanner) matches(r record, n *needle) bool {
 	return err == nil && n.in(e)
 }
 
-// Sizes of a window, when it jumps and when it continues.
+// Sizes of a window, for jumps and for sequential reading.
 const (
 	leastWindow = 8 << 10
 	mostWindow  = 256 << 10
 )
 
-// window reads a tape in order, forwards or back, much at a time if it pays.
+// window reads a tape in order, forwards or back, in large pieces if it pays.
 type window struct {
 	tape interface {
 		len() int64
@@ -159,13 +157,13 @@ type window struct {
 	size int
 }
 
-// at is n bytes at off, good until the next call.
+// at returns n bytes at off, valid until the next call.
 func (w *window) at(off int64, n int) ([]byte, error) {
 	end := off + int64(n)
 	if off >= w.off && end <= w.off+int64(len(w.buf)) {
 		return w.buf[off-w.off:][:n], nil
 	}
-	// Close by what it had: it continues.
+	// Near the previous window: sequential reading.
 	if near := int64(len(w.buf)); near > 0 && end > w.off-near && off < w.off+2*near {
 		w.size = min(2*w.size, mostWindow)
 	} else {

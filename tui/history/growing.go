@@ -9,18 +9,18 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// liveKept bounds text that is arriving: of more, the end is kept.
+// liveKept bounds text that is arriving: of a longer text, the end is kept.
 const liveKept = 256 << 10
 
 // tailKept bounds a line that is arriving.
 const tailKept = 4 << 10
 
-// growing is text that comes in pieces of any length and is fit for a screen at every
-// moment, as if all of it had been sanitised at once: what a terminal acts on may be
-// spread over several pieces. No sequence goes beyond its line.
+// growing is text that comes in pieces of any length and is fit for a screen at every moment, as if all of
+// it had been sanitised at once: a control sequence may be spread over several pieces. No sequence extends
+// over a line end.
 type growing struct {
-	done []byte // lines that are whole, sanitised
-	tail []byte // the line that is arriving, as it came
+	done []byte // complete lines, sanitised
+	tail []byte // the incomplete last line, raw
 
 	shown string
 	fresh bool // shown is up to date
@@ -44,15 +44,14 @@ func (g *growing) add(s string) {
 	}
 }
 
-// commit takes the first n bytes of the tail as a text of their own.
+// commit finishes the first n bytes of the tail as a text of its own.
 func (g *growing) commit(n int) {
 	g.done = append(g.done, sanitize.Text(string(g.tail[:n]))...)
 	g.tail = append(g.tail[:0], g.tail[n:]...)
 	if len(g.done) <= liveKept {
 		return
 	}
-	// A good part at once, so that the beginning of what is shown does not change all
-	// the time.
+	// Drop a large part at once, so that the beginning of the shown text does not change all the time.
 	drop := len(g.done) - liveKept/4*3
 	if i := bytes.IndexByte(g.done[drop:], '\n'); i >= 0 && i < tailKept {
 		drop += i + 1
@@ -63,8 +62,8 @@ func (g *growing) commit(n int) {
 	g.done = append(g.done[:0], g.done[drop:]...)
 }
 
-// seam is where a long line may be cut: between two letters, neither of which belongs
-// to a sequence or carries a mark.
+// seam returns where a long line may be cut: between two letters, neither of which belongs to a sequence or
+// carries a mark.
 func seam(b []byte) int {
 	if bytes.IndexByte(b, 0x1b) < 0 && !bytes.Contains(b, []byte("\xc2\x9b")) {
 		right := false
@@ -89,7 +88,7 @@ func (g *growing) text() string {
 	return g.shown
 }
 
-// end is about so many bytes of the end of the text, in whole lines where it has any.
+// end returns about so many bytes of the end of the text, in whole lines if there are any.
 func (g *growing) end(most int) string {
 	done := g.done
 	if drop := len(done) - most; drop > 0 {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// again is how long a disk that failed is left alone.
+// again is the pause after a failure of the disk.
 const again = 5 * time.Second
 
-// health is what is known of the disk.
+// health is the state of the disk.
 type health struct {
 	mu    sync.Mutex
 	write error // the last write failed
 	next  time.Time
-	read  error // something that was written could not be read
+	read  error // written data could not be read
 }
 
-// may reports whether a write is worth a try.
+// may reports whether a write should be tried.
 func (h *health) may() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 // Live is text that is arriving.
 type Live struct {
 	Agent string
-	Text  string // prose; of much, the end
-	// Verdict says that a verdict is arriving; Message is its member `message` as far
-	// as it came.
+	Text  string // prose; of a long text, the end
+	// Verdict reports that a verdict is arriving; Message is the part of its member `message` that has
+	// arrived.
 	Verdict bool
 	Message string
 	Began   time.Time
@@ -44,7 +44,7 @@ func (l *lives) get(agent string) (Live, bool) {
 		Began: a.began}, true
 }
 
-// end is get with no more than about so many bytes of each text: the end of it.
+// end is get with at most about most bytes of each text: its end.
 func (l *lives) end(agent string, most int) (Live, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *lives) delta(at time.Time, agent string, d contract.Delta) {
 		return
 	}
 	if a.verdict == nil || a.verdict.closed && strings.HasPrefix(strings.TrimLeft(d.Text, " \t\r\n"), "{") {
-		a.verdict, a.message = new(messageReader), growing{} // perhaps a better one than before
+		a.verdict, a.message = new(messageReader), growing{} // this one may be better than the previous one
 	}
 	a.verdict.feed(d.Text)
 	if a.verdict.begun {
@@ -88,14 +88,14 @@ func (l *lives) delta(at time.Time, agent string, d contract.Delta) {
 	a.verdict.out = a.verdict.out[:0]
 }
 
-// told ends what an event holds, or shows to be over.
+// told ends the texts that an event contains, or whose end it shows.
 func (l *lives) told(e contract.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.byAgent[e.ID]
 	switch b := e.Body.(type) {
 	case contract.Assistant:
-		if a != nil && b.Subagent == "" { // only the main thread's text is shown as it arrives
+		if a != nil && b.Subagent == "" { // only text of the main thread is shown as it arrives
 			a.prose = growing{}
 		}
 	case contract.Message:

@@ -6,10 +6,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// patience is how many attempts API trouble is nobody's concern.
+// patience is how many retries of the API are not shown.
 const patience = 3
 
-// continues is the kind of the supervisor's word to an agent that reported and continues.
+// continues is the kind of the supervisor's message to an agent that reported and continues.
 const continues = "continue"
 
 // Kinds of messages to the Arbiter that answer what it asked.
@@ -24,7 +24,7 @@ func inTalk(e contract.Event) bool {
 	case contract.Message:
 		return b.From != contract.Supervisor || b.Kind != continues
 	case contract.Spawn:
-		return !b.Resumed // the same agent, of whom it was reported why it came back
+		return !b.Resumed // the same agent; why it came back was reported
 	case contract.Retry:
 		return b.Attempt >= patience
 	case contract.Done:
@@ -33,16 +33,16 @@ func inTalk(e contract.Event) bool {
 	return contract.Talk(e.Body)
 }
 
-// inStream reports whether an event is part of the streams of the agents it concerns. A
-// tool's result is if nobody knows its call.
+// inStream reports whether an event is part of the streams of the agents it concerns. A tool's result is,
+// if its call is unknown.
 func inStream(e contract.Event) bool {
 	if b, ok := e.Body.(contract.Permission); ok {
-		return b.Behavior != "allow" // nobody asked: a rule allowed what the call tells
+		return b.Behavior != "allow" // a rule allowed it without asking; the call is shown already
 	}
 	return !contract.Aside(e.Body)
 }
 
-// parties are the ids an event is about, the one it names first.
+// parties returns the ids that an event is about, the one it names first at the beginning.
 func parties(e contract.Event) []string {
 	all := []string{e.ID}
 	add := func(id string) {

@@ -9,16 +9,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// numbers stand for types of bodies and for parties in the records of the index. It is safe for
+// numbers maps types of bodies and parties to numbers for the records of the index. It is safe for
 // concurrent use.
 type numbers struct {
 	mu    sync.Mutex
-	types []reflect.Type // of bodies, by kind; the first stands for none
+	types []reflect.Type // of bodies, by kind; the first is unused
 	kinds map[reflect.Type]uint8
 	ids   map[string]uint16 // of parties, from 1
 }
 
-// eventName is the name of the events with bodies of a type.
+// eventName returns the name of the events with bodies of a type.
 func eventName(typ reflect.Type) string {
 	if typ == reflect.TypeFor[contract.Unknown]() {
 		return "unknown"
@@ -26,7 +26,7 @@ func eventName(typ reflect.Type) string {
 	return reflect.Zero(typ).Interface().(contract.Body).EventName()
 }
 
-// kind is the number of a type of bodies.
+// kind returns the number of a type of bodies.
 func (x *numbers) kind(typ reflect.Type) uint8 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -38,7 +38,7 @@ func (x *numbers) kind(typ reflect.Type) uint8 {
 	return k
 }
 
-// typ is the type of bodies of a number, nil if it stands for none.
+// typ returns the type of bodies with a number, nil if there is none.
 func (x *numbers) typ(kind uint8) reflect.Type {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -48,20 +48,20 @@ func (x *numbers) typ(kind uint8) reflect.Type {
 	return nil
 }
 
-// party is the number of an id, 0 if there are too many.
+// party returns the number of an id, 0 if there are too many.
 func (x *numbers) party(id string) uint16 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n, ok := x.ids[id]
 	if !ok && len(x.ids) < maxAgents && len(id) <= maxID {
 		n = uint16(len(x.ids) + 1)
-		x.ids[strings.Clone(id)] = n // the id alone: it is a part of its event's text
+		x.ids[strings.Clone(id)] = n // a copy, because the id is a part of its event's text
 	}
 	return n
 }
 
-// lookup translates a filter into what the index has. It holds for all entries there
-// are at the time.
+// lookup translates a filter into numbers of the index. The result is valid for all entries that exist at
+// the time.
 func (x *numbers) lookup(f Filter) (party uint16, kinds [256]bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

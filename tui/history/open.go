@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// class is a kind of thing that begins with one event and ends with another.
+// class is a kind of activity that begins with one event and ends with another.
 type class uint8
 
 const (
@@ -15,11 +15,11 @@ const (
 	subagents
 	requests
 	messages
-	questions // of the Arbiter to the human: one at a time, and asked again in another process
+	questions // of the Arbiter to the human: one at a time, and asked again by another process
 	classes
 )
 
-// key is the name of something open.
+// key identifies something open.
 type key struct {
 	class class
 	agent string
@@ -29,12 +29,12 @@ type key struct {
 // maxID bounds the ids that are remembered.
 const maxID = 256
 
-// maxOpen bounds what is open at a time, of each class. What falls out has no outcome.
+// maxOpen bounds the open activities of each class. One that is dropped has no outcome.
 const maxOpen = 4096
 
 func (k key) known() bool { return k.id != "" && len(k.id) <= maxID && len(k.agent) <= maxID }
 
-// opens is the key of what an event begins.
+// opens returns the key of what an event begins.
 func opens(e contract.Event) (key, bool) {
 	var k key
 	switch b := e.Body.(type) {
@@ -45,7 +45,7 @@ func opens(e contract.Event) (key, bool) {
 	case contract.PermissionRequest:
 		k = key{class: requests, id: b.Request}
 	case contract.Message:
-		if b.To != contract.Human { // of a human nobody knows what was read
+		if b.To != contract.Human { // it is not known what a human has read
 			k = key{class: messages, id: b.MessageID}
 		}
 	case contract.Question:
@@ -54,10 +54,10 @@ func opens(e contract.Event) (key, bool) {
 	return k, k.known()
 }
 
-// theQuestion is the key of what the human is asked.
+// theQuestion is the key of the question to the human.
 var theQuestion = key{class: questions, id: "question"}
 
-// closes is the key of what an event ends.
+// closes returns the key of what an event ends.
 func closes(e contract.Event) (key, bool) {
 	var k key
 	switch b := e.Body.(type) {
@@ -79,7 +79,7 @@ func closes(e contract.Event) (key, bool) {
 	return k, k.known()
 }
 
-// subagentID names a subagent whose call is not told by what it was started for.
+// subagentID identifies a subagent whose call is unknown by its description.
 func subagentID(call, description string) string {
 	if call == "" {
 		return "\x00" + description
@@ -87,8 +87,8 @@ func subagentID(call, description string) string {
 	return call
 }
 
-// pending is something open: the entries that wait for the same outcome. They are
-// several when a question is asked again after a run was taken up again.
+// pending is an open activity: the entries that wait for the same outcome. There are several if a question
+// is asked again after the run was resumed.
 type pending struct {
 	key     key
 	entries []int
@@ -97,13 +97,13 @@ type pending struct {
 // maxWaiting bounds the entries that wait for the same outcome.
 const maxWaiting = 8
 
-// openSet is what is open. It belongs to the writer.
+// openSet holds the open activities. It belongs to the writer.
 type openSet struct {
 	byKey map[key]*list.Element
 	order [classes]list.List // of *pending, the oldest first
 }
 
-// add opens something for an entry and returns the entries that fell out for it.
+// add opens an activity for an entry and returns the entries that were dropped to make room.
 func (o *openSet) add(k key, n int) (dropped []int) {
 	if o.byKey == nil {
 		o.byKey = make(map[key]*list.Element)
@@ -123,12 +123,12 @@ func (o *openSet) add(k key, n int) (dropped []int) {
 		delete(o.byKey, p.key)
 		dropped = p.entries
 	}
-	k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // else they hold all of their event's text
+	k.agent, k.id = strings.Clone(k.agent), strings.Clone(k.id) // copies, to free the event's text
 	o.byKey[k] = order.PushBack(&pending{k, []int{n}})
 	return dropped
 }
 
-// end closes something and returns the entries that waited for it.
+// end closes an activity and returns the entries that waited for it.
 func (o *openSet) end(k key) []int {
 	el, ok := o.byKey[k]
 	if !ok {
@@ -138,7 +138,7 @@ func (o *openSet) end(k key) []int {
 	return o.order[k.class].Remove(el).(*pending).entries
 }
 
-// waiting are the entries that wait for a key.
+// waiting returns the entries that wait for a key.
 func (o *openSet) waiting(k key) []int {
 	if el, ok := o.byKey[k]; ok {
 		return el.Value.(*pending).entries

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// whole is the length of b without the beginning of a rune at its end.
+// whole returns the length of b without an incomplete rune at its end.
 func whole(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
@@ -18,18 +18,18 @@ func whole(b []byte) int {
 	return len(b)
 }
 
-// messageReader reads the member "message" of one JSON object byte by byte. It is
-// lenient: what it reads is no verdict yet.
+// messageReader reads the member "message" of one JSON object byte by byte. It is lenient, because its
+// result is not the verdict itself.
 type messageReader struct {
 	out    []byte // of the member, decoded; the caller may take it away
 	begun  bool   // the member has begun, perhaps for the second time: the last one counts
-	closed bool   // the object has ended, or it was none
+	closed bool   // the object has ended, or it was not an object
 
 	depth    int
 	inString bool
 	atKey    bool // the next string of the object itself is a key
 	key      []byte
-	wanted   bool // the value that comes next is the member's
+	wanted   bool // the next value is that of the member
 
 	reading target // what the current string is
 	escape  int    // characters of an escape so far
@@ -135,7 +135,7 @@ func (m *messageReader) hex(c byte) {
 		d -= '0'
 	case c|0x20 >= 'a' && c|0x20 <= 'f':
 		d = rune(c|0x20) - 'a' + 10
-	default: // no escape after all
+	default: // not an escape
 		m.escape = 0
 		m.lone()
 		m.rune(utf8.RuneError)
@@ -159,10 +159,10 @@ func (m *messageReader) hex(c byte) {
 		m.high = m.unit
 		return
 	}
-	m.rune(m.unit) // a low surrogate alone becomes U+FFFD
+	m.rune(m.unit) // a lone low surrogate becomes U+FFFD
 }
 
-// lone is for a high surrogate that nothing followed.
+// lone writes U+FFFD for a high surrogate that no low one followed.
 func (m *messageReader) lone() {
 	if m.high != 0 {
 		m.high = 0

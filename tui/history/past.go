@@ -14,17 +14,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// recentBytes bounds what [Recent] holds.
+// recentBytes bounds the result of [Recent].
 const recentBytes = 4 << 20
 
-// End is the end of a log, as it was read.
+// End is the end of a log.
 type End struct {
 	Events []eventlog.Entry // the last ones, oldest first
-	Whole  bool             // there are no others before them
+	Whole  bool             // there are no earlier events
 	Next   eventlog.Position
 }
 
-// Recent reads the last events of a log, n at most.
+// Recent reads the last events of a log, at most n.
 func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
 	end := End{Whole: true}
 	room := recentBytes
@@ -48,9 +48,9 @@ func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
 	return end, err
 }
 
-// Past sets the log of a run, which the entries for [Store.Recall] are from, and in which
-// from a position on stand the events of [Store.Add]. It reports false where there is one
-// already. The log stays the caller's, who closes it when nothing is read any more.
+// Past sets the log of a run: [Store.Recall] gets its entries from there, and from a position on it also
+// contains the events of [Store.Add]. It returns false if there is a log already. The caller keeps
+// ownership of the log, and closes it when nothing is read any more.
 func (c *Store) Past(log *eventlog.Log, from eventlog.Position) bool {
 	if c.past != nil {
 		return false
@@ -59,18 +59,18 @@ func (c *Store) Past(log *eventlog.Log, from eventlog.Position) bool {
 	return true
 }
 
-// follower finds in the log of a run where what was reported now stands there.
+// follower finds the events that were reported now in the log of a run.
 type follower struct {
-	at      eventlog.Position // in the log: what is before was looked at
-	next    int               // the first entry that can be found there, for those before it come earlier
+	at      eventlog.Position // in the log: everything before was examined
+	next    int               // the first entry that can be found there; those before it come earlier
 	pending int               // all entries before it are in the log, or in a file of the history
 }
 
-// errAhead ends the walk through a log at an event that we were not told yet.
+// errAhead ends the walk through a log at an event that was not reported yet.
 var errAhead = errors.New("ahead")
 
-// locate goes through what the log has got since, so that the events in it need not be kept
-// here. What is not in the log yet, or never will be, stays here.
+// locate walks through what was appended to the log, so that the events in it need not be kept here. Events
+// that are not in the log yet, or never will be, stay here.
 func (c *Store) locate() {
 	if c.past == nil {
 		return
@@ -103,10 +103,10 @@ func (c *Store) locate() {
 	c.events.skip(kept)
 }
 
-// matched looks for the entry that a line of the log is: both are in the order of their
-// times. It reports false for a line that may be that of an entry to come.
+// matched looks for the entry of a line of the log: both are in the order of their times. It returns false
+// for a line that may belong to a later entry.
 func (c *Store) matched(e eventlog.Entry) bool {
-	var told contract.Event // what the line is, once it is needed
+	var told contract.Event // the event of the line, decoded when needed
 	var sum uint32
 	for n := c.follow.next; n < c.len(); n++ {
 		r, ok := c.record(n)
@@ -114,7 +114,7 @@ func (c *Store) matched(e eventlog.Entry) bool {
 			continue
 		}
 		if r.at.After(e.At) {
-			return true // nobody told us
+			return true // it was not reported
 		}
 		if r.past || r.at.Before(e.At) {
 			if n == c.follow.next {
@@ -141,8 +141,8 @@ func (c *Store) matched(e eventlog.Entry) bool {
 	return false
 }
 
-// same reports whether an entry is an event of the log, as they are written there: a line has
-// rounded figures, and an empty list where there was none.
+// same reports whether an entry is an event of the log, in the form of the log: a line has rounded numbers,
+// and an empty list where there was none.
 func (c *Store) same(r record, told contract.Event) bool {
 	kept, err := c.event(r)
 	if err == nil {
@@ -161,8 +161,8 @@ func (c *Store) same(r record, told contract.Event) bool {
 	return bytes.Equal(c.line[:n], c.line[n:])
 }
 
-// Recall takes up an event of an earlier process, and returns it: it stays in its log, and is
-// read there when it is looked at. Like Add it is the writer's.
+// Recall adds an event of an earlier process, and returns it: it stays in its log, and is read from there
+// when it is needed. Only the writer may call it.
 func (c *Store) Recall(e eventlog.Entry) (contract.Event, error) {
 	told, err := contract.DecodeWritten(e.Line)
 	if err != nil {
@@ -188,8 +188,8 @@ func (c *Store) fit(e contract.Event) (contract.Event, error) {
 	return c.decode(v.Type(), string(encodeEvent(nil, e.ID, v)))
 }
 
-// CatchUp adds the entries of another store from the entry from on, and returns where it
-// came to. The other one may continue growing.
+// CatchUp adds the entries of another store from the entry from on, and returns the next one. The other
+// store may continue growing.
 func (c *Store) CatchUp(other *Store, from int) int {
 	for ; from < other.len(); from++ {
 		r, ok := other.record(from)
@@ -211,8 +211,8 @@ func (c *Store) CatchUp(other *Store, from int) int {
 	return from
 }
 
-// Succeed has the store go on where another one ends: with the text that is arriving
-// there, and a version that is none of the other's. The other one is not added to any more.
+// Succeed makes the store continue where another one ends: with the text that is arriving there, and a
+// version that the other one never had. Nothing may be added to the other one any more.
 func (c *Store) Succeed(other *Store) {
 	c.lives = other.lives
 	c.follow.at, c.follow.next = other.follow.at, c.len()-(other.len()-other.follow.next)
@@ -229,7 +229,7 @@ func (c *Store) pastEvent(r record) (contract.Event, error) {
 	return c.decodePast(r, line)
 }
 
-// decodePast is the event of a line.
+// decodePast returns the event of a line.
 func (c *Store) decodePast(r record, line []byte) (contract.Event, error) {
 	e, err := eventlog.Parse(line, r.sum)
 	if err == nil && e.Line == nil {

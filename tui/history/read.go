@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// encodeEvent appends what is kept of an event.
+// encodeEvent appends the encoded event, as it is kept.
 func encodeEvent(dst []byte, id string, body reflect.Value) []byte {
 	e := encoder{out: dst, limit: len(dst) + kept}
 	e.text(lineID(id), true)
@@ -17,10 +17,10 @@ func encodeEvent(dst []byte, id string, body reflect.Value) []byte {
 	return e.out
 }
 
-// lineID is an id as it is kept.
+// lineID returns an id in the form in which it is kept.
 func lineID(id string) string { return sanitize.Line(id, maxID/4) }
 
-// decode is the event of a payload.
+// decode returns the event of a payload.
 func (c *Store) decode(typ reflect.Type, payload string) (contract.Event, error) {
 	d := decoder{in: payload}
 	e := contract.Event{ID: d.text()}
@@ -34,7 +34,7 @@ func (c *Store) decode(typ reflect.Type, payload string) (contract.Event, error)
 	return e, nil
 }
 
-// len is how many entries there are.
+// len returns how many entries there are.
 func (c *Store) len() int { return int(c.index.len() / recordSize) }
 
 // record reads the record of an entry.
@@ -47,7 +47,7 @@ func (c *Store) record(n int) (record, bool) {
 		if r, ok := decodeRecord(b[:]); ok {
 			return r, true
 		}
-		runtime.Gosched() // an outcome is just being written
+		runtime.Gosched() // an outcome is being written at this moment
 	}
 	c.health.unreadable(errDamaged)
 	return record{}, false
@@ -74,7 +74,7 @@ func (c *Store) decodeRecorded(r record, payload []byte) (contract.Event, error)
 	return c.decode(typ, string(payload))
 }
 
-// entry reads an entry. It reports false, with what is known of it, if it was lost.
+// entry reads an entry. If it was lost, it returns false, with what is known of it.
 func (c *Store) entry(n int) (Entry, bool) {
 	r, ok := c.record(n)
 	if !ok {
@@ -101,11 +101,11 @@ func (c *Store) entry(n int) (Entry, bool) {
 	return e, true
 }
 
-// serialBits are those of a stamp that count the words of a running subagent, or the
-// changes of a message.
+// serialBits are the bits of a stamp that count the progress reports of a running subagent, or the changes
+// of a message.
 const serialBits = 20
 
-// stamp is another one whenever the entry is.
+// stamp returns a value that changes whenever the entry does.
 func (c *Store) stamp(n int) uint64 {
 	r, ok := c.record(n)
 	if !ok {

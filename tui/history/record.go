@@ -9,18 +9,19 @@ import (
 // recordSize is the size of an entry of the index.
 const recordSize = 48
 
-// record is what the index says of an event.
+// record is the information about an event in the index.
 type record struct {
 	off  int64 // where its payload is
 	size int
 	sum  uint32 // of the payload
 	at   time.Time
-	// link is the number of the outcome plus one, or, of an outcome, of what it ended.
+	// link is the number of the outcome plus one. In the record of an outcome it is that of the entry that
+	// it ended.
 	link    int64
 	outcome bool
-	past    bool // it lies in the event log of earlier process runs, and sum is that of the line before
+	past    bool // it is in the event log, and sum is the checksum of the line before
 	kind    uint8
-	agent   uint16 // whom it is about
+	agent   uint16 // the party it is about
 	peer    uint16 // the other party, 0: none
 }
 
@@ -30,7 +31,7 @@ const (
 	flagPast
 )
 
-// castagnoli is not a variable: nothing is computed in a process that needs no checksum.
+// castagnoli is a function, so that a process that needs no checksum does not build the table.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func (r record) encode() (b [recordSize]byte) {
@@ -53,7 +54,7 @@ func (r record) encode() (b [recordSize]byte) {
 	return b
 }
 
-// decodeRecord reports false for what is no record, or one that is being rewritten.
+// decodeRecord returns false for bytes that are not a record, or a record that is being rewritten.
 func decodeRecord(b []byte) (record, bool) {
 	if crc32.Checksum(b[:44], castagnoli()) != binary.LittleEndian.Uint32(b[44:]) {
 		return record{}, false

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// noteRoom is more than a note takes.
+// noteRoom is more than the length of a note.
 const noteRoom = 64
 
-// leftOut is the note that stands where something was.
+// leftOut returns the note that replaces what was omitted.
 func leftOut(n int, of string) string {
 	digits := strconv.Itoa(n)
 	var b strings.Builder
@@ -23,8 +23,8 @@ func leftOut(n int, of string) string {
 	return "… " + b.String() + " " + of + " left out …"
 }
 
-// shorten keeps about n bytes of s, the beginning and a bit of the end, whole lines if
-// they are short, and says what it left out.
+// shorten keeps about n bytes of s, the beginning and a bit of the end, whole lines if they are short, and
+// notes what it omitted.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -49,8 +49,8 @@ func shorten(s string, n int) string {
 	return s[:head] + "\n" + leftOut(tail-head, "bytes") + "\n" + s[tail:]
 }
 
-// shortenJSON keeps about n bytes of a JSON value, by shortening the longest of its
-// strings. What is not JSON is not made any.
+// shortenJSON keeps about n bytes of a JSON value, by shortening the longest of its strings. Input that is
+// not JSON is not made into JSON.
 func shortenJSON(raw []byte, n int) []byte {
 	for limit := n / 2; limit >= 2*noteRoom; limit /= 8 {
 		if short := cutStrings(raw, limit); len(short) <= n {
@@ -64,7 +64,7 @@ func shortenJSON(raw []byte, n int) []byte {
 	return note
 }
 
-// cutStrings is raw with every string literal of more than limit bytes cut.
+// cutStrings returns raw with every string literal of more than limit bytes cut.
 func cutStrings(raw []byte, limit int) []byte {
 	var out []byte
 	done := 0 // raw[:done] is in out
@@ -94,8 +94,8 @@ func cutStrings(raw []byte, limit int) []byte {
 	return append(out, raw[done:]...)
 }
 
-// unit is the length of the character of a JSON string that b begins with: an escape,
-// two that are one character, or a rune.
+// unit returns the length of the first character of b in a JSON string: an escape, two that are one
+// character, or a rune.
 func unit(b []byte) int {
 	n := 1
 	switch {

@@ -13,11 +13,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Options says where a store is kept.
+// Options set where a store is kept.
 type Options struct {
 	Dir    string // for the scratch files; empty: memory only
-	Memory int    // bytes kept hot, 2 MiB at least; 0: 4 MiB
-	Disk   int64  // bytes of events the files may take, as if the disk were full then; 0: 4 GiB
+	Memory int    // bytes in memory, at least 2 MiB; 0: 4 MiB
+	Disk   int64  // most bytes of events in the files, after which the disk counts as full; 0: 4 GiB
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 	maxAgents  = 4096
 )
 
-// Store is all that was reported.
+// Store holds all events.
 type Store struct {
 	disk    disk
 	health  *health
@@ -42,17 +42,17 @@ type Store struct {
 	index   *tape // records
 	area    *area // of the threads
 	talk    *Thread
-	past    *eventlog.Log // of the run, and of its earlier process runs; nil: there is none
+	past    *eventlog.Log // of the run and its earlier processes; nil: there is none
 	lives   *lives
 	numbers numbers
 	version atomic.Uint64
 
-	// The writer's own.
+	// Owned by the writer.
 	buf    []byte
 	line   []byte
 	open   openSet
-	oldest int   // no entry before it is in memory only, and the lost ones are counted
-	hole   int64 // the end of what was lost of the events, when it was last looked at
+	oldest int   // entries before it are not only in memory, and the lost ones are counted
+	hole   int64 // the end of the lost events, when it was last checked
 	follow follower
 
 	mu       sync.Mutex
@@ -63,14 +63,14 @@ type Store struct {
 	lost     int
 }
 
-// progress is the latest word of a running subagent.
+// progress is the latest progress of a running subagent.
 type progress struct {
 	serial uint64
 	event  contract.SubagentProgress
 }
 
-// Open begins a store. A directory that cannot be used is no error: all is then
-// kept in memory, as on a disk that is full.
+// Open opens a store. If a directory cannot be used, that is no error: everything is then kept in memory,
+// as on a full disk.
 func Open(o Options) (*Store, error) {
 	if o.Memory < 0 || o.Disk < 0 {
 		return nil, fmt.Errorf("open the history: %d bytes of memory, %d of disk", o.Memory, o.Disk)
@@ -97,7 +97,7 @@ func begin(d disk, trouble error, memory int) *Store {
 	return c
 }
 
-// Close gives the files up. Nothing can be read afterwards.
+// Close closes the files. Nothing can be read afterwards.
 func (c *Store) Close() error {
 	c.mu.Lock()
 	done := c.closed
@@ -112,17 +112,16 @@ func (c *Store) Close() error {
 	return nil
 }
 
-// Version grows with every event, also with one that only is text arriving.
+// Version grows with every event, including text that is arriving.
 func (c *Store) Version() uint64 { return c.version.Load() }
 
-// Live is the text of an agent that is arriving. It is over when the event comes that
-// holds it.
+// Live returns the text of an agent that is arriving, until the event that contains it comes.
 func (c *Store) Live(agent string) (Live, bool) { return c.lives.get(agent) }
 
-// LiveEnd is Live with no more than about so many bytes of each text: the end of it.
+// LiveEnd is Live with at most about most bytes of each text: its end.
 func (c *Store) LiveEnd(agent string, most int) (Live, bool) { return c.lives.end(agent, most) }
 
-// Lost is how many entries could not be kept, and what is wrong with the disk now.
+// Lost returns how many entries could not be kept, and the current error of the disk.
 func (c *Store) Lost() (int, error) {
 	c.mu.Lock()
 	lost := c.lost
@@ -130,7 +129,7 @@ func (c *Store) Lost() (int, error) {
 	return lost, c.health.trouble()
 }
 
-// Add takes an event up. Only one goroutine calls it. It may wait for the disk.
+// Add adds an event. Only one goroutine may call it. It may wait for the disk.
 func (c *Store) Add(at time.Time, e contract.Event) {
 	v := reflect.Indirect(reflect.ValueOf(e.Body))
 	if !v.IsValid() || c.over() {
@@ -142,7 +141,7 @@ func (c *Store) Add(at time.Time, e contract.Event) {
 		return
 	}
 	c.buf = encodeEvent(c.buf[:0], e.ID, v)
-	// What is linked and sorted is what is kept, not what came.
+	// Links and threads are made from the kept form, not from the original event.
 	if told, err := c.decode(v.Type(), string(c.buf)); err == nil {
 		c.keep(record{at: at, sum: crc32.Checksum(c.buf, castagnoli()), size: len(c.buf)}, told, v.Type())
 		c.lives.told(told)
@@ -155,8 +154,7 @@ func (c *Store) over() bool {
 	return c.closed
 }
 
-// keep takes an event into the index; one that is not in the log of earlier process runs is in buf,
-// and stored.
+// keep adds an event to the index. An event that is not in the log is in buf, and is stored.
 func (c *Store) keep(r record, e contract.Event, typ reflect.Type) {
 	n := int(c.index.end / recordSize)
 	r.kind = c.numbers.kind(typ)
@@ -199,7 +197,7 @@ func (c *Store) keep(r record, e contract.Event, typ reflect.Type) {
 	c.count(n)
 }
 
-// enter makes an entry part of its threads.
+// enter adds an entry to its threads.
 func (c *Store) enter(e contract.Event, all []string, n int) {
 	if inTalk(e) {
 		c.talk.add(n)
@@ -250,7 +248,7 @@ func (c *Store) forget(entries []int) {
 	}
 }
 
-// count finds out what was lost with the entry n.
+// count determines what was lost with the entry n.
 func (c *Store) count(n int) {
 	if c.events.whole() && c.index.whole() && c.events.holeTo == c.hole {
 		if c.events.flushed == c.events.end {

@@ -12,15 +12,14 @@ type file interface {
 	io.WriterAt
 }
 
-// errGone is a part of a tape that was lost.
+// errGone reports that a part of a tape was lost.
 var errGone = errors.New("it could not be kept")
 
-// tape is a sequence of bytes that grows at its end. The end lies in a ring in
-// memory, and, but for what is pending, all of it in a file. One goroutine appends
-// and rewrites; any reads.
+// tape is a sequence of bytes that grows at its end. The end is in a ring in memory, and everything except
+// the pending bytes is in a file. One goroutine appends and rewrites; any may read.
 //
-// The writer reads the ring, end and flushed without the lock, for nothing else changes
-// them; it takes the lock to change them. Readers take it to read them.
+// The writer reads ring, end and flushed without the lock, because only the writer changes them; it takes
+// the lock to change them. Readers take it to read them.
 type tape struct {
 	disk   file // nil: there is none
 	health *health
@@ -30,8 +29,8 @@ type tape struct {
 	mu       sync.Mutex
 	ring     []byte // byte i of the tape is ring[i%len(ring)]
 	end      int64
-	flushed  int64 // what lies before is in the file, but for the hole
-	holeFrom int64 // what could not be written before it had to make room
+	flushed  int64 // all before is in the file, except the hole
+	holeFrom int64 // start of what could not be written before its room was needed
 	holeTo   int64
 }
 
@@ -45,10 +44,10 @@ func (t *tape) len() int64 {
 	return t.end
 }
 
-// base is the first byte that is in the ring.
+// base returns the first byte that is in the ring.
 func (t *tape) base() int64 { return max(t.end-int64(len(t.ring)), 0) }
 
-// append adds p, which is not longer than half of the ring, and returns where it is.
+// append adds p, which must not be longer than half of the ring, and returns its offset.
 func (t *tape) append(p []byte) int64 {
 	off := t.end
 	t.mu.Lock()
@@ -62,17 +61,17 @@ func (t *tape) append(p []byte) int64 {
 	return off
 }
 
-// full reports whether n bytes more have to be written to the disk, with what is pending.
+// full reports whether n more bytes, together with the pending ones, must be written to the disk.
 func (t *tape) full(n int) bool { return t.end+int64(n)-t.flushed >= int64(t.chunk) }
 
-// skip has nothing before a place written: nobody will read it here.
+// skip excludes everything before an offset from writing: it will not be read here.
 func (t *tape) skip(upTo int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.flushed = max(t.flushed, upTo)
 }
 
-// grow makes the ring larger as long as it has not gone round.
+// grow makes the ring larger, as long as it has not wrapped around.
 func (t *tape) grow(n int) {
 	size := max(len(t.ring), min(1<<10, t.most))
 	for size < t.most && int64(size) < t.end+int64(n) {
@@ -85,7 +84,7 @@ func (t *tape) grow(n int) {
 	}
 }
 
-// put copies what of p belongs at off into the ring, if it still is there.
+// put copies the part of p that belongs at off into the ring, if that is still there.
 func (t *tape) put(off int64, p []byte) {
 	if base := max(off+int64(len(p)), t.end) - int64(len(t.ring)); off < base {
 		p = p[min(base-off, int64(len(p))):]
@@ -97,7 +96,7 @@ func (t *tape) put(off int64, p []byte) {
 	}
 }
 
-// flush writes what is pending, if the disk takes it.
+// flush writes the pending bytes, if the disk accepts them.
 func (t *tape) flush() {
 	if t.disk == nil || !t.health.may() {
 		return
@@ -146,7 +145,7 @@ const (
 	gone
 )
 
-// where says where n bytes at off are, to the writer.
+// where returns where n bytes at off are. Only the writer may call it.
 func (t *tape) where(off, n int64) place {
 	switch {
 	case off < t.holeTo && off+n > t.holeFrom:
@@ -159,7 +158,7 @@ func (t *tape) where(off, n int64) place {
 	return gone
 }
 
-// whole says, to the writer, whether nothing is lost for want of a disk now.
+// whole reports that nothing is lost for lack of a disk at present. Only the writer may call it.
 func (t *tape) whole() bool { return t.base() <= t.flushed }
 
 // readAt fills p with what was written at off.

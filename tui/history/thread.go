@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Thread is a sequence of entries, in the order they were told.
+// Thread is a sequence of entries, in the order in which they were reported.
 type Thread struct {
 	c      *Store
 	list   *tape   // the numbers of its entries; nil: it has all
-	picker *picker // of a filter, else nil
+	picker *picker // of a filter, otherwise nil
 }
 
 func (c *Store) newThread() *Thread {
@@ -23,14 +23,14 @@ func (c *Store) newThread() *Thread {
 	return &Thread{c: c, list: newTape(f, c.health, listChunk, listMemory)}
 }
 
-// All has every event but those that are text arriving.
+// All returns the thread of all events except text that is arriving.
 func (c *Store) All() *Thread { return &Thread{c: c} }
 
-// Talk is the conversation.
+// Talk returns the conversation.
 func (c *Store) Talk() *Thread { return c.talk }
 
-// Agent is the stream of one agent: what it does and says, and what is said to it. It
-// is empty as long as there was nothing.
+// Agent returns the stream of one agent: what it does and says, and what is said to it. It is empty as long
+// as there is nothing.
 func (c *Store) Agent(id string) *Thread {
 	if t := c.agent(id); t != nil {
 		return t
@@ -56,7 +56,7 @@ func (t *Thread) add(n int) {
 	t.list.append(b[:])
 }
 
-// number is the number among all of the entry i.
+// number returns the number of the entry i among all events.
 func (t *Thread) number(i int) (int, bool) {
 	if i < 0 || i >= t.Len() {
 		return 0, false
@@ -66,14 +66,14 @@ func (t *Thread) number(i int) (int, bool) {
 	}
 	var b [numberSize]byte
 	err := t.list.readAt(b[:], int64(i)*numberSize)
-	runtime.KeepAlive(t) // a filter's thread gives its room on the disk back when nobody has it
+	runtime.KeepAlive(t) // the thread of a filter frees its room on the disk when it is no longer referenced
 	return int(binary.LittleEndian.Uint64(b[:])), err == nil
 }
 
-// Number is the number among all events of the entry i.
+// Number returns the number of the entry i among all events.
 func (t *Thread) Number(i int) (int, bool) { return t.number(i) }
 
-// Place is the first entry that is the event n, or told after it; Len if there is none.
+// Place returns the first entry that is the event n or later; Len if there is none.
 func (t *Thread) Place(n int) int {
 	return sort.Search(t.Len(), func(i int) bool {
 		at, ok := t.number(i)
@@ -81,7 +81,7 @@ func (t *Thread) Place(n int) int {
 	})
 }
 
-// Len is how many entries there are. It only grows.
+// Len returns how many entries there are. It only grows.
 func (t *Thread) Len() int {
 	if t.list == nil {
 		return t.c.len()
@@ -89,8 +89,7 @@ func (t *Thread) Len() int {
 	return int(t.list.len() / numberSize)
 }
 
-// Entry reads an entry, from the disk if it is an old one. It reports false for one
-// that could not be kept.
+// Entry reads an entry, from the disk if it is an old one. It returns false if it could not be kept.
 func (t *Thread) Entry(i int) (Entry, bool) {
 	n, ok := t.number(i)
 	if !ok {
@@ -99,8 +98,8 @@ func (t *Thread) Entry(i int) (Entry, bool) {
 	return t.c.entry(n)
 }
 
-// Stamp changes when the entry does: its outcome came, or a subagent continued. It is 0
-// if nothing is known of it.
+// Stamp changes when the entry does: its outcome came, or a subagent made progress. It is 0 if nothing is
+// known of it.
 func (t *Thread) Stamp(i int) uint64 {
 	n, ok := t.number(i)
 	if !ok {
@@ -109,9 +108,9 @@ func (t *Thread) Stamp(i int) uint64 {
 	return t.c.stamp(n)
 }
 
-// Follow brings the thread of a filter up to date and reports whether it is; other
-// threads are always. It may take time, so that a screen has a worker call it, after
-// which there may be more entries. It stops early when ctx ends.
+// Follow brings the thread of a filter up to date and reports whether it is; other threads always are. It
+// may take time, so a screen calls it on a worker; afterwards there may be more entries. It stops early
+// when ctx ends.
 func (t *Thread) Follow(ctx context.Context) bool {
 	if t.picker == nil {
 		return true

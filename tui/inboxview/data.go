@@ -15,7 +15,7 @@ import (
 // digits are the keys of answers.
 const digits = "123456789"
 
-// Data is the panel as a dialog. Its answers have the digits for keys.
+// Data returns the panel as a dialog. Its answers have digits as keys.
 func (p *Panel) Data(look *render.Look) pages.AskData {
 	at, ok := p.Current()
 	if !ok {
@@ -46,7 +46,7 @@ func (p *Panel) Data(look *render.Look) pages.AskData {
 	return d
 }
 
-// rows are the list.
+// rows returns the list.
 func (p *Panel) rows() *pages.AskList {
 	l := &pages.AskList{At: p.at}
 	for _, i := range p.items {
@@ -57,7 +57,7 @@ func (p *Panel) rows() *pages.AskList {
 	return l
 }
 
-// hints are the keys that work besides the digits.
+// hints returns the keys that work besides the digits.
 func (p *Panel) hints(at Item) []string {
 	var list []string
 	if at.Note != "" {
@@ -72,7 +72,7 @@ func (p *Panel) hints(at Item) []string {
 	return append(list, "Esc: later")
 }
 
-// choices are what can be answered to an item.
+// choices returns the possible answers to an item.
 func (i Item) choices() []pages.Choice {
 	switch {
 	case i.Kind == inbox.Permission:
@@ -135,7 +135,7 @@ func (p *Panel) scopes(d *pages.AskData, at Item) {
 	}
 }
 
-// allOf asks what happens to all items of a kind, and shows each in full.
+// allOf asks what to do with all items of a kind, and shows each in full.
 func (p *Panel) allOf(d *pages.AskData) {
 	at := p.many[0]
 	n := several(len(p.many), at)
@@ -167,7 +167,7 @@ func (p *Panel) allOf(d *pages.AskData) {
 	d.Unread = "There is more of it: Space reads on. All of them are allowed only when they were read to the end."
 }
 
-// brief is an item below a rule that settles it.
+// brief lays out an item below a rule that settles it.
 func (i Item) brief(width int) []render.Line {
 	var lines []render.Line
 	for n, l := range render.WrapText(render.Base, i.Asks+": "+i.Text, max(width-2, 1)) {

@@ -12,21 +12,21 @@ import (
 type Item struct {
 	ID    string
 	Kind  inbox.Kind
-	Asks  string // who wants what: "Orchestrator I asks leave"
+	Asks  string // who asks for what: "Orchestrator I asks leave"
 	Role  render.Role
 	Text  string                        // what it is about, on one line
 	Age   string                        // "for 5 min"
-	Head  []render.Line                 // who wants what exactly, and why
+	Head  []render.Line                 // who asks for what exactly, and why
 	Body  func(width int) []render.Line // all of it
 	Note  string                        // what happens without an answer
-	Ways  []Way                         // of trust and recovery: what can be chosen
+	Ways  []Way                         // of trust and recovery: the options
 	Rules []Rule                        // of a permission request: those that cover it, narrow ones first
 }
 
 // Way is an option of a choose command.
 type Way struct {
 	Option, Label string
-	Grave         bool // it cannot be taken back
+	Grave         bool // it cannot be undone
 }
 
 // Rule is a permission rule. Settles are the ids of the open requests that it covers, its own among them.
@@ -35,7 +35,7 @@ type Rule struct {
 	Settles []string
 }
 
-// Act is what is done with an answer.
+// Act is the effect of an answer.
 type Act string
 
 // The acts.
@@ -47,36 +47,36 @@ const (
 	Choose Act = "choose" // an option is taken
 )
 
-// Answer is what was chosen.
+// Answer is the chosen answer.
 type Answer struct {
 	IDs    []string // of the items that are answered
 	Act    Act
-	Always bool   // of Allow: in later runs, too
+	Always bool   // of Allow: also in later runs
 	Run    bool   // of Allow: for the whole run
-	Rule   string // with Always or Run: all that it covers; empty: the action alone
+	Rule   string // with Always or Run: the rule that is allowed; empty: only this action
 	Option string // of Choose
 }
 
-// step is what the panel asks at the moment.
+// step is the current question of the panel.
 type step uint8
 
 const (
-	first  step = iota // what happens to the current item
+	first  step = iota // what to do with the current item
 	forRun             // what exactly is allowed for the run
 	always             // what exactly is always allowed
-	all                // what happens to all items of a kind
+	all                // what to do with all items of a kind
 )
 
-// Panel is the list of what waits, one of which is at hand. Its zero value is an empty one.
+// Panel is the list of what waits, with one selected item. The zero value is empty.
 type Panel struct {
 	items []Item
 	at    int
 	step  step
-	many  []Item // what step all is about: those that were there when it was asked for
+	many  []Item // the items of step all: those that existed when it was opened
 }
 
-// Set replaces the items. The current one stays at hand, and the step stays. It returns true if what was at hand is
-// gone, so that a key on its way may be meant for something else than what is shown now.
+// Set replaces the items. The selected item and the step stay. It returns true if the selected item is
+// gone, so that a key pressed at this moment may be meant for it.
 func (p *Panel) Set(items []Item) (gone bool) {
 	before, had := p.Current()
 	p.items = items
@@ -102,10 +102,10 @@ func (p *Panel) has(id string) bool {
 	return slices.ContainsFunc(p.items, func(i Item) bool { return i.ID == id })
 }
 
-// Len is how many items there are.
+// Len returns how many items there are.
 func (p *Panel) Len() int { return len(p.items) }
 
-// Current is the current item.
+// Current returns the selected item.
 func (p *Panel) Current() (Item, bool) {
 	if p.at >= len(p.items) {
 		return Item{}, false
@@ -113,17 +113,17 @@ func (p *Panel) Current() (Item, bool) {
 	return p.items[p.at], true
 }
 
-// Move has an item further down at hand, or further up. After the last comes the first.
+// Move selects an item further down, or further up. The first comes after the last.
 func (p *Panel) Move(by int) {
 	if n := len(p.items); n > 0 {
 		p.Go((p.at + by + n) % n)
 	}
 }
 
-// Go has the item of a number at hand, from 0.
+// Go selects the item with an index.
 func (p *Panel) Go(i int) { p.at, p.step = max(min(i, len(p.items)-1), 0), first }
 
-// Select has the item of an id at hand.
+// Select selects the item with an id.
 func (p *Panel) Select(id string) {
 	if i := slices.IndexFunc(p.items, func(i Item) bool { return i.ID == id }); i >= 0 {
 		p.Go(i)
@@ -137,7 +137,7 @@ func (p *Panel) Back() bool {
 	return was != first
 }
 
-// All asks what happens to all items of the current kind. Why says why it cannot be asked.
+// All asks what to do with all items of the current kind. why says why that is not possible.
 func (p *Panel) All() (why string) {
 	at, ok := p.Current()
 	if !ok {
@@ -173,7 +173,7 @@ func (p *Panel) kindOf(at Item) int {
 	return n
 }
 
-// Answer takes a choice of what [Panel.Data] offers. It returns false if it leads to another step.
+// Answer handles a choice of [Panel.Data]. It returns false if the choice leads to another step.
 func (p *Panel) Answer(value string) (a Answer, given bool) {
 	at, ok := p.Current()
 	if !ok {
@@ -218,14 +218,14 @@ func (p *Panel) Answer(value string) (a Answer, given bool) {
 	return a, true
 }
 
-// Values of choices that are no acts.
+// Values of choices that are not acts.
 const (
 	run  = "run"
 	ever = "always"
 	back = "back"
 )
 
-// several counts items of a kind in words.
+// several returns a number of items of a kind in words.
 func several(n int, at Item) string {
 	if at.written() {
 		return words.Count(n, "question")

@@ -2,10 +2,10 @@ package keys
 
 import "strings"
 
-// Hint names keys and says in a word or two what they do.
+// Hint names keys and describes in a word or two what they do.
 type Hint struct{ Keys, Text string }
 
-// hint is a row of footers: the actions whose first keys it names.
+// hint is a row of a footer: a text for the first keys of some actions.
 type hint struct {
 	text    string
 	actions []Action
@@ -13,7 +13,7 @@ type hint struct {
 
 func does(text string, actions ...Action) hint { return hint{text, actions} }
 
-// footers are what each context says of its keys, the most important first.
+// footers are the rows for each context, the most important first.
 var footers = map[Context][]hint{
 	Normal: {does("write", Write), does("scroll", Down, Up), does("search", Search), does("match", SearchNext,
 		SearchPrev),
@@ -47,8 +47,8 @@ var footers = map[Context][]hint{
 	Help:  {does("back", Back), does("scroll", Down, Up), does("page", PageDown, PageUp)},
 }
 
-// Footer names the most important keys of a context, as they are in the table. There is none of a context that has
-// the keyboard for something else.
+// Footer returns the most important keys of a context, as they are in the table. A context in which the
+// keyboard is used for something else has none.
 func Footer(c Context) []Hint {
 	var list []Hint
 	for _, h := range footers[c] {
@@ -61,7 +61,7 @@ func Footer(c Context) []Hint {
 	return list
 }
 
-// KeyOf is the first key that does something in a context; empty: none does.
+// KeyOf returns the first key for an action in a context; empty: there is none.
 func KeyOf(c Context, a Action) string {
 	for _, b := range For(c) {
 		if b.Action != a {

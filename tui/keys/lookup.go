@@ -1,7 +1,6 @@
 package keys
 
-// reads are the Contexts that are read like the conversation, and what of its keys
-// they take over.
+// reads are the contexts that scroll like the conversation, and the actions that they share with it.
 var reads = map[Context]map[Action]bool{Focus: readable, Logbook: readable, Text: readable, Plan: scrollable,
 	Changes: scrollable, Settings: scrollable, Diff: comparable, Timeline: elsewhere,
 	Playback: replayed}
@@ -40,7 +39,7 @@ var readable = map[Action]bool{
 	OpenChanges: true, OpenTimes: true, PauseRun: true, WriteSlash: true,
 }
 
-// Look finds what a key leads to.
+// Look returns the action of a key.
 func Look(c Context, key string) (Action, bool) {
 	for _, b := range For(c) {
 		for _, k := range b.Keys {
@@ -52,10 +51,10 @@ func Look(c Context, key string) (Action, bool) {
 	return "", false
 }
 
-// Own lists what works in a context and is not known elsewhere.
+// Own lists the bindings that only a context has.
 func Own(c Context) []Binding { return rows(c, nil) }
 
-// Reading lists what a context takes over from the conversation, to scroll and search.
+// Reading lists the bindings that a context shares with the conversation, to scroll and search.
 func Reading(c Context) []Binding {
 	if reads[c] == nil {
 		return nil
@@ -63,7 +62,7 @@ func Reading(c Context) []Binding {
 	return rows(Normal, reads[c])
 }
 
-// For lists what works in a context, its own rows first.
+// For lists all bindings of a context, its own first.
 func For(c Context) []Binding {
 	list := append(Own(c), Reading(c)...)
 	if c != Everywhere {

@@ -15,8 +15,7 @@ var special = map[tcell.Key]string{
 	tcell.KeyCtrlRightSq: "Ctrl+]", tcell.KeyCtrlCarat: "Ctrl+^",
 }
 
-// Name is how a key is called in the table: "j", "G", "Ctrl+D", "Alt+Enter", "PgUp",
-// "F1", "Space".
+// Name returns the name of a key in the table: "j", "G", "Ctrl+D", "Alt+Enter", "PgUp", "F1", "Space".
 func Name(e *tcell.EventKey) string {
 	var b strings.Builder
 	mod := e.Modifiers()
@@ -38,7 +37,7 @@ func Name(e *tcell.EventKey) string {
 		if k == tcell.KeyBacktab {
 			mod &^= tcell.ModShift
 		}
-		if k < ' ' { // the terminal's way of saying so: Enter is Ctrl+M
+		if k < ' ' { // terminals send control characters for some keys: Enter is Ctrl+M
 			mod &^= tcell.ModCtrl
 		}
 	case k >= tcell.KeyCtrlA && k <= tcell.KeyCtrlZ:
@@ -51,7 +50,7 @@ func Name(e *tcell.EventKey) string {
 		mod = 0
 	}
 	if k := e.Key(); k == tcell.KeyRune && mod&tcell.ModCtrl != 0 && mod&tcell.ModAlt != 0 && base == "M" {
-		base, mod = "Enter", tcell.ModAlt // how it comes without the extended keyboard protocols
+		base, mod = "Enter", tcell.ModAlt // what terminals without the extended keyboard protocols send
 	}
 	for _, m := range []struct {
 		mask tcell.ModMask

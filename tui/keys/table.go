@@ -1,10 +1,9 @@
 package keys
 
-// Context is where a key is pressed. A key that its context does not know is looked
-// up in Everywhere.
+// Context is where a key is pressed. A key that its context does not have is looked up in Everywhere.
 type Context string
 
-// The Contexts.
+// The contexts.
 const (
 	Everywhere Context = "everywhere"
 	Insert     Context = "writing"   // the input has the keyboard
@@ -16,10 +15,10 @@ const (
 	Sessions   Context = "sessions"
 	Changes    Context = "changes"
 	Timeline   Context = "timeline"
-	Playback   Context = "playback" // the conversation of a run that is played again
+	Playback   Context = "playback" // the conversation of a run that is replayed
 	Diff       Context = "a change"
 	Settings   Context = "settings"
-	First      Context = "beginning" // there is nothing to drive
+	First      Context = "beginning" // no CLI can be used yet
 	Help       Context = "help"
 	Ask        Context = "a question"
 	Inbox      Context = "what waits"
@@ -31,7 +30,7 @@ const (
 var Contexts = []Context{Everywhere, Insert, Normal, Focus, Logbook, Plan, Text, Sessions, Changes, Diff, Settings,
 	Timeline, Playback, First, Ask, Inbox, Shell, Pick, Help}
 
-// Action is what a key leads to.
+// Action is what a key does.
 type Action string
 
 // The actions.
@@ -155,7 +154,7 @@ type Binding struct {
 	Help    string
 }
 
-// table is all that the keyboard does outside of the text being written.
+// table lists all keys except those for the text being written.
 var table = []Binding{
 	{Everywhere, []string{"Ctrl+C"}, Leave, "clear the input; with nothing in it: ask whether to leave"},
 	{Everywhere, []string{"Ctrl+Z"}, Suspend, "suspend; fg comes back"},
@@ -372,7 +371,7 @@ var table = []Binding{
 	{Help, []string{"q", "Esc", "?", "F1"}, Back, "back"},
 }
 
-// Editing lists the keys of the text being written; the editor knows them itself.
+// Editing lists the keys of the text being written; the editor implements them itself.
 var Editing = []Binding{
 	{Insert, []string{"Enter"}, "", "send"},
 	{Insert, []string{"!"}, "", "before a line: run it in your shell, and see its output; ! alone: the last output"},

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// clusters calls f with each cluster of a line that a canvas draws, and the column it
-// begins at, until f returns false.
+// clusters calls f with each cluster that a canvas draws of a line, and the column where it begins, until f
+// returns false.
 func clusters(l render.Line, f func(cluster string, col, width int) bool) {
 	col := 0
 	for _, s := range l {
@@ -33,7 +33,7 @@ func clusters(l render.Line, f func(cluster string, col, width int) bool) {
 	}
 }
 
-// slice is the text of the columns from, to. A wide character that is touched is in.
+// slice returns the text between two columns, including wide characters that are only partly between them.
 func slice(l render.Line, from, to int) string {
 	var b strings.Builder
 	clusters(l, func(cluster string, col, width int) bool {
@@ -48,7 +48,7 @@ func slice(l render.Line, from, to int) string {
 	return b.String()
 }
 
-// snap widens columns to whole clusters, and cuts them to what has text.
+// snap extends columns to whole clusters, and limits them to the text.
 func snap(l render.Line, from, to int) (int, int) {
 	first, last := -1, 0
 	clusters(l, func(_ string, col, width int) bool {
@@ -66,7 +66,7 @@ func snap(l render.Line, from, to int) (int, int) {
 	return max(first, 0), last
 }
 
-// word is the columns of the word at a column. A blank is a word of its own.
+// word returns the columns of the word at a column. A blank is a word of its own.
 func word(l render.Line, at int) (from, to int) {
 	type piece struct {
 		col, width int
@@ -93,7 +93,7 @@ func word(l render.Line, at int) (from, to int) {
 		for last+1 < len(pieces) && pieces[last+1].in {
 			last++
 		}
-		// The sentence's own marks are not of the word.
+		// Final marks of a sentence are not part of the word.
 		for last > hit && strings.Contains(".:?", pieces[last].text) {
 			last--
 		}
@@ -103,18 +103,17 @@ func word(l render.Line, at int) (from, to int) {
 
 const maxWord = 4096
 
-// inWord reports whether a cluster belongs to a word as one copies it: names, paths and
-// addresses are whole.
+// inWord reports whether a cluster belongs to a word when a person copies it: names, paths and addresses
+// are whole words.
 func inWord(cluster string) bool {
 	r, _ := utf8.DecodeRuneInString(cluster)
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@~+#%&=?$", r)
 }
 
-// glued reports whether two rows that layout broke belong together without a blank. A
-// wrap drops the blanks it breaks at and does not say so: there was none if a word too
-// long for a row fills this one, or if the break is one that needs none, as after a
-// hyphen or between two ideographs. Between an ideograph and a word there may have
-// been one, and it does no harm.
+// glued reports whether two rows that layout broke belong together without a blank. A wrap drops the blanks
+// at the break and does not record it. There was none if a word that is too long for a row fills this one,
+// or if the break needs none, as after a hyphen or between two ideographs. Between an ideograph and a word
+// there may have been one; adding it does no harm.
 func glued(row, next string, columns int) bool {
 	row = strings.TrimRight(row, " ")
 	hanging := len(next) - len(strings.TrimLeft(next, " "))
