@@ -19,9 +19,9 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// typical is about a megabyte of transcript in the sizes and the proportions that
-// CLI 2.1.329 writes: many lines of 1 to 15 kB, some of 40 to 200 kB, few of more.
-// The text in them is source code, as in most real transcripts.
+// typical returns about a megabyte of transcript, with the sizes and proportions of lines that CLI 2.1.329
+// writes: many lines of 1 to 15 kB, some of 40 to 200 kB, few longer ones. The text in them is source code, as
+// in most real transcripts.
 func typical(b *testing.B) [][]byte {
 	b.Helper()
 	names, err := filepath.Glob("*.go")
@@ -40,7 +40,7 @@ func typical(b *testing.B) [][]byte {
 		code.WriteString(code.String())
 	}
 	at := 0
-	words := func(n int) string { // the next n bytes of it
+	words := func(n int) string { // the next n bytes of the code
 		at = (at + n) % (code.Len() - 512<<10)
 		return code.String()[at : at+n]
 	}
@@ -91,7 +91,7 @@ func quoted(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// BenchmarkDecode makes records of lines.
+// BenchmarkDecode decodes lines to records.
 func BenchmarkDecode(b *testing.B) {
 	for _, set := range []struct {
 		name  string
@@ -116,9 +116,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkNewest finds the newest reading of a transcript; x-read-all is how many
-// times as long it takes to read it all, split it into lines and walk back, in the
-// same run.
+// BenchmarkNewest finds the newest reading of a transcript. x-read-all is how many times as long it takes, in
+// the same run, to read the whole file, split it into lines and walk back.
 func BenchmarkNewest(b *testing.B) {
 	lines := typical(b)
 	for _, size := range []int64{1, 10, 100, 500} {
@@ -154,7 +153,7 @@ func fill(b *testing.B, path string, lines [][]byte, size int64) (n int64) {
 	w := bufio.NewWriterSize(f, 1<<20)
 	for n < size {
 		for _, line := range lines {
-			w.Write(line) // Flush tells
+			w.Write(line) // Flush reports the error
 			w.WriteByte('\n')
 			n += int64(len(line)) + 1
 		}
@@ -183,14 +182,13 @@ func naiveNewest(b *testing.B, path string) int {
 	return 0
 }
 
-// BenchmarkFollowLatency is the time from the return of the write that ends a line
-// to the line's delivery; the aim is a p99 under 10 ms. Beside it the same with
-// polling once a second, the obvious way.
+// BenchmarkFollowLatency measures the time from the return of the write that ends a line to the line's
+// delivery; the aim is a p99 below 10 ms. The baseline is the obvious way: polling once a second.
 func BenchmarkFollowLatency(b *testing.B) {
 	for _, way := range []struct {
 		name string
 		o    WatchOptions
-		most int // appends, 0: b.N; polling takes its time
+		most int // number of appends, 0: b.N; polling takes long
 	}{
 		{"notified", WatchOptions{}, 0},
 		{"polling1s", WatchOptions{Poll: true, Interval: time.Second}, 5},
@@ -221,11 +219,11 @@ func BenchmarkFollowLatency(b *testing.B) {
 				written := time.Now()
 				return (<-delivered).Sub(written)
 			}
-			appendLine() // the file has been found
+			appendLine() // the follower has found the file
 			var took []time.Duration
 			for i := 0; b.Loop(); i++ {
 				if way.most == 0 || i < way.most {
-					if i%5 == 4 { // not in step with the ticks
+					if i%5 == 4 { // so as not to be in step with the ticks
 						b.StopTimer()
 						pause(time.Duration(1+i%3) * time.Millisecond)
 						b.StartTimer()
@@ -234,17 +232,17 @@ func BenchmarkFollowLatency(b *testing.B) {
 				}
 			}
 			slices.Sort(took)
-			b.ReportMetric(0, "ns/op") // of the loop: says nothing
+			b.ReportMetric(0, "ns/op") // of the loop: meaningless
 			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50_µs")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99_µs")
 		})
 	}
 }
 
-// pause lets the machine come to rest, as it is between the lines of an agent.
+// pause lets the machine become idle, as it is between an agent's lines.
 func pause(d time.Duration) { <-time.After(d) }
 
-// benchFile writes lines of the given lengths, in turn, until size is reached.
+// benchFile writes lines of the given lengths, in turn, until the file has the size.
 func benchFile(b *testing.B, size int, lengths ...int) (path string, lines int) {
 	b.Helper()
 	path = filepath.Join(b.TempDir(), "s.jsonl")
@@ -267,11 +265,11 @@ func benchFile(b *testing.B, size int, lengths ...int) (path string, lines int) 
 	return path, lines
 }
 
-// mixed is about what lines of transcripts are: mostly short, some very long.
+// mixed approximates the lengths of a transcript's lines: mostly short, some very long.
 var mixed = []int{250, 700, 400, 1800, 300, 900, 250, 14_000, 600, 450, 1200, 180_000, 350, 800, 500, 2500}
 
-// BenchmarkLines splits a file of 128 MB into lines, and has `wc -l` count them, by
-// turns. The aim is at most 3 times wc's time.
+// BenchmarkLines splits a file of 128 MB into lines, in turns with `wc -l`. The aim is at most 3 times the time
+// of wc.
 func BenchmarkLines(b *testing.B) {
 	for name, lengths := range map[string][]int{"mixed": mixed, "short": {120}} {
 		path, want := benchFile(b, 128<<20, lengths...)

@@ -2,8 +2,8 @@ package transcript
 
 import "slices"
 
-// remembered returns the nodes that a process knows which resumes the session, in the order of
-// the file: the branch of the last leaf, and the nodes that belong to it.
+// remembered returns the nodes that a resumed session knows, in the order of the file: the branch of the last
+// leaf, and the nodes that belong to it.
 func (h *history) remembered() []*node {
 	at := h.leaf()
 	for at != nil && !at.live {
@@ -20,10 +20,10 @@ func (h *history) remembered() []*node {
 	return live
 }
 
-// leaf is the end of the branch that counts: of all ends the one whose last
-// message has the latest time, of equal ones the last in the file (observed with
-// CLI 2.1.329: a branch appended with an earlier time is not followed, and a
-// conversation whose clock went back still is, as it has one end only).
+// leaf returns the end of the branch that counts: of all ends the one whose last message has the latest time,
+// and of equal ones the last in the file (observed with CLI 2.1.329: it does not follow a branch that was
+// appended with an earlier time, but it follows a conversation whose clock went back, since that has only one
+// end).
 func (h *history) leaf() *node {
 	for _, n := range h.nodes {
 		if p := h.before(n); p != nil {
@@ -48,8 +48,8 @@ func (h *history) leaf() *node {
 	return leaf
 }
 
-// findSpeakers sets for each node the nearest message at it or before it. A loop
-// that no message is part of has none.
+// findSpeakers sets, for each node, the nearest message at or before it. The nodes of a loop without a message
+// get none.
 func (h *history) findSpeakers() {
 	for _, n := range h.nodes {
 		var path []*node
@@ -73,8 +73,7 @@ func (h *history) findSpeakers() {
 	}
 }
 
-// before is the node that n continues. A link to something that was lost leads to
-// the line before n, as with the CLI.
+// before returns the node that n continues. A link to a lost node leads to the line before n, as in the CLI.
 func (h *history) before(n *node) *node {
 	if n.parent == "" {
 		return nil
@@ -88,9 +87,8 @@ func (h *history) before(n *node) *node {
 	return nil
 }
 
-// widen adds what ran side by side with the branch: blocks of an API message
-// that has others on it. Each tool's result continues its own block, so that only
-// one of them is on the branch itself; a resume brings all together.
+// widen adds parallel nodes to the branch: the other blocks of API messages that are on it. Each tool's result
+// continues its own block, so that only one of them is on the branch itself; a resume includes all of them.
 func (h *history) widen() {
 	var messages []string
 	for _, n := range h.nodes {

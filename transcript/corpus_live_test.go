@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// A session that talks, works, lets a subagent work, is interrupted, dies in a
-// tool and is resumed: the transcript agrees with the CLI at every step.
+// A session that talks, works, has a subagent work, is interrupted, is killed in a tool and is resumed: the
+// transcript agrees with the CLI at every step.
 func TestLiveWork(t *testing.T) {
 	l := rehearse(t, `
 actors:
@@ -102,7 +102,7 @@ actors:
 	l.record("work")
 }
 
-// A context that is compacted in mid-turn, and by command.
+// A context that is compacted in mid-turn, and by a command.
 func TestLiveCompaction(t *testing.T) {
 	l := rehearse(t, `
 actors:

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// patience is how long a wait may last before it is hopeless.
+// patience is the time limit of a wait.
 const patience = 2 * time.Minute
 
 func findClaude(t *testing.T) string {
@@ -34,7 +34,7 @@ func (f frame) sub(k string) frame  { m, _ := f[k].(map[string]any); return m }
 func (f frame) str(k string) string { s, _ := f[k].(string); return s }
 func (f frame) num(k string) int    { n, _ := f[k].(float64); return int(n) }
 
-// live is a real CLI on a scripted model, in a home of its own.
+// live is a real CLI with a scripted model, in its own home.
 type live struct {
 	t         *testing.T
 	srv       *rehearsal.Server
@@ -66,7 +66,7 @@ func rehearse(t *testing.T, script string) *live {
 	return &live{t: t, srv: srv, home: t.TempDir(), cwd: t.TempDir()}
 }
 
-// start starts a process; there is one at a time.
+// start starts a process; only one runs at a time.
 func (l *live) start(args ...string) {
 	l.t.Helper()
 	cmd := exec.Command(findClaude(l.t),
@@ -119,7 +119,7 @@ func (l *live) start(args ...string) {
 	l.control("initialize", nil)
 }
 
-// stop ends the process by the end of its input.
+// stop ends the process by closing its stdin.
 func (l *live) stop() {
 	l.t.Helper()
 	_ = l.stdin.Close()
@@ -190,13 +190,13 @@ func (l *live) say(text string) {
 	l.until("result of "+text, func(f frame) bool { return f.str("type") == "result" })
 }
 
-// own is the context as the CLI counts it.
+// own returns the size of the context as the CLI counts it.
 func (l *live) own() int {
 	l.t.Helper()
 	return l.control("get_context_usage", frame{"detail": "summary"}).num("totalTokens")
 }
 
-// path is the transcript of the only session.
+// path returns the path of the only session's transcript.
 func (l *live) path() string {
 	l.t.Helper()
 	found, err := filepath.Glob(filepath.Join(l.home, ".claude", "projects", "*", "*.jsonl"))
@@ -210,7 +210,7 @@ func (l *live) session() string {
 	return strings.TrimSuffix(filepath.Base(l.path()), ".jsonl")
 }
 
-// agrees holds what the transcript says against what the CLI says.
+// agrees checks that the transcript and the CLI report the same size of the context.
 func (l *live) agrees(when string) {
 	l.t.Helper()
 	want := l.own()
@@ -220,8 +220,8 @@ func (l *live) agrees(when string) {
 	}
 }
 
-// follows is agrees where something was said that no answer has counted yet: the
-// CLI adds its guess of that (observed with CLI 2.1.329).
+// follows is agrees for a context with text that no answer has counted yet: the CLI adds its estimate of that
+// text (observed with CLI 2.1.329).
 func (l *live) follows(when string) {
 	l.t.Helper()
 	own := l.own()
@@ -232,8 +232,8 @@ func (l *live) follows(when string) {
 	}
 }
 
-// Where the test is given a directory, it leaves the transcripts there, scrubbed:
-// that is how testdata/corpus was made.
+// record writes the scrubbed transcripts to $ARBITER_RECORD_CORPUS, if it is set. testdata/corpus was made in
+// this way.
 func (l *live) record(name string) {
 	l.t.Helper()
 	dir := os.Getenv("ARBITER_RECORD_CORPUS")
@@ -266,8 +266,8 @@ func (l *live) record(name string) {
 	}
 }
 
-// waitFor waits for a file in which a tool leaves its process id, and for the CLI
-// to have written the call: it writes in batches.
+// waitFor waits until a tool has written its process id to a file, and until the CLI, which writes in batches,
+// has written the call.
 func (l *live) waitFor(name, command string) (pid int) {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

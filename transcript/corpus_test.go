@@ -15,8 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// corpus calls f with every recorded transcript (CLI 2.1.329; the live tests of
-// this package made them).
+// corpus calls f with every recorded transcript (by CLI 2.1.329; the live tests of this package made them).
 func corpus(t testing.TB, f func(path string)) {
 	t.Helper()
 	n := 0
@@ -53,7 +52,7 @@ func corpusLines(t testing.TB) [][]byte {
 	return lines
 }
 
-// beside are types of records that are known to stand beside the conversation.
+// beside are types of records that are known not to be part of the conversation.
 var beside = map[string]bool{
 	"queue-operation": true, "cost-state": true, "last-prompt": true, "mode": true, "permission-mode": true,
 	"atis-latch": true, "tools-used": true, "custom-title": true, "agent-name": true, "ai-title": true, "summary": true,
@@ -61,7 +60,7 @@ var beside = map[string]bool{
 	"pr-link": true, "fork-pointer": true, "progress": true,
 }
 
-// What the real CLI writes is understood, to the last type.
+// The decoder knows every type of record that the real CLI writes.
 func TestCorpus(t *testing.T) {
 	unknown, kinds := map[string]int{}, map[string]int{}
 	for _, line := range corpusLines(t) {
@@ -110,7 +109,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// The newest reading of each recorded session; a subagent's has none.
+// Each recorded session has a newest reading; the transcripts of subagents have none.
 func TestCorpusReadings(t *testing.T) {
 	got := map[string]int{}
 	corpus(t, func(path string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// plain is a session of three turns: a verdict, a text, a tool that runs.
+// plain is a session of three turns: one with a verdict, one with a text, and one whose tool still runs.
 func plain() *scribe {
 	s := &scribe{}
 	s.prompt("A")
@@ -112,7 +112,7 @@ func TestLoopOnTheBranch(t *testing.T) {
 	lines := `{"type":"user","uuid":"A","parentUuid":"b","promptSource":"sdk","message":{"role":"user","content":"x"}}
 {"type":"assistant","uuid":"b","parentUuid":"A","message":{"stop_reason":"end_turn","content":[]}}
 `
-	if got := fates(t, lines, "A"); len(got) != 1 { // no leaf, so nothing is known for sure; it ends at all
+	if got := fates(t, lines, "A"); len(got) != 1 { // without a leaf any state will do
 		t.Errorf("got %q", got)
 	}
 }
@@ -134,7 +134,7 @@ func TestLongLines(t *testing.T) {
 	s.says("tool_use", text(long), use("t3", "StructuredOutput", m{"long": long[:1<<20]}))
 	s.result("t3", false)
 	s.lines = append(s.lines, `{"type":"user","x":"`+strings.Repeat("y", jsonl.MaxLine)+`"}`)
-	s.prompt("D") // what follows a line too long to keep is still read
+	s.prompt("D") // a line after one that is too long is still read
 	got := fates(t, s.String(), "A", "C", "D")
 	if !strings.HasPrefix(got[1], `C ruled {"long":"xxx`) || len(got[1]) < 1<<20 || got[2] != "D seen" {
 		t.Errorf("got %.60q", got)

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// wireRecord is a line as the CLI writes it, as far as it is read.
+// wireRecord has the fields of the CLI's lines that are used.
 type wireRecord struct {
 	Type           string   `json:"type"`
 	Subtype        string   `json:"subtype"`
@@ -36,11 +36,10 @@ type wireRecord struct {
 	} `json:"attachment"`
 }
 
-// Decode makes records of one line, given without its end. A line that is one object yields one
-// record; a field that has another type than it should is left empty in it. In a damaged line,
-// every object that begins like a record and is whole is found: the stub before it, NULs, and
-// what was joined to it without a line end are left out. whole reports that the line was
-// undamaged JSON.
+// Decode decodes one line, given without its end, to records. A line that is one object gives one record; a
+// field of the wrong type is left empty. In a damaged line, Decode finds every whole object that begins like a
+// record, and leaves out incomplete records before it, NULs, and text that was joined to it without a line end.
+// whole reports that the line was undamaged JSON.
 func Decode(line []byte) (records []Record, whole bool) {
 	line = bytes.Trim(line, " \t\r\n")
 	if len(line) == 0 {
@@ -56,16 +55,16 @@ func Decode(line []byte) (records []Record, whole bool) {
 	return []Record{w.record()}, true
 }
 
-// readable reports whether an error of encoding/json leaves the other fields decoded.
+// readable reports whether encoding/json has decoded the other fields in spite of this error.
 func readable(err error) bool {
 	var odd *json.UnmarshalTypeError
 	return err == nil || errors.As(err, &odd)
 }
 
-// beginnings of a record, where one is looked for in a damaged line.
+// beginnings of a record, to be looked for in a damaged line.
 var beginnings = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`)}
 
-// maxStubs bounds how many cut records one damaged line is searched behind.
+// maxStubs is how many incomplete records a damaged line may have before the search ends.
 const maxStubs = 8
 
 // salvage finds the records in a damaged line.
@@ -80,7 +79,7 @@ func salvage(line []byte) (records []Record) {
 		dec := json.NewDecoder(bytes.NewReader(line))
 		if !readable(dec.Decode(&w)) {
 			stubs++
-			line = line[1:] // what joined the stub may be whole
+			line = line[1:] // a record joined to the incomplete one may be whole
 			continue
 		}
 		records = append(records, w.record())
@@ -89,8 +88,8 @@ func salvage(line []byte) (records []Record) {
 	return records
 }
 
-// nextBeginning finds where the next record may begin, -1 if nowhere. Inside of
-// JSON text the quotes are escaped, so what is found there is none.
+// nextBeginning finds where the next record may begin, or returns -1. Quotes inside of JSON strings are
+// escaped, so that it finds nothing there.
 func nextBeginning(line []byte) int {
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(line[at:], '{')
@@ -106,7 +105,7 @@ func nextBeginning(line []byte) int {
 	}
 }
 
-// record makes a record of the fields of its type.
+// record returns a record with the fields of its type.
 func (w *wireRecord) record() Record {
 	head := Header{Type: w.Type, Session: w.Session, UUID: w.UUID, Parent: w.Parent, Logical: w.Logical,
 		Timestamp: w.Timestamp, Sidechain: w.Sidechain}

@@ -13,10 +13,10 @@ type State string
 
 // States of a message.
 const (
-	Absent State = "absent" // not in what a resume remembers: never taken up, or on an abandoned branch
-	Seen   State = "seen"   // in the conversation, and nothing was answered
-	Begun  State = "begun"  // the model began to answer; the turn has no end
-	Ruled  State = "ruled"  // its turn ended in a verdict
+	Absent State = "absent" // not remembered by a resume: never read, or on an abandoned branch
+	Seen   State = "seen"   // in the conversation, without an answer
+	Begun  State = "begun"  // the model began to answer; the turn has not ended
+	Ruled  State = "ruled"  // its turn ended with a verdict
 	Ended  State = "ended"  // its turn ended without one: interrupt, API failure, plain text
 )
 
@@ -24,12 +24,12 @@ const (
 type Delivery struct {
 	ID      string
 	State   State
-	Verdict json.RawMessage // of Ruled
+	Verdict json.RawMessage // if State is Ruled
 }
 
-// ReadDeliveries reads the delivery status of messages, by the ids under which they were sent, in
-// the order of ids. No process may be writing the transcript. An error means that
-// the file could not be read at all; damage inside of it is no error.
+// ReadDeliveries reads the delivery status of messages by the ids with which they were sent, in the order of
+// ids. No process may be writing the transcript. An error means that the file could not be read at all; damage
+// in it is no error.
 func ReadDeliveries(ctx context.Context, path string, ids []string) ([]Delivery, error) {
 	f, err := open(path)
 	if err != nil {
@@ -63,8 +63,7 @@ func (h *history) deliveries(ids []string) []Delivery {
 	return list
 }
 
-// follow reads the rest of a turn. It ends where the next message from outside
-// begins another.
+// follow reads the rest of a turn, up to the next message from outside, which begins another turn.
 func (h *history) follow(rest []*node) (State, json.RawMessage) {
 	if end := slices.IndexFunc(rest, func(n *node) bool { return n.kind == prompt }); end >= 0 {
 		rest = rest[:end]
@@ -97,8 +96,8 @@ func (h *history) follow(rest []*node) (State, json.RawMessage) {
 	return state, nil
 }
 
-// accepted is a verdict that passed the CLI's check, nil if it did not. Its
-// attachment comes first, then the tool's result; a crash may leave the first only.
+// accepted returns a verdict that passed the CLI's check, or nil. Its attachment comes first, then the tool's
+// result; after a crash there may be only the attachment.
 func (h *history) accepted(id string) json.RawMessage {
 	if v := h.ruled[id]; len(v) > 0 {
 		return v

@@ -14,7 +14,7 @@ import (
 
 const session = "0b1f1a6e-0000-4000-8000-000000000001"
 
-// scribe writes a transcript the way the CLI does: each line continues the last.
+// scribe writes a transcript as the CLI does: each line continues the last one.
 type scribe struct {
 	lines []string
 	leaf  string
@@ -75,7 +75,7 @@ func (s *scribe) user(t string, meta bool) string {
 	return s.line(m{"type": "user", "isMeta": meta, "message": m{"role": "user", "content": []m{text(t)}}})
 }
 
-// own is the CLI's own words in the assistant's name.
+// own adds a text by the CLI in the assistant's name.
 func (s *scribe) own(t string, apiError bool) string {
 	return s.line(m{"type": "assistant", "isApiErrorMessage": apiError,
 		"message": m{"role": "assistant", "model": "<synthetic>", "stop_reason": "stop_sequence",
@@ -89,7 +89,7 @@ func (s *scribe) rule(id string, input any) {
 
 func (s *scribe) String() string { return strings.Join(s.lines, "\n") + "\n" }
 
-// fates reads the states of a transcript's messages, with the verdicts.
+// fates returns the states of a transcript's messages, with the verdicts.
 func fates(t *testing.T, content string, ids ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), session+".jsonl")
@@ -244,8 +244,8 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 }
 
 func TestToolsSideBySide(t *testing.T) {
-	// The verdict's line is not on the way from the last line to the root: the other
-	// tool's result is the last, and it continues its own call.
+	// The verdict's line is not on the path from the last line to the root: the other tool's result is the last
+	// line, and it continues its own call.
 	s := &scribe{}
 	s.prompt("A")
 	call := s.line(m{"type": "assistant",

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// DigestLimits bound what ReadDigest keeps. 0 takes the default.
+// DigestLimits limits what ReadDigest keeps. 0 means the default, in parentheses.
 type DigestLimits struct {
 	Said      int // texts of the main thread (8)
-	TextBytes int // of each text and each command; the rest is cut off (4096)
+	TextBytes int // of each text and each command; longer ones are cut (4096)
 	Files     int // paths (200)
 	Commands  int // commands (40)
-	Subagents int // transcripts of subagents that are read, those written to last (200)
+	Subagents int // transcripts of subagents to read, the last written ones (200)
 }
 
 func (l DigestLimits) orDefaults() DigestLimits {
@@ -32,17 +32,16 @@ func (l DigestLimits) orDefaults() DigestLimits {
 	return l
 }
 
-// Digest summarizes a session for others, when the session itself can no longer
-// do so. It is bounded by its limits.
+// Digest summarizes a session for others when the session itself can no longer do so. DigestLimits limits its
+// size.
 type Digest struct {
 	Said     []string  // the last texts of the main thread, oldest first
-	Files    []string  // that its tools wrote, subagents' too, each once, the last written last
-	Commands []Command // that it ran last, oldest first
-	Trouble  []string  // what could not be read, in words
+	Files    []string  // that its tools and its subagents' wrote, each once, by last write
+	Commands []Command // last commands, oldest first
+	Trouble  []string  // messages about what could not be read
 }
 
-// Command is a shell command that a session ran, or meant to run: what was
-// refused has failed.
+// Command is a shell command that a session ran or tried to run. A refused command has failed.
 type Command struct {
 	Command   string
 	Outcome   Outcome
@@ -60,13 +59,11 @@ const (
 	OutcomeUnknown Outcome = "unknown" // it has no result, or one that does not say
 )
 
-// ReadDigest draws up what a session said and did, from its transcript along the
-// branch that a resume remembers, and from its subagents' transcripts. No process
-// may be writing them. An error means that the session's own transcript could not
-// be read; what else could not is Trouble.
+// ReadDigest summarizes what a session said and did, from its transcript along the branch that a resume
+// remembers, and from its subagents' transcripts. No process may be writing them. An error means that the
+// session's own transcript could not be read; other failures are in Trouble.
 //
-// It reads the transcript twice, keeps of the first time how its records hang
-// together, and of the second no more than limits.
+// It reads the transcript twice: first it keeps how the records are linked, then no more than limits allows.
 func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, error) {
 	f, err := open(path)
 	if err != nil {
@@ -89,12 +86,12 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 		switch {
 		case !head.of(h.session):
 		case head.Sidechain:
-			inline.add(rec, false) // where CLI 2.0.0 has its subagents
+			inline.add(rec, false) // CLI 2.0.0 writes its subagents there
 		case n != nil && n.live:
-			n.live = false // a repeat of it does not count
+			n.live = false // a repeated record does not count
 			main.add(rec, true)
 		default:
-			main.results(rec) // of tools side by side only one is on the branch
+			main.results(rec) // of parallel tools only one is on the branch
 		}
 	})
 	if err != nil {
@@ -114,7 +111,7 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	return d, ctx.Err()
 }
 
-// subagents reads the transcripts beside a session's, the oldest first.
+// subagents reads the transcripts of a session's subagents, the oldest first.
 func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*activity {
 	files, left := subagentFiles(path, limits.Subagents)
 	if left > 0 {
@@ -135,13 +132,13 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 	return all
 }
 
-// subagentFiles lists the subagents' transcripts that were written to last, no
-// more than most, and says how many it left out.
+// subagentFiles lists the subagents' transcripts that were written last, at most most of them, and returns how
+// many it left out.
 func subagentFiles(path string, most int) (files []string, left int) {
 	dir := subagentDir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, 0 // it had none
+		return nil, 0 // it had no subagents
 	}
 	type written struct {
 		path string
@@ -166,8 +163,8 @@ func subagentFiles(path string, most int) (files []string, left int) {
 	return files, left
 }
 
-// merge brings the activity of all together in the order of time. Each source has
-// kept its last ones, so that the last of all are among them.
+// merge merges the activity of all sources in the order of time. Each source has kept its last entries, so that
+// the last ones of all are among them.
 func (d *Digest) merge(sources []*activity, limits DigestLimits) {
 	var files []written
 	for _, s := range sources {

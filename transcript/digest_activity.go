@@ -14,33 +14,33 @@ type activity struct {
 	said     []string
 	commands []*Command
 	files    []written
-	calls    map[string]call // that wait for their results, by tool use id
+	calls    map[string]call // calls without a result yet, by tool use id
 	waiting  []string        // their ids, oldest first
 }
 
 // written is a file that a tool wrote, and when.
 type written struct{ path, at string }
 
-// call is a tool call whose result has not come: of a command, or of a file.
+// call is a tool call without a result yet: of a command, or for a file.
 type call struct {
 	command *Command
 	path    string
 }
 
 const (
-	maxWaiting = 1024 // calls; those whose process died never get a result
-	maxPath    = 4096 // bytes of a path; a longer one is none
+	maxWaiting = 1024 // calls; those of a killed process never get a result
+	maxPath    = 4096 // bytes of a path; longer ones are ignored
 )
 
-// What the CLI says instead of an outcome (observed with CLI 2.1.329).
+// noOutcome are the texts that the CLI writes in place of an outcome (observed with CLI 2.1.329).
 var noOutcome = []string{"[Tool call interrupted:", "Command running in background with ID:"}
 
 func newDoings(limits DigestLimits) *activity {
 	return &activity{limits: limits, calls: map[string]call{}}
 }
 
-// readSubagent takes the records of a subagent's transcript that are the session's and
-// not older than since, and hands them to also.
+// readSubagent adds the records of a subagent's transcript that belong to the session and are not older than
+// since, and passes each of them to also.
 func (d *activity) readSubagent(ctx context.Context, path, session, since string,
 	also func(Record)) (damaged int, err error) {
 	f, err := open(path)
@@ -56,7 +56,7 @@ func (d *activity) readSubagent(ctx context.Context, path, session, since string
 	})
 }
 
-// add takes a record of the thread; speaks says that its words count.
+// add adds a record of the thread; speaks says whether its texts count.
 func (d *activity) add(rec Record, speaks bool) {
 	switch r := rec.(type) {
 	case *Assistant:
@@ -76,7 +76,7 @@ func (d *activity) add(rec Record, speaks bool) {
 	}
 }
 
-// results takes the outcomes of calls that were taken before.
+// results adds the outcomes of calls that were added before.
 func (d *activity) results(rec Record) {
 	r, ok := rec.(*User)
 	if !ok || len(d.calls) == 0 {
@@ -153,7 +153,7 @@ func (d *activity) commandList() []Command {
 	return list
 }
 
-// cutText cuts a text to at most n bytes, an ellipsis included.
+// cutText cuts a text to at most n bytes, including the ellipsis.
 func cutText(s string, n int) string {
 	const ellipsis = "…"
 	if len(s) <= n {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// done is a tool call and its result.
+// done adds a tool call and its result.
 func (s *scribe) done(id, name string, input m, isError bool) {
 	s.says("tool_use", use(id, name, input))
 	s.result(id, isError)
@@ -31,7 +31,7 @@ func digest(t *testing.T, path string, limits DigestLimits) Digest {
 	return d
 }
 
-// subagent writes a subagent's transcript beside a session's.
+// subagent writes a subagent's transcript for a session.
 func subagent(t *testing.T, path, name, content string) string {
 	t.Helper()
 	file := filepath.Join(Beside(path), "subagents", name)
@@ -84,8 +84,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// What is on a branch that a resume does not remember was never said, and of two
-// tools side by side both have their results.
+// Texts and files of a branch that a resume does not remember are left out, and each of two parallel tools has
+// its result.
 func TestDigestBranch(t *testing.T) {
 	s := &scribe{}
 	s.prompt("A")
@@ -103,7 +103,7 @@ func TestDigestBranch(t *testing.T) {
 	s.leaf = call
 	s.result("t1", false)
 	s.says("end_turn", text("two"))
-	s.lines = append(s.lines, s.lines[len(s.lines)-1]) // twice in the file
+	s.lines = append(s.lines, s.lines[len(s.lines)-1]) // the same line twice
 	want := Digest{Said: []string{"one", "two"}, Files: []string{"/w/side"},
 		Commands: []Command{{Command: "one", Outcome: OutcomeDone}}}
 	if diff := cmp.Diff(want, digest(t, inFile(t, s.String()), DigestLimits{})); diff != "" {

@@ -16,8 +16,8 @@ import (
 // Followed is a line of a followed file.
 type Followed struct {
 	jsonl.Line
-	// Generation counts the times the follower began with a file, see [Turn]. Lines
-	// of a later one may repeat those of an earlier one.
+	// Generation counts how often the follower began with a file, see [Turn]. Lines of a later generation may
+	// repeat those of an earlier one.
 	Generation int
 }
 
@@ -26,55 +26,52 @@ type Cause string
 
 // The causes.
 const (
-	Opened    Cause = "opened"    // it is the first, begun where it was wanted
-	Truncated Cause = "truncated" // it became shorter than what was read of it
-	Replaced  Cause = "replaced"  // another file stands in its place
+	Opened    Cause = "opened"    // the first file
+	Truncated Cause = "truncated" // the file is now shorter than what was read of it
+	Replaced  Cause = "replaced"  // another file has its place
 )
 
-// Turn reports that the lines that follow are of a new generation.
+// Turn reports that the following lines are of a new generation.
 type Turn struct {
 	Generation int // from 1
 	Cause      Cause
-	Offset     int64 // where it begins to read
-	Lost       int64 // bytes of the last generation that never became a line
+	Offset     int64 // where reading begins
+	Lost       int64 // bytes of the last generation that did not form a line
 }
 
-// Follower delivers the lines of a file that others write, now and as they come.
-// The file need not exist yet, nor its directory; it may be truncated, replaced,
-// removed and created again. A rewrite in place that is no shorter is not seen.
+// Follower delivers the lines of a file that others write: the existing ones, and new ones as they come. The
+// file and its directory need not exist yet; the file may be truncated, replaced, removed and created again. A
+// rewrite in place that does not shorten the file is not detected.
 //
-// Each look reads to the end and only then asks what stands at the path, so that
-// what was written before a file was replaced is still delivered. A line is
-// delivered when its \n is there. It holds no more than one line and, during
-// a look, one buffer.
+// Each look reads to the end and checks only then which file is at the path, so that what was written before a
+// replacement is still delivered. A line is delivered when its \n has come. A Follower holds at most one line
+// and, during a look, one buffer.
 //
-// Fields are set before Run, and not changed. Callbacks are called by Run's
-// goroutine, one at a time. While they work the follower does not read.
+// Set the fields before Run, and do not change them. Run's goroutine calls the callbacks, one at a time. The
+// follower does not read while they run.
 type Follower struct {
 	Path  string
 	Waker Waker
 
-	// AtEnd leaves out the lines that are there at the first look; one without an end
-	// yet is not left out.
+	// AtEnd leaves out the lines that are complete at the first look.
 	AtEnd bool
 
 	// MaxLine is the longest line delivered whole, in bytes; 0: [jsonl.MaxLine].
 	MaxLine int
 
-	// OnLine gets each line; its Data is valid until it returns.
+	// OnLine gets each line, whose Data is valid until OnLine returns.
 	OnLine func(Followed)
 	// OnTurn, if set, is called for each generation before its first line.
 	OnTurn func(Turn)
-	// OnIdle, if set, is called when a look has found the end.
+	// OnIdle, if set, is called when a look has reached the end.
 	OnIdle func()
-	// OnTrouble, if set, is called with the reason why the file cannot be read, once for each reason,
-	// and nil when that is over. That it does not exist yet is no trouble; that it is
-	// gone is (fs.ErrNotExist).
+	// OnTrouble, if set, is called once with each reason why the file cannot be read, and with nil when that is
+	// over. It is no trouble if the file does not exist yet; it is if the file is gone (fs.ErrNotExist).
 	OnTrouble func(error)
 }
 
-// Run follows the file until ctx ends, whose error it returns. It looks at once,
-// and then whenever the waker says so: what fails is tried again with the next wake.
+// Run follows the file until ctx is cancelled, and returns ctx's error. It looks at once, and then whenever the
+// waker says so; what fails is retried with the next wake.
 func (f *Follower) Run(ctx context.Context) error {
 	l := &looker{Follower: f, lines: jsonl.Splitter{Max: f.MaxLine}}
 	defer l.close()
@@ -92,12 +89,12 @@ func (f *Follower) Run(ctx context.Context) error {
 // looker is the state of a running follower.
 type looker struct {
 	*Follower
-	file       *os.File // nil: there is none yet
+	file       *os.File // nil if there is none yet
 	info       os.FileInfo
 	generation int
 	awaited    bool // there was no file at first
 	lines      jsonl.Splitter
-	trouble    string // what was reported last
+	trouble    string // reported last
 }
 
 func (l *looker) look(ctx context.Context) {
@@ -123,7 +120,7 @@ func (l *looker) tell(trouble error) {
 	l.trouble = reason
 }
 
-// catchUp reads what there is, across as many files as have stood at the path.
+// catchUp reads all available lines, of all the files that have been at the path.
 func (l *looker) catchUp(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if l.file == nil {
@@ -140,12 +137,11 @@ func (l *looker) catchUp(ctx context.Context) error {
 		info, err := os.Lstat(l.Path)
 		switch {
 		case err != nil:
-			// The file stays open: it may come back, and its inode is not used for another
-			// one meanwhile.
+			// The file stays open: it may come back, and its inode cannot be reused for another file meanwhile.
 			return l.failed(err)
 		case !os.SameFile(l.info, info):
-			// What came between the last read and the replacement. It may be unreadable for
-			// good: a network file system takes away what another machine replaced.
+			// Read what came between the last read and the replacement. This may never succeed: a network file
+			// system removes a file that another machine has replaced.
 			if err := l.read(ctx); err != nil {
 				l.tell(err)
 			}
@@ -161,7 +157,7 @@ func (l *looker) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// read delivers the file's lines to its present end.
+// read delivers the file's lines up to its present end.
 func (l *looker) read(ctx context.Context) error {
 	buf := buffers.Get().(*[followBuffer]byte)
 	defer buffers.Put(buf)
@@ -187,7 +183,7 @@ func (l *looker) read(ctx context.Context) error {
 	return nil
 }
 
-// failed says what was attempted, and of a file that is gone always the same.
+// failed says what was attempted. For a file that is gone, the error is always the same.
 func (l *looker) failed(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fs.ErrNotExist
@@ -197,13 +193,13 @@ func (l *looker) failed(err error) error {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// followBuffer is how much is read at once. Buffers are shared: of many followers
-// few read at a time.
+// followBuffer is how much is read at once. Buffers are shared, since few of many followers read at the same
+// time.
 const followBuffer = 128 << 10
 
 var buffers = sync.Pool{New: func() any { return new([followBuffer]byte) }}
 
-// open begins with the file that stands at the path.
+// open begins with the file that is at the path.
 func (l *looker) open() error {
 	file, err := open(l.Path)
 	if err != nil {
@@ -231,11 +227,11 @@ func (l *looker) open() error {
 	return nil
 }
 
-// backBuffer is how much is read at once when looking backwards for a line's end.
+// backBuffer is how much is read at once when searching backwards for the end of a line.
 const backBuffer = 64 << 10
 
-// lastLineEnd is the offset behind the last \n before size. A line that is too
-// long to be delivered is not searched for its beginning.
+// lastLineEnd returns the offset after the last \n before size. If the last line is too long to be delivered,
+// it does not search for its beginning, and returns size.
 func lastLineEnd(file io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, backBuffer)
 	for end := size; end > 0 && size-end <= jsonl.MaxLine; {

@@ -1,14 +1,13 @@
 package transcript
 
-// A script changes files and says what the follower of d/f then tells:
+// A script changes files and lists what the follower of d/f reports:
 //
 //	append FILE "TEXT"   write FILE "TEXT" (anew, in place)   truncate FILE SIZE
 //	mkdir DIR   rename OLD NEW   remove FILE   rmdir DIR (with all in it)
 //	symlink TARGET NAME   fifo NAME
 //
-// and, indented, each thing told: `1 "line"` with its generation, `turn 1 opened 0`
-// with cause and offset (and what was lost), `trouble`, `fine`. What is
-// not told by the time the next thing is was not to be told.
+// and, indented, each report: `1 "line"` with its generation, `turn 1 opened 0` with cause and offset (and what
+// was lost), `trouble`, `fine`. The follower must report nothing else in between.
 var scripts = []struct{ name, text string }{
 	{"there from the beginning", `
 		+ append d/f "a\nb\n"

@@ -63,7 +63,7 @@ func TestFollowerStart(t *testing.T) {
 	}
 }
 
-// A follower that begins at the end leaves nothing out that came after it began.
+// A follower that begins at the end leaves out nothing that is written after it began.
 func TestFollowerAtTheEndOfNothing(t *testing.T) {
 	root := t.TempDir()
 	f := &Follower{Path: filepath.Join(root, "f"), AtEnd: true}
@@ -88,8 +88,7 @@ func TestLastLineEnd(t *testing.T) {
 	}
 }
 
-// What was written after the last read and before the file was replaced is
-// delivered, before the new file is.
+// What was written after the last read and before the file was replaced is delivered before the new file.
 func TestFollowerFinishesTheOldFile(t *testing.T) {
 	root := t.TempDir()
 	change(t, root, `append f "a\n"`)
@@ -98,7 +97,7 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &Follower{Path: filepath.Join(root, "f"), Waker: NewBell(), OnIdle: cancel, OnLine: func(l Followed) {
 		got = append(got, string(l.Data))
-		if len(got) == 1 { // the end of the file has been seen by now
+		if len(got) == 1 { // the follower has seen the end of the file
 			change(t, root, `append f "b\n"`)
 			change(t, root, "rename new f")
 		}
@@ -120,14 +119,15 @@ func TestFollowerDoesNotRepeatTrouble(t *testing.T) {
 	}
 }
 
-// TestFollowerOfDamage: splices, NUL runs, a missing newline and cut ends, as users reported them of real
-// transcripts. In any pieces of writing, the good lines of both sides come whole.
+// TestFollowerOfDamage: joined lines, runs of NULs, a missing newline and cut ends, as users reported them of
+// real transcripts. However the text is divided into writes, the good lines on both sides of the damage are
+// delivered whole.
 func TestFollowerOfDamage(t *testing.T) {
 	const good = `{"type":"user","uuid":"u1"}`
 	text := good + "\n" + good[:12] + good + "\n" + strings.Repeat("\x00", 300) + good + "\n" +
 		good + good + "\n\n" + good + "\r\n" + good[:5] + "\n" + good + "\n" + good[:20]
 	want := strings.Split(text, "\n")
-	want = want[:len(want)-1] // cut at the end: not yet a line
+	want = want[:len(want)-1] // cut off: not a line yet
 	for i := range want {
 		want[i] = strings.TrimSuffix(want[i], "\r")
 	}
@@ -173,7 +173,7 @@ func appendTo(t testing.TB, path, text string) {
 	}
 }
 
-// A file that can be read no more, because another machine replaced it, holds up nothing.
+// A file that cannot be read any more, because another machine has replaced it, blocks nothing.
 func TestReplacedUnreadably(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")
@@ -190,7 +190,7 @@ func TestReplacedUnreadably(t *testing.T) {
 	l.look(t.Context())
 	l.file.Close()
 	l.look(t.Context())
-	l.look(t.Context()) // told once
+	l.look(t.Context()) // reported once
 	write("b.jsonl", "two\n")
 	if err := os.Rename(filepath.Join(dir, "b.jsonl"), path); err != nil {
 		t.Fatal(err)

@@ -17,8 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// play runs a script below root. sync is called after each change, expect with what
-// is to be told next.
+// play runs a script below root. It calls sync after each change, and expect with each expected report.
 func play(t *testing.T, root, text string, start, sync func(), expect func(string)) {
 	started := false
 	for line := range strings.Lines(text) {
@@ -94,7 +93,7 @@ func change(t *testing.T, root, line string) {
 	}
 }
 
-// telling has f tell all it tells through tell.
+// telling makes f report everything by tell.
 func telling(f *Follower, tell func(string)) {
 	f.OnLine = func(l Followed) {
 		if l.Oversize {
@@ -126,8 +125,8 @@ func telling(f *Follower, tell func(string)) {
 
 const scriptMaxLine = 64
 
-// TestFollower plays each script with a bell that rings after each change: the
-// follower has then seen every state there was.
+// TestFollower plays each script with a bell that rings after each change, so that the follower sees every
+// state.
 func TestFollower(t *testing.T) {
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {
@@ -180,8 +179,7 @@ func maxLineOf(script string) int {
 	return scriptMaxLine
 }
 
-// TestFollowerWatching plays the same scripts with the kernel's notifications alone, and
-// with polling alone.
+// TestFollowerWatching plays the same scripts with only the kernel's notifications, and with only polling.
 func TestFollowerWatching(t *testing.T) {
 	for kind, o := range map[string]WatchOptions{
 		"notified": {Interval: time.Hour},
@@ -220,7 +218,7 @@ func TestFollowerWatching(t *testing.T) {
 	}
 }
 
-// patience ends a test that hangs. No test is about it.
+// patience ends a test that hangs. No test measures it.
 const patience = 2 * time.Minute
 
 func receive[T any](t *testing.T, c <-chan T) T {

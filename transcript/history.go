@@ -17,38 +17,38 @@ type kind int
 const (
 	other     kind = iota // environment, reminders, local commands: no step of a turn
 	prompt                // a message from outside, which starts a turn
-	steer                 // one that was folded into the running turn
-	pushed                // the CLI made the model go on (a missing verdict, a hook)
+	steer                 // a message that was folded into the running turn
+	pushed                // the CLI made the model continue (a missing verdict, a hook)
 	result                // of a tool
 	answer                // of the model
-	closing               // the CLI's filler where a resume found a turn cut off
-	failure               // the CLI's words instead of an answer: the API failed
+	closing               // filler that the CLI writes when a resume finds a turn cut off
+	failure               // a text by the CLI instead of an answer: the API failed
 	interrupt             // an interrupt stopped the turn
 )
 
-// Words the CLI writes itself (observed with CLI 2.1.329).
+// Texts that the CLI writes itself (observed with CLI 2.1.329).
 const (
-	synthetic   = "<synthetic>" // the model of what no model said
+	synthetic   = "<synthetic>" // the model name of texts that no model wrote
 	noResponse  = "No response requested."
-	interrupted = "[Request interrupted by user" // …], or … for tool use]
+	interrupted = "[Request interrupted by user" // ends with …], or … for tool use]
 	verdictTool = "StructuredOutput"
 )
 
 // node is a record that is linked into the conversation, without its contents.
 type node struct {
-	order    int // in the file
+	order    int // position in the file
 	kind     kind
-	speaks   bool // a user's or an assistant's, which alone can be a leaf
+	speaks   bool // by a user or an assistant; only such nodes can be a leaf
 	uuid     string
 	parent   string
 	time     string
-	messages []string // ids of messages from outside that it brought
+	messages []string // ids of the messages from outside that it contains
 	api      string   // id of the API message
 	verdicts []string // tool use ids of verdicts
 	final    bool     // the model said that it was done
 
-	// Of branch.go: the last message at the node or before it, whether another node
-	// continues it, whether it is on the branch.
+	// For branch.go: the last message at or before the node, whether another node continues it, whether
+	// findSpeakers has visited it, and whether it is on the branch.
 	speaker                *node
 	children, walked, live bool
 }
@@ -68,13 +68,14 @@ func newHistory(session string) *history {
 		results: map[string]bool{}, ruled: map[string]json.RawMessage{}}
 }
 
-// read takes all records of r.
+// read adds all records of r.
 func (h *history) read(ctx context.Context, r io.Reader) error {
 	_, err := eachRecord(ctx, r, h.add)
 	return err
 }
 
-// eachRecord calls yield with every record of r, in order. Lines that were not one object each are counted.
+// eachRecord calls yield with every record of r, in order, and counts the lines that were not exactly one
+// object.
 func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged int, err error) {
 	lines := jsonl.NewLineReader(ctxReader{ctx, r}, 0)
 	for {
@@ -95,7 +96,7 @@ func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged i
 	}
 }
 
-// ctxReader ends with its context: a file can be long, a disk slow.
+// ctxReader fails when its context is cancelled: a file can be long, and a disk slow.
 type ctxReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -108,8 +109,8 @@ func (c ctxReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// add takes one record. Of two with the same uuid the first counts, as with the
-// CLI. One with an odd field counts as far as it could be read.
+// add adds one record. Of two with the same uuid the first counts, as in the CLI. Of a record with a wrong
+// field the other fields count.
 func (h *history) add(rec Record) {
 	head := rec.Head()
 	if !head.of(h.session) || head.UUID == "" || head.Sidechain || h.byUUID[head.UUID] != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Nothing that stands in a transcript's place hangs the reader.
+// No kind of file in a transcript's place blocks the reader.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, make := range map[string]func(path string) error{

@@ -11,23 +11,21 @@ import (
 
 const extension = ".jsonl"
 
-// sessionID is the form of a session's id. Nothing else may become part of a
-// path or of a pattern.
+// sessionID is the form of a session's id. Nothing else may become part of a path.
 var sessionID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 })
 
-// Locate finds the transcript of a session, in whichever project it lies: the
-// name of a project's directory is the CLI's business, and a session resumed
-// elsewhere stays where it began. What it finds need not be a regular file, which
-// shows when it is read. Of several it takes the one written to last, as
-// a copy is the older. An id that is no UUID is not looked for.
+// Locate finds the transcript of a session in any project: the CLI chooses the names of the projects'
+// directories, and a session that is resumed elsewhere stays where it began. The result need not be a regular
+// file; reading it shows that. Of several files Locate returns the last written one, since a copy is older. It
+// does not look for an id that is no UUID.
 func Locate(configDir, session string) (path string, ok bool) {
 	if configDir == "" || !sessionID().MatchString(session) {
 		return "", false
 	}
 	projects := filepath.Join(configDir, "projects")
-	dirs, err := os.ReadDir(projects) // no pattern: the directory's own name may hold brackets
+	dirs, err := os.ReadDir(projects) // no glob: the directory's own name may contain brackets
 	if err != nil {
 		return "", false
 	}
@@ -42,16 +40,16 @@ func Locate(configDir, session string) (path string, ok bool) {
 	return path, newest != nil
 }
 
-// Beside returns the directory in which a session keeps what is too large for
-// its transcript, and its subagents' transcripts.
+// Beside returns the directory for what is too large for a session's transcript, and for its subagents'
+// transcripts.
 func Beside(path string) string { return strings.TrimSuffix(path, extension) }
 
-// subagentDir is where a session's subagents keep their transcripts. The CLI creates
-// it with the first of them.
+// subagentDir returns the directory of a session's subagents' transcripts. The CLI creates it for the first of
+// them.
 func subagentDir(path string) string { return filepath.Join(Beside(path), "subagents") }
 
-// Size is how large a session's transcript is, with those of its subagents. What
-// cannot be seen counts nothing.
+// Size returns the total size of the transcripts of a session and its subagents. Files that cannot be read
+// count as 0.
 func Size(path string) int64 {
 	total := regularSize(path)
 	subagents := subagentDir(path)

@@ -10,13 +10,13 @@ type Usage struct {
 	Output        int `json:"output_tokens"`
 }
 
-// Context is the input side: what stood in the window when the answer began. The
-// CLI counts the same (observed with CLI 2.1.329: its own total is this sum of
-// the last answer; what was answered comes on top with the next one).
+// Context returns the size of the input side: what was in the window when the answer began. The CLI counts the
+// same (observed with CLI 2.1.329: its total is this sum for the last answer; the output is added with the next
+// one).
 func (u Usage) Context() int { return u.Input + u.CacheRead + u.CacheCreation }
 
-// plausible: no API counts below zero, and no window is that large. An implausible
-// figure must not overflow, and nothing may act on it.
+// plausible reports whether the figures can be true: no API reports negative ones, and no window is that large.
+// An implausible figure could overflow, so it must not be used.
 func (u Usage) plausible() bool {
 	for _, n := range [...]int{u.Input, u.CacheRead, u.CacheCreation, u.Output} {
 		if n < 0 || n > maxTokens {
@@ -28,8 +28,8 @@ func (u Usage) plausible() bool {
 
 const maxTokens = 1 << 30
 
-// Sample is the usage that one line or frame of an assistant reports. Each block
-// of a message has a line, and all of them report the same message.
+// Sample is the usage in one line or frame of an assistant. Each block of a message has a line, and all of them
+// report the usage of the same message.
 type Sample struct {
 	MessageID string
 	Model     string
@@ -37,14 +37,14 @@ type Sample struct {
 	Sidechain bool // of a subagent
 }
 
-// Counts reports whether a sample is a reading of the main thread's context: of no
-// subagent, of a model and not of the CLI in its name, and of any size.
+// Counts reports whether a sample is a reading of the main thread's context: not of a subagent, from a model
+// and not from the CLI in its name, and with a size.
 func (s Sample) Counts() bool {
 	return !s.Sidechain && s.Model != synthetic && s.Usage.plausible() && s.Usage.Context() > 0
 }
 
-// Meter keeps the account of one session's context. The zero value is ready; it
-// has one owner and does no locking.
+// Meter tracks the context of one session. The zero value is ready to use. It has one owner and does no
+// locking.
 type Meter struct {
 	tokens int
 	recent []figure // the last messages and compactions that were read, oldest first
@@ -53,17 +53,17 @@ type Meter struct {
 }
 
 const (
-	maxMarks  = 8   // turns that the forecast looks back
-	maxRecent = 256 // messages by which one source may lag behind another, and more
+	maxMarks  = 8   // turns that the forecast uses
+	maxRecent = 256 // more messages than one source can lag behind another
 )
 
-// figure is the context that a message reports. That of a compaction is 0.
+// figure is the size of the context that a message reports. That of a compaction is 0.
 type figure struct {
 	id     string
 	tokens int
 }
 
-// Known reports whether a message or a compaction was read, and what it said.
+// Known reports whether a message or a compaction was read, and the size that it reported.
 func (m *Meter) Known(id string) (tokens int, ok bool) {
 	i := slices.IndexFunc(m.recent, func(f figure) bool { return f.id == id })
 	if id == "" || i < 0 {
@@ -78,9 +78,9 @@ func (m *Meter) remember(id string, tokens int) {
 	}
 }
 
-// Sample takes the usage of one assistant line or frame, and reports whether it is a
-// new reading: one per message id, and none of what does not count. The stream
-// and the transcript of one session may both feed it; the later one adds nothing.
+// Sample records the usage in one line or frame of an assistant, and reports whether it is a new reading: one
+// that counts, and the first with its message id. The stream and the transcript of one session may both be
+// recorded; the later of the two adds nothing.
 func (m *Meter) Sample(s Sample) bool {
 	if _, known := m.Known(s.MessageID); known || !s.Counts() {
 		return false
@@ -90,9 +90,8 @@ func (m *Meter) Sample(s Sample) bool {
 	return true
 }
 
-// Compacted says that what was read before counts no more: Tokens is 0 until the
-// next reading. A repeat of the last message is none. Each compaction counts once, by
-// its id; it returns false for one that is known.
+// Compacted makes all earlier readings invalid: Tokens is 0 until the next reading, and a repeat of a known
+// message is not one. Each compaction counts once, by its id; Compacted returns false for a known one.
 func (m *Meter) Compacted(id string) bool {
 	if _, known := m.Known(id); known {
 		return false
@@ -102,8 +101,8 @@ func (m *Meter) Compacted(id string) bool {
 	return true
 }
 
-// TurnEnded marks the end of a turn for the forecast. A turn in which nothing was
-// read says nothing about growth and leaves no mark.
+// TurnEnded marks the end of a turn for the forecast. A turn without a reading says nothing about growth and
+// leaves no mark.
 func (m *Meter) TurnEnded() {
 	if !m.fresh {
 		return
@@ -112,7 +111,7 @@ func (m *Meter) TurnEnded() {
 	m.marks = latest(m.marks, m.tokens, maxMarks)
 }
 
-// latest appends to a list that keeps only its last elements.
+// latest appends v to a list and keeps only the last most elements.
 func latest[T any](list []T, v T, most int) []T {
 	if len(list) >= most {
 		list = slices.Delete(list, 0, len(list)-most+1)
@@ -120,13 +119,12 @@ func latest[T any](list []T, v T, most int) []T {
 	return append(list, v)
 }
 
-// Tokens is the size of the context, 0 while it is not known.
+// Tokens returns the size of the context, 0 if it is not known.
 func (m *Meter) Tokens() int { return m.tokens }
 
-// TurnsLeft is how many more turns fit below limit, at the mean growth of the
-// last turns. Turns that shrank the context (the CLI drops old tool results) say
-// nothing about the cost of work and are left out. 0 means that it is not known,
-// or that no turn is left.
+// TurnsLeft returns how many more turns fit below limit, at the mean growth of the last turns. It leaves out
+// turns that shrank the context (the CLI drops old tool results), as they say nothing about the cost of work. 0
+// means that it is not known, or that no turn is left.
 func (m *Meter) TurnsLeft(limit int) int {
 	grown, turns := 0, 0
 	for i := 1; i < len(m.marks); i++ {
@@ -142,14 +140,14 @@ func (m *Meter) TurnsLeft(limit int) int {
 	return int(int64(room) * int64(turns) / int64(grown))
 }
 
-// Window is the limit of a session's context, in tokens; 0 = not known, or no limit.
+// Window has the limits of a session's context, in tokens; 0 means not known, or no limit.
 type Window struct {
 	Model      int // the model's window
 	Compaction int // where the CLI compacts automatically, if it does
 	Cap        int // what the user allows
 }
 
-// Effective is the least of the bounds, 0 if there is none.
+// Effective returns the lowest of the limits, 0 if there is none.
 func (w Window) Effective() int {
 	least := 0
 	for _, n := range [...]int{w.Model, w.Compaction, w.Cap} {
@@ -160,8 +158,7 @@ func (w Window) Effective() int {
 	return least
 }
 
-// Percent is how full a window is: 0 for a window that is not known, more than
-// 100 for one that overflows.
+// Percent returns how full a window is: 0 if the window is not known, more than 100 if it overflows.
 func Percent(tokens, window int) float64 {
 	if window <= 0 || tokens <= 0 {
 		return 0

@@ -138,7 +138,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// What was read is known for a while, so that a source that lags behind tells nothing anew.
+// Readings stay known for a while, so that a source that lags behind adds no new readings.
 func TestMeterForgets(t *testing.T) {
 	var m Meter
 	for i := range 3 * maxRecent {
@@ -155,8 +155,8 @@ func TestMeterForgets(t *testing.T) {
 	}
 }
 
-// FuzzMeter: with any input, no figure is negative, lines that do not count change
-// nothing, and a message is read once.
+// FuzzMeter: with any input, no figure is negative, samples that do not count change nothing, and a message is
+// read once.
 func FuzzMeter(f *testing.F) {
 	f.Add([]byte("\x00\x01\x10\x02\x03\x40\x01\x02\xff"))
 	f.Add([]byte{0, 1, 50, 5, 0, 0, 0, 2, 90, 5, 0, 0, 1, 3, 200, 4, 0, 0, 2, 4, 7})

@@ -9,33 +9,31 @@ import (
 	"strings"
 )
 
-// Newest is the newest reading of a session's context, as its transcript has it.
+// Newest is the newest reading of a session's context in its transcript.
 type Newest struct {
 	Found  bool
 	Sample Sample // if Found
-	Offset int64  // in the file, of the line it stands on, if Found
-	// Compacted: the context was compacted, and nothing was read since. There is
-	// no sample then.
+	Offset int64  // of the line in the file, if Found
+	// Compacted: the context was compacted, and there is no reading after that. Then there is no sample.
 	Compacted bool
-	// Looked is how many bytes were read. GaveUp: in the last MaxLook bytes there
-	// was neither a reading nor a compaction, and the file continues before them.
+	// Looked is how many bytes were read. GaveUp: the last MaxLook bytes had neither a reading nor a
+	// compaction, and the file has more before them.
 	Looked int64
 	GaveUp bool
 }
 
-// MaxLook bounds how far back ReadNewest looks, in bytes.
+// MaxLook is how far back ReadNewest looks, in bytes.
 const MaxLook = 256 << 20
 
-// ReadNewest scans a transcript backwards, from its end to the newest line of
-// the main thread that counts as a reading (Sample.Counts), or to a compaction.
-// The file may be written meanwhile: a last line without an end is no line yet.
-// Lines of other sessions than the file is named after are passed over.
+// ReadNewest scans a transcript backwards, from its end to the newest line of the main thread that counts as a
+// reading (Sample.Counts), or to a compaction. The file may be written meanwhile: a last line without an end is
+// ignored. Lines of sessions other than the one in the file's name are skipped.
 //
-// It knows no branches: of a session that two processes wrote, the last line counts,
-// which need not be on the branch that a resume takes.
+// It does not consider branches: if two processes wrote the session, the last line counts, even if it is not on
+// the branch that a resume takes.
 //
-// What it costs depends on what was written since that line, not on the file's
-// size. A file without a reading is an answer, not an error.
+// Its cost depends on what was written since that line, not on the file's size. It is no error if the file has
+// no reading.
 func ReadNewest(path string) (Newest, error) {
 	f, err := open(path)
 	if err != nil {
@@ -62,7 +60,7 @@ func ReadNewest(path string) (Newest, error) {
 	return s.found, nil
 }
 
-// newestScan looks at lines from the last to the first.
+// newestScan examines lines from the last to the first.
 type newestScan struct {
 	session string
 	found   Newest
@@ -92,5 +90,5 @@ func (s *newestScan) line(line []byte, at int64) {
 	}
 }
 
-// A line without one of these has nothing to say here.
+// Lines without one of these are skipped.
 var usageMark, boundaryMark = []byte(`"usage"`), []byte(`"compact_boundary"`)

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// firstBlock is the size of the first read. It contains most newest readings.
+	// firstBlock is the size of the first read. Most newest readings are in it.
 	firstBlock = 64 << 10
-	// maxBlock is how much is read at once farther back.
+	// maxBlock is the maximum size of later reads.
 	maxBlock = 1 << 20
 )
 
-// backward yields the lines of a file from the last to the first, in blocks from
-// its end. It keeps what is there of one line, no more than jsonl.MaxLine, in a buffer
-// that grows by doubling, so that every byte is read once and copied a few times
-// at most. Longer lines are passed over, and so is a last line without an end.
+// backward returns the lines of a file from the last to the first, reading blocks from its end. It keeps the
+// part of one line that was read, at most jsonl.MaxLine bytes, in a buffer that grows by doubling, so that
+// every byte is read once and copied at most a few times. It skips longer lines, and a last line without an
+// end.
 type backward struct {
 	r     io.ReaderAt
-	start int64 // the buffer holds the file from here
-	end   int64 // where the line that is to come ends: the offset of its \n
+	start int64 // offset of the buffer in the file
+	end   int64 // end of the next line: the offset of its \n
 
 	buf    []byte
 	breaks []int64 // offsets of the line ends in the buffer before end, ascending
 	block  int
-	begun  bool // the first line end was met
+	begun  bool // the first line end was found
 	long   bool // the line that ends at end is too long to keep
-	over   bool // the first line was returned
+	over   bool // the first line of the file was returned
 	looked int64
 	gaveUp bool
 }
@@ -38,9 +38,9 @@ func newBackward(r io.ReaderAt, size int64) *backward {
 	return &backward{r: r, start: size, end: size, block: firstBlock}
 }
 
-// previous returns the line before the one that it returned last, without its \n,
-// and its offset; it is good until the next call. io.EOF says that there is none:
-// the beginning of the file has come, or MaxLook bytes have been read (gaveUp).
+// previous returns the line before the one that it returned last, without its \n, and its offset. The line is
+// valid until the next call. io.EOF means that there are no more lines, or that MaxLook bytes have been read
+// (gaveUp).
 func (b *backward) previous() (line []byte, at int64, err error) {
 	for {
 		if n := len(b.breaks); n > 0 {
@@ -68,20 +68,19 @@ func (b *backward) previous() (line []byte, at int64, err error) {
 	}
 }
 
-// load reads what stands before the buffer, and keeps what is there of the line
-// to come.
+// load reads the bytes before the buffer, and keeps the part of the next line that was read.
 func (b *backward) load() error {
 	if b.end-b.start > jsonl.MaxLine {
 		b.long = true
 	}
 	if !b.begun || b.long {
-		b.end = b.start // it will not be read
+		b.end = b.start // the line is skipped
 		if cap(b.buf) > maxBlock {
 			b.buf = nil
 		}
 	}
 	kept := int(b.end - b.start)
-	// a line of jsonl.MaxLine and the end before it
+	// at most a line of jsonl.MaxLine bytes and the line end before it
 	size := int(min(int64(max(b.block, 2*kept)), jsonl.MaxLine+1, b.end))
 	b.block = min(2*b.block, maxBlock)
 	more := size - kept
@@ -90,11 +89,11 @@ func (b *backward) load() error {
 		buf = make([]byte, size)
 	}
 	buf = buf[:size]
-	copy(buf[more:], b.buf[:kept]) // may overlap
+	copy(buf[more:], b.buf[:kept]) // the two may overlap
 	n, err := b.r.ReadAt(buf[:more], b.start-int64(more))
 	if n < more {
 		if err == nil || errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // the file was cut meanwhile
+			err = io.ErrUnexpectedEOF // the file was truncated meanwhile
 		}
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// spent is an assistant's line with usage.
+// spent adds a line of an assistant with usage.
 func (s *scribe) spent(id string, tokens int, more m) string {
 	fields := m{"type": "assistant",
 		"message": m{"id": id, "role": "assistant", "model": "opus", "content": []m{text("x")},
@@ -44,7 +44,7 @@ func TestNewest(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		write func(*scribe)
-		tail  string // behind the last line's end
+		tail  string // after the end of the last line
 		want  string
 	}{
 		{"an empty file", func(s *scribe) {}, "", "nothing"},
@@ -171,7 +171,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestBackwardLines: every line comes back, whole, with any sizes of lines and blocks.
+// TestBackwardLines: every line is returned whole, with any sizes of lines and blocks.
 func TestBackwardLines(t *testing.T) {
 	for _, sizes := range [][]int{{}, {0}, {0, 0}, {1}, {firstBlock - 1}, {firstBlock}, {firstBlock + 1},
 		{firstBlock - 1, 0, firstBlock},
@@ -210,7 +210,7 @@ func TestBackwardLines(t *testing.T) {
 	}
 }
 
-// sparse is a file of x's with lines at given places, without their memory.
+// sparse is a file of x's with lines at given offsets. It needs no memory for the x's.
 type sparse struct {
 	size  int64
 	lines map[int64]string
@@ -230,8 +230,8 @@ func (s sparse) ReadAt(p []byte, at int64) (int, error) {
 	return len(p), nil
 }
 
-// A line too long to keep is passed over within bounds, and a file without an
-// answer is given up.
+// A line that is too long to keep is skipped with limited memory, and the scan of a file without a reading
+// gives up.
 func TestBackwardBounds(t *testing.T) {
 	f := sparse{size: jsonl.MaxLine + 1<<20, lines: map[int64]string{0: "first\n", jsonl.MaxLine + 1000: "\nlast\n"}}
 	b := newBackward(f, f.size)

@@ -6,18 +6,18 @@ import (
 	"os"
 )
 
-// maxFile is the largest transcript that is read. The CLI reads a session whole
-// when it resumes it, and does not get near this size.
+// maxFile is the size of the largest transcript that is read. The CLI reads a whole session when it resumes it,
+// and its files are far below this size.
 const maxFile = 2 << 30
 
-// Why a file is not read.
+// Reasons why a file is not read.
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLarge   = fmt.Errorf("larger than %d bytes", maxFile)
 )
 
-// open opens a transcript for reading. A FIFO, a device, a directory or a
-// symbolic link in its place is refused, without waiting for anybody.
+// open opens a transcript for reading. It refuses a FIFO, a device, a directory or a symbolic link in its
+// place, and never blocks on one.
 func open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if isLink(err) {

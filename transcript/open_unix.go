@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// openFlags: a FIFO without a writer must not hang the open, and the last
-// element of the path must be the file itself.
+// openFlags: opening a FIFO without a writer must not block, and the last element of the path must not be a
+// link.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
 func isLink(err error) bool { return errors.Is(err, syscall.ELOOP) }

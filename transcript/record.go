@@ -5,23 +5,22 @@ import (
 	"strings"
 )
 
-// Record is one line's object, or one of several on a damaged line: User,
-// Assistant, Attachment, System or Other.
+// Record is the object of one line, or one of several objects on a damaged line: User, Assistant, Attachment,
+// System or Other.
 //
-// A field that was missing, or not of the type it should have, is empty.
+// A field that is missing or has the wrong type is empty.
 type Record interface {
 	Head() *Header
 	record()
 }
 
-// Header holds the common fields of records. Fields that a type of record does not have are
-// empty.
+// Header holds the common fields of records. Fields that a type of record does not have are empty.
 type Header struct {
 	Type    string
 	Session string
 	UUID    string
-	// Parent links a record to the one before it. A compaction starts anew: then
-	// Logical names where the conversation continued from.
+	// Parent is the record that this one continues. A compaction begins a new tree; then Logical is the record
+	// where the conversation continued from.
 	Parent    string
 	Logical   string
 	Timestamp string // as written: RFC 3339 in UTC, with milliseconds
@@ -33,34 +32,33 @@ func (h *Header) Head() *Header { return h }
 
 func (h *Header) record() {}
 
-// of reports whether a record belongs to a session. A record that names none belongs to every one.
+// of reports whether a record belongs to a session. A record without a session belongs to every session.
 func (h *Header) of(session string) bool {
 	return h.Session == "" || session == "" || strings.EqualFold(h.Session, session)
 }
 
-// User is a message to the model: from outside, from the CLI in the user's name,
-// or results of tools.
+// User is a message to the model: from outside, from the CLI in the user's name, or with the results of tools.
 type User struct {
 	Header
-	Meta           bool // said by the CLI, in the user's name
-	CompactSummary bool // what is left of the conversation before a compaction
+	Meta           bool // written by the CLI in the user's name
+	CompactSummary bool // the summary of the conversation before a compaction
 
-	// PromptSource is set in messages from outside. Merged are messages that
-	// became one with this one, which bears the last one's id.
+	// PromptSource is set in messages from outside. Merged are the ids of messages that were merged into this
+	// one, which has the id of the last one.
 	PromptSource string
 	Merged       []string
 
 	Message Message
 }
 
-// Assistant is one content block of a message of the model.
+// Assistant is one content block of a message from the model.
 type Assistant struct {
 	Header
-	APIError bool // the CLI's words: the API failed
+	APIError bool // a text by the CLI: the API failed
 	Message  Message
 }
 
-// Sample is the usage that the line reports.
+// Sample returns the usage that the line reports.
 func (a *Assistant) Sample() Sample {
 	return Sample{MessageID: a.Message.ID, Model: a.Message.Model, Usage: a.Message.Usage, Sidechain: a.Sidechain}
 }
@@ -72,26 +70,25 @@ type Attachment struct {
 	// SourceUUID is the id of a message that was folded into a running turn
 	// (kind queued_command).
 	SourceUUID string
-	// ToolUseID and Data are of an accepted verdict (kind structured_output).
+	// ToolUseID and Data belong to an accepted verdict (kind structured_output).
 	ToolUseID string
 	Data      json.RawMessage
 }
 
-// System is a remark of the CLI that the model does not see.
+// System is a remark by the CLI that the model does not see.
 type System struct {
 	Header
 	Subtype string
 }
 
-// Compacts says that the context was compacted here.
+// Compacts reports whether the context was compacted here.
 func (s *System) Compacts() bool { return s.Subtype == "compact_boundary" }
 
-// Other is a record of a type that is of no interest here: most stand beside the
-// conversation, such as what came into the CLI's queue or the session's account.
+// Other is a record of a type that is not used here. Most of these are not part of the conversation, such as
+// entries about the CLI's queue or the session's costs.
 type Other struct{ Header }
 
-// Message is a message as the API has it; of an assistant's each record holds one
-// content block.
+// Message is a message in the API's form. Each record of an assistant holds one content block of it.
 type Message struct {
 	ID         string
 	Model      string
@@ -112,8 +109,8 @@ type Block struct {
 	Content   json.RawMessage `json:"content"` // of a tool's result
 }
 
-// Blocks reads a message's content; plain text is one block. Content of another
-// shape has none. The blocks are copies.
+// Blocks returns a message's content blocks; plain text is one block, and content of another form has none. The
+// blocks are copies.
 func (m *Message) Blocks() []Block {
 	if m == nil || len(m.Content) == 0 {
 		return nil
@@ -132,7 +129,7 @@ func (m *Message) Blocks() []Block {
 	blocks := make([]Block, 0, len(raw))
 	for _, r := range raw {
 		var b Block
-		if json.Unmarshal(r, &b) == nil { // one that is odd does not hide its neighbours
+		if json.Unmarshal(r, &b) == nil { // skip a block of the wrong form, not its neighbours
 			blocks = append(blocks, b)
 		}
 	}

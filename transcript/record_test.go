@@ -58,8 +58,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A known field of another type degrades the record, not the stream, and hides no
-// other field.
+// A known field with a wrong type degrades only its record, and hides no other field.
 func TestOddFields(t *testing.T) {
 	for name, line := range map[string]string{
 		"isMeta": `{"type":"user","isMeta":"no","uuid":"u"}`, "message": `{"type":"user","message":"text","uuid":"u"}`,

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// scrubber takes out of a transcript what is of one machine and one day's prose
-// of the CLI, and leaves its shape: what refers to each other still does.
+// scrubber replaces what is specific to a machine, and long texts of the CLI. It keeps the form of a
+// transcript: references between records stay valid.
 type scrubber struct {
 	paths *strings.Replacer
 	names map[string]string
@@ -24,7 +24,7 @@ func newScrubber(home, cwd string) *scrubber {
 		names: map[string]string{}}
 }
 
-// munged is how a directory is named in paths of the CLI's.
+// munged returns the name of a directory in the CLI's paths.
 func munged(dir string) string {
 	return strings.NewReplacer("/", "-", ".", "-", "_", "-").Replace(dir)
 }

@@ -11,26 +11,24 @@ import (
 	"time"
 )
 
-// Since is the work of a session after a place in its transcript. It is bounded
-// by its limits.
+// Since is the work of a session after an offset in its transcript. DigestLimits limits its size.
 type Since struct {
-	Words   int            // messages that a person typed
-	Typed   []string       // the last of them, oldest first
+	Words   int            // number of messages that a person typed
+	Typed   []string       // the last of these, oldest first
 	Said    []string       // the model's last texts, oldest first
-	Files   []string       // that its tools wrote, subagents' too
+	Files   []string       // that its tools and its subagents' wrote
 	Tools   map[string]int // calls, by tool
-	Trouble []string       // what could not be read, in words
+	Trouble []string       // messages about what could not be read
 }
 
-// typed is the CLI's mark of a message that a person typed (observed with CLI
-// 2.1.329: promptSource).
+// typed is how the CLI marks a message that a person typed (observed with CLI 2.1.329: promptSource).
 const typed = "typed"
 
-// Length is how long a session's own transcript is, in bytes; 0 if it cannot be seen.
+// Length returns the length of a session's own transcript in bytes, 0 if it cannot be read.
 func Length(path string) int64 { return regularSize(path) }
 
-// ReadSince reads a session's transcript from an offset on, and of its subagents' what
-// is not older than at. No process may be writing them.
+// ReadSince reads a session's transcript from an offset on, and the records of its subagents' transcripts that
+// are not older than at. No process may be writing them.
 func ReadSince(ctx context.Context, path string, offset int64, at time.Time, limits DigestLimits) (Since, error) {
 	f, err := open(path)
 	if err != nil {
@@ -73,7 +71,7 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	return s, ctx.Err()
 }
 
-// hear takes what was typed.
+// hear records a typed message.
 func (s *Since) hear(rec Record, limits DigestLimits) {
 	u, ok := rec.(*User)
 	if !ok || u.Meta || u.CompactSummary || u.PromptSource != typed {
@@ -87,13 +85,13 @@ func (s *Since) hear(rec Record, limits DigestLimits) {
 	}
 	said := strings.TrimSpace(text.String())
 	if said == "" || strings.HasPrefix(said, "<command-name>") || strings.HasPrefix(said, "<local-command") {
-		return // a slash command: nothing that the model was told
+		return // a slash command, which the model does not get
 	}
 	s.Words++
 	s.Typed = latest(s.Typed, cutText(said, limits.TextBytes), limits.Said)
 }
 
-// count takes the calls of tools.
+// count counts the calls of tools.
 func (s *Since) count(rec Record) {
 	a, ok := rec.(*Assistant)
 	if !ok {
@@ -106,10 +104,10 @@ func (s *Since) count(rec Record) {
 	}
 }
 
-// subagents reads what the transcripts beside a session's say since a time.
+// subagents reads the records of a session's subagents since a time.
 func (s *Since) subagents(ctx context.Context, path, session string, at time.Time, limits DigestLimits) []*activity {
 	files, _ := subagentFiles(path, limits.Subagents)
-	// Another process wrote them, by the same clock but with fewer digits.
+	// Another process wrote the times, by the same clock but with fewer digits.
 	since := at.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
 	var all []*activity
 	for _, file := range files {

@@ -1,21 +1,21 @@
 package transcript
 
-// Waker says when to look. That it does is a hint and no more: it may come for
-// nothing, and what happened before the look is found by the look.
+// Waker says when to look at a file. A wake is only a hint: it may come without a change, and a look finds
+// everything that happened before it.
 type Waker interface {
-	// Wake returns a channel that yields a value when it is worth a look. It is the
-	// same channel each time, and never closed. One follower receives from it.
+	// Wake returns a channel that yields a value when a look may be worthwhile. It is the same channel each
+	// time, and is never closed. Only one follower receives from it.
 	Wake() <-chan struct{}
 }
 
-// Bell is a Waker that is rung by hand. Ringing an unanswered bell again changes
-// nothing, so that however much happens there is one look to come.
+// Bell is a Waker that is rung by calls. Ringing a bell again before it was received changes nothing, so that
+// any number of rings leads to one look.
 type Bell chan struct{}
 
 // NewBell returns a silent bell.
 func NewBell() Bell { return make(Bell, 1) }
 
-// Ring never blocks. Anybody may call it.
+// Ring never blocks. It is safe for concurrent use.
 func (b Bell) Ring() {
 	select {
 	case b <- struct{}{}:

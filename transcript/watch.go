@@ -11,44 +11,41 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watchInterval is how often everybody looks who was not woken.
+// watchInterval is how often a follower looks if it is not woken.
 const watchInterval = 2 * time.Second
 
 // WatchOptions are a Watcher's settings. The zero value is good.
 type WatchOptions struct {
-	// Interval is how often the watcher rings every waker, and how often it tries again to watch
-	// directories that it could not watch. 0: 2 s.
+	// Interval is how often the watcher rings every waker, and how often it retries to watch directories that
+	// it could not watch. 0: 2 s.
 	Interval time.Duration
-	// Poll leaves it at that: no notifications are asked for.
+	// Poll requests no notifications: wakers ring only at the interval.
 	Poll bool
-	// OnTrouble, if set, is called when something cannot be watched, so that it is seen
-	// at the next interval only, and nil when that is over. It is called by the
-	// watcher's goroutine and must not call the watcher.
+	// OnTrouble, if set, is called when something cannot be watched, so that changes are noticed only at the
+	// next interval, and with nil when that is over. The watcher's goroutine calls it; it must not call the
+	// watcher.
 	OnTrouble func(error)
 
-	open func() (notifier, error) // of tests; nil: openNotifier
+	open func() (notifier, error) // set by tests; nil: openNotifier
 }
 
-// Watcher rings bells when something happens to files, for any number of
-// followers. It watches directories, since a watch of a file ends with a rename
-// and cannot begin before the file exists; of a directory that does not exist it
-// watches the nearest one above that does.
+// Watcher rings bells when something happens to files, for any number of followers. It watches directories,
+// since a watch of a file ends with a rename and cannot begin before the file exists. If a directory does not
+// exist, it watches the nearest existing one above it.
 //
-// What the kernel tells can be late, doubled, and incomplete: its queue overflows, its
-// watches are limited, network file systems tell nothing of other machines. So
-// every bell is rung at an interval, too, and an event never says more
-// than that it is worth a look.
+// The kernel's notifications can be late, repeated and incomplete: its queue overflows, its watches are
+// limited, and network file systems do not report changes by other machines. So every bell also rings at an
+// interval, and an event only says that a look may be worthwhile.
 //
-// Two goroutines belong to it, which Close waits for: one only receives
-// notifications and rings, as a delay there can block the notifier for good; one,
-// the watch loop, does what may block.
+// It has two goroutines, which Close waits for. One only receives notifications and rings bells, as a delay
+// there can block the notifier for good. The other, the watch loop, does everything that may block.
 type Watcher struct {
 	interval time.Duration
 	poll     bool
 	trouble  func(error)
 	open     func() (notifier, error)
 
-	kick    Bell // there is something to do for the watch loop
+	kick    Bell // todo has work for the watch loop
 	done    chan struct{}
 	end     sync.Once
 	running sync.WaitGroup
@@ -56,8 +53,8 @@ type Watcher struct {
 	mu      sync.Mutex
 	watches map[*Watch]bool
 	byKey   index // by the path whose events ring them
-	inside  index // by the directory all whose files they are about
-	at      index // by the directories that are watched for their sake
+	inside  index // by the directory, for watches of all its entries
+	at      index // by the directories that must be watched for them
 	todo    todo
 }
 
@@ -65,7 +62,7 @@ type Watcher struct {
 type todo struct {
 	settle map[*Watch]bool
 	all    bool            // settle every watch
-	stale  map[string]bool // directories that are no longer what is watched
+	stale  map[string]bool // directories that were moved, removed or replaced
 	broken error           // the notifier failed
 }
 
@@ -78,15 +75,14 @@ type Watch struct {
 	want string // the directory whose contents count
 	tree bool   // the path is that directory
 
-	// Guarded by w.mu: where the watch stands.
-	dir   string // the directory that is watched: want, or the nearest above it
-	key   string // the path in it whose events count; empty: all
+	// Guarded by w.mu: what is watched now.
+	dir   string // the watched directory: want, or the nearest above it
+	key   string // the path in dir whose events count; empty: all
 	short bool   // want does not exist yet: key is the next directory on the way to it
-	above string // the directory above dir, which is watched, too; empty: it is not
+	above string // the directory above dir, if it must be watched too, or empty
 }
 
-// NewWatcher starts a watcher. It does not fail: where nothing can be watched it
-// polls.
+// NewWatcher starts a watcher. It does not fail: what it cannot watch, it polls.
 func NewWatcher(o WatchOptions) *Watcher {
 	w := &Watcher{
 		interval: o.Interval, poll: o.Poll, trouble: o.OnTrouble, open: o.open,
@@ -105,15 +101,14 @@ func NewWatcher(o WatchOptions) *Watcher {
 
 func newTodo() todo { return todo{settle: map[*Watch]bool{}, stale: map[string]bool{}} }
 
-// File returns a waker that is rung when something happens to the file at path,
-// which need not exist.
+// File returns a waker that is rung when something happens to the file at path. The file need not exist.
 func (w *Watcher) File(path string) *Watch {
 	path = absolute(path)
 	return w.add(&Watch{path: path, want: filepath.Dir(path)})
 }
 
-// Dir returns a waker that is rung when files come to or go from the directory at
-// path, which need not exist. What is written to its files does not ring it.
+// Dir returns a waker that is rung when files appear in or disappear from the directory at path. The directory
+// need not exist. Writes to its files do not ring the waker.
 func (w *Watcher) Dir(path string) *Watch {
 	path = absolute(path)
 	return w.add(&Watch{path: path, want: path, tree: true})
@@ -129,7 +124,7 @@ func (w *Watcher) add(t *Watch) *Watch {
 	return t
 }
 
-// absolute needs no error: without a working directory the path is taken as it is.
+// absolute returns no error: without a working directory it only cleans the path.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -137,7 +132,7 @@ func absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// Close ends the watch: its bell is silent from now on.
+// Close ends the watch: its bell does not ring any more.
 func (t *Watch) Close() {
 	w := t.w
 	w.mu.Lock()
@@ -145,7 +140,7 @@ func (t *Watch) Close() {
 	w.unlink(t)
 	delete(w.watches, t)
 	delete(w.todo.settle, t)
-	w.kick.Ring() // its directory may be needed no more
+	w.kick.Ring() // its directory may not be needed any more
 }
 
 // Close ends the watcher and waits for its goroutines. No bell rings afterwards.
@@ -154,7 +149,7 @@ func (w *Watcher) Close() {
 	w.running.Wait()
 }
 
-// move says where a watch stands from now on. It reports whether that is news.
+// move sets what is watched for a watch, and reports whether that has changed.
 func (w *Watcher) move(t *Watch, dir, next string) bool {
 	key := next
 	if next == "" && !t.tree {
@@ -187,13 +182,13 @@ func (w *Watcher) unlink(t *Watch) {
 	t.dir, t.key, t.above = "", "", ""
 }
 
-// happened rings those whom a notification is about. The watch loop learns of it where
-// what is watched may have to change.
+// happened rings the watches that a notification concerns. It leaves work for the watch loop if something else
+// may have to be watched now.
 func (w *Watcher) happened(e fsnotify.Event) {
 	if e.Name == "" {
 		return // of something that is not watched any more (observed with fsnotify v1.10.1)
 	}
-	name := filepath.Clean(e.Name) // of the root's entries it has two slashes
+	name := filepath.Clean(e.Name) // names of the root's entries have two slashes
 	comesOrGoes := e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,8 +211,8 @@ func (w *Watcher) happened(e fsnotify.Event) {
 	}
 }
 
-// failed rings everybody: notifications were lost. After anything worse than an
-// overflow the notifier is not trusted any more.
+// failed rings all bells, since notifications were lost. After any error but an overflow the notifier is
+// replaced.
 func (w *Watcher) failed(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -256,10 +251,10 @@ func (x index) drop(path string, t *Watch) {
 	}
 }
 
-// above is the directory to watch besides dir, to see dir go. Its own watch reports
-// that only when the last file in it has been closed, which a follower of a file that
-// was removed does not do (observed with Linux 6.18: IN_DELETE_SELF waits for
-// the inode to go). Other systems tell at once, and a watch costs them more.
+// above returns the directory to watch in addition to dir, to notice the removal of dir. The watch of dir
+// reports that only when the last file in it is closed, and a follower of a removed file keeps it open
+// (observed with Linux 6.18: IN_DELETE_SELF waits until the inode is freed). Other systems report it at once,
+// and a watch costs them more.
 func above(dir string) string {
 	if up := filepath.Dir(dir); up != dir && runtime.GOOS == "linux" {
 		return up
@@ -267,9 +262,8 @@ func above(dir string) string {
 	return ""
 }
 
-// nearest is the directory to watch for what happens in want, with symbolic links
-// resolved: want itself, or the nearest one above it that exists; then next is the path in
-// it that has to appear first.
+// nearest returns the directory to watch for what happens in want, with symbolic links resolved: want itself,
+// or the nearest existing one above it. In that case next is the path in it that must appear first.
 func nearest(want string) (dir, next string) {
 	missing := ""
 	for at := want; ; at = filepath.Dir(at) {

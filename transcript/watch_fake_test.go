@@ -6,7 +6,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// fakeNotifier refuses watches when told to, and tells only what it is instructed to.
+// fakeNotifier refuses watches when it is set to, and sends only the events that a test sends.
 type fakeNotifier struct {
 	events chan fsnotify.Event
 	errs   chan error
@@ -17,7 +17,7 @@ type fakeNotifier struct {
 	first  func(dir string) // called before a directory is watched
 	dirs   map[string]bool
 	added  chan string
-	// removed gets each directory let go.
+	// removed receives each directory that is no longer watched.
 	removed chan string
 }
 

@@ -16,8 +16,8 @@ import (
 
 const limitsEnv = "ARBITER_TEST_INOTIFY_LIMITS"
 
-// TestWatchKernelLimits meets the kernel's own limits, in a user namespace where
-// they can be lowered for this process alone.
+// TestWatchKernelLimits tests with the kernel's own limits, in a user namespace where they can be lowered for
+// this process alone.
 func TestWatchKernelLimits(t *testing.T) {
 	if os.Getenv(limitsEnv) != "" {
 		meetLimits(t)
@@ -62,7 +62,7 @@ func meetLimits(t *testing.T) {
 	limit(t, "instances", 10)
 	wantNext(t, trouble, false)
 
-	limit(t, "watches", 4) // the directory, the one above, and both of one more
+	limit(t, "watches", 4) // the directory, the one above it, and the same for one more
 	for _, name := range []string{"a", "b", "c"} {
 		change(t, root, "mkdir "+name)
 		lines := lines(t, w, filepath.Join(root, name, "f"))

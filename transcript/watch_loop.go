@@ -9,26 +9,24 @@ import (
 	"time"
 )
 
-// maxDescent bounds how often one watch is moved in a row, when directories come
-// and go while we look.
+// maxDescent limits how often one watch is moved in a row, while directories come and go.
 const maxDescent = 64
 
-// watchLoop is the part of a Watcher that may block. It alone knows the notifier and
-// what is watched.
+// watchLoop is the part of a Watcher that may block. Only its goroutine uses the notifier and dirs.
 type watchLoop struct {
 	w       *Watcher
-	n       notifier // nil: there is none, or none that works
+	n       notifier // nil if there is none, or if it failed
 	drained <-chan struct{}
-	opening error // why there is none
+	opening error // why there is no notifier
 	dirs    map[string]*directory
 	told    bool
 }
 
 // directory is a directory that wakers need watched.
 type directory struct {
-	info    os.FileInfo // what stood there when the watch was asked for
+	info    os.FileInfo // what was there when the watch was requested
 	watched bool
-	needed  bool  // what is only watched besides is no trouble
+	needed  bool  // errors of directories that are not needed are not reported
 	err     error // why it is not watched
 }
 
@@ -51,14 +49,14 @@ func (l *watchLoop) run() {
 		case <-tick.C:
 			l.tick()
 		case <-l.drained:
-			l.w.failed(errors.New("notifications have ended")) // a kick
+			l.w.failed(errors.New("notifications have ended")) // rings kick
 			l.drained = nil
 		}
 		l.report()
 	}
 }
 
-// reopen takes a notifier. All directories are to be watched anew.
+// reopen opens a notifier, if there is none. All directories must then be watched anew.
 func (l *watchLoop) reopen() {
 	if l.w.poll || l.n != nil {
 		return
@@ -76,12 +74,12 @@ func (l *watchLoop) reopen() {
 	})
 }
 
-// drop lets the notifier go, and waits for its drainer.
+// drop closes the notifier, and waits for the goroutine that drains it.
 func (l *watchLoop) drop() {
 	if l.n == nil {
 		return
 	}
-	l.n.Close() // what was wrong with it is known
+	l.n.Close() // its failure was reported already
 	if l.drained != nil {
 		<-l.drained
 	}
@@ -89,7 +87,7 @@ func (l *watchLoop) drop() {
 	clear(l.dirs)
 }
 
-// attend does what was left to do.
+// attend does the work in todo.
 func (l *watchLoop) attend() {
 	w := l.w
 	w.mu.Lock()
@@ -111,7 +109,7 @@ func (l *watchLoop) attend() {
 	}
 	if todo.broken != nil {
 		l.drop()
-		l.opening = todo.broken // tried again with the next tick: it may fail at once
+		l.opening = todo.broken // retried at the next tick, since it may fail at once
 	}
 	for dir := range todo.stale {
 		l.forget(dir)
@@ -122,7 +120,7 @@ func (l *watchLoop) attend() {
 	l.tidy()
 }
 
-// tick tries again what failed, finds what was not told, and rings everybody.
+// tick retries what failed, finds changes without a notification, and rings all bells.
 func (l *watchLoop) tick() {
 	defer l.w.ringAll()
 	if l.w.poll {
@@ -132,11 +130,11 @@ func (l *watchLoop) tick() {
 	for dir, d := range l.dirs {
 		info, err := os.Stat(dir)
 		if err != nil || d.info == nil || !os.SameFile(d.info, info) {
-			l.forget(dir) // moved away, or replaced, with a directory above it
+			l.forget(dir) // moved away or replaced, perhaps with a directory above it
 		}
 	}
 	type place struct{ dir, next string }
-	places := map[string]place{} // many watches want the same directory
+	places := map[string]place{} // many watches need the same directory
 	l.w.mu.Lock()
 	watches := maps.Clone(l.w.watches)
 	l.w.mu.Unlock()
@@ -154,8 +152,8 @@ func (l *watchLoop) tick() {
 	l.tidy()
 }
 
-// settle puts a watch where it belongs, and looks again: a directory may have
-// come before the one above it was watched.
+// settle moves a watch to the right directory, and checks again: a directory may have appeared before the one
+// above it was watched.
 func (l *watchLoop) settle(t *Watch) {
 	dir, next := nearest(t.want)
 	for range maxDescent {
@@ -167,11 +165,11 @@ func (l *watchLoop) settle(t *Watch) {
 		}
 		dir, next = d, n
 	}
-	t.Ring() // for what happened before it was watched
+	t.Ring() // something may have happened before it was watched
 }
 
-// ensure has a directory watched, if that is possible. The one above comes first:
-// then nothing that happens to dir meanwhile is missed.
+// ensure watches a directory, if possible. It watches the one above first, so that no change of dir is missed
+// meanwhile.
 func (l *watchLoop) ensure(dir string) {
 	if up := above(dir); up != "" {
 		l.watch(up, false)
@@ -189,14 +187,14 @@ func (l *watchLoop) watch(dir string, needed bool) {
 	if d.watched || l.n == nil {
 		return
 	}
-	info, err := os.Stat(dir) // before, so that a replacement shows with the next tick
+	info, err := os.Stat(dir) // before Add, so that the next tick detects a replacement
 	if err == nil {
 		err = l.n.Add(dir)
 	}
 	d.info, d.watched, d.err = info, err == nil, err
 }
 
-// forget has a directory watched no more.
+// forget stops watching a directory.
 func (l *watchLoop) forget(dir string) {
 	d := l.dirs[dir]
 	if d == nil {
@@ -204,11 +202,11 @@ func (l *watchLoop) forget(dir string) {
 	}
 	delete(l.dirs, dir)
 	if d.watched && l.n != nil {
-		_ = l.n.Remove(dir) // it fails where the kernel has ended the watch
+		_ = l.n.Remove(dir) // it fails if the kernel has ended the watch
 	}
 }
 
-// tidy forgets directories that nothing needs.
+// tidy stops watching directories that no watch needs.
 func (l *watchLoop) tidy() {
 	for dir := range l.dirs {
 		l.w.mu.Lock()

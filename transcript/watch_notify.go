@@ -24,8 +24,8 @@ func openNotifier() (notifier, error) {
 func (n fsNotifier) Events() <-chan fsnotify.Event { return n.Watcher.Events }
 func (n fsNotifier) Errors() <-chan error          { return n.Watcher.Errors }
 
-// drain receives until the notifier ends. It never waits for anything else: a
-// notifier whose events are not taken may block Add and Remove (fsnotify#502).
+// drain receives until the notifier ends. It never waits for anything else: Add and Remove may block while
+// events are not received (fsnotify#502).
 func drain(n notifier, w *Watcher) {
 	events, errs := n.Events(), n.Errors()
 	for {

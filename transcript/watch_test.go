@@ -40,7 +40,7 @@ func wantNext[T comparable](t *testing.T, c <-chan T, want T) {
 	}
 }
 
-// watcher starts one whose troubles come by the channel: true that there is one.
+// watcher starts a Watcher that sends its troubles to the channel: true when one begins, false when it is over.
 func watcher(t *testing.T, o WatchOptions) (*Watcher, <-chan bool) {
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
@@ -51,7 +51,7 @@ func watcher(t *testing.T, o WatchOptions) (*Watcher, <-chan bool) {
 	return w, trouble
 }
 
-// realDir is a new directory, by the name notifications have for it.
+// realDir returns a new directory, by the name that notifications have for it.
 func realDir(t *testing.T) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -60,8 +60,7 @@ func realDir(t *testing.T) string {
 	return dir
 }
 
-// The queue of events overflowed: everybody looks, and directories that came
-// meanwhile are found.
+// When the queue of events overflows, all bells ring, and directories that appeared meanwhile are found.
 func TestWatchOverflow(t *testing.T) {
 	n := newFakeNotifier()
 	w, _ := watcher(t, WatchOptions{Interval: time.Hour, open: func() (notifier, error) { return n, nil }})
@@ -86,8 +85,8 @@ func TestWatchOverflow(t *testing.T) {
 	wantNext(t, told, "c")
 }
 
-// The kernel grants no more watches: what it refuses is polled, which is reported once, and
-// asked for again.
+// When the kernel grants no more watches, the rest is polled; this is reported once, and the watches are
+// requested again.
 func TestWatchLimit(t *testing.T) {
 	n := newFakeNotifier()
 	n.refuse = syscall.ENOSPC
@@ -111,7 +110,7 @@ func TestWatchLimit(t *testing.T) {
 	}
 }
 
-// There is no notifier to be had, until there is.
+// At first no notifier can be opened, later one can.
 func TestWatchInstanceLimit(t *testing.T) {
 	var mu sync.Mutex
 	limit := error(syscall.EMFILE)
@@ -135,7 +134,7 @@ func TestWatchInstanceLimit(t *testing.T) {
 	wantNext(t, told, "b")
 }
 
-// The notifier fails, or its goroutine ends: another takes its place.
+// When the notifier fails, or its goroutine ends, another one replaces it.
 func TestWatchNotifierDies(t *testing.T) {
 	for name, die := range map[string]func(*fakeNotifier){
 		"with an error": func(n *fakeNotifier) { n.errs <- errors.New("broken") },
@@ -162,8 +161,7 @@ func TestWatchNotifierDies(t *testing.T) {
 	}
 }
 
-// The directories of a new session: none exists, and each is filled before
-// anybody can watch it.
+// The directories of a new session: at first none exists, and each is filled before it can be watched.
 func TestWatchDescends(t *testing.T) {
 	for range 20 {
 		w, trouble := watcher(t, WatchOptions{Interval: time.Hour})
@@ -191,14 +189,14 @@ func TestWatchDescends(t *testing.T) {
 	}
 }
 
-// A directory that comes just before the one above it is watched, without a
-// notification, is found all the same.
+// A directory that appears just before the one above it is watched, without a notification, is found all the
+// same.
 func TestWatchLooksAgain(t *testing.T) {
 	n := newFakeNotifier()
 	root := realDir(t)
 	n.first = func(dir string) {
 		if dir == root || dir == filepath.Join(root, "a") {
-			_ = os.Mkdir(filepath.Join(dir, "a"), 0o700) // twice: it is there
+			_ = os.Mkdir(filepath.Join(dir, "a"), 0o700) // fails the second time, since it exists
 		}
 	}
 	w, _ := watcher(t, WatchOptions{Interval: time.Hour, open: func() (notifier, error) { return n, nil }})
@@ -208,7 +206,7 @@ func TestWatchLooksAgain(t *testing.T) {
 	}
 }
 
-// A directory is reached by several names, and a link on the way is turned elsewhere.
+// A directory has several names, and a link in a path is changed to another directory.
 func TestWatchLinks(t *testing.T) {
 	w, _ := watcher(t, WatchOptions{Interval: time.Hour})
 	root := t.TempDir()
@@ -218,7 +216,7 @@ func TestWatchLinks(t *testing.T) {
 	change(t, root, `append one/f "a\n"`)
 	wantNext(t, direct, "a")
 	wantNext(t, linked, "a")
-	for range 3 { // the kernel reports each once, by one name
+	for range 3 { // the kernel reports each change once, by one name
 		change(t, root, `append one/f "b\n"`)
 		wantNext(t, direct, "b")
 		wantNext(t, linked, "b")
@@ -236,8 +234,8 @@ func TestWatchLinks(t *testing.T) {
 	wantNext(t, linked, "c")
 }
 
-// A directory far above is moved away, without a notification: the next look sees
-// that another one stands there.
+// A directory far above is moved away, without a notification: the next look finds that another directory is in
+// its place.
 func TestWatchOfTheWrongDirectory(t *testing.T) {
 	n := newFakeNotifier()
 	w, _ := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) { return n, nil }})
@@ -260,8 +258,7 @@ func TestWatchOfTheWrongDirectory(t *testing.T) {
 	}
 }
 
-// TestWatchManyFiles follows 200 files of 10 sessions at once, and no line of any is lost or
-// doubled.
+// TestWatchManyFiles follows 200 files of 10 sessions at once: no line is lost or delivered twice.
 func TestWatchManyFiles(t *testing.T) {
 	for name, o := range map[string]WatchOptions{
 		"notified": {Interval: time.Hour},
@@ -312,11 +309,11 @@ func TestWatchIsReleased(t *testing.T) {
 	root := t.TempDir()
 	one, two, dir := w.File(filepath.Join(root, "f")), w.File(filepath.Join(root, "g")), w.Dir(filepath.Join(root, "x"))
 	for _, watch := range []*Watch{one, two, dir} {
-		receive(t, watch.Wake()) // it stands where it belongs
+		receive(t, watch.Wake()) // it has settled
 	}
 	one.Close()
 	dir.Close()
-	dir.Close() // as good as once
+	dir.Close() // closing twice is harmless
 	kept := w.File(filepath.Join(root, "h"))
 	receive(t, kept.Wake())
 	if n.watched() == 0 {
@@ -329,7 +326,7 @@ func TestWatchIsReleased(t *testing.T) {
 	}
 }
 
-// Nothing that comes after the end of a watch or of the watcher does harm.
+// Changes and calls after the end of a watch, or of the watcher, do no harm.
 func TestWatchEnds(t *testing.T) {
 	w, _ := watcher(t, WatchOptions{})
 	root := t.TempDir()

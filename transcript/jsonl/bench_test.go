@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// BenchmarkMembers splits the last frame of a turn; the baseline is the decoder that damaged objects are read with.
+// BenchmarkMembers splits the last frame of a turn. The baseline is the decoder that is used for damaged
+// objects.
 func BenchmarkMembers(b *testing.B) {
 	line := []byte(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"","structured_output":` +
 		`{"expects_response":false,"kind":"progress","message":"on"},"total_cost_usd":0,` +

@@ -6,69 +6,67 @@ import (
 )
 
 const (
-	// MaxLine bounds a line where nothing else is said. Lines of 10 MB were seen: a
-	// large prompt stands in two of them.
+	// MaxLine is the default limit of a line's length. Lines of 10 MB were seen: a large prompt is in two of
+	// them.
 	MaxLine = 64 << 20
-	// ExcerptLen is how many bytes of an over-long line are kept to show.
+	// ExcerptLen is how many bytes of a too long line are kept, to be shown.
 	ExcerptLen = 512
-	// keepBuffer is the largest buffer kept from one long line to the next.
+	// keepBuffer is the size of the largest buffer that is kept after a long line.
 	keepBuffer = 1 << 20
 	// readBuffer is how much is read at once.
 	readBuffer = 64 << 10
-	// maxEmptyReads bounds how often a reader may return nothing and no error.
+	// maxEmptyReads is how often in a row a reader may return no data and no error.
 	maxEmptyReads = 100
 )
 
 // Line is a line of a stream. Offsets are in bytes from the stream's beginning.
 type Line struct {
-	// Data is the line without its end (\n or \r\n), of an over-long one its first
-	// bytes. It is valid until the next call of the Splitter or LineReader that made the Line.
+	// Data is the line without its end (\n or \r\n), or the first bytes of a too long line. It is valid until
+	// the next call of the Splitter or LineReader that returned the Line.
 	Data []byte
-	// Start is the offset of its first byte, End that of the byte behind its \n: what
-	// to persist when the line has been dealt with.
+	// Start is the offset of the first byte, End that of the byte after the \n: the offset to store when the
+	// line has been processed.
 	Start, End int64
-	// Oversize says that the line was longer than allowed. It is reported once, when
-	// its end has come.
+	// Oversize says that the line was longer than allowed. Such a line is returned once, when its end has come.
 	Oversize bool
 }
 
-// Splitter makes lines of bytes that come in chunks. A line exists only when its
-// \n is there; how the bytes were cut into chunks makes no difference. No byte
-// is special but \n, and a \r before it: NULs, byte order marks and invalid UTF-8
-// are the reader's matter.
+// Splitter splits bytes that come in chunks into lines. A line is complete only when its \n has come; how the
+// bytes are divided into chunks makes no difference. No byte is special except \n, and a \r before it: the
+// reader of the lines must handle NULs, byte order marks and invalid UTF-8.
 //
 //	s.Feed(chunk)
 //	for line, ok := s.Next(); ok; line, ok = s.Next() { … }
 //
-// Most lines are handed out as parts of the chunk. Only those that chunks end
-// in are copied, so that it holds at most one line of at most Max bytes. The
-// zero value is ready and begins at offset 0. It has one owner.
+// Most lines are returned as parts of the chunk. Only lines that cross the end of a chunk are copied, so that a
+// Splitter holds at most one line of at most Max bytes. The zero value is ready to use and begins at offset 0.
+// It has one owner.
 type Splitter struct {
-	// Max is the length of the longest line handed out, in bytes before the \n. 0: MaxLine.
+	// Max is the length of the longest line returned whole, in bytes before the \n. 0: MaxLine.
 	Max int
 
-	chunk []byte // what was fed and not yet looked at
-	carry []byte // of the line whose end has not come; of an over-long one its beginning
-	long  bool   // more than Max of that line have come
-	lent  bool   // carry is the line handed out last
+	chunk []byte // fed, but not processed yet
+	carry []byte // the incomplete line so far; only the beginning if it is too long
+	long  bool   // that line has more than Max bytes
+	lent  bool   // carry is the line returned last
 	start int64  // offset of that line
 	at    int64  // offset of chunk
 }
 
-// Reset forgets what was fed. The next chunk begins at offset.
+// Reset drops what was fed. The next chunk begins at offset.
 func (s *Splitter) Reset(offset int64) {
 	*s = Splitter{Max: s.Max, start: offset, at: offset, carry: s.carry[:0]}
 	s.trim()
 }
 
-// Offset is where the first incomplete line begins: behind the last \n handed out.
+// Offset returns the offset of the first incomplete line: after the last \n of a returned line.
 func (s *Splitter) Offset() int64 { return s.start }
 
-// Fed is the offset behind the last byte fed.
+// Fed returns the offset after the last byte fed.
 func (s *Splitter) Fed() int64 { return s.at + int64(len(s.chunk)) }
 
-// Feed adds a chunk, which must not change until Next has returned false. It
-// panics when there still are lines of the last one.
+// Feed adds a chunk, which must not change until Next has returned false. It panics if the last chunk still has
+// lines.
 func (s *Splitter) Feed(chunk []byte) {
 	if len(s.chunk) > 0 {
 		panic("jsonl: Splitter.Feed before Next has returned false")
@@ -76,8 +74,8 @@ func (s *Splitter) Feed(chunk []byte) {
 	s.chunk = chunk
 }
 
-// Next returns the next whole line, valid until the next call of any method, or
-// false when more has to be fed.
+// Next returns the next whole line, which is valid until the next call of any method, or false if more must be
+// fed.
 func (s *Splitter) Next() (line Line, ok bool) {
 	s.takeBack()
 	i := bytes.IndexByte(s.chunk, '\n')
@@ -106,15 +104,15 @@ func (s *Splitter) Next() (line Line, ok bool) {
 	return line, true
 }
 
-// Rest returns what was fed behind the last \n, as it is; valid until the next
-// call of another method. Only when Next has returned false it is all of it.
+// Rest returns the unchanged bytes after the last \n, which are valid until the next call of another method.
+// They are complete only after Next has returned false.
 func (s *Splitter) Rest() (rest Line, ok bool) {
 	s.takeBack()
 	return Line{Data: s.carry, Start: s.start, End: s.at, Oversize: s.long}, s.at > s.start
 }
 
-// Flush hands out what Rest returns as if its end had come, where the stream has
-// ended and that is as good. It is valid until the next call.
+// Flush returns the bytes of Rest as a line, for a stream whose last line counts without its end. The line is
+// valid until the next call.
 func (s *Splitter) Flush() (line Line, ok bool) {
 	line, ok = s.Rest()
 	if !line.Oversize {
@@ -131,8 +129,7 @@ func (s *Splitter) takeBack() {
 	}
 }
 
-// keep copies part of a line. Of one that has become too long only the beginning
-// stays.
+// keep copies part of a line. Of a line that has become too long it keeps only the beginning.
 func (s *Splitter) keep(part []byte) {
 	switch {
 	case s.long:
@@ -167,9 +164,8 @@ func (s *Splitter) max() int {
 
 func trimCR(line []byte) []byte { return bytes.TrimSuffix(line, []byte("\r")) }
 
-// LineReader reads the lines of an io.Reader, which it never asks for more before
-// it has handed out what it has. bufio.Scanner would end for good at the
-// first long one. It has one owner.
+// LineReader reads the lines of an io.Reader. It reads more only after it has returned all complete lines.
+// (bufio.Scanner would stop for good at the first long line.) It has one owner.
 type LineReader struct {
 	Splitter Splitter
 	r        io.Reader
@@ -177,15 +173,13 @@ type LineReader struct {
 	err      error
 }
 
-// NewLineReader reads lines of at most max bytes (0: MaxLine), counting from
-// offset 0.
+// NewLineReader reads lines of at most max bytes (0: MaxLine), with offsets from 0.
 func NewLineReader(r io.Reader, max int) *LineReader {
 	return &LineReader{Splitter: Splitter{Max: max}, r: r, buf: make([]byte, readBuffer)}
 }
 
-// Next returns the next whole line, valid until the next call. When r has ended
-// or failed it returns r's error, from then on: what stands behind the last \n is
-// Splitter.Rest, or Splitter.Flush.
+// Next returns the next whole line, which is valid until the next call. When r has ended or failed, this and
+// all later calls return r's error. Splitter.Rest or Splitter.Flush then return what follows the last \n.
 func (l *LineReader) Next() (Line, error) {
 	for empty := 0; ; {
 		if line, ok := l.Splitter.Next(); ok {
@@ -205,8 +199,8 @@ func (l *LineReader) Next() (Line, error) {
 	}
 }
 
-// NextOrLast is Next for a stream whose last line counts without its end, too. The
-// error comes with the call after that line.
+// NextOrLast is Next for a stream whose last line counts even without its end. The error comes with the call
+// after that line.
 func (l *LineReader) NextOrLast() (Line, error) {
 	line, err := l.Next()
 	if err != nil {

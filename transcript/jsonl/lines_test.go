@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// split feeds s all of in, in chunks of the sizes given (1 to 256, the rest as one), and
-// writes the lines down.
+// split feeds all of in to s, in chunks of the given sizes (1 to 256; the rest is one chunk), and formats the
+// lines.
 func split(s *Splitter, in string, sizes []byte) (got []string) {
 	for in != "" {
 		n := len(in)
@@ -27,7 +27,7 @@ func split(s *Splitter, in string, sizes []byte) (got []string) {
 			got = append(got, write(line))
 		}
 		for i := range chunk {
-			chunk[i] = '?' // a chunk is the caller's again
+			chunk[i] = '?' // the caller may change the chunk now
 		}
 	}
 	if rest, ok := s.Rest(); ok {
@@ -89,7 +89,7 @@ func TestSplitterContinues(t *testing.T) {
 	}
 }
 
-// The common case costs no memory, and a long line leaves none behind.
+// Lines within a chunk need no memory, and a long line leaves none allocated.
 func TestSplitterKeepsLittle(t *testing.T) {
 	chunk := bytes.Repeat([]byte(strings.Repeat("x", 99)+"\n"), 600)
 	var s Splitter
@@ -199,7 +199,7 @@ func TestSplitterFlush(t *testing.T) {
 	}
 }
 
-// A line is there as soon as its end is, however much the reader could still read.
+// A line is returned as soon as its end has come, even if the reader could read more.
 func TestLineReaderDoesNotReadAhead(t *testing.T) {
 	in, out := io.Pipe()
 	defer in.Close()
@@ -212,8 +212,8 @@ func TestLineReaderDoesNotReadAhead(t *testing.T) {
 	}
 }
 
-// Any chunking of the same bytes gives the same lines and offsets: those that
-// cutting the whole at its line ends gives.
+// FuzzSplitter: any division of the same bytes into chunks gives the same lines and offsets as splitting the
+// whole text.
 func FuzzSplitter(f *testing.F) {
 	f.Add("{}\n{}\r\n\n", []byte{0, 1, 2})
 	f.Add("tail without end", []byte{3})

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// Member is one field of an object as it was written.
+// Member is one field of an object, as it was written.
 type Member struct {
 	Key   string
 	Value json.RawMessage
 }
 
-// Members splits one JSON object into its fields, in order. Decoding into a struct would fold the
-// case of names and let the last of several win; what decides a permission must not hang on that.
-// After an error the fields before the fault are returned with it. What it returns does not refer to data.
+// Members splits a JSON object into its fields, in order. Decoding into a struct would ignore the case of names
+// and let the last of several equal names win; the decision about a permission must not depend on that. With an
+// error it returns the fields before the fault. The result does not refer to data.
 func Members(data []byte) ([]Member, error) {
 	if !json.Valid(data) {
 		return damagedMembers(data)
@@ -44,7 +44,7 @@ func Members(data []byte) ([]Member, error) {
 	return all, nil
 }
 
-// afterSpace is where the next byte stands that is no white space, in valid JSON.
+// afterSpace returns the offset of the next byte that is not white space, in valid JSON.
 func afterSpace(data []byte, i int) int {
 	for data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n' {
 		i++
@@ -52,7 +52,7 @@ func afterSpace(data []byte, i int) int {
 	return i
 }
 
-// valueEnd is where the value ends that begins at i, in a valid JSON object.
+// valueEnd returns the end of the value that begins at i, in a valid JSON object.
 func valueEnd(data []byte, i int) int {
 	for depth := 0; ; i++ {
 		switch data[i] {
@@ -79,7 +79,7 @@ func valueEnd(data []byte, i int) int {
 	}
 }
 
-// damagedMembers are those in front of the fault.
+// damagedMembers returns the fields before the fault.
 func damagedMembers(data []byte) ([]Member, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	tok, err := dec.Token()
@@ -143,7 +143,7 @@ func KindOf(value []byte) string {
 	}
 }
 
-// String reads a JSON string; null is none.
+// String decodes a JSON string; null is an error.
 func String(raw []byte) (s string, err error) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", fmt.Errorf("not a string: %.40q", raw)
@@ -155,7 +155,7 @@ func String(raw []byte) (s string, err error) {
 	return s, err
 }
 
-// isPlain reports whether text is what a string holds, as it is, and the quote at its end.
+// isPlain reports whether text is the content of a string without escapes, with the quote at its end.
 func isPlain(text []byte) bool {
 	last := len(text) - 1
 	for i, c := range text {
@@ -169,11 +169,11 @@ func isPlain(text []byte) bool {
 	return false
 }
 
-// Marshal encodes on one line and leaves <, > and & as they are: models, people and comparisons of
-// bytes get what was said.
+// Marshal encodes v on one line and does not escape <, > and &, so that models, people and comparisons of bytes
+// get the original text.
 func Marshal(v any) ([]byte, error) { return Append(nil, v) }
 
-// Append is Marshal behind what dst holds. On an error dst is returned as it was.
+// Append appends the result of Marshal to dst. On an error it returns dst unchanged.
 func Append(dst []byte, v any) ([]byte, error) {
 	out := appender(dst)
 	enc := json.NewEncoder(&out)

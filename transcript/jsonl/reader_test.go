@@ -64,7 +64,7 @@ func TestNextOrLastPassesErrorsOn(t *testing.T) {
 	}
 }
 
-// chunks gives the data in pieces whose lengths the fuzzer chooses.
+// chunks returns the data in pieces of the lengths that the fuzzer selects.
 type chunks struct {
 	data  []byte
 	sizes []byte
@@ -83,7 +83,7 @@ func (c *chunks) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// However the bytes arrive, the lines are the same.
+// FuzzNextOrLast: the lines do not depend on how the bytes arrive.
 func FuzzNextOrLast(f *testing.F) {
 	f.Add([]byte("{}\n{}\r\n\n"), []byte{0, 1, 2})
 	f.Add([]byte("tail without end"), []byte{3})
