@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// logbook is every event, one line each or as it was reported.
+// logbook shows every event, as one line or as its JSON.
 type logbook struct {
 	d      *app
 	view   *reader
@@ -24,8 +24,8 @@ type logbook struct {
 	filter history.Filter
 	typing bool // the filter is being written
 	text   string
-	seen   uint64 // of the history, when the filter last went through it
-	busy   bool   // it does
+	seen   uint64 // version of the history when the filter last went through it
+	busy   bool   // the filter is going through it
 }
 
 func newLogbook(d *app) *logbook {
@@ -45,14 +45,14 @@ func (l *logbook) source() *source {
 	}}
 }
 
-// pick shows what another filter picks.
+// pick applies another filter.
 func (l *logbook) pick(f history.Filter) {
 	l.filter, l.seen = f, 0
 	l.view.show(l.source())
 	l.renew()
 }
 
-// move goes over to the present book. What a filter picks is picked anew.
+// move switches to the current book, and applies the filter again.
 func (l *logbook) move(by int) {
 	if l.describe() != "" {
 		l.pick(l.filter)
@@ -64,7 +64,7 @@ func (l *logbook) move(by int) {
 func (l *logbook) context() keys.Context { return keys.Logbook }
 func (l *logbook) writes() bool          { return false }
 
-// renew has a worker go on picking what the filter asks for.
+// renew makes a worker continue applying the filter.
 func (l *logbook) renew() {
 	l.view.SetLook(l.d.look)
 	version, thread := l.d.f.history.Version(), l.view.src.thread
@@ -94,7 +94,7 @@ func (l *logbook) draw(s tcell.Screen, x, y, w, h int) {
 	l.view.Draw(s)
 }
 
-// drawFilter reports what is in sight, or what is being written.
+// drawFilter draws the active filter, or the one being written.
 func (l *logbook) drawFilter(c render.Canvas, x int) {
 	if l.typing {
 		x = c.Text(x, 0, "filter: ", render.Dim)
@@ -162,7 +162,7 @@ func (l *logbook) describeTyped() string {
 	return strings.Join(parts, " ")
 }
 
-// key takes the keys of a filter that is being written.
+// key handles the keys of a filter that is being written.
 func (l *logbook) key(e *tcell.EventKey, key string) bool {
 	if !l.typing {
 		return false
@@ -185,7 +185,7 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-// parseFilter reads words: an agent, kinds of events, and what else must be found.
+// parseFilter reads words: an agent, kinds of events, and text that must be contained.
 func parseFilter(text string) history.Filter {
 	var f history.Filter
 	var words []string

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// models are those that can be chosen, with what is known of them.
+// models returns the models that can be chosen, with what is known about them.
 func (cs *commands) models() []snapshot.ModelInfo {
 	return snapshot.Models(cs.d.session.state, cs.d.f.activity.Models())
 }
@@ -19,7 +19,7 @@ func (cs *commands) modelCandidates() []editor.Candidate {
 	return list
 }
 
-// chooseModel has a model chosen for an agent; an empty id: for all.
+// chooseModel opens the list of models for an agent; an empty id stands for all.
 func (cs *commands) chooseModel(id string) {
 	if cs.d.session.run == nil || cs.d.session.over() {
 		cs.d.flash("There is no run. The setting of the next one: /settings model NAME.")

@@ -9,12 +9,12 @@ import (
 // painter draws a view.
 type painter struct{ *View }
 
-// draw fills the canvas. Each cell is written once, but for what is highlighted.
+// draw fills the canvas. Each cell is written once, except those that are highlighted.
 func (d painter) draw(c render.Canvas) {
 	d.shown = d.shown[:0]
 	p, ok := d.top, d.total() > 0 && d.rows(d.top.block) > 0
 	if !ok && d.total() > 0 {
-		// The top lies in a run of blocks without rows.
+		// The top is in a run of blocks without rows.
 		if i, found := d.below(p.block); found {
 			p, ok = pos{i, 0}, true
 		}
@@ -35,7 +35,7 @@ func (d painter) draw(c render.Canvas) {
 	d.drawBar(c)
 }
 
-// note takes down what the reader cannot have missed.
+// note records which blocks the reader has seen.
 func (w *window) note() {
 	if w.follow {
 		w.seen = w.n
@@ -77,8 +77,7 @@ func (d painter) drawRow(c render.Canvas, y int, p pos) {
 	d.highlight(text, p, line)
 }
 
-// drawGutter draws the mark at the left: whose block it is, whether it folds, whether
-// the cursor is on it.
+// drawGutter draws the mark at the left: the role of the block, its folding, and the cursor.
 func (d painter) drawGutter(c render.Canvas, p pos, b *Block) {
 	g, role := c.Look.Glyphs, b.Gutter
 	glyph := g.Gutter
@@ -102,8 +101,7 @@ func (d painter) drawGutter(c render.Canvas, p pos, b *Block) {
 	c.Text(0, 0, glyph, role)
 }
 
-// drawTree draws the marks of the levels a block stands under, and returns the column
-// its text begins at.
+// drawTree draws the marks of the levels above a block, and returns the column where its text begins.
 func (d painter) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	g := c.Look.Glyphs
 	deep := levels(d.width, b.Indent)
@@ -125,7 +123,7 @@ func (d painter) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	return x
 }
 
-// lastLeaf reports whether no block of the same level follows at once.
+// lastLeaf reports whether no block of the same level follows directly.
 func (l *layout) lastLeaf(i, indent int) bool {
 	for j := i + 1; j < min(l.total(), i+neighbours); j++ {
 		if b := l.block(j); b.rows() > 0 {
@@ -135,10 +133,10 @@ func (l *layout) lastLeaf(i, indent int) bool {
 	return true
 }
 
-// room is how many columns the text of a block has.
+// room returns how many columns the text of a block has.
 func (l *layout) room(b *Block) int { return max(l.width-Inset(l.width, b.Indent), 1) }
 
-// text is the text of a row, as it is drawn.
+// text returns the text of a row, as drawn.
 func (l *layout) text(p pos) render.Line {
 	b := l.block(p.block)
 	switch {
@@ -150,8 +148,8 @@ func (l *layout) text(p pos) render.Line {
 	return b.line(p.row)
 }
 
-// headLine puts a head into so many columns: its last span at the right edge. Where
-// both do not fit, the right one goes rather than that the left loses half of itself.
+// headLine fits a head into so many columns, with its last span at the right edge. If both do not fit, the
+// right one is omitted rather than half of the left one.
 func headLine(head render.Line, columns int, ellipsis string) render.Line {
 	if len(head) < 2 {
 		return shorten(head, columns, ellipsis)
@@ -203,7 +201,7 @@ func (d painter) highlight(text render.Canvas, p pos, line render.Line) {
 	}
 }
 
-// selected returns the highlighted part of a row: the part that Copy would take.
+// selected returns the highlighted part of a row: the part that Copy returns.
 func (d painter) selected(p pos, line render.Line) (from, to int) {
 	from, to = d.sel.columns(p)
 	if from >= to || p.row < d.block(p.block).head() && d.sel.from.pos != d.sel.to.pos {
@@ -212,7 +210,7 @@ func (d painter) selected(p pos, line render.Line) (from, to int) {
 	return snap(line, from, to)
 }
 
-// drawBar draws where in the whole the window is, by blocks: rows are not known.
+// drawBar draws the position of the window in the whole, in blocks: the number of rows is unknown.
 func (d painter) drawBar(c render.Canvas) {
 	w, h := c.Size()
 	if d.barWidth(w) == 0 || len(d.shown) == 0 {
@@ -237,7 +235,7 @@ func (d painter) drawBar(c render.Canvas) {
 	}
 }
 
-// share is a place in the whole, in blocks.
+// share returns a place as a position in the whole, in blocks.
 func (l *layout) share(p pos, extra int) float64 {
 	return float64(p.block) + float64(max(p.row, 0)+extra)/float64(max(l.rows(p.block), 1))
 }

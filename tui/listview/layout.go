@@ -6,15 +6,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Blocks are kept laid out up to these bounds, and beyond them only what the present
-// call needs.
+// Laid out blocks are kept up to these bounds, and beyond them only those that the current call needs.
 const (
 	maxKept  = 1024
 	maxBytes = 8 << 20
 )
 
-// maxEmpty is how many blocks of no rows are passed over in one go. A longer run of
-// them stops a movement, so that one key press never walks through all there is.
+// maxEmpty is how many blocks without rows are skipped at once. A longer run of them stops a movement, so
+// that one key press never walks through the whole source.
 const maxEmpty = 2048
 
 // laid is a block that was laid out.
@@ -33,14 +32,14 @@ type cache struct {
 	blocks map[int]*list.Element // of *laid
 	recent *list.List            // the last used in front
 	bytes  int
-	round  uint64 // grows with each call that sees a new state of things
+	round  uint64 // incremented by each call that sees a new state of the source
 }
 
 func (c *cache) reset() {
 	c.blocks, c.recent, c.bytes = map[int]*list.Element{}, list.New(), 0
 }
 
-// next begins a new round: stamps are looked at again.
+// next begins a new round: stamps are checked again.
 func (c *cache) next() {
 	c.trim()
 	c.round++
@@ -67,8 +66,8 @@ func (c *cache) put(l *laid) {
 	c.trim()
 }
 
-// trim forgets what was not used for longest, but nothing of this round or the one
-// before: what stands in the window is used in each.
+// trim evicts the blocks that were not used for longest, but none of this round or the previous one: the
+// blocks in the window are used in each round.
 func (c *cache) trim() {
 	for c.recent.Len() > maxKept || c.bytes > maxBytes {
 		e := c.recent.Back()
@@ -81,7 +80,7 @@ func (c *cache) trim() {
 	}
 }
 
-// cost is about how much memory a block takes.
+// cost estimates the memory of a block.
 func cost(b *Block) int {
 	n := 256
 	for _, l := range b.Lines {
@@ -93,26 +92,26 @@ func cost(b *Block) int {
 	return n
 }
 
-// layout is the source as it is laid out for a width: blocks, their rows, and ways from one
-// row to another. What it tells is of the moment in which the view last asked the source.
+// layout is the source, laid out for a width: blocks, their rows, and ways from one row to another. Its
+// results are valid for the moment at which the view last queried the source.
 type layout struct {
 	look   *render.Look
 	source Source
-	bar    bool // a bar at the right edge shows where one is
+	bar    bool // a bar at the right edge shows the position
 	cache  cache
 	n      int     // blocks of the source
 	tail   []Block // live blocks
 	width  int     // of a block
 	high   int     // of the window
 
-	all   bool         // everything that folds is open, but for
-	folds map[int]bool // blocks that were folded or unfolded one by one
+	all   bool         // all foldable blocks are open, except those in folds
+	folds map[int]bool // blocks that were folded or unfolded individually
 }
 
-// total is how many blocks there are, live ones included.
+// total returns how many blocks there are, live ones included.
 func (l *layout) total() int { return l.n + len(l.tail) }
 
-// block is a block for the present width. Those from n on are live.
+// block returns a block for the current width. Those from n on are live.
 func (l *layout) block(i int) *Block {
 	if i >= l.n {
 		return &l.tail[i-l.n]
@@ -129,7 +128,7 @@ func (l *layout) block(i int) *Block {
 			return &b.block
 		}
 	}
-	// The stamp comes first: a change in between is noticed the next time.
+	// Read the stamp first: a change in between is then noticed the next time.
 	b = &laid{i: i, stamp: l.source.Stamp(i), width: l.width, open: open, round: l.cache.round}
 	b.block = l.source.Block(i, l.width, open)
 	b.bytes = cost(&b.block)
@@ -137,7 +136,7 @@ func (l *layout) block(i int) *Block {
 	return &b.block
 }
 
-// open reports whether a block is to be laid out unfolded.
+// open reports whether a block is unfolded.
 func (l *layout) open(i int) bool {
 	if open, ok := l.folds[i]; ok {
 		return open
@@ -147,7 +146,7 @@ func (l *layout) open(i int) bool {
 
 func (l *layout) rows(i int) int { return l.block(i).rows() }
 
-// above is the nearest block before i that has rows. If it has none, where the search
+// above returns the nearest block before i that has rows. If there is none, it returns where the search
 // ended: -1, or an empty block.
 func (l *layout) above(i int) (int, bool) {
 	j := i - 1
@@ -159,11 +158,11 @@ func (l *layout) above(i int) (int, bool) {
 	return j, j >= 0
 }
 
-// below is the nearest block after i that has rows. If it has none, where the search
+// below returns the nearest block after i that has rows. If there is none, it returns where the search
 // ended: the total, or an empty block.
 func (l *layout) below(i int) (int, bool) { return l.within(i, maxEmpty) }
 
-// within is below, with another bound than the usual one.
+// within is below with another bound.
 func (l *layout) within(i, limit int) (int, bool) {
 	j := i + 1
 	for ; j < l.total() && l.rows(j) == 0; j++ {
@@ -174,11 +173,11 @@ func (l *layout) within(i, limit int) (int, bool) {
 	return j, j < l.total()
 }
 
-// neighbours is how far the block above or below is looked for when only its looks
-// matter: whether it has a head, and how deep it stands.
+// neighbours bounds the search for the block above or below if only its look matters: whether it has a
+// head, and its depth.
 const neighbours = 8
 
-// gap is how many blank rows stand above a block.
+// gap returns how many blank rows are above a block.
 func (l *layout) gap(i int) int {
 	b := l.block(i)
 	if b.rows() == 0 {

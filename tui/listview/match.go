@@ -18,7 +18,7 @@ var none3 = spot{pos: pos{block: -1}}
 // span is some columns of a row.
 type span struct{ from, to int }
 
-// Match highlights a text, ignoring case; the empty one ends that.
+// Match highlights a text, ignoring case; an empty text removes the highlight.
 func (v *View) Match(needle string) {
 	v.search = search{at: none3}
 	for _, r := range needle {
@@ -26,8 +26,8 @@ func (v *View) Match(needle string) {
 	}
 }
 
-// MatchNext goes to the next match in the block that was gone to, or to the one
-// before. It says false when there is no further one.
+// MatchNext goes to the next match in the current block, or to the previous one. It returns false if there
+// is no further one.
 func (v *View) MatchNext(back bool) bool {
 	v.update()
 	at := v.search.at
@@ -93,14 +93,14 @@ func (w *window) show(p pos) {
 	}
 }
 
-// matches are the places of the needle in a row.
+// matches returns the places of the needle in a row.
 func (s search) matches(l render.Line) []span {
 	needle := s.needle
 	if len(needle) == 0 || len(l) == 0 {
 		return nil
 	}
 	var runes []rune
-	var cols []span // of each rune's cluster
+	var cols []span // columns of each rune's cluster
 	clusters(l, func(cluster string, col, width int) bool {
 		for _, r := range cluster {
 			runes = append(runes, unicode.ToLower(r))

@@ -9,7 +9,7 @@ import (
 
 const (
 	wheelRows = 3 // of one notch
-	edgeRows  = 5 // that a drag beyond the edge scrolls at most with each motion
+	edgeRows  = 5 // most rows that one motion of a drag beyond the edge scrolls
 )
 
 // mouse is the state of a mouse gesture.
@@ -22,7 +22,7 @@ type mouse struct {
 	at     pos // of the double click
 }
 
-// pointer does what the mouse does in a view.
+// pointer implements the mouse actions of a view.
 type pointer struct{ *View }
 
 // MouseHandler scrolls with the wheel, selects by dragging, a word by a double and a
@@ -67,7 +67,7 @@ func (v *View) MouseHandler() func(action tview.MouseAction, event *tcell.EventM
 	})
 }
 
-// hit returns the place at a cell of the screen: the nearest that is shown.
+// hit returns the place at a cell of the screen: the nearest one that is shown.
 func (m pointer) hit(x, y int) (spot, bool) {
 	if len(m.shown) == 0 {
 		return spot{}, false
@@ -105,7 +105,7 @@ func (m pointer) press(x, y int) {
 	m.mouse.down = ok
 }
 
-// pull moves the window to where the bar was pulled.
+// pull moves the window to the position of the dragged bar.
 func (m pointer) pull(y int) {
 	m.update()
 	_, top, _, h := m.GetInnerRect()
@@ -142,7 +142,7 @@ func (m pointer) drag(x, y int) {
 	m.sel = selection{on: true, from: m.mouse.from, to: to}
 }
 
-// scroll moves the window in the middle of a drag, and what is known of its rows along.
+// scroll moves the window during a drag, and shifts the recorded rows with it.
 func (m pointer) scroll(n int) {
 	if n < 0 {
 		m.Up(-n)
@@ -165,7 +165,7 @@ func (m pointer) release() {
 	}
 }
 
-// handOn hands on what was selected.
+// handOn passes the selected text to onCopy.
 func (m pointer) handOn() {
 	if m.onCopy == nil {
 		return
@@ -175,8 +175,8 @@ func (m pointer) handOn() {
 	}
 }
 
-// click folds or unfolds, and moves the cursor if there is one. After a double click
-// it is the third.
+// click folds or unfolds a block, and moves the cursor if there is one. After a double click it is the
+// third click.
 func (m pointer) click(x, y int, now time.Time) {
 	m.update()
 	s, ok := m.hit(x, y)
@@ -214,7 +214,7 @@ func (m pointer) doubleClick(x, y int, now time.Time) {
 	m.choose(selection{on: true, from: spot{s.pos, from}, to: spot{s.pos, to - 1}})
 }
 
-// selectLine selects a row and those that layout broke it into.
+// selectLine selects a row and the rows that continue it.
 func (m pointer) selectLine(p pos) {
 	p = m.fit(p)
 	b := m.block(p.block)
@@ -228,7 +228,7 @@ func (m pointer) selectLine(p pos) {
 	m.choose(selection{on: true, lines: true, from: spot{pos: pos{p.block, first}}, to: spot{pos: pos{p.block, last}}})
 }
 
-// choose selects at once.
+// choose sets the selection.
 func (m pointer) choose(s selection) {
 	m.resume = m.follow
 	m.stay()

@@ -1,24 +1,24 @@
 package listview
 
-// maxStep is from how many rows on a step is a jump to the end or the beginning.
+// maxStep is the number of rows from which a step is a jump to the end or the beginning.
 const maxStep = 1 << 16
 
-// window is the part of a layout that is in sight, and the place of its reader.
+// window is the visible part of a layout, and the place of its reader.
 type window struct {
 	layout
-	top    pos // the first row in sight
+	top    pos // the first visible row
 	follow bool
 	home   *home // the reader's place, kept over changes of the window's size
 	wide   int   // columns of the window
-	seen   int   // blocks the reader cannot have missed
+	seen   int   // blocks the reader has seen
 	shown  []pos // what the rows of the window show since it was last drawn
-	resume bool  // the end was followed before the selection, and will be after it
+	resume bool  // the end was followed before the selection, and will be afterwards
 }
 
-// Following reports whether the end is followed.
+// Following reports whether the view follows the end.
 func (w *window) Following() bool { return w.follow }
 
-// Behind is how many blocks were added below the window since the end was left.
+// Behind returns how many blocks were added below the window since it stopped following the end.
 func (w *window) Behind() int {
 	if w.follow {
 		return 0
@@ -26,7 +26,7 @@ func (w *window) Behind() int {
 	return max(w.source.Len()-w.seen, 0)
 }
 
-// Up shows what is n rows further up, and stays there.
+// Up scrolls up by n rows, and stops following the end.
 func (v *View) Up(n int) {
 	if n >= maxStep {
 		v.Top()
@@ -38,8 +38,7 @@ func (v *View) Up(n int) {
 	}
 }
 
-// Down shows what is n rows further down. From where the end is in the window on, it
-// is followed.
+// Down scrolls down by n rows. When the end becomes visible, the view follows it.
 func (v *View) Down(n int) {
 	if n >= maxStep {
 		v.Bottom()
@@ -57,7 +56,7 @@ func (v *View) Down(n int) {
 	v.leave(p)
 }
 
-// PageUp and the like move by what fits the window, less a row that stays in sight.
+// PageUp, PageDown, HalfUp and HalfDown move by the height of the window, less one row that stays visible.
 func (v *View) PageUp()   { v.Up(v.page()) }
 func (v *View) PageDown() { v.Down(v.page()) }
 func (v *View) HalfUp()   { v.Up(max(v.height()/2, 1)) }
@@ -85,9 +84,8 @@ func (v *View) Bottom() {
 	v.top = v.end()
 }
 
-// GoTo shows block i, at the top of the window or, if something is searched for, so
-// that its first match has some rows above it; the match is the current one then. A
-// block that hides the match is unfolded.
+// GoTo shows block i, at the top of the window. If a text is searched, the first match in the block becomes
+// the current one and is shown with some rows above it; a block that hides the match is unfolded.
 func (v *View) GoTo(i int) {
 	v.update()
 	if v.total() == 0 {
@@ -99,23 +97,23 @@ func (v *View) GoTo(i int) {
 	v.findIn(i)
 }
 
-// leave goes to a place of the reader's own.
+// leave goes to another place and stops following the end.
 func (w *window) leave(p pos) {
 	w.stay()
 	w.top, w.home, w.resume = p, nil, false
 }
 
-// stay ends following without a movement.
+// stay stops following the end without moving.
 func (w *window) stay() {
 	if !w.follow {
 		return
 	}
 	if w.follow = false; len(w.shown) == 0 {
-		w.seen = w.n // never drawn: what is there is not new
+		w.seen = w.n // never drawn: nothing counts as new
 	}
 }
 
-// Marked is the block under the cursor, or -1.
+// Marked returns the block under the cursor, or -1.
 func (v *View) Marked() int {
 	if v.cursor >= v.n {
 		return -1
@@ -123,13 +121,13 @@ func (v *View) Marked() int {
 	return v.cursor
 }
 
-// Mark puts the cursor on a block, or with -1 away. The window does not move.
+// Mark puts the cursor on a block, or removes it with -1. The window does not move.
 func (v *View) Mark(i int) {
 	v.update()
 	v.cursor = min(max(i, -1), v.n-1)
 }
 
-// NextBlock moves the cursor to the next block, and beyond the last one to the end.
+// NextBlock moves the cursor to the next block, and from the last one to the end.
 func (v *View) NextBlock() {
 	v.update()
 	first, last := v.sight()
@@ -145,7 +143,7 @@ func (v *View) NextBlock() {
 	v.reveal(i)
 }
 
-// PrevBlock moves the cursor to the block before.
+// PrevBlock moves the cursor to the previous block.
 func (v *View) PrevBlock() {
 	v.update()
 	if v.total() == 0 {
@@ -166,13 +164,13 @@ func (v *View) PrevBlock() {
 	v.reveal(i)
 }
 
-// sight is the first and the last block in the window.
+// sight returns the first and the last block in the window.
 func (w *window) sight() (first, last int) {
 	q, _ := w.down(w.top, w.high-1)
 	return w.top.block, q.block
 }
 
-// reveal brings a block into the window, moving as little as can be.
+// reveal makes a block visible, moving as little as possible.
 func (w *window) reveal(i int) {
 	first, last := pos{i, 0}, pos{i, max(w.rows(i)-1, 0)}
 	if first.before(w.top) {
@@ -188,8 +186,8 @@ func (w *window) reveal(i int) {
 	}
 }
 
-// Toggle folds or unfolds the block under the cursor, or, if none is in the window, the
-// last one there that folds. It reports whether there was one.
+// Toggle folds or unfolds the block under the cursor. If the cursor is not in the window, it takes the last
+// foldable block there. It reports whether there was one.
 func (v *View) Toggle() bool {
 	v.update()
 	first, last := v.sight()
@@ -223,16 +221,15 @@ func (v *View) toggle(i int) bool {
 			delete(v.folds, i)
 		}
 		if b.Open && i == v.top.block {
-			// The block now begins where the reader has folded it to.
+			// The block now begins where the reader has folded it.
 			v.top.row = min(v.top.row, 0)
 		}
 	})
 	return true
 }
 
-// refold changes what is unfolded. What stands at the top stays there, also when the
-// end was followed: an unfolded block is read from its beginning. If all of it fits,
-// the end is still followed.
+// refold changes what is unfolded. The row at the top stays there, even if the end was followed: an
+// unfolded block is read from its beginning. If all of it fits, the view still follows the end.
 func (v *View) refold(change func()) {
 	followed := v.follow || v.resume
 	v.stay()

@@ -2,21 +2,21 @@ package listview
 
 import "unicode/utf8"
 
-// maxMoved is how many new blocks are searched for the one a live block became.
+// maxMoved bounds the new blocks in which the successor of a live block is searched.
 const maxMoved = 64
 
-// home is where the reader was before the window changed its size: the text at the top
-// rather than the row, since another width breaks the text elsewhere.
+// home is the reader's place before the window changed its size. It records the text at the top rather than
+// the row, since another width breaks the text at other places.
 type home struct {
 	at     pos
 	lines  int // of the block
 	before int // characters in the lines above
 	total  int // in all of them
-	now    int // the same in the layout that is shown
+	now    int // the same in the current layout
 }
 
-// keep takes down the reader's place before a change of size. A place that is known
-// already stays, through any number of changes, unless the block itself changed.
+// keep records the reader's place before a change of size. A recorded place is kept through any number of
+// changes, unless the block itself changed.
 func (w *window) keep() {
 	if w.home != nil && (w.home.at.block >= w.total() || w.measure(w.home.at).total == w.home.now) {
 		return
@@ -24,7 +24,7 @@ func (w *window) keep() {
 	w.home = w.measure(w.top)
 }
 
-// measure takes down a place in the present layout.
+// measure records a place in the current layout.
 func (l *layout) measure(p pos) *home {
 	h := &home{at: p}
 	if p.block >= l.total() || p.block < l.n && p.block >= l.source.Len() {
@@ -43,7 +43,7 @@ func (l *layout) measure(p pos) *home {
 	return h
 }
 
-// place finds a home again in the present layout.
+// place finds a home in the current layout.
 func (l *layout) place(h *home) pos {
 	p := l.fit(h.at)
 	if l.total() == 0 || p.block != h.at.block {
@@ -88,7 +88,7 @@ func characters(b *Block, line int) int {
 	return n
 }
 
-// remap follows live blocks to where they went when blocks were added.
+// remap updates places in live blocks after blocks were added.
 func (v *View) remap(old int, tail []Block) {
 	moved := map[int]int{}
 	find := func(p *pos) {
@@ -116,8 +116,8 @@ func (v *View) remap(old int, tail []Block) {
 	}
 }
 
-// Replace shows another source of the same, in which to says where each block of this one is:
-// the reader stays where they are.
+// Replace shows another source with the same content; to returns the new index of each block. The reader
+// stays at the same place.
 func (v *View) Replace(s Source, to func(block int) int) {
 	n := v.n
 	v.source, v.n = s, s.Len()
@@ -126,7 +126,7 @@ func (v *View) Replace(s Source, to func(block int) int) {
 		case i < 0:
 			return i
 		case i >= n:
-			return v.n + i - n // a live one
+			return v.n + i - n // a live block
 		}
 		return to(i)
 	}
@@ -149,8 +149,8 @@ func (v *View) Replace(s Source, to func(block int) int) {
 	v.cache.reset()
 }
 
-// successor finds the new place of the live block i: the same block further down, or the settled
-// block of the same key, or the block that now stands in its place.
+// successor finds the new place of the live block i: the same block further down, or the settled block with
+// the same key, or the block that is now at its place.
 func (l *layout) successor(old, i int, key string) int {
 	if key == "" {
 		return i

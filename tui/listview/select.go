@@ -2,7 +2,7 @@ package listview
 
 import "strings"
 
-// Bounds of what is copied in one go: the text goes through the terminal.
+// Bounds of one copy: the text goes through the terminal.
 const (
 	maxCopyBytes  = 1 << 20
 	maxCopyBlocks = 20_000
@@ -18,8 +18,7 @@ func (s spot) before(t spot) bool {
 	return s.pos.before(t.pos) || s.pos == t.pos && s.col < t.col
 }
 
-// selection is the text between two spots, both included, in the order they were
-// chosen in.
+// selection is the text between two spots, both included, in the order in which they were chosen.
 type selection struct {
 	on       bool
 	lines    bool // whole rows
@@ -33,7 +32,7 @@ func (s selection) ordered() (a, b spot) {
 	return s.from, s.to
 }
 
-// columns is the part of a row that is selected.
+// columns returns the selected part of a row.
 func (s selection) columns(p pos) (from, to int) {
 	if !s.on {
 		return 0, 0
@@ -57,8 +56,8 @@ const maxColumn = 1 << 30
 // Selecting reports whether something is selected.
 func (v *View) Selecting() bool { return v.sel.on }
 
-// SelectStart begins a selection of whole rows: at the block under the cursor if it is
-// in the window, else at the last row in the window.
+// SelectStart begins a selection of whole rows: at the block under the cursor if that is in the window,
+// otherwise at the last row in the window.
 func (v *View) SelectStart() {
 	v.update()
 	if v.total() == 0 {
@@ -111,15 +110,13 @@ func (v *View) SelectClear() {
 	}
 }
 
-// Copy is the text that is selected, less gutters and heads. Rows that layout alone
-// broke are one line again.
+// Copy returns the selected text, without gutters and heads. Rows that only layout broke are joined.
 func (v *View) Copy() string {
 	text, _ := v.Selected()
 	return text
 }
 
-// Selected returns the text for Copy, and whether that is the whole selection: there is a
-// bound to it.
+// Selected returns the text for Copy, and whether it is the whole selection: its size is bounded.
 func (v *View) Selected() (text string, whole bool) {
 	if !v.sel.on {
 		return "", true
@@ -128,7 +125,7 @@ func (v *View) Selected() (text string, whole bool) {
 	return v.copied(v.sel)
 }
 
-// copied is the text of a selection, as much of it as may be copied, and whether that is all.
+// copied returns the text of a selection up to the bound, and whether that is all.
 func (l *layout) copied(sel selection) (text string, whole bool) {
 	if l.total() == 0 {
 		return "", true
@@ -164,7 +161,7 @@ func (l *layout) copied(sel selection) (text string, whole bool) {
 	return c.text(), true
 }
 
-// copyRows takes rows of a block, and reports whether there was room for all of them.
+// copyRows copies rows of a block, and reports whether there was room for all of them.
 func (l *layout) copyRows(c *clipboard, sel selection, i, first, last int) bool {
 	b := l.block(i)
 	for row := max(first, b.head()); row <= last; row++ {
@@ -181,12 +178,12 @@ func (l *layout) copyRows(c *clipboard, sel selection, i, first, last int) bool 
 	return true
 }
 
-// clipboard puts rows together.
+// clipboard joins rows.
 type clipboard struct {
 	strings.Builder
-	sep  string // what stands before the next row
+	sep  string // the separator before the next row
 	some bool
-	trim bool // the next row continues with the last one
+	trim bool // the next row continues the last one
 }
 
 func (c *clipboard) row(text string) {
@@ -200,14 +197,14 @@ func (c *clipboard) row(text string) {
 	c.some, c.trim, c.sep = true, false, "\n"
 }
 
-// blank sets the next row apart.
+// blank puts a blank line before the next row.
 func (c *clipboard) blank() {
 	if c.some {
 		c.sep = "\n\n"
 	}
 }
 
-// join has the next row go on with the last one.
+// join makes the next row continue the last one.
 func (c *clipboard) join(row, next string, columns int) {
 	c.sep, c.trim = " ", true
 	if glued(row, next, columns) {

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// View is a window on a [Source]. It takes no keys: its methods are what keys are
-// bound to. Of the Box it uses the rectangle and the focus; it draws no border.
+// View is a window on a [Source]. It handles no keys: the owner binds keys to its methods. It uses the Box
+// only for the rectangle and the focus, and draws no border.
 type View struct {
 	*tview.Box
 	window
@@ -19,7 +19,7 @@ type View struct {
 	mouse  mouse
 }
 
-// New makes a view of nothing that follows the end.
+// New returns a view without a source that follows the end.
 func New(look *render.Look) *View {
 	v := &View{Box: tview.NewBox()}
 	v.look, v.bar = look, true
@@ -27,7 +27,7 @@ func New(look *render.Look) *View {
 	return v
 }
 
-// SetSource shows something else, from its end.
+// SetSource shows another source, from its end.
 func (v *View) SetSource(s Source) {
 	if s == nil {
 		s = none{}
@@ -48,18 +48,17 @@ func (v *View) SetLook(look *render.Look) {
 	v.Refresh()
 }
 
-// Refresh forgets what was laid out: for when something changed that no stamp tells,
-// such as a name.
+// Refresh discards the layout: it is needed if something changed without a change of a stamp, such as a
+// name.
 func (v *View) Refresh() { v.cache.reset() }
 
-// SetBar reports whether a bar at the right edge shows where one is. It does, at first.
+// SetBar sets whether a bar at the right edge shows the position. By default it does.
 func (v *View) SetBar(on bool) { v.bar = on }
 
-// OnCopy has f called with what the user selected with the mouse, when the button is
-// let go.
+// OnCopy sets the function that gets the text selected with the mouse when the button is released.
 func (v *View) OnCopy(f func(text string)) { v.onCopy = f }
 
-// Width is the width blocks are laid out for, at the view's present size.
+// Width returns the width for which blocks are laid out at the view's current size.
 func (v *View) Width() int {
 	_, _, w, _ := v.GetInnerRect()
 	return v.blockWidth(w)
@@ -67,8 +66,8 @@ func (v *View) Width() int {
 
 func (l *layout) blockWidth(w int) int { return max(w-gutterWidth-l.barWidth(w), 1) }
 
-// barWidth is the width that stays free at the right edge, so that the text does not wrap again
-// when the bar appears.
+// barWidth returns the width that stays free at the right edge, so that the text does not wrap again when
+// the bar appears.
 func (l *layout) barWidth(w int) int {
 	switch {
 	case !l.bar || w < 12:
@@ -79,12 +78,12 @@ func (l *layout) barWidth(w int) int {
 	return 2
 }
 
-// update asks the source how much there is, and the box how large the window is. What
-// follows in the same call sees one state of things.
+// update queries the size of the source and of the window. The rest of the same call sees one consistent
+// state.
 func (v *View) update() {
 	_, _, w, h := v.GetInnerRect()
 	if w <= 0 || h <= 0 {
-		// A window of nothing leaves everything as it was.
+		// A window of size zero leaves everything unchanged.
 		w, h = v.wide, v.high
 		if w <= 0 || h <= 0 {
 			w, h = 80, 24
@@ -117,7 +116,7 @@ func (v *View) update() {
 	}
 }
 
-// settle is the top of what is to be drawn now.
+// settle determines the top row to draw.
 func (w *window) settle() {
 	if w.follow {
 		w.top = w.end()

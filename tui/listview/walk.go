@@ -1,14 +1,14 @@
 package listview
 
-// pos is a row of a block. Row 0 is its first; the blank row above, if there is one,
-// is row -1, so that a row keeps its number with any row above.
+// pos is a row of a block. Row 0 is its first; the blank row above, if there is one, is row -1, so that the
+// numbers of rows do not depend on it.
 type pos struct{ block, row int }
 
 func (p pos) before(q pos) bool {
 	return p.block < q.block || p.block == q.block && p.row < q.row
 }
 
-// fit is the row that exists nearest to p.
+// fit returns the existing row that is nearest to p.
 func (l *layout) fit(p pos) pos {
 	if l.total() == 0 || p.block < 0 {
 		return pos{}
@@ -20,7 +20,7 @@ func (l *layout) fit(p pos) pos {
 	if rows > 0 {
 		return pos{p.block, max(min(p.row, rows-1), -l.gap(p.block))}
 	}
-	// Half of what a movement passes over, so that this does not undo one.
+	// Half of what a movement skips, so that this does not revert a movement.
 	if i, ok := l.within(p.block, maxEmpty/2); ok {
 		return pos{i, 0}
 	} else if i < l.total() {
@@ -32,7 +32,7 @@ func (l *layout) fit(p pos) pos {
 	return pos{p.block, 0}
 }
 
-// last is the last row of all.
+// last returns the last row of all.
 func (l *layout) last() pos {
 	i, ok := l.above(l.total())
 	if !ok {
@@ -41,8 +41,7 @@ func (l *layout) last() pos {
 	return pos{i, l.rows(i) - 1}
 }
 
-// down is the place n rows below p, or the last one there is, and how many were
-// missing.
+// down returns the place n rows below p, or the last one, and how many rows were missing.
 func (l *layout) down(p pos, n int) (pos, int) {
 	if l.total() == 0 {
 		return pos{}, n
@@ -64,8 +63,7 @@ func (l *layout) down(p pos, n int) (pos, int) {
 	return p, 0
 }
 
-// up is the place n rows above p, or the first one there is, and how many were
-// missing.
+// up returns the place n rows above p, or the first one, and how many rows were missing.
 func (l *layout) up(p pos, n int) (pos, int) {
 	if l.total() == 0 {
 		return pos{}, n
@@ -87,7 +85,7 @@ func (l *layout) up(p pos, n int) (pos, int) {
 	return p, 0
 }
 
-// end is the top of the window that shows the end.
+// end returns the top of the window that shows the end.
 func (l *layout) end() pos {
 	p, _ := l.up(l.last(), l.high-1)
 	return p
@@ -110,7 +108,7 @@ func (l *layout) isLast(p pos) bool {
 	return !ok && i >= l.total()
 }
 
-// clamp is p, or a place above from which the window is full.
+// clamp returns p, or a place above it from which the window is full.
 func (l *layout) clamp(p pos) pos {
 	p = l.fit(p)
 	if _, missing := l.down(p, l.high-1); missing > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// layout is how wide, and in which role, something is laid out.
+// layout is the width and the role in which something is laid out.
 type layout struct {
 	width  int
 	glyphs *render.Glyphs
@@ -17,11 +17,10 @@ type layout struct {
 	src    []byte
 }
 
-// roomy is how many columns must be left for something to be indented.
+// roomy is how many columns must be left to indent something.
 const roomy = 10
 
-// blocks lays out a piece. A list at its beginning counts from number on, if that is
-// not 0.
+// blocks lays out a piece. A list at its beginning counts from number, unless that is 0.
 func (l layout) blocks(src string, number int) []render.Line {
 	l.src = []byte(src)
 	root := parse(blockParser(), l.src)
@@ -84,7 +83,7 @@ func (l layout) block(n ast.Node) []render.Line {
 	return l.children(n)
 }
 
-// raw is the source of a block, line by line, without what its containers take.
+// raw returns the source of a block, line by line, without the prefixes of its containers.
 func (l layout) raw(n ast.Node) string {
 	var b strings.Builder
 	lines := n.Lines()
@@ -106,7 +105,7 @@ func (l layout) heading(n *ast.Heading) []render.Line {
 	return l.paragraph(strings.TrimSpace(l.raw(n)), role)
 }
 
-// text lays out a paragraph, or the table there is in it.
+// text lays out a paragraph, or the table in it.
 func (l layout) text(s string) []render.Line {
 	s = strings.TrimRight(s, "\n")
 	before, table, ok := findTable(s)
@@ -120,7 +119,7 @@ func (l layout) text(s string) []render.Line {
 	return append(out, l.table(table)...)
 }
 
-// paragraph lays out text with what CommonMark knows inside of paragraphs.
+// paragraph lays out text with the inline elements of CommonMark.
 func (l layout) paragraph(s string, role render.Role) []render.Line {
 	var out []render.Line
 	for _, line := range inline(s, role) {
@@ -129,7 +128,7 @@ func (l layout) paragraph(s string, role render.Role) []render.Line {
 	return l.fit(out)
 }
 
-// quote puts a bar before what is quoted.
+// quote puts a bar before a quotation.
 func (l layout) quote(n ast.Node) []render.Line {
 	inner := l
 	inner.role = render.Quote
@@ -199,7 +198,7 @@ func (l layout) item(n ast.Node, m marker, number int) []render.Line {
 	return prefixed(lines, mark, render.Of(l.role, strings.Repeat(" ", hang)))
 }
 
-// contents lays out what is in an item, without the box of a task.
+// contents lays out the content of an item, without the box of a task.
 func (l layout) contents(n ast.Node, task bool) []render.Line {
 	if !task {
 		return l.children(n)
@@ -214,7 +213,7 @@ func (l layout) contents(n ast.Node, task bool) []render.Line {
 	return append(out, rest...)
 }
 
-// task reports whether an item is one of a list of tasks, and whether it is done.
+// task reports whether an item belongs to a list of tasks, and whether it is done.
 func (l layout) task(n ast.Node) (task, done bool) {
 	switch n.FirstChild().(type) {
 	case *ast.Paragraph, *ast.TextBlock:
@@ -236,11 +235,11 @@ func (l layout) bullet(m marker, number int) string {
 	return l.glyphs.Bullet
 }
 
-// hang is how many columns a marker takes.
+// hang returns how many columns a marker takes.
 func (l layout) hang(m marker, number int) int { return render.Width(l.bullet(m, number)) + 1 }
 
-// fit makes sure that no line is wider than there is room. The lines are, but for
-// characters that are themselves wider, and those that take another width together.
+// fit makes sure that no line is wider than the room. Only single characters that are wider, or that change
+// their width together, can violate that.
 func (l layout) fit(lines []render.Line) []render.Line {
 	for i, line := range lines {
 		if line.Width() > l.width {
@@ -250,7 +249,7 @@ func (l layout) fit(lines []render.Line) []render.Line {
 	return lines
 }
 
-// clip shortens a line. A character that is too wide for any line becomes a mark.
+// clip shortens a line. A character that is too wide for any line is replaced by a mark.
 func (l layout) clip(line render.Line) render.Line {
 	var out render.Line
 	left := l.width

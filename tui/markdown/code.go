@@ -35,14 +35,14 @@ func (c *coder) bar(width int) (first, rest string) {
 	return g.Vertical + " ", g.Vertical + g.Ellipsis
 }
 
-// label is the row that names the language.
+// label returns the row that names the language.
 func (c *coder) label(info string, width int) []render.Line {
 	bar, _ := c.bar(width)
 	text := render.Shorten(strings.ReplaceAll(info, "\t", " "), width-render.Width(bar), c.lay.glyphs.Ellipsis)
 	return prefixed([]render.Line{render.Of(render.Dim, text)}, render.Of(render.Frame, bar), nil)
 }
 
-// row lays a line of code out. It is never wrapped at words, but cut at the edge.
+// row lays out a line of code. It is not wrapped at words, but cut at the edge.
 func (c *coder) row(text string, goesOn bool, width int) []render.Line {
 	l := c.lay
 	first, rest := c.bar(width)
@@ -56,8 +56,7 @@ func (c *coder) row(text string, goesOn bool, width int) []render.Line {
 	return prefixed(lines, render.Of(render.Frame, first), render.Of(render.Frame, rest))
 }
 
-// Highlight gives each line of code its roles. Lines are not wrapped; their tabs are
-// tabs still.
+// Highlight gives the text of each line of code its roles. Lines are not wrapped; tabs are kept.
 func Highlight(lang, src string) []render.Line {
 	var (
 		out  []render.Line

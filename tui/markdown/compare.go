@@ -14,21 +14,20 @@ const (
 	added
 )
 
-// edit is a run of lines with one meaning: n of them from a of the old text or b of the
-// new one on.
+// edit is a run of n lines with the same operation, beginning at a in the old text or at b in the new one.
 type edit struct {
 	op      operation
 	a, b, n int
-	text    []string // of lines that stay
+	text    []string // of unchanged lines
 }
 
-// maxSteps is how many edits a stretch between two fixed lines may need for the
-// shortest way to be looked for: it costs its square.
+// maxSteps is how many edits the search for the shortest way between two fixed lines may try: it costs the
+// square of that.
 const maxSteps = 200
 
-// compare finds the edits that make b of a. Lines that are in both texts once, in one
-// order, are fixed points; between them the shortest way is looked for, unless it is
-// long. So it takes about linear time, whatever the texts are.
+// compare finds the edits that turn a into b. Lines that occur once in both texts, in the same order, are
+// fixed points; between them it searches the shortest way, unless that is long. So it takes about linear
+// time for any texts.
 func compare(a, b []string) []edit {
 	c := comparer{a: a, b: b}
 	i, j := 0, 0
@@ -41,7 +40,7 @@ func compare(a, b []string) []edit {
 	return c.edits
 }
 
-// fixedPoints are pairs of equal lines, ascending in both texts.
+// fixedPoints returns pairs of equal lines, ascending in both texts.
 func fixedPoints(a, b []string) [][2]int {
 	type place struct{ a, b, inA, inB int }
 	places := make(map[string]*place, len(a))
@@ -67,7 +66,7 @@ func fixedPoints(a, b []string) [][2]int {
 	return ascending(pairs)
 }
 
-// ascending is the longest part of the pairs whose second numbers ascend.
+// ascending returns the longest subsequence of pairs whose second numbers ascend.
 func ascending(pairs [][2]int) [][2]int {
 	if len(pairs) == 0 {
 		return nil
@@ -100,7 +99,7 @@ type comparer struct {
 	edits []edit
 }
 
-// add appends lines, to the edit before where that is of the same kind.
+// add appends lines, to the previous edit if that has the same kind.
 func (c *comparer) add(op operation, a, b, n int) {
 	if n == 0 {
 		return
@@ -120,7 +119,7 @@ func (c *comparer) add(op operation, a, b, n int) {
 	c.edits = append(c.edits, e)
 }
 
-// stretch compares what lies between two fixed points.
+// stretch compares the lines between two fixed points.
 func (c *comparer) stretch(i, iEnd, j, jEnd int) {
 	head := 0
 	for i+head < iEnd && j+head < jEnd && c.a[i+head] == c.b[j+head] {
@@ -174,8 +173,8 @@ func (c *comparer) shortest(i, iEnd, j, jEnd int) bool {
 	return false
 }
 
-// walk goes the way back that was found, and adds its edits: in a change, what is
-// removed comes before what is added.
+// walk follows the found way backwards, and adds its edits: within a change, removals come before
+// additions.
 func (c *comparer) walk(trace [][]int, i, j, x, y, d int) {
 	type step struct {
 		op   operation

@@ -11,8 +11,8 @@ import (
 // maxDiffRows is how many lines of source a difference shows.
 const maxDiffRows = 2000
 
-// Diff shows what an edit takes away and puts in, with so many lines of what stays
-// around each change. What is not shown is counted.
+// Diff shows what an edit removes and adds, with context unchanged lines around each change. It counts the
+// lines that are not shown.
 func Diff(old, new, lang string, o Options, context int) []render.Line {
 	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}}
 	a, b := sourceLines(old), sourceLines(new)
@@ -40,8 +40,8 @@ func (d *differ) noChange() []render.Line {
 	return d.lay.fit(render.Wrap(render.Of(render.Dim, "(no line differs)"), d.lay.width))
 }
 
-// kept is how many of the first and of the last lines of an edit that changes nothing are shown: so many around each
-// change, and all of them where counting the others would take as much room.
+// kept returns how many of the first and of the last lines of an unchanged edit are shown: context lines
+// around each change, and all of them if the count of the others would take as much room.
 func (e edit) kept(context int, first, last bool) (head, tail int) {
 	head, tail = min(context, e.n), min(context, e.n)
 	if first {
@@ -64,7 +64,7 @@ func sourceLines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// roles is the text with the roles of its language.
+// roles returns the text with the roles of its language.
 func roles(lang, src string, n int) []render.Line {
 	if n == 0 || find(lang) == nil {
 		return nil
@@ -72,7 +72,7 @@ func roles(lang, src string, n int) []render.Line {
 	return Highlight(lang, src)[:n]
 }
 
-// differ lays edits out.
+// differ lays out edits.
 type differ struct {
 	lay           layout
 	before, after []render.Line // the texts with their roles, if their language is known
@@ -80,15 +80,15 @@ type differ struct {
 	shown, left   int // lines
 }
 
-// rows shows n lines, from one on, that are only in one of the texts.
+// rows shows n lines that are only in one of the texts, beginning at from.
 func (d *differ) rows(role render.Role, sign string, text []string, styled []render.Line, from, n int) {
 	for i := range n {
 		d.row(role, sign, changedLine(text, styled, from+i, role))
 	}
 }
 
-// changedLine is a line that is only in one of the texts. Its tokens keep the roles of their language; what has none
-// has the role of the change.
+// changedLine returns a line that is only in one of the texts. Its tokens keep the roles of their language;
+// text without one gets the role of the change.
 func changedLine(text []string, styled []render.Line, n int, role render.Role) render.Line {
 	if n >= len(styled) {
 		return render.Of(role, strings.TrimSuffix(text[n], "\r"))
@@ -102,7 +102,7 @@ func changedLine(text []string, styled []render.Line, n int, role render.Role) r
 	return line
 }
 
-// around shows so many lines of what stays beside a change, and counts the others.
+// around shows context unchanged lines beside a change, and counts the others.
 func (d *differ) around(e edit, context int, first, last bool) {
 	head, tail := e.kept(context, first, last)
 	skipped := e.n - head - tail
@@ -147,7 +147,7 @@ func (d *differ) row(role render.Role, sign string, line render.Line) {
 	d.out = append(d.out, rows...)
 }
 
-// note says how many lines are not shown.
+// note reports how many lines are not shown.
 func (d *differ) note(n int, more string) {
 	g := d.lay.glyphs
 	text := fmt.Sprintf("%s %d lines", g.Ellipsis, n)

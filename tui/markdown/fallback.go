@@ -2,8 +2,7 @@ package markdown
 
 import "strings"
 
-// dangling reports whether a line that has not come whole may still become a marker of
-// something and is better not shown yet.
+// dangling reports whether an incomplete line may still become a marker and should not be shown yet.
 func dangling(s string) bool {
 	s = strings.TrimSpace(s)
 	if s == "" || len(s) > 8 {
@@ -19,8 +18,8 @@ func dangling(s string) bool {
 	return s == "|" || strings.Trim(s, "-=*+#>~`_[") == ""
 }
 
-// closeOpen closes what a piece leaves open at its end: emphasis, code, the address of a
-// link, the row below a table's head.
+// closeOpen closes what a piece leaves open at its end: emphasis, code, the address of a link, the row
+// below a table's head.
 func closeOpen(s string) string {
 	if strings.HasSuffix(s, "\n") {
 		return s
@@ -39,7 +38,7 @@ func closeOpen(s string) string {
 	return closeInline(s, start)
 }
 
-// closeTable completes the row below a table's head, as far as it has come.
+// closeTable completes an incomplete row below a table's head.
 func closeTable(s string) (string, bool) {
 	i := strings.LastIndexByte(s, '\n')
 	row := s[i+1:]
@@ -65,10 +64,10 @@ type openMark struct {
 	s  string
 }
 
-// maxOpen is how many markers may be open for hope to close them.
+// maxOpen bounds how many open markers are closed.
 const maxOpen = 8
 
-// closeInline appends what closes the markers that are open since start.
+// closeInline appends the ends of the markers that are open since start.
 func closeInline(s string, start int) string {
 	var open []openMark
 	for i := start; i < len(s); {
@@ -107,7 +106,7 @@ func closeInline(s string, start int) string {
 	return s + closers(open)
 }
 
-// closeMark opens or closes with the run of n markers at i.
+// closeMark handles the run of n markers at i: it opens or closes.
 func closeMark(s string, i, n int, open []openMark) []openMark {
 	if s[i] == '~' && n != 2 || n > 3 {
 		return open
@@ -123,7 +122,7 @@ func closeMark(s string, i, n int, open []openMark) []openMark {
 			last := &open[len(open)-1]
 			if len(last.s) > n {
 				if i+n == len(s) {
-					last.s = last.s[n:] // it has not come whole: **bold*
+					last.s = last.s[n:] // the end is incomplete: **bold*
 					return open
 				}
 				break
@@ -154,7 +153,7 @@ func closeCode(s string, i, n int, open []openMark) string {
 	if strings.TrimSpace(rest) == "" {
 		return strings.TrimRight(s[:i], " ") + closers(open)
 	}
-	// A closing run that has not come whole.
+	// An incomplete closing run.
 	if ticks := len(rest) - len(strings.TrimRight(rest, "`")); ticks > 0 && ticks < n {
 		return s + strings.Repeat("`", n-ticks) + closers(open)
 	}
@@ -178,7 +177,7 @@ func closingTicks(s string, n int) int {
 	return -1
 }
 
-// closers closes what is open, the last first.
+// closers returns the ends of the open markers, the last one first.
 func closers(open []openMark) string {
 	var b strings.Builder
 	for i := len(open) - 1; i >= 0; i-- {

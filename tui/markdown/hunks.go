@@ -7,18 +7,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Hunk is a place in which two texts differ, with some lines of what stays around it. Lines are counted from 0.
+// Hunk is a place where two texts differ, with some unchanged lines around it. Lines are counted from 0.
 type Hunk struct {
 	Before, BeforeLines int // of the old text
 	After, AfterLines   int // of the new one
-	// First is the first line of the new text that differs; if lines were only taken away, the one behind them.
+	// First is the first line of the new text that differs; if lines were only removed, the line after
+	// them.
 	First          int
 	Added, Removed int // lines
 
 	edits []edit
 }
 
-// String is the hunk as the head of a hunk in a unified diff has it: "-12,3 +12,5".
+// String returns the hunk as in the head of a hunk of a unified diff: "-12,3 +12,5".
 func (h Hunk) String() string {
 	side := func(sign string, from, n int) string {
 		if n > 0 {
@@ -36,7 +37,7 @@ type Comparison struct {
 	before, after []render.Line // with the roles of their language, if it is known
 }
 
-// Compare compares two texts line by line. Each hunk holds so many lines around its changes.
+// Compare compares two texts line by line. Each hunk has context unchanged lines around its changes.
 func Compare(old, new, lang string, context int) *Comparison {
 	c := &Comparison{a: sourceLines(old), b: sourceLines(new)}
 	c.before, c.after = roles(lang, old, len(c.a)), roles(lang, new, len(c.b))
@@ -49,7 +50,7 @@ func Compare(old, new, lang string, context int) *Comparison {
 		}
 		first, last := i == 0, i == len(edits)-1
 		if !first && !last && e.n <= 2*context {
-			h = append(h, e) // the changes around it are one place
+			h = append(h, e) // the changes around it form one place
 			continue
 		}
 		around := min(context, e.n)
@@ -70,7 +71,7 @@ func Compare(old, new, lang string, context int) *Comparison {
 	return c
 }
 
-// part is some of the lines of an edit that changes nothing.
+// part returns some of the lines of an unchanged edit.
 func (e edit) part(from, n int) edit {
 	return edit{op: same, a: e.a + from, b: e.b + from, n: n, text: e.text[from : from+n]}
 }
@@ -99,7 +100,8 @@ func newHunk(edits []edit) Hunk {
 	return h
 }
 
-// Unified shows a hunk with what was taken away above what was put in. A long one is cut, and the rest is counted.
+// Unified shows a hunk with the removed lines above the added ones. A long hunk is cut, and the rest is
+// counted.
 func (c *Comparison) Unified(h Hunk, o Options) []render.Line {
 	d := differ{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role},
 		before: c.before, after: c.after}
@@ -118,7 +120,7 @@ func (c *Comparison) Unified(h Hunk, o Options) []render.Line {
 	return d.end()
 }
 
-// end counts what was left out.
+// end adds the count of the omitted lines.
 func (d *differ) end() []render.Line {
 	if d.left > 0 {
 		d.note(d.left, "more")
@@ -126,7 +128,8 @@ func (d *differ) end() []render.Line {
 	return d.out
 }
 
-// CleanLines has clean make each line of a text fit to be shown. It stays one line, so that lines keep their numbers.
+// CleanLines calls clean for each line of a text. Each line stays one line, so that lines keep their
+// numbers.
 func CleanLines(text string, clean func(string) string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -11,12 +11,12 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// maxMarks is how many marker characters one run of the inline parser sees: it may
-// need the square of that.
+// maxMarks bounds the marker characters of one run of the inline parser, whose time may be quadratic in
+// them.
 const maxMarks = 400
 
-// proseWidth is how long a line of prose is that was broken because it was long. A
-// break after a shorter line is one its writer wanted.
+// proseWidth is the length from which a line of prose was probably broken because it was long. A break
+// after a shorter line is intended and kept.
 const proseWidth = 50
 
 // inline turns the text of a paragraph into lines that are not wrapped yet.
@@ -31,7 +31,7 @@ func inline(s string, role render.Role) []render.Line {
 	return append(w.lines, w.line)
 }
 
-// window is as much of s as the parser may see at once.
+// window returns the part of s that the parser may get at once.
 func window(s string) string {
 	marks := 0
 	for i := range len(s) {
@@ -51,17 +51,17 @@ type inliner struct {
 	src    []byte
 	lines  []render.Line
 	line   render.Line
-	run    strings.Builder // of one role, the end of line
+	run    strings.Builder // text in one role, at the end of line
 	role   render.Role
 	used   int  // columns of the source's line
-	joined bool // the source's line was broken here: a blank goes before what follows
+	joined bool // the source's line was broken here: a blank precedes the following text
 	last   rune
 
 	base                         render.Role
 	strong, emphasis, strike, in int // how many are open
 }
 
-// part takes what the parser may see at once.
+// part parses one part.
 func (w *inliner) part(s string) {
 	if !strings.ContainsAny(s, "\\`*_~[<&") && !strings.Contains(s, "://") && !strings.Contains(s, "www.") {
 		w.plain(s)
@@ -82,7 +82,7 @@ func (w *inliner) part(s string) {
 	}
 }
 
-// plain takes text without markers.
+// plain adds text without markers.
 func (w *inliner) plain(s string) {
 	for {
 		line, rest, more := strings.Cut(s, "\n")
@@ -151,7 +151,7 @@ func (w *inliner) node(n ast.Node) {
 	}
 }
 
-// code takes a code span. It is never empty, but may be of blanks.
+// code adds a code span. It is never empty, but may consist of blanks.
 func (w *inliner) code(n ast.Node) {
 	role := render.Code
 	if w.in > 0 {
@@ -164,7 +164,7 @@ func (w *inliner) code(n ast.Node) {
 	}
 }
 
-// link shows a link's text, and where it goes unless the text says so.
+// link adds a link's text, and its address unless the text contains it.
 func (w *inliner) link(n ast.Node, destination []byte, image bool) {
 	w.flush()
 	lines, spans := len(w.lines), len(w.line)
@@ -195,7 +195,7 @@ func (w *inliner) link(n ast.Node, destination []byte, image bool) {
 	}
 }
 
-// style is the role of text here.
+// style returns the role of text at this place.
 func (w *inliner) style() render.Role {
 	switch {
 	case w.in > 0:
@@ -234,7 +234,7 @@ func (w *inliner) add(s string, role render.Role) {
 	w.last, _ = utf8.DecodeLastRuneInString(s)
 }
 
-// wide reports whether words of the rune's script stand together without blanks.
+// wide reports whether the rune belongs to a script that is written without blanks.
 func wide(r rune) bool {
 	return r >= 0x2e80 && r < 0xac00 || r >= 0xf900 && r < 0xfb00 || r >= 0xff00 && r < 0xfff0
 }
@@ -247,7 +247,7 @@ func (w *inliner) flush() {
 	}
 }
 
-// soft is a line break in the source.
+// soft handles a line break in the source.
 func (w *inliner) soft() {
 	if w.used < proseWidth {
 		w.hard()
@@ -256,15 +256,15 @@ func (w *inliner) soft() {
 	w.used, w.joined = 0, true
 }
 
-// hard begins another line.
+// hard begins a new line.
 func (w *inliner) hard() {
 	w.flush()
 	w.lines = append(w.lines, w.line)
 	w.line, w.used, w.joined = nil, 0, false
 }
 
-// decode resolves escapes and character references. What a reference stands for never
-// went through sanitize, so it does here.
+// decode resolves escapes and character references. The characters of references have not passed sanitize
+// yet, so they are sanitised here.
 func decode(s string) string {
 	if strings.IndexByte(s, '\\') < 0 && strings.IndexByte(s, '&') < 0 {
 		return strings.ReplaceAll(s, "\n", " ")
@@ -290,7 +290,7 @@ func decode(s string) string {
 	return sanitize.Line(b.String(), 0)
 }
 
-// reference is the length of the character reference s begins with.
+// reference returns the length of the character reference at the beginning of s.
 func reference(s string) int {
 	const longest = 40
 	for i := 1; i < min(len(s), longest); i++ {

@@ -20,7 +20,7 @@ var (
 	slashComment = [2]string{"/*", "*/"}
 )
 
-// languages are those that are known.
+// languages are the supported languages.
 var languages = [...]language{
 	{
 		names: " go golang ", comments: slashes, block: slashComment, quotes: []quote{doubled, rawTicks, character},

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// How long a piece may grow before it is cut wherever it is, and a line likewise.
+// Maximum length of a piece and of a line, after which they are cut anywhere.
 const (
 	pieceLimit = 6 << 10
 	tableLimit = 16 << 10
@@ -20,54 +20,54 @@ const (
 	none  kind = iota
 	prose      // blocks at the left margin
 	item       // of a list at the left margin
-	rest       // what follows in an item after a block of code
+	rest       // the rest of an item after a block of code
 	flow       // a paragraph that was cut
 	fence      // code, laid out line by line
 )
 
-// machine cuts a text into pieces, line by line, and lays each out when it ends. It is
-// a value: a copy continues independently, as long as only the lines of one are used.
+// machine cuts a text into pieces, line by line, and lays out each when it ends. It is a value: a copy
+// continues independently, as long as only the lines of one are used.
 type machine struct {
 	lay     layout
 	src     string
-	at      int // of src is taken
+	at      int // how much of src was consumed
 	out     []render.Line
-	hopeful bool // the text continues: open elements look the same as closed ones
+	hopeful bool // the text continues: open elements look like closed ones
 
-	inside bool // the next segment continues with a line that was cut
+	inside bool // the next segment continues a line that was cut
 	blank  bool // the line before was blank
-	gap    bool // an empty line goes before what is put out next
+	gap    bool // an empty line precedes the next output
 
 	kind      kind // of the open piece
 	from, end int  // where it is in src; end is after its last line that is not blank
 	last      int  // where its last line begins
-	base      int  // columns its lines are moved to the left by
+	base      int  // columns by which its lines are moved to the left
 	raw       bool // HTML, up to a blank line
 	fluid     bool // its last line may be a paragraph's
 	head      string
-	cutTable  bool // head was not in the piece itself
+	cutTable  bool // the head was not in the piece itself
 
 	list   list
 	fence  fenceMark
 	coder  coder
-	empty  bool // nothing of the code has been put out
+	empty  bool // no line of the code was output yet
 	before kind // of the piece before
 }
 
-// list is the list at the left margin that is open.
+// list is the open list at the left margin.
 type list struct {
 	open   bool
 	mark   marker
 	number int // of the current item
-	offset int // the column its contents begin at
-	hang   int // the column they are shown at
+	offset int // column where its contents begin
+	hang   int // column where they are shown
 }
 
 func newMachine(o Options) machine {
 	return machine{lay: layout{width: o.width(), glyphs: o.glyphs(), role: o.Role}}
 }
 
-// tail takes all lines that are whole, and returns the one that is not.
+// tail consumes all complete lines, and returns the incomplete one.
 func (m *machine) tail() (from, to, next int, whole bool) {
 	for {
 		from = m.at
@@ -80,8 +80,8 @@ func (m *machine) tail() (from, to, next int, whole bool) {
 	}
 }
 
-// segment finds the next line, or as much of a very long one as makes a piece. next is
-// negative if it has not come whole.
+// segment finds the next line, or the first part of a very long one. next is negative if the line is
+// incomplete.
 func (m *machine) segment() (to, next int, whole bool) {
 	ahead := m.src[m.at:]
 	if len(ahead) > pieceLimit {
@@ -110,7 +110,7 @@ type line struct {
 	text           string // after the indentation
 }
 
-// feed takes a line, or the part of one.
+// feed handles a line, or a part of one.
 func (m *machine) feed(from, to, next int, whole bool) {
 	goesOn := m.inside
 	m.inside = !whole && to == next && to < len(m.src)
@@ -136,7 +136,7 @@ func (m *machine) feed(from, to, next int, whole bool) {
 	}
 }
 
-// more continues with a line that was cut.
+// more continues a line that was cut.
 func (m *machine) more(l line) {
 	if m.kind == fence {
 		m.put(m.coder.row(m.src[l.from:l.to], true, m.room(m.base)), m.indent(m.base))
@@ -148,7 +148,7 @@ func (m *machine) more(l line) {
 	m.extend(l)
 }
 
-// within takes a line that belongs to the open item.
+// within handles a line that belongs to the open item.
 func (m *machine) within(l line) {
 	if m.fenced(l, true) {
 		return
@@ -166,8 +166,8 @@ func (m *machine) within(l line) {
 	m.extend(l)
 }
 
-// beside takes a line to the left of the open item's contents: another item, or what
-// continues with a paragraph lazily. Otherwise the list is over.
+// beside handles a line to the left of the open item's contents: another item, or a lazy continuation of a
+// paragraph. Otherwise the list has ended.
 func (m *machine) beside(l line) bool {
 	if mark, ok := parseMarker(l.text); ok && l.indent < 4 && !isRule(l.text) {
 		m.item(l, mark)
@@ -186,7 +186,7 @@ func (m *machine) beside(l line) bool {
 	return false
 }
 
-// top takes a line at the left margin.
+// top handles a line at the left margin.
 func (m *machine) top(l line) {
 	fresh := m.kind == none || m.blank
 	if l.indent < 4 && (fresh || !m.raw) {
@@ -219,8 +219,8 @@ func (m *machine) top(l line) {
 	m.extend(l)
 }
 
-// item opens an item of the list at the left margin, and the list if there is none
-// that it can be of.
+// item opens an item of the list at the left margin. If the item cannot belong to that list, it opens a new
+// list.
 func (m *machine) item(l line, mark marker) {
 	m.close()
 	if m.list.open && m.list.mark.same(mark) {
@@ -236,7 +236,7 @@ func (m *machine) item(l line, mark marker) {
 	}
 }
 
-// fenced opens a block of code, if the line does: alone, or after markers of items.
+// fenced opens a block of code if the line begins one, alone or after markers of items.
 func (m *machine) fenced(l line, marked bool) bool {
 	skip, mark, ok := findFence(l.text)
 	if !ok || skip > 0 && !marked {
@@ -266,7 +266,7 @@ func (m *machine) fenced(l line, marked bool) bool {
 	return true
 }
 
-// code takes a line while a block of code is open, and reports whether it belongs to it.
+// code handles a line while a block of code is open, and reports whether the line belongs to it.
 func (m *machine) code(l line) bool {
 	if m.list.open && l.text != "" && l.indent < m.list.offset {
 		m.close()
@@ -291,7 +291,7 @@ func (m *machine) full() bool {
 	return m.end-m.from > pieceLimit
 }
 
-// cut ends the piece before a line in its midst.
+// cut ends a piece that is too long before a line.
 func (m *machine) cut(l line) {
 	head, fluid := m.head, m.fluid && !m.blank && !m.raw && (m.kind == flow || isText(m.src[m.last:m.end]))
 	blank := m.blank
@@ -323,7 +323,7 @@ func (m *machine) open(k kind, l line) {
 	}
 }
 
-// extend makes a line part of the piece.
+// extend adds a line to the piece.
 func (m *machine) extend(l line) {
 	if m.kind == prose && m.head == "" && !m.blank && m.last < l.from {
 		if isTable(m.src[m.last:m.end], m.src[l.from:l.to]) {
@@ -336,7 +336,7 @@ func (m *machine) extend(l line) {
 	}
 }
 
-// close lays the open piece out.
+// close lays out the open piece.
 func (m *machine) close() {
 	k, text := m.kind, ""
 	if k != none && k != fence {
@@ -375,7 +375,7 @@ func (m *machine) close() {
 	m.before = k
 }
 
-// room is how wide something is that begins at a column of the source.
+// room returns the width of something that begins at a column of the source.
 func (m *machine) room(column int) int { return m.lay.width - len(m.indent(column)) }
 
 // indent returns the blanks before something that begins at a column of the source.
@@ -386,7 +386,7 @@ func (m *machine) indent(column int) string {
 	return strings.Repeat(" ", max(min(column-m.list.offset+m.list.hang, m.lay.width/3), 0))
 }
 
-// put adds lines to what is laid out.
+// put appends lines to the output.
 func (m *machine) put(lines []render.Line, indent string) {
 	if len(lines) == 0 {
 		return

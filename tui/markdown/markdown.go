@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Options say how text is laid out.
+// Options set how text is laid out.
 type Options struct {
 	Width int          // no line is wider
 	Look  *render.Look // nil: Unicode glyphs
@@ -22,7 +22,7 @@ func (o Options) glyphs() *render.Glyphs {
 	return o.Look.Glyphs
 }
 
-// Markdown lays a whole text out.
+// Markdown lays out a whole text.
 func Markdown(src string, o Options) []render.Line {
 	m := newMachine(o)
 	m.src = src
@@ -38,9 +38,9 @@ type Stream struct {
 	used bool
 }
 
-// Set lays out the text as far as it has come. If it begins with the text of the call
-// before, only what is new, and the piece it continues with, is laid out. What is not
-// closed yet looks as if it will be. The lines are valid until the next call.
+// Set lays out the text that has arrived so far. If it begins with the text of the previous call, only the
+// new part, and the piece that it continues, is laid out. Open elements look as if they were closed. The
+// lines are valid until the next call.
 func (s *Stream) Set(src string, o Options) []render.Line {
 	s.advance(src, o)
 	open := s.m
@@ -53,7 +53,7 @@ func (s *Stream) Set(src string, o Options) []render.Line {
 	return s.finish(&open)
 }
 
-// End lays out the text when it is whole: the lines of [Markdown].
+// End lays out the complete text: the lines of [Markdown].
 func (s *Stream) End(src string, o Options) []render.Line {
 	s.advance(src, o)
 	open := s.m
@@ -61,7 +61,7 @@ func (s *Stream) End(src string, o Options) []render.Line {
 	return s.finish(&open)
 }
 
-// advance takes what is settled into the machine.
+// advance adds the complete lines to the machine.
 func (s *Stream) advance(src string, o Options) {
 	if !s.used || s.o != o || !strings.HasPrefix(src, s.m.src) {
 		s.m, s.o, s.used = newMachine(o), o, true
@@ -70,7 +70,7 @@ func (s *Stream) advance(src string, o Options) {
 	s.m.tail()
 }
 
-// finish closes a copy of the machine, and keeps the room its lines were put into.
+// finish closes a copy of the machine, and keeps the memory of its lines.
 func (s *Stream) finish(open *machine) []render.Line {
 	open.close()
 	s.m.out = open.out[:len(s.m.out)]

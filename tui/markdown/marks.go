@@ -2,7 +2,7 @@ package markdown
 
 import "strings"
 
-// indentation is how many columns of blanks a line begins with, and what follows them.
+// indentation returns the columns of blanks at the beginning of a line, and the text after them.
 func indentation(s string) (columns int, text string) {
 	for i := range len(s) {
 		switch s[i] {
@@ -18,8 +18,8 @@ func indentation(s string) (columns int, text string) {
 	return columns, ""
 }
 
-// dedent takes so many columns of blanks from the beginning of a line, and says how
-// many there were.
+// dedent removes up to so many columns of blanks from the beginning of a line, and returns how many it
+// removed.
 func dedent(s string, columns int) (string, int) {
 	n := 0
 	for i := range len(s) {
@@ -37,7 +37,7 @@ func dedent(s string, columns int) (string, int) {
 	return strings.Repeat(" ", max(n-columns, 0)), min(n, columns)
 }
 
-// dedentAll is dedent of each line.
+// dedentAll dedents each line.
 func dedentAll(s string, columns int) string {
 	if columns == 0 {
 		return s
@@ -51,7 +51,7 @@ func dedentAll(s string, columns int) string {
 	return b.String()
 }
 
-// trimLines takes the blanks before each line, and the end of the last.
+// trimLines removes the blanks before each line, and the end of the last.
 func trimLines(s string) string {
 	return strings.TrimRight(dedentAll(s, len(s)), "\n")
 }
@@ -72,7 +72,7 @@ func (m marker) interrupts() bool {
 	return m.text != "" && (!m.ordered || m.number == 1)
 }
 
-// parseMarker reads the marker a line begins with, after its indentation.
+// parseMarker reads the marker at the beginning of a line, after its indentation.
 func parseMarker(s string) (marker, bool) {
 	var m marker
 	i := 0
@@ -127,13 +127,13 @@ func startsHTML(s string) bool {
 	return c >= 'a' && c <= 'z' || s[1] == '/' || s[1] == '!' || s[1] == '?'
 }
 
-// startsBlock reports whether a line cannot continue with a paragraph.
+// startsBlock reports whether a line cannot continue a paragraph.
 func startsBlock(s string) bool {
 	_, fence := parseFence(s)
 	return fence || s[0] == '>' || isHeading(s) || isRule(s)
 }
 
-// isText reports whether a line is nothing but a paragraph's.
+// isText reports whether a line can only belong to a paragraph.
 func isText(s string) bool {
 	columns, text := indentation(s)
 	_, item := parseMarker(text)
@@ -159,10 +159,10 @@ func parseFence(s string) (fenceMark, bool) {
 	return f, true
 }
 
-// maxMarkers is how many items may begin on one line for the sake of a block of code.
+// maxMarkers bounds the items that may begin on one line before a block of code.
 const maxMarkers = 4
 
-// findFence is the fence a line begins with, or has after markers of items.
+// findFence returns the fence at the beginning of a line, or after markers of items.
 func findFence(s string) (skip int, f fenceMark, ok bool) {
 	for range maxMarkers {
 		if f, ok = parseFence(s[skip:]); ok {
@@ -183,7 +183,7 @@ func (f fenceMark) closes(l line) bool {
 	return n >= f.n && strings.TrimSpace(l.text[n:]) == ""
 }
 
-// lang is the name of the language.
+// lang returns the name of the language.
 func (f fenceMark) lang() string {
 	name := strings.TrimLeft(f.info, "{. ")
 	if i := strings.IndexAny(name, " \t,:{}"); i >= 0 {
@@ -192,7 +192,7 @@ func (f fenceMark) lang() string {
 	return name
 }
 
-// run is how often s begins with c.
+// run returns how many times c occurs at the beginning of s.
 func run(s string, c byte) int {
 	n := 0
 	for n < len(s) && s[n] == c {

@@ -10,15 +10,14 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// goldmark's own extensions are not used: importing them costs every start of the
-// program half a millisecond of regular expressions, and their tables make rows times
-// columns of cells out of a few bytes.
+// goldmark's own extensions are not used: importing them costs every start of the program half a
+// millisecond for regular expressions, and their tables create rows times columns of cells from a few
+// bytes.
 
-// maxDepth is how many quotes and lists may be inside of one another. Markers beyond
-// are text.
+// maxDepth bounds the nesting of quotes and lists. Markers beyond it are text.
 const maxDepth = 20
 
-// blockParser finds the blocks of a piece, without what is inside of paragraphs.
+// blockParser finds the blocks of a piece, without parsing the text of paragraphs.
 var blockParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(parser.WithBlockParsers(
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
@@ -34,7 +33,7 @@ var blockParser = sync.OnceValue(func() parser.Parser {
 	))
 })
 
-// inlineParser takes its whole input for one paragraph.
+// inlineParser treats its whole input as one paragraph.
 var inlineParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(util.Prioritized(whole{}, 100)),
@@ -49,7 +48,7 @@ var inlineParser = sync.OnceValue(func() parser.Parser {
 		))
 })
 
-// parse runs a parser. Should it fail on some input, that input is shown as it is.
+// parse runs a parser. If the parser panics on some input, that input is shown as it is.
 func parse(p parser.Parser, src []byte) (root ast.Node) {
 	defer func() {
 		if recover() != nil {
@@ -59,7 +58,7 @@ func parse(p parser.Parser, src []byte) (root ast.Node) {
 	return p.Parse(text.NewReader(src))
 }
 
-// shallow is a parser of containers that opens none inside of too many.
+// shallow is a parser of containers that limits the nesting.
 type shallow struct{ parser.BlockParser }
 
 func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
@@ -69,7 +68,7 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
-// whole is a parser of blocks that makes one paragraph of everything.
+// whole is a block parser that makes one paragraph of its input.
 type whole struct{}
 
 func (whole) Trigger() []byte { return nil }
@@ -93,7 +92,7 @@ func (whole) Close(ast.Node, text.Reader, parser.Context) {}
 func (whole) CanInterruptParagraph() bool                 { return true }
 func (whole) CanAcceptIndentedLine() bool                 { return true }
 
-// strike is struck-out text: ~~so~~. One tilde is a tilde.
+// strike is struck-out text: ~~so~~. A single tilde stays a tilde.
 type strike struct{ ast.BaseInline }
 
 var kindStrike = ast.NewNodeKind("Strike")
@@ -151,7 +150,7 @@ func (linkify) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.
 
 var schemes = [...]string{"https://", "http://", "ftp://", "file://", "www."}
 
-// address is the length of the address s begins with.
+// address returns the length of the address at the beginning of s.
 func address(s []byte) int {
 	n := 0
 	for _, scheme := range schemes {

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// MinSideBySide is the width from which two texts fit beside each other.
+// MinSideBySide is the minimum width for two texts beside each other.
 const MinSideBySide = 100
 
 // SideBySide shows a hunk with line numbers, the old text on the left and the new one on the right. A long hunk is cut,
@@ -25,7 +25,7 @@ func (c *Comparison) SideBySide(h Hunk, o Options) []render.Line {
 			continue
 		}
 		var gone, came edit
-		for ; i < len(edits) && edits[i].op != same; i++ { // what is taken away and put in at one place
+		for ; i < len(edits) && edits[i].op != same; i++ { // removed and added lines at one place
 			if edits[i].op == removed {
 				gone = edits[i]
 			} else {
@@ -40,7 +40,7 @@ func (c *Comparison) SideBySide(h Hunk, o Options) []render.Line {
 	return d.end()
 }
 
-// pick is the number of a line of an edit, from 0; -1: it has not as many.
+// pick returns the number of a line of an edit, from 0; -1 if it does not exist.
 func pick(e edit, first, n int) int {
 	if n >= e.n {
 		return -1
@@ -48,14 +48,14 @@ func pick(e edit, first, n int) int {
 	return first + n
 }
 
-// sides lays two texts out beside each other.
+// sides lays out two texts beside each other.
 type sides struct {
 	*differ
 	digits int // of a line number
 	a, b   []string
 }
 
-// row shows a line of each text; -1 is none.
+// row shows a line of each text; -1 stands for no line.
 func (s *sides) row(a, b int, changed bool) {
 	if s.shown++; s.shown > maxDiffRows {
 		s.left++
@@ -75,7 +75,7 @@ func (s *sides) row(a, b int, changed bool) {
 	s.out = append(s.out, line)
 }
 
-// half is a line behind its number and its sign, in so many columns.
+// half lays out a line behind its number and its sign, in so many columns.
 func (s *sides) half(text []string, styled []render.Line, n, columns int, sign render.Line) render.Line {
 	if n < 0 {
 		return nil

@@ -6,32 +6,31 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// language is the tokenizer's knowledge of one: enough to tell comments, strings,
-// numbers and keywords apart, line by line, looking at each byte a bounded number of
-// times. It is all constant data, so it costs nothing before it is used.
+// language is what the tokenizer knows about a language: enough to distinguish comments, strings, numbers
+// and keywords, line by line, looking at each byte a bounded number of times. It consists of constant data,
+// so it costs nothing before it is used.
 type language struct {
 	names    string // between blanks, lower case
 	comments []string
 	block    [2]string
 	quotes   []quote
 	keywords string // between blanks
-	fold     bool   // keywords are so in either case
-	letters  string // of names, besides letters, digits and _
+	fold     bool   // keywords are case-insensitive
+	letters  string // further characters of names, besides letters, digits and _
 	key      byte   // ends a key: : or =
-	loose    bool   // quotes and comments begin only where a word does not continue
+	loose    bool   // quotes and comments begin only where no word continues
 	special  func(text string, s state) (render.Line, state)
 }
 
 // quote begins and ends a string.
 type quote struct {
 	open, close string
-	escape      bool // a backslash takes what follows it along
-	lines       bool // it may go over many
-	char        bool // of one character: else it is none
+	escape      bool // a backslash escapes the next character
+	lines       bool // it may span several lines
+	char        bool // exactly one character; otherwise it is not a string
 }
 
-// state is the state at the end of a line: 0, inComment, inTag, or 1 + the quote that
-// is open.
+// state is the state at the end of a line: 0, inComment, inTag, or 1 + the index of the open quote.
 type state uint8
 
 const (
@@ -39,7 +38,7 @@ const (
 	inTag     state = 254
 )
 
-// find is the language of a name, or nil.
+// find returns the language with a name, or nil.
 func find(name string) *language {
 	const longest = 20
 	if name == "" || len(name) > longest {
@@ -68,7 +67,7 @@ func (l *language) line(text string, s state) (render.Line, state) {
 	return t.run(s)
 }
 
-// tokens goes through a line.
+// tokens is the state of tokenizing a line.
 type tokens struct {
 	lang *language
 	text string
@@ -77,7 +76,7 @@ type tokens struct {
 	at   int
 }
 
-// take ends a token of a role, and what stood before it in no role of its own.
+// take ends a token with a role. The text before it gets no role of its own.
 func (t *tokens) take(from, to int, r render.Role) {
 	if from > t.done {
 		t.put(t.text[t.done:from], render.Code)
@@ -107,7 +106,7 @@ func (t *tokens) run(s state) (render.Line, state) {
 	return t.out, s
 }
 
-// goOn takes the rest of what a line before began.
+// goOn continues a comment or string of an earlier line.
 func (t *tokens) goOn(s state) state {
 	if s == inComment {
 		return t.comment(t.at, t.at)
@@ -118,7 +117,7 @@ func (t *tokens) goOn(s state) state {
 	return t.str(t.at, t.at, int(s-1))
 }
 
-// token takes one token.
+// token reads one token.
 func (t *tokens) token() state {
 	l, i := t.lang, t.at
 	c := t.text[i]
@@ -157,7 +156,7 @@ func (t *tokens) token() state {
 	return 0
 }
 
-// comment takes a comment that began, up to its end if that is on the line.
+// comment reads a comment up to its end, or the end of the line.
 func (t *tokens) comment(from, after int) state {
 	end := t.lang.block[1]
 	if i := strings.Index(t.text[after:], end); i >= 0 {
@@ -168,7 +167,7 @@ func (t *tokens) comment(from, after int) state {
 	return inComment
 }
 
-// str takes a string that began, up to its end if that is on the line.
+// str reads a string up to its end, or the end of the line.
 func (t *tokens) str(from, after, k int) state {
 	q := &t.lang.quotes[k]
 	for i := after; i < len(t.text); i++ {
@@ -187,7 +186,7 @@ func (t *tokens) str(from, after, k int) state {
 	return 0
 }
 
-// string takes a whole string: a key, if that is what the language ends keys with.
+// string ends a whole string: a key, if the language's key mark follows.
 func (t *tokens) string(from, to int) {
 	role := render.CodeString
 	if t.lang.key != 0 && strings.HasPrefix(strings.TrimLeft(t.text[to:min(to+4, len(t.text))], " "),
@@ -197,7 +196,7 @@ func (t *tokens) string(from, to int) {
 	t.take(from, to, role)
 }
 
-// number takes digits and what belongs to them.
+// number reads digits and the characters that belong to them.
 func (t *tokens) number() {
 	i := t.at
 	for i < len(t.text) &&
@@ -207,7 +206,7 @@ func (t *tokens) number() {
 	t.take(t.at, i, render.CodeNumber)
 }
 
-// word takes a name or a keyword.
+// word reads a name or a keyword.
 func (t *tokens) word() {
 	const longest = 24
 	l, i := t.lang, t.at
@@ -237,7 +236,7 @@ func (t *tokens) word() {
 	t.take(t.at, i, role)
 }
 
-// variable takes a shell's $name or ${name}.
+// variable reads a shell's $name or ${name}.
 func (t *tokens) variable() {
 	i := t.at + 1
 	if i < len(t.text) && t.text[i] == '{' {
@@ -256,7 +255,7 @@ func (l *language) letter(c byte) bool {
 	return c == '_' || c >= 0x80 || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// isName says, by what follows a word, whether it names something.
+// isName reports, from the text after a word, whether the word is a name of something.
 func (l *language) isName(rest string) bool {
 	switch {
 	case rest == "":
@@ -281,7 +280,7 @@ func isChar(s string) bool {
 	return i > 0 && i <= 4
 }
 
-// difference is the language of patches.
+// difference is the tokenizer of patches.
 func difference(text string, s state) (render.Line, state) {
 	role := render.Code
 	switch text[0] {
@@ -299,7 +298,7 @@ func difference(text string, s state) (render.Line, state) {
 	return render.Of(role, text), s
 }
 
-// markup is the language of tags.
+// markup is the tokenizer of tags.
 func markup(text string, s state) (render.Line, state) {
 	t := tokens{text: text, lang: &markupStrings}
 	for t.at < len(text) {
@@ -329,7 +328,7 @@ var markupStrings = language{
 	quotes: []quote{{open: `"`, close: `"`}, {open: `'`, close: `'`}},
 }
 
-// tagName takes < and the name of a tag, if that is what follows.
+// tagName reads < and the name of a tag, if one follows.
 func (t *tokens) tagName() state {
 	i := t.at + 1
 	if i < len(t.text) && strings.IndexByte("/!?", t.text[i]) >= 0 {
@@ -347,7 +346,7 @@ func (t *tokens) tagName() state {
 	return inTag
 }
 
-// tag takes one thing inside of a tag.
+// tag reads one token inside of a tag.
 func (t *tokens) tag() state {
 	i := t.at
 	switch c := t.text[i]; {

@@ -8,10 +8,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Bounds of tables. What has more columns is text.
+// Bounds of tables. A table with more columns is shown as text.
 const (
 	maxColumns = 48
-	minColumn  = 6  // columns of the screen that a column is not shrunk below
+	minColumn  = 6  // a column is not shrunk below so many columns of the screen
 	longWord   = 16 // a longer word may be broken
 	between    = 2  // columns of the screen between two columns
 )
@@ -24,7 +24,7 @@ const (
 	right
 )
 
-// table is a table as it is written.
+// table is a parsed table.
 type table struct {
 	align []alignment
 	head  []string
@@ -37,7 +37,7 @@ func isTable(head, row string) bool {
 	return ok && strings.IndexByte(head, '|') >= 0 && len(splitRow(head)) == len(align)
 }
 
-// findTable finds a table in the text of a paragraph, and what stands before it.
+// findTable finds a table in the text of a paragraph, and returns the text before it.
 func findTable(s string) (before string, t table, ok bool) {
 	if strings.IndexByte(s, '|') < 0 || strings.IndexByte(s, '-') < 0 {
 		return "", t, false
@@ -83,7 +83,7 @@ func parseAlign(s string) ([]alignment, bool) {
 	return align, true
 }
 
-// splitRow splits a row into its cells. It stops after more of them than any table has.
+// splitRow splits a row into its cells. It stops after the maximum of cells.
 func splitRow(s string) []string {
 	s = strings.TrimSpace(s)
 	s = strings.TrimPrefix(s, "|")
@@ -100,7 +100,7 @@ func splitRow(s string) []string {
 	return cells
 }
 
-// table lays a table out in columns, or as records where it is too narrow for them.
+// table lays out a table in columns, or as records if the width is too small for them.
 func (l layout) table(t table) []render.Line {
 	head := make([]render.Line, len(t.align))
 	natural, words := make([]int, len(t.align)), make([]int, len(t.align))
@@ -139,7 +139,7 @@ func (l layout) table(t table) []render.Line {
 	return l.fit(out)
 }
 
-// oneLine is the text of a cell.
+// oneLine returns the text of a cell.
 func oneLine(s string, role render.Role) render.Line {
 	var out render.Line
 	for _, line := range inline(s, role) {
@@ -148,8 +148,8 @@ func oneLine(s string, role render.Role) render.Line {
 	return out
 }
 
-// shrink takes room from the widest columns, down to one width for all of them, but
-// leaves each its longest word. It gives up where that is too much.
+// shrink reduces the widest columns to one common width, but leaves each its longest word. It returns false
+// if there is too little room.
 func shrink(natural, words []int, room int) ([]int, bool) {
 	least := func(i int) int { return min(natural[i], max(min(words[i], longWord), minColumn)) }
 	total := func(level int) (n int) {
@@ -161,7 +161,7 @@ func shrink(natural, words []int, room int) ([]int, bool) {
 	if total(0) > room {
 		return nil, false
 	}
-	// The first level that is too high; a level above all columns asks for no more.
+	// The first level that is too high; a level above all columns needs no more room.
 	level := sort.Search(slices.Max(natural), func(level int) bool { return total(level+1) > room })
 	widths := make([]int, len(natural))
 	for i := range widths {
@@ -177,7 +177,7 @@ func shrink(natural, words []int, room int) ([]int, bool) {
 	return widths, true
 }
 
-// longest is how many columns the longest word takes.
+// longest returns how many columns the longest word takes.
 func longest(line render.Line) int {
 	n := 0
 	for word := range strings.FieldsSeq(line.Text()) {
@@ -186,7 +186,7 @@ func longest(line render.Line) int {
 	return n
 }
 
-// row lays one row out, and reports whether it takes more than one line.
+// row lays out one row, and reports whether it takes more than one line.
 func (l layout) row(cells []render.Line, widths []int, align []alignment) ([]render.Line, bool) {
 	wrapped := make([][]render.Line, len(widths))
 	height := 1
@@ -225,7 +225,7 @@ func (l layout) row(cells []render.Line, widths []int, align []alignment) ([]ren
 	return out, height > 1
 }
 
-// records lays a table out as one "key: value" a line, with an empty line between rows.
+// records lays out a table as one "key: value" per line, with an empty line between rows.
 func (l layout) records(head []render.Line, rows [][]render.Line) []render.Line {
 	var out []render.Line
 	for i, row := range rows {

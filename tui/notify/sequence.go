@@ -7,11 +7,11 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// Protocol is how a terminal wants to be told.
+// Protocol is the notification protocol of a terminal.
 type Protocol int
 
-// The protocols. One is used, never several: some terminals know more than one, and
-// would call twice.
+// The protocols. Only one is used: some terminals support more than one, and would show the notification
+// twice.
 const (
 	None   Protocol = iota
 	OSC777          // urxvt, VTE, foot, Ghostty, WezTerm
@@ -25,17 +25,17 @@ const (
 	finish = esc + `\`
 )
 
-// textMost is how long a notification's text is at most, in characters.
+// textMost is the maximum length of a notification's text, in characters.
 const textMost = 200
 
-// Terminal is what the environment tells about the terminal.
+// Terminal is what the environment says about the terminal.
 type Terminal struct {
 	Protocol Protocol
 	Tmux     bool // sequences are wrapped to pass through it
 }
 
-// Detect reads the environment. An unknown terminal gets OSC 777: those
-// that do not know it ignore it.
+// Detect reads the environment. An unknown terminal gets OSC 777: terminals that do not support it ignore
+// it.
 func Detect(getenv func(string) string) Terminal {
 	term, program := getenv("TERM"), getenv("TERM_PROGRAM")
 	t := Terminal{Protocol: OSC777, Tmux: getenv("TMUX") != ""}
@@ -43,7 +43,7 @@ func Detect(getenv func(string) string) Terminal {
 	case term == "" || term == "dumb" || term == "linux" || strings.HasPrefix(term, "vt"):
 		t.Protocol = None
 	case !t.Tmux && (getenv("STY") != "" || strings.HasPrefix(term, "screen")):
-		t.Protocol = None // screen hands nothing on
+		t.Protocol = None // screen does not pass notifications on
 	case getenv("KITTY_WINDOW_ID") != "" || term == "xterm-kitty":
 		t.Protocol = OSC99
 	case program == "iTerm.app" || getenv("WT_SESSION") != "" || getenv("ConEmuPID") != "" ||
@@ -53,7 +53,7 @@ func Detect(getenv func(string) string) Terminal {
 	return t
 }
 
-// Sequence is what to write to have the terminal call the human.
+// Sequence returns the bytes that make the terminal notify the human.
 func (t Terminal) Sequence(title, body string) string {
 	title, body = sanitize.Line(title, titleMost), sanitize.Line(body, textMost)
 	var s string
@@ -61,12 +61,12 @@ func (t Terminal) Sequence(title, body string) string {
 	case OSC777:
 		s = esc + "]777;notify;" + field(title) + ";" + field(body) + finish
 	case OSC99:
-		// d=0: more follows. The payload is encoded, as its text may be anything.
+		// d=0: more follows. The payload is encoded, because its text may contain anything.
 		s = esc + "]99;i=arbiter:d=0:e=1:p=title;" + encoded(title) + finish +
 			esc + "]99;i=arbiter:d=1:e=1:p=body;" + encoded(body) + finish
 	case OSC9:
-		// A number at the beginning would be taken for a command by some: so there is
-		// always a word.
+		// Some terminals would take a number at the beginning for a command: so there is always a word
+		// first.
 		s = esc + "]9;arbiter: " + field(title) + " - " + field(body) + finish
 	default:
 		return ""
@@ -77,13 +77,13 @@ func (t Terminal) Sequence(title, body string) string {
 	return s
 }
 
-// field is a text that cannot end its field.
+// field returns a text that cannot end its field.
 func field(s string) string { return strings.ReplaceAll(s, ";", ",") }
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// passthrough wraps a sequence so that tmux hands it on (its allow-passthrough has to
-// be on; without it tmux drops it whole).
+// passthrough wraps a sequence so that tmux passes it on (its allow-passthrough must be on; otherwise tmux
+// drops the whole sequence).
 func passthrough(s string) string {
 	return esc + "Ptmux;" + strings.ReplaceAll(s, esc, esc+esc) + finish
 }

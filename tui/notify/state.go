@@ -2,27 +2,26 @@ package notify
 
 import "fmt"
 
-// Options say what a person wants to be called for, and how.
+// Options set for what a person wants to be alerted, and how.
 type Options struct {
 	Bell     bool // the terminal's bell
 	Desktop  bool // a notification
-	Finished bool // also when a run has ended, not only when a word is awaited
+	Finished bool // also when a run has ended, not only when input is needed
 	Terminal Terminal
 }
 
-// Call is a call that is due.
+// Call is an alert that is due.
 type Call struct{ Title, Body string }
 
-// State remembers what was called for: whatever a human begins to be awaited for is called for
-// once, however long it lasts, and so is each end of a run. What begins at the same moment is
-// one call. The zero value has seen nothing.
+// State records what was announced: each thing that begins to wait for a human is announced once, however
+// long it lasts, and so is each end of a run. Things that begin at the same moment are one alert. The zero
+// value has announced nothing.
 type State struct {
 	awaited map[string]bool // by Wait.Call
 	ended   bool
 }
 
-// Ring takes the present moment in, and returns what to write to the terminal for it,
-// mostly nothing.
+// Ring records the current moment, and returns what to write to the terminal for it, usually nothing.
 func (s *State) Ring(o Options, m Moment) string {
 	c, ok := s.Look(o, m)
 	if !ok {
@@ -31,8 +30,8 @@ func (s *State) Ring(o Options, m Moment) string {
 	return c.bytes(o)
 }
 
-// Look takes the present moment in, and returns the call that is due for it. What
-// happens while nobody may be called, or while the terminal has the focus, is seen.
+// Look records the current moment, and returns the alert that is due for it. What happens while alerts are
+// off, or while the terminal has the focus, counts as seen.
 func (s *State) Look(o Options, m Moment) (Call, bool) {
 	began, over := s.began(m.Awaited), m.Ended != "" && !s.ended
 	s.ended = m.Ended != ""
@@ -59,7 +58,7 @@ func (s *State) Look(o Options, m Moment) (Call, bool) {
 	return Call{}, false
 }
 
-// began takes in what is awaited, and returns what of it was not before.
+// began records what waits, and returns the new part.
 func (s *State) began(list []Wait) []Wait {
 	var fresh []Wait
 	now := make(map[string]bool, len(list))
@@ -85,7 +84,7 @@ func ending(status string) string {
 	return "It has failed."
 }
 
-// bytes is what to write to the terminal for a call.
+// bytes returns what to write to the terminal for an alert.
 func (c Call) bytes(o Options) string {
 	out := ""
 	if o.Desktop {

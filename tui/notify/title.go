@@ -7,30 +7,30 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// Moment is the part of a state that the title tells and that can be a reason to call.
-// The zero value is an oracle that waits for a first word.
+// Moment is the part of a state that the title shows and that can cause an alert. The zero value is a
+// screen that waits for a first task.
 type Moment struct {
 	Awaited []Wait // what a human is awaited for, oldest first
 	Ended   string // how the run ended: complete, failed, cancelled, …; empty: it has not
-	Word    string // the state of the machine: "weaving"; empty: no run
+	Word    string // the state of the program: "weaving"; empty: no run
 	Threads int    // Orchestrators at work
 	Where   string // the workspace's name, to tell windows apart
-	Focused bool   // the terminal said that it has the focus: nobody has to be called
-	ASCII   bool   // the title has nothing beyond it
+	Focused bool   // the terminal reported that it has the focus: no alert is needed
+	ASCII   bool   // the title must have only ASCII characters
 }
 
-// Wait is one thing that a human is awaited for.
+// Wait is one thing that waits for a human.
 type Wait struct {
-	// Call names what the human is called for. Things of one name are called for once, for as long as one of
-	// them lasts: an agent asks for several permissions in a row.
+	// Call is the name of the alert. Things with one name are announced once while any of them lasts: an
+	// agent may ask for several permissions in a row.
 	Call string
 	For  string // in few words: "Orchestrator I asks to run a command"
 }
 
-// titleMost is how long a title is at most, in characters.
+// titleMost is the maximum length of a title, in characters.
 const titleMost = 80
 
-// Title is the text of the terminal's title.
+// Title returns the text of the terminal's title.
 func Title(m Moment) string {
 	mark, words := "", "speak"
 	switch {

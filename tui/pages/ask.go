@@ -10,12 +10,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// deaf is how long a dialog that opened for an event takes no decision: keys on their way
+// deaf is how long a dialog that was opened by an event accepts no decision: keys pressed at that moment
 // were meant for something else.
 const deaf = 700 * time.Millisecond
 
-// Ask is a dialog. Its rectangle is the area it may take; what it does not need of it
-// stays to be seen, dimmed.
+// Ask is a dialog. Its rectangle is the area it may use; the unused part stays visible, dimmed.
 type Ask struct {
 	page
 	scroller
@@ -24,18 +23,18 @@ type Ask struct {
 	armed time.Time
 
 	body  []render.Line // laid out for the width
-	read  bool          // it was in sight to its end
+	read  bool          // the end was visible
 	width int
-	spots []spot // where the choices are, as last drawn
+	spots []spot // places of the choices, as last drawn
 
-	listWindow window // where the list is
+	listWindow window // place of the list
 	titleRows  int    // above it
 }
 
 // spot is the place of a choice on the screen.
 type spot struct{ x, y, w int }
 
-// NewAsk is a dialog that asks nothing.
+// NewAsk returns an empty dialog.
 func NewAsk(look *render.Look) *Ask { return &Ask{page: newPage(look)} }
 
 // Set replaces the question. It can be answered at once; see Arm.
@@ -45,21 +44,20 @@ func (a *Ask) Set(d AskData) {
 	a.Top()
 }
 
-// Annotate replaces what stands below the body, and leaves all else as it is.
+// Annotate replaces the notes below the body, and leaves everything else unchanged.
 func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note, unread }
 
 // SetLook replaces the look.
 func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
 
-// Arm notes that the dialog opened for an event at a time: decisions are refused until the
-// keyboard was quiet for a moment. A person in the middle of a word continues typing
-// it, so that each refused key begins the moment anew.
+// Arm records that an event opened the dialog at a time: decisions are refused until the keyboard was quiet
+// for a moment. A person in the middle of a word continues typing, so each refused key restarts the moment.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(deaf) }
 
-// ArmedIn is how long it takes until a decision is taken; 0: one is taken now.
+// ArmedIn returns how long decisions are still refused; 0: they are accepted.
 func (a *Ask) ArmedIn(now time.Time) time.Duration { return max(a.armed.Sub(now), 0) }
 
-// Armed reports whether a decision is taken now.
+// Armed reports whether decisions are accepted.
 func (a *Ask) Armed(now time.Time) bool { return !now.Before(a.armed) }
 
 // refuse reports whether a key comes too early.
@@ -81,7 +79,7 @@ func (a *Ask) step(by int) {
 	}
 }
 
-// Choose takes the current choice, unless it is too early.
+// Choose returns the current choice, unless it is too early.
 func (a *Ask) Choose(now time.Time) (value string, ok bool) {
 	if len(a.data.Choices) == 0 || a.refuse(now) {
 		return "", false
@@ -89,8 +87,8 @@ func (a *Ask) Choose(now time.Time) (value string, ok bool) {
 	return a.value(a.focus)
 }
 
-// Press takes the choice of a hot key, unless it is too early. Every character that
-// is typed while the dialog is up belongs here, so that typing is noticed.
+// Press returns the choice of a hot key, unless it is too early. Every character that is typed while the
+// dialog is open must be passed to it, so that it notices typing.
 func (a *Ask) Press(r rune, now time.Time) (value string, ok bool) {
 	if a.refuse(now) {
 		return "", false
@@ -104,7 +102,7 @@ func (a *Ask) Press(r rune, now time.Time) (value string, ok bool) {
 	return "", false
 }
 
-// Click takes the choice drawn at a place of the screen, unless it is too early.
+// Click returns the choice drawn at a place of the screen, unless it is too early.
 func (a *Ask) Click(x, y int, now time.Time) (value string, ok bool) {
 	for i, s := range a.spots {
 		if s.w > 0 && y == s.y && x >= s.x && x < s.x+s.w {
@@ -118,7 +116,7 @@ func (a *Ask) Click(x, y int, now time.Time) (value string, ok bool) {
 	return "", false
 }
 
-// value is what a choice says, unless more has to be read before.
+// value returns the value of a choice, unless more must be read before.
 func (a *Ask) value(i int) (string, bool) {
 	if a.needsReading(i) {
 		return "", false
@@ -184,8 +182,8 @@ func (a *Ask) Draw(screen tcell.Screen) {
 	}
 }
 
-// parts are the lines of the dialog, cut to the height: choices are kept before all,
-// then of the body at least some rows, then the head, then the note.
+// parts returns the lines of the dialog, cut to the height: the choices are kept first, then at least some
+// rows of the body, then the head, then the note.
 func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, choices [][]int) {
 	if a.width != inner {
 		a.width, a.body = inner, nil
@@ -212,7 +210,7 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, 
 	choices = a.rows(inner, h)
 	room := max(h-len(choices), 0)
 	few := min(len(a.body), 3)
-	// Blank lines between the parts, where there is room for them.
+	// Blank lines between the parts, if there is room for them.
 	airy := len(head)+len(note)+few+4 <= room
 	if airy {
 		if len(head) > 0 && len(a.body) > 0 {
@@ -231,8 +229,8 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, 
 	return head, a.body[a.top : a.top+a.view], note, choices
 }
 
-// rows deals the choices out to rows: one row, or where there is height one each, or as
-// few as can be.
+// rows distributes the choices: on one row, or on a row each if there is height, or on as few rows as
+// possible.
 func (a *Ask) rows(inner, h int) (rows [][]int) {
 	total, n := -2, len(a.data.Choices)
 	for i := range a.data.Choices {
@@ -256,7 +254,7 @@ func (a *Ask) rows(inner, h int) (rows [][]int) {
 	return rows
 }
 
-// label is a choice as it is drawn.
+// label returns a choice as drawn.
 func (a *Ask) label(i int) render.Line {
 	ch := a.data.Choices[i]
 	role, keyRole, mark := render.Choice, render.ChoiceKey, " "
@@ -285,7 +283,7 @@ func (a *Ask) paint(box render.Canvas, head, body, note []render.Line, choices [
 	a.marks(part)
 	box.Lines(y+len(body), note)
 	early := !a.Armed(time.Now())
-	// Where not all rows of choices find room, the current one does.
+	// If there is not enough room for all rows of choices, the current one is shown.
 	first := h - len(choices)
 	for i, row := range choices {
 		for _, n := range row {

@@ -6,23 +6,23 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// AskList is the list of what a dialog can be about. It stands above all else of the dialog.
+// AskList is the list of items that a dialog can be about. It is at the top of the dialog.
 type AskList struct {
 	Rows []AskRow
-	At   int // the one that the dialog is about
+	At   int // the current item
 }
 
-// AskRow is a row of it. What stands at the right is kept, and the rest is shortened.
+// AskRow is a row of it. The right part is kept, and the left part is shortened.
 type AskRow struct {
 	Left  render.Line
 	Right string
 }
 
-// window is the part of a list that is in sight.
+// window is the visible part of a list.
 type window struct{ x, y, w, first, rows int }
 
-// listed lays the list out for a height: as many rows as leave the most of it to what is asked, and a rule below where
-// there is room.
+// listed lays out the list for a height: few rows, so that most of the height is left to the question, and
+// a rule below if there is room.
 func (a *Ask) listed(inner, h int) []render.Line {
 	l := a.data.List
 	a.listWindow = window{}
@@ -49,7 +49,7 @@ func (a *Ask) listRow(r AskRow, at bool, inner int) render.Line {
 	}
 	right := render.Width(r.Right)
 	if right > inner/3 {
-		right = -1 // it would leave no room
+		right = -1 // otherwise no room would be left
 	}
 	l := append(render.Line{mark}, r.Left.Shorten(max(inner-right-3, 0), a.look.Glyphs.Ellipsis)...)
 	if right < 0 {
@@ -58,7 +58,7 @@ func (a *Ask) listRow(r AskRow, at bool, inner int) render.Line {
 	return append(l, render.Span{Text: strings.Repeat(" ", max(inner-l.Width()-right, 1)) + r.Right, Role: render.Dim})
 }
 
-// Row is the row of the list that is drawn at a place of the screen.
+// Row returns the row of the list that is drawn at a place of the screen.
 func (a *Ask) Row(x, y int) (int, bool) {
 	w := a.listWindow
 	if x < w.x || x >= w.x+w.w || y < w.y || y >= w.y+w.rows {
@@ -67,11 +67,11 @@ func (a *Ask) Row(x, y int) (int, bool) {
 	return w.first + y - w.y, true
 }
 
-// Renew replaces the description of the same question: the current answer and what was read stay.
+// Renew replaces the description of the same question: the current answer and the reading state stay.
 func (a *Ask) Renew(d AskData) {
 	a.data, a.width = d, -1
 	a.focus = max(min(a.focus, len(d.Choices)-1), 0)
 }
 
-// Follow scrolls the body to its end, as long as that may be when it is drawn.
+// Follow scrolls the body to its end when it is drawn.
 func (a *Ask) Follow() { a.top = 1 << 30 }

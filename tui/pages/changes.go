@@ -18,9 +18,9 @@ type Change struct {
 	Added, Deleted int    // lines
 	Binary         bool
 	Known          []string  // ids of the agents that changed it
-	Maybe          []string  // of those that may have
-	Overlap        bool      // several that live changed it
-	At             time.Time // when it changed last; zero: that is not known
+	Maybe          []string  // of agents that may have changed it
+	Overlap        bool      // several running agents changed it
+	At             time.Time // when it changed last; zero: unknown
 }
 
 // Changes is the list of the files that a run has changed, each with its agents.
@@ -28,17 +28,17 @@ type Changes struct {
 	page
 	list
 	files []Change
-	note  string // in the place of an empty list
+	note  string // replaces an empty list
 	now   time.Time
-	top   int // screen row of the first row in sight
+	top   int // screen row of the first visible row
 	lines int // screen rows of a file
 }
 
 // NewChanges is a list of no files.
 func NewChanges(look *render.Look) *Changes { return &Changes{page: newPage(look)} }
 
-// Set replaces the files, which stand in the order of their paths. The one that was chosen stays chosen. The note is
-// shown if there are none.
+// Set replaces the files, which are ordered by path. The selected file stays selected. The note is shown if
+// there are none.
 func (p *Changes) Set(files []Change, note string, now time.Time) {
 	chosen, had := p.Chosen()
 	p.files, p.note, p.now = files, note, now
@@ -50,7 +50,7 @@ func (p *Changes) Set(files []Change, note string, now time.Time) {
 	}
 }
 
-// Chosen is the current file.
+// Chosen returns the current file.
 func (p *Changes) Chosen() (Change, bool) {
 	if p.at >= len(p.files) {
 		return Change{}, false
@@ -58,7 +58,7 @@ func (p *Changes) Chosen() (Change, bool) {
 	return p.files[p.at], true
 }
 
-// Choose chooses the file of a path, and reports whether there is one.
+// Choose selects the file with a path, and reports whether it exists.
 func (p *Changes) Choose(path string) bool {
 	i := slices.IndexFunc(p.files, func(f Change) bool { return f.Path == path })
 	if i >= 0 {
@@ -67,13 +67,13 @@ func (p *Changes) Choose(path string) bool {
 	return i >= 0
 }
 
-// Step chooses the next file, or one before.
+// Step selects the next file, or the previous one.
 func (p *Changes) Step(by int) (Change, bool) {
 	p.move(by)
 	return p.Chosen()
 }
 
-// At is the file drawn at a place of the screen; it becomes the current one.
+// At returns the file drawn at a place of the screen and selects it.
 func (p *Changes) At(x, y int) (Change, bool) {
 	if !p.InRect(x, y) || !p.hit(y, p.top, p.lines) {
 		return Change{}, false
@@ -120,7 +120,7 @@ func (p *Changes) total() render.Line {
 		Append(render.DiffRemove, fmt.Sprintf("-%d", deleted))
 }
 
-// statusMarks are the letters of what happened to a file.
+// statusMarks are the letters for the changes of a file.
 var statusMarks = map[string]struct {
 	letter string
 	role   render.Role
@@ -135,7 +135,7 @@ const lineCounts = 14
 // whenColumns are the columns that the time of a change takes.
 const whenColumns = 16
 
-// row draws a file in one row, or in two: below the path then stands whose change it is.
+// row draws a file in one row, or in two: then the second one names the agents.
 func (p *Changes) row(c render.Canvas, n int) {
 	f, g := p.files[n], p.look.Glyphs
 	w, _ := c.Size()
@@ -175,7 +175,7 @@ func (p *Changes) row(c render.Canvas, n int) {
 	}
 }
 
-// counts are the lines that came and went.
+// counts returns the numbers of added and deleted lines.
 func (p *Changes) counts(f Change) render.Line {
 	if f.Binary {
 		return render.Of(render.Dim, pad("binary", lineCounts, ""))
@@ -185,7 +185,7 @@ func (p *Changes) counts(f Change) render.Line {
 		Append(render.DiffRemove, pad(deleted, lineCounts-7, ""))
 }
 
-// agents are those who changed a file.
+// agents returns the agents that changed a file.
 func (p *Changes) agents(f Change) render.Line {
 	var l render.Line
 	for _, id := range f.Known {

@@ -9,41 +9,41 @@ import (
 // Step is a step of the plan. Status is one of pending, active, done, failed, skipped.
 type Step struct {
 	Text, Status string
-	Agent        string // who does it, as it is called
+	Agent        string // name of the agent that does it
 	Mode         string // the mode it is meant for
-	Touched      bool   // a person has changed it, and not saved that
+	Touched      bool   // a person has changed it, and has not saved the change
 }
 
 // Tasks is a list that an agent keeps for itself.
 type Tasks struct {
-	Agent string      // as it is called
+	Agent string      // name of the agent
 	Tone  render.Role // of its name
 	Items []Step      // pending, active or done
 }
 
 // Agent is one line of the roster.
 type Agent struct {
-	ID    string // rules the colour of the name
+	ID    string // determines the colour of the name
 	Name  string // "Orchestrator II"
 	Mode  string
 	State string      // a word: "weaves", "waits", "is gone"
 	Tone  render.Role // of State
-	Busy  bool        // a turn runs: moves
+	Busy  bool        // a turn runs: animated
 
-	Known  bool // there is a reading of the context
+	Known  bool // a reading of the context exists
 	Tokens int
 	Window int
 	Pct    float64
 	Level  string // "", "warn", "critical"
 
-	Doing string        // what it does at this moment: a call, the end of what it writes, what it waits for
-	Tail  bool          // of Doing the end matters
-	Age   time.Duration // how long Doing has held, or else State
+	Doing string        // the current activity: a call, the end of what it writes, what it waits for
+	Tail  bool          // the end of Doing matters
+	Age   time.Duration // how long Doing has lasted, or otherwise State
 	Bell  bool          // it waits for the human
 	Past  bool          // handed off or ended
 
 	Subagents []Subagent
-	Open      bool // they are shown one by one
+	Open      bool // they are shown individually
 }
 
 // Subagent is one line below an agent's.
@@ -53,62 +53,62 @@ type Subagent struct {
 	Works  bool
 	Failed bool
 	Tokens int           // of its own context
-	Pct    float64       // the same of a window like its agent's
+	Pct    float64       // in percent of a window like its agent's
 	Age    time.Duration // since it was started, or how long it took
 }
 
-// StatusData is what the status line tells.
+// StatusData is the content of the status line.
 type StatusData struct {
-	Word    string      // the state of the machine: "weaving"
+	Word    string      // the state of the program: "weaving"
 	Tone    render.Role // of Word: Warn and Bad stand out
-	Awaited string      // who is awaited: "Orchestrator II"; empty: nobody
-	Human   bool        // a human is awaited: shown before all else
-	Words   int         // how many words of the human's are awaited
+	Awaited string      // the awaited agent: "Orchestrator II"; empty: none
+	Human   bool        // input of a human is awaited: shown before everything else
+	Words   int         // how many inputs of the human are awaited
 	Waiting time.Duration
 
 	CostUSD float64
-	// Simulated: a scripted model plays, costs are not real.
+	// Simulated reports that a scripted model plays; costs are not real.
 	Simulated bool
 	Tokens    int
 	Elapsed   time.Duration
 	Restarts  int
 	Mode      string // of the keyboard: "NORMAL"
-	Grants    string // the permission mode: "ask"; empty: none is known, or it is a warning
+	Grants    string // the permission mode: "ask"; empty: unknown, or shown as a warning
 	Hint      string // "? help"
-	Flash     string // what was just answered: takes the place of the figures
-	// FlashShort is said in its place on a narrow line; empty: the flash is shortened.
+	Flash     string // a recent answer: it replaces the figures
+	// FlashShort replaces Flash on a narrow line; empty: the flash is shortened.
 	FlashShort string
 	Fallback   string   // who decides in the Arbiter's place: "The rules decide"; empty: nobody
 	Quota      string   // how much of the plan is used: "plan 81 %"; empty: not known
 	Scarce     bool     // it is nearly used up
-	Decider    string   // who decides where it is not the Arbiter: "hybrid"
+	Decider    string   // who decides if not the Arbiter: "hybrid"
 	Warnings   []string // REHEARSAL, ALLOW ALL: never dropped
 }
 
-// Finding is one thing a person should know before anything is begun.
+// Finding is one fact that a person should know before a run begins.
 type Finding struct {
 	Label, Text string
 	Tone        render.Role
 }
 
-// Run is a run that can be taken up again.
+// Run is a run that can be resumed.
 type Run struct {
 	ID, Title, Status string
 	Tone              render.Role // of Status
 	LastActive        time.Time
 	Bytes             int64
 	Rehearsal         bool
-	CWD, Cost         string // empty: not known
+	CWD, Cost         string // empty: unknown
 	Live              bool
 }
 
-// HomeData is what the idle oracle shows.
+// HomeData is the content of the home screen.
 type HomeData struct {
 	Words    []string // what the oracle says: "Speak, mortal."
 	Findings []Finding
-	Threads  int // runs that can be taken up again
+	Threads  int // runs that can be resumed
 	Newest   Run
-	Hint     string // how to take them up: "Ctrl+R"
+	Hint     string // how to resume them: "Ctrl+R"
 	Now      time.Time
 	Warnings []string // REHEARSAL, ALLOW ALL
 }
@@ -119,28 +119,28 @@ type HelpGroup struct {
 	Rows  []HelpRow
 }
 
-// HelpRow says what keys do.
+// HelpRow describes keys.
 type HelpRow struct{ Keys, Text string }
 
 // Choice is an answer to a dialog.
 type Choice struct {
 	Value string // what is returned when it is chosen
-	Key   rune   // hot key, without regard to case; 0: none
+	Key   rune   // hot key, ignoring case; 0: none
 	Label string
-	Grave bool // it cannot be taken back
-	Whole bool // taken only once the body was in sight to its end
+	Grave bool // it cannot be undone
+	Whole bool // accepted only after the end of the body was visible
 }
 
 // AskData is a dialog.
 type AskData struct {
 	Title string
-	Tone  render.Role // of frame and title: Alert, Danger …; FrameFocus if it is not given
-	List  *AskList    // what else it could be about; nil: nothing
+	Tone  render.Role // of frame and title: Alert, Danger …; default: FrameFocus
+	List  *AskList    // other items; nil: there are none
 	Head  []render.Line
-	// Body are the lines for a width; it is asked again when the width is another one.
+	// Body returns the lines for a width; it is called again for another width.
 	Body    func(width int) []render.Line
 	Choices []Choice
 	Focus   int    // the current choice at first
-	Note    string // below: what is at stake, or how many more wait
-	Unread  string // in its place while the body was not in sight to its end
+	Note    string // below: the consequences, or how many more wait
+	Unread  string // replaces Note until the end of the body was visible
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Lack is what keeps a run from being begun.
+// Lack is what prevents the start of a run.
 type Lack int
 
-// What may be lacking.
+// What may be missing.
 const (
-	NoClaude     Lack = iota // there is none
-	OddClaude                // there is one that cannot be driven
-	LoggedOut                // there is one that is not logged in
+	NoClaude     Lack = iota // Claude is not installed
+	OddClaude                // the installed version is not supported
+	LoggedOut                // Claude is not logged in
 	install      = "npm install -g @anthropic-ai/claude-code"
 	firstRunWide = 76
 )
 
-// Way is a way on from the first run.
+// Way is an option on the first screen.
 type Way string
 
-// The ways.
+// The options.
 const (
 	WayLogin    Way = "login"
 	WayRehearse Way = "rehearse"
@@ -32,22 +32,22 @@ const (
 	WayQuit     Way = "quit"
 )
 
-// FirstRunData says what is lacking.
+// FirstRunData describes what is missing.
 type FirstRunData struct {
 	Lack    Lack
 	Version string // of claude, if there is one
 	Path    string // where it was found
 	Problem string // in plain words
-	Busy    bool   // it is being looked at: "Patience."
+	Busy    bool   // it is being checked: "Patience."
 }
 
-// FirstRun is the screen for somebody who cannot begin yet.
+// FirstRun is the screen for a user who cannot begin yet.
 type FirstRun struct {
 	page
 	list
 	data FirstRunData
 	ways []wayRow
-	rows []int // screen rows of the ways, as last drawn
+	rows []int // screen rows of the options, as last drawn
 }
 
 type wayRow struct {
@@ -56,14 +56,14 @@ type wayRow struct {
 	label, text string
 }
 
-// NewFirstRun is a first run that lacks everything.
+// NewFirstRun returns a first screen on which everything is missing.
 func NewFirstRun(look *render.Look) *FirstRun {
 	f := &FirstRun{page: newPage(look)}
 	f.Set(FirstRunData{})
 	return f
 }
 
-// Set says what is lacking. The choice goes back to the first way if the ways are others.
+// Set sets what is missing. If the options change, the first one is selected.
 func (f *FirstRun) Set(d FirstRunData) {
 	if d.Lack != f.data.Lack {
 		f.at = 0
@@ -79,10 +79,10 @@ func (f *FirstRun) Set(d FirstRunData) {
 	f.set(len(f.ways))
 }
 
-// Choose is the current way.
+// Choose returns the current option.
 func (f *FirstRun) Choose() Way { return f.ways[f.at].way }
 
-// Press is the way of a hot key.
+// Press returns the option of a hot key.
 func (f *FirstRun) Press(r rune) (Way, bool) {
 	for i, w := range f.ways {
 		if w.key == unicode.ToLower(r) {
@@ -93,7 +93,7 @@ func (f *FirstRun) Press(r rune) (Way, bool) {
 	return "", false
 }
 
-// At is the way drawn at a place of the screen; it becomes the current one.
+// At returns the option drawn at a place of the screen and selects it.
 func (f *FirstRun) At(x, y int) (Way, bool) {
 	if !f.InRect(x, y) {
 		return "", false
@@ -125,7 +125,7 @@ func (f *FirstRun) Draw(screen tcell.Screen) {
 	if len(body)+1+len(explain) > h {
 		explain = f.wayLines(tw, false)
 	}
-	// The ways are always in sight: the explanation gives way, its gaps first, and then from its end.
+	// The options are always visible: the explanation is shortened, first its gaps, then its end.
 	room := max(h-len(explain)-1, 0)
 	if len(body) > room {
 		body = slices.DeleteFunc(body, func(l render.Line) bool { return len(l) == 0 })
@@ -147,7 +147,7 @@ func (f *FirstRun) Draw(screen tcell.Screen) {
 	if y = part.Lines(y, body); len(body) > 0 {
 		y++
 	}
-	// When even they are too many, the current one is in sight.
+	// If even the options do not fit, the current one is visible.
 	skip := max(min(f.at-(h-y)+1, len(explain)-(h-y)), 0)
 	for i, l := range explain {
 		f.rows = append(f.rows, y+i-skip)
@@ -162,7 +162,7 @@ func (f *FirstRun) Draw(screen tcell.Screen) {
 	}
 }
 
-// wayLines are the ways, one a row.
+// wayLines returns the options, one per row.
 func (f *FirstRun) wayLines(w int, explained bool) []render.Line {
 	var lines []render.Line
 	for i, way := range f.ways {
@@ -181,13 +181,13 @@ func (f *FirstRun) wayLines(w int, explained bool) []render.Line {
 	return lines
 }
 
-// body explains what is lacking.
+// body explains what is missing.
 func (f *FirstRun) body(w int) (lines []render.Line) {
 	say := func(r render.Role, s string) { lines = append(lines, render.WrapText(r, s, w)...) }
 	gap := func() { lines = append(lines, nil) }
 	command := "  " + install
 	if render.Width(command) > w {
-		command = install // in one piece, if it can be
+		command = install // on one line, if possible
 	}
 	d := f.data
 	version := "claude"

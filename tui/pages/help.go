@@ -8,10 +8,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// helpWide is how wide a column of help is at least, where there is more than one.
+// helpWide is the minimum width of a column of help if there is more than one.
 const helpWide = 44
 
-// Help is what keys and commands do on the screen one is on.
+// Help describes the keys and commands of the current screen.
 type Help struct {
 	page
 	scroller
@@ -19,7 +19,7 @@ type Help struct {
 	groups []HelpGroup
 }
 
-// NewHelp is a help that knows nothing.
+// NewHelp returns an empty help.
 func NewHelp(look *render.Look) *Help { return &Help{page: newPage(look)} }
 
 // Set replaces the help, and goes to its top.
@@ -53,7 +53,7 @@ func (p *Help) Draw(screen tcell.Screen) {
 	p.marks(body)
 }
 
-// deal lays the groups out in columns of about the same height, in their order.
+// deal lays out the groups in columns of about the same height, in their order.
 func (p *Help) deal(n, wide int) [][]render.Line {
 	var blocks [][]render.Line
 	total := 0
@@ -62,7 +62,7 @@ func (p *Help) deal(n, wide int) [][]render.Line {
 		blocks = append(blocks, b)
 		total += len(b)
 	}
-	// The lowest height at which all groups find room in n columns.
+	// The lowest height at which all groups fit into n columns.
 	for height := (total + n - 1) / n; ; height++ {
 		columns, at := make([][]render.Line, n), 0
 		for _, b := range blocks {
@@ -80,7 +80,7 @@ func (p *Help) deal(n, wide int) [][]render.Line {
 	}
 }
 
-// group is a group as lines, a blank one at the end.
+// group returns a group as lines, with a blank one at the end.
 func (p *Help) group(g HelpGroup, wide int) []render.Line {
 	keys := 0
 	for _, r := range g.Rows {
@@ -90,7 +90,7 @@ func (p *Help) group(g HelpGroup, wide int) []render.Line {
 	lines := []render.Line{render.Of(render.Heading, g.Title)}
 	for _, r := range g.Rows {
 		text := render.WrapText(render.Base, r.Text, max(wide-keys-2, 1))
-		// Keys that do not fit stand above what they do.
+		// Keys that do not fit are above their description.
 		if render.Width(r.Keys) > keys {
 			lines = append(lines, render.Of(render.Key, r.Keys).Shorten(wide, p.look.Glyphs.Ellipsis))
 		} else {

@@ -15,8 +15,7 @@ const (
 	yet   = "AND WHAT IS YET TO BE"
 )
 
-// Home is the screen before anything was begun. The editor lies below its
-// rectangle.
+// Home is the screen before a run. The editor is below its rectangle.
 type Home struct {
 	page
 	data    HomeData
@@ -26,13 +25,13 @@ type Home struct {
 	drawn   *render.Glyphs
 }
 
-// NewHome is an oracle that has nothing to say yet.
+// NewHome returns an empty home screen.
 func NewHome(look *render.Look) *Home { return &Home{page: newPage(look), threads: -1} }
 
 // Set replaces what is shown.
 func (o *Home) Set(d HomeData) { o.data = d }
 
-// ThreadsAt reports whether a place on the screen is the line about runs to resume.
+// ThreadsAt reports whether a place on the screen is on the line about runs to resume.
 func (o *Home) ThreadsAt(x, y int) bool {
 	_, y = o.local(x, y)
 	return o.threads >= 0 && y == o.threads && o.InRect(x, y+o.top())
@@ -43,7 +42,7 @@ func (o *Home) top() int { _, y, _, _ := o.GetRect(); return y }
 // section is a block of centred lines.
 type section struct {
 	lines []render.Line
-	block bool // the lines keep their places towards each other
+	block bool // the lines keep their positions relative to each other
 }
 
 // Draw implements tview.Primitive.
@@ -60,7 +59,7 @@ func (o *Home) Draw(screen tcell.Screen) {
 		sections = append([]section{{lines: art, block: true}}, sections...)
 		rows += len(art) + 1
 	}
-	// A little above the middle: the editor is below.
+	// A little above the middle, because the editor is below.
 	y := max((h-rows)*2/5, 0)
 	for _, s := range sections {
 		left := 0
@@ -84,7 +83,7 @@ func (o *Home) Draw(screen tcell.Screen) {
 	}
 }
 
-// art is the sigil, computed once for a size.
+// art returns the sigil, computed once for a size.
 func (o *Home) art(w, h int) []render.Line {
 	if size := [2]int{w, h}; size != o.size || o.drawn != o.look.Glyphs {
 		o.sigil, o.size, o.drawn = o.look.Sigil(w, h), size, o.look.Glyphs
@@ -92,8 +91,8 @@ func (o *Home) art(w, h int) []render.Line {
 	return o.sigil
 }
 
-// choose takes the sections there is room for, the most important first, and returns
-// them from top to bottom, and the rows they take with a blank one between.
+// choose takes the sections for which there is room, the most important first, and returns them from top to
+// bottom, and the rows that they take with a blank one between.
 func (o *Home) choose(w, h int) (chosen []section, rows int) {
 	title := section{lines: o.title(w)}
 	words := section{lines: o.words(w)}
@@ -117,7 +116,7 @@ func (o *Home) choose(w, h int) (chosen []section, rows int) {
 	take(3, alarms, 0)
 	take(0, title, 0)
 	take(5, threads, 0)
-	// The findings as a table only if the sigil has still room beside it.
+	// Show the findings as a table only if that leaves room for the sigil.
 	if !take(4, table, 9+len(saying.lines)) {
 		take(4, brief, 0)
 	}
@@ -125,7 +124,7 @@ func (o *Home) choose(w, h int) (chosen []section, rows int) {
 	for i, s := range at {
 		switch {
 		case len(s.lines) == 0:
-		case i == 1 && len(at[0].lines) > 0: // the motto stands right under the name
+		case i == 1 && len(at[0].lines) > 0: // the motto is directly below the name
 			last := &chosen[len(chosen)-1]
 			last.lines = append(last.lines[:len(last.lines):len(last.lines)], s.lines...)
 			rows--
@@ -136,7 +135,7 @@ func (o *Home) choose(w, h int) (chosen []section, rows int) {
 	return chosen, max(rows-1, 0)
 }
 
-// margin is how many rows are left free above and below.
+// margin returns how many rows are left free above and below.
 func margin(h int) int {
 	switch {
 	case h >= 30:
@@ -182,7 +181,7 @@ func (o *Home) alarms() []render.Line {
 	return []render.Line{l}
 }
 
-// brief is the findings in one line, or two.
+// brief returns the findings in one line, or two.
 func (o *Home) brief(w int) []render.Line {
 	var l render.Line
 	for i, f := range o.data.Findings {
@@ -202,7 +201,7 @@ func (o *Home) brief(w int) []render.Line {
 	return lines
 }
 
-// table is the findings, one a line.
+// table returns the findings, one per line.
 func (o *Home) table(w int) (lines []render.Line) {
 	label := 0
 	for _, f := range o.data.Findings {
