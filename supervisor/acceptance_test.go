@@ -21,7 +21,7 @@ func accepting(commands ...string) func(*runconfig.Options) {
 	return func(o *runconfig.Options) { o.Accept = commands }
 }
 
-// criteria answers the commands of the criteria, by those that fail, and returns them in order.
+// criteria answers the commands of the criteria, of which some fail, and returns them in order.
 func (p *play) criteria(failing map[string]string) (run []string) {
 	p.t.Helper()
 	for c, open := p.checking(); open; c, open = p.checking() {
@@ -60,7 +60,8 @@ func (p *play) complete() {
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 }
 
-// TestCompleteIsJudged: a criterion that fails rejects COMPLETE, with its output; once it passes the run is complete.
+// TestCompleteIsJudged: a failed criterion rejects COMPLETE, with its output; once it passes the run is
+// complete.
 func TestCompleteIsJudged(t *testing.T) {
 	p := begin(t, accepting("make test", "make lint"))
 	p.contains("the task", p.lastSent("arbiter"), "acceptance criteria", "1. make test (set by the human)")
@@ -114,7 +115,8 @@ func TestRejectedTooOften(t *testing.T) {
 	}
 }
 
-// TestArbiterCannotWeaken the human's criteria; it adds its own, for which permission is asked.
+// TestArbiterCannotWeaken: the Arbiter cannot weaken the human's criteria. It can add its own, which need
+// permission.
 func TestArbiterCannotWeaken(t *testing.T) {
 	p := begin(t, accepting("make test"))
 	set := func(criteria string) effect.AnswerTool {
@@ -149,7 +151,8 @@ func TestArbiterCannotWeaken(t *testing.T) {
 	}
 }
 
-// TestHumanSetsCriteria in the run: the Arbiter is notified, and a COMPLETE that is being judged does not take effect.
+// TestHumanSetsCriteria: the human sets criteria during the run. The Arbiter is notified, and a COMPLETE that
+// is being judged does not take effect.
 func TestHumanSetsCriteria(t *testing.T) {
 	p := begin(t, accepting("make test"))
 	p.complete()
@@ -168,7 +171,8 @@ func TestHumanSetsCriteria(t *testing.T) {
 	}
 }
 
-// TestJudgedOnATree: with Git the criteria are judged on the tree of a snapshot, also after a crash between the two.
+// TestJudgedOnATree: with Git the criteria are judged on the tree of a snapshot, even if the process crashed
+// between the two.
 func TestJudgedOnATree(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Accept, o.Workspace = []string{"make test"}, runconfig.Workspace{Root: "/w", Base: "base"}
@@ -246,7 +250,8 @@ func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
 	}
 }
 
-// TestCriteriaGoWithTheTask, however it is given; and a resume adds what is named anew, but not what the human dropped.
+// TestCriteriaGoWithTheTask: criteria apply to the task, however it is given. A resume adds new criteria of the
+// options, but not those that the human dropped.
 func TestCriteriaGoWithTheTask(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Task, o.Accept, o.Lessons = "", []string{"make test"}, "Reports: the looms need oil."

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestThoseGoneCostNothing: a fact about one agent copies that agent, and not all that
-// have been; one word more of the conversation copies no other.
+// TestThoseGoneCostNothing: an input about one agent copies only that agent, not all agents that have ended;
+// one more message of the conversation copies no other message.
 func TestThoseGoneCostNothing(t *testing.T) {
 	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
 		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})

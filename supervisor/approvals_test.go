@@ -11,13 +11,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
-// answerBy is a permission command for the open request, on a channel.
+// answerBy is a permission command for the open request, by a channel.
 func answerBy(channel string, b contract.Permit) input.Command {
 	return input.Command{Channel: channel, Command: contract.Command{Ref: "r", Body: b}}
 }
 
-// TestApprovalsComeFromTheHumanOnly: what agents write, wherever they write it, answers no
-// request; a command does, if it came by a channel of the human's and means this action.
+// TestApprovalsComeFromTheHumanOnly: nothing that an agent writes answers a request, wherever it writes it. A
+// command does, if it came by a channel of the human and is about this action.
 func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 	base := spoofed(t)
 	action := keyOf(base.s.Permission.Open[0].Params)
@@ -80,7 +80,7 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 				if a.Result.Behavior == bridge.Allow {
 					allowed++
 				} else {
-					denied++ // when the turn is over nothing waits for an answer any more
+					denied++ // when the turn is over, nothing waits for an answer any more
 				}
 			}
 			for _, b := range told[contract.Permission](p) {
@@ -95,5 +95,5 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 	}
 }
 
-// keyOf names the exact action of a request.
+// keyOf is the key of the exact action of a request.
 func keyOf(p bridge.PermissionParams) string { return permission.Key(p.Tool, p.Input) }

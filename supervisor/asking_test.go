@@ -19,8 +19,8 @@ import (
 
 const reserved = "May the old format go? You kept that for yourself."
 
-// reserves has an Orchestrator ask what only the human may decide, and the Arbiter pass it
-// on, while another Orchestrator works.
+// reserves lets an Orchestrator ask what only the human may decide, and the Arbiter pass it on, while another
+// Orchestrator works.
 func reserves(t *testing.T, change func(*runconfig.Options)) (p *play, asks, works string) {
 	t.Helper()
 	p = begin(t, change)
@@ -45,7 +45,7 @@ func (p *play) stillAsks(asks string) {
 	}
 }
 
-// TestAQuestionIsOpenWhileAgentsWork: it is reported as one, and stays open until it is answered.
+// TestAQuestionIsOpenWhileAgentsWork: it is reported as a question, and stays open until it is answered.
 func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 	babbles := func(p *play) {
 		for range 1 + maxCorrections {
@@ -119,8 +119,8 @@ func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 	}
 }
 
-// TestAQuestionWithoutAWaitingAgent: the Arbiter is notified once that it completes over its own,
-// and the human that it did.
+// TestAQuestionWithoutAWaitingAgent: the Arbiter is notified once that it completes while its own question is
+// open, and the human is notified that it did.
 func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -138,8 +138,8 @@ func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
 	p.folds()
 }
 
-// TestADeciderDoesNotCompleteOverAQuestion: what the human was asked is not settled by a
-// decider that judges what another has done meanwhile.
+// TestADeciderDoesNotCompleteOverAQuestion: a decider that judges the work of another agent does not close a
+// question to the human.
 func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	p.answers(p.asked(), "SELECT_MODE", "developer")
@@ -163,7 +163,8 @@ func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 	p.folds()
 }
 
-// TestAnAnswerToTheHumanIsNoQuestion: while an agent works, an answer to the human is a question only if it asks back.
+// TestAnAnswerToTheHumanIsNoQuestion: while an agent works, an answer to the human is a question only if it
+// asks something.
 func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
 	back := ruling("ADDRESS_HUMAN", "Tell me which.")
 	back["report"] = false
@@ -206,8 +207,8 @@ func TestAReportIsNoQuestion(t *testing.T) {
 	}
 }
 
-// TestAskedInVain: without a human a second question does not end the work of other agents. It
-// ends the run if no agent works when the question comes.
+// TestAskedInVain: without a human a second question does not end the work of other agents. It ends the run if
+// no agent works when the question comes.
 func TestAskedInVain(t *testing.T) {
 	p, asks, works := reserves(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.contains("the answer", p.lastSent("arbiter"), "No human is present")
@@ -226,7 +227,8 @@ func TestAskedInVain(t *testing.T) {
 	p.folds()
 }
 
-// TestCompleteWaitsForTheHumansWords that were accepted before it: they are read first.
+// TestCompleteWaitsForTheHumansWords: the Arbiter first reads the human's messages that were accepted before
+// COMPLETE.
 func TestCompleteWaitsForTheHumansWords(t *testing.T) {
 	for _, strength := range []string{contract.Note, contract.Steer, contract.Stop} {
 		p := begin(t, nil)
@@ -249,7 +251,7 @@ func TestCompleteWaitsForTheHumansWords(t *testing.T) {
 	}
 }
 
-// TestDeciderDoesNotCompleteWithUnreadMessages: the Arbiter reads them first.
+// TestDeciderDoesNotCompleteWithUnreadMessages: the Arbiter first reads the human's messages.
 func TestDeciderDoesNotCompleteWithUnreadMessages(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	q := effects[effect.Decide](p)[0].Question

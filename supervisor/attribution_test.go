@@ -11,20 +11,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// busyAt has an agent run a command.
+// busyAt lets an agent run a command.
 func (p *play) busyAt(id, command string) {
 	p.t.Helper()
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t-" + id, Input: json.RawMessage(`{"command":"` + command + `"}`)})
 }
 
-// TestParallelWorkIsAttributedToWhoDoesIt: when two agents work at once, each is shown with its own
-// step, and without one if no verdict named its step.
+// TestParallelWorkIsAttributedToWhoDoesIt: when two agents work at once, each is shown with its own step, and
+// without a step if no verdict named it.
 func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 	for _, c := range []struct {
 		name, plan string
 		marks      map[string]string // update_plan of each agent
 		want       map[string]string // the step that half_done names; empty: none
-		steps      map[string]int    // and that a failure does
+		steps      map[string]int    // the step that a failure names
 	}{
 		{
 			name: "each marked its own", plan: `{"steps":[{"text":"parser"},{"text":"printer"}]}`,
@@ -89,7 +89,8 @@ func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 	}
 }
 
-// TestAFailedCheckIsOfTheStepThatWasDone, and not of the one that follows it.
+// TestAFailedCheckIsOfTheStepThatWasDone: a failed check is attributed to the step that was done, not to the
+// next one.
 func TestAFailedCheckIsOfTheStepThatWasDone(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

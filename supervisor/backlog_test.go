@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// crowded has so many words of the human wait for the Arbiter, which is at work.
+// crowded is a run in which so many messages of the human wait for the Arbiter, which is working.
 func crowded(t *testing.T, n int) *play {
 	p := begin(t, nil)
 	p.summon("build it")
@@ -23,7 +23,8 @@ func crowded(t *testing.T, n int) *play {
 	return p
 }
 
-// TestMessagesKeepTheirOrder: however many wait, each is sent once, in the order they were said.
+// TestMessagesKeepTheirOrder: however many messages wait, each is sent once, in the order in which they were
+// given.
 func TestMessagesKeepTheirOrder(t *testing.T) {
 	const n = 5*conversation.InReach + 7
 	p := crowded(t, n)
@@ -40,8 +41,8 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestWordsOfTheBacklog: they can be changed and taken back, are listed as waiting, and are
-// given back when their reader goes.
+// TestWordsOfTheBacklog: messages in the backlog can be changed and withdrawn, are listed as waiting, and are
+// returned when their reader is released.
 func TestWordsOfTheBacklog(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -70,7 +71,7 @@ func TestWordsOfTheBacklog(t *testing.T) {
 	}
 }
 
-// queued is a run whose Arbiter is at work while so many messages of the human wait for it.
+// queued is a run whose Arbiter is working while so many messages of the human wait for it.
 func queued(n int) State {
 	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
 		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t",

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// weave is a run without an end, fact by fact: an Orchestrator works, and the Arbiter rules.
+// weave is a run without an end, input by input: an Orchestrator works, and the Arbiter rules.
 func weave(b *testing.B, facts int, take func(input.Input)) {
 	b.Helper()
 	var s State
@@ -68,9 +68,8 @@ func weave(b *testing.B, facts int, take func(input.Input)) {
 	}
 }
 
-// BenchmarkResumeMillion takes a run of 1,000,000 events up, to the first state: from the last
-// snapshot and what is behind it. The baseline is the replay of all its inputs, but for those
-// that only narrate.
+// BenchmarkResumeMillion resumes a run of 1,000,000 events, up to the first state: from the last snapshot and
+// the inputs after it. The baseline is the replay of all its inputs, except those that are only informative.
 func BenchmarkResumeMillion(b *testing.B) {
 	const events = 1_000_000
 	dir := b.TempDir()
@@ -130,7 +129,7 @@ func BenchmarkResumeMillion(b *testing.B) {
 	b.ReportMetric(float64(replayedBytes)/float64(b.N)/(1<<20), "replay-MB")
 }
 
-// millionEvents writes a run as the loop does, with a snapshot after so many inputs; 0: none.
+// millionEvents writes a run like the loop does, with a snapshot after so many inputs; 0: none.
 func millionEvents(b *testing.B, store *journal.Store, id string, events int, o journal.Options, snapshots int) *journal.Run {
 	b.Helper()
 	run, err := store.Create(journal.Meta{Run: id}, o)

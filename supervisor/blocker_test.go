@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// leaving gives a report of work with what it leaves open.
+// leaving is a report of work that leaves something open.
 func leaving(remaining ...string) map[string]any {
 	v := report("done", "see the document", true)
 	d := v["handoff"].(verdict.Document)
@@ -21,8 +21,8 @@ func leaving(remaining ...string) map[string]any {
 	return v
 }
 
-// TestABlockerBeforeTheNextStep: what a tester leaves open in the midst of a plan is done by
-// a developer and tested again. The step that is next stays what it was until then.
+// TestABlockerBeforeTheNextStep: what a tester leaves open in the middle of a plan is fixed by a developer and
+// tested again. The next step stays unchanged until then.
 func TestABlockerBeforeTheNextStep(t *testing.T) {
 	for _, alone := range []bool{false, true} { // the rules in the Arbiter's place
 		p := begin(t, func(o *runconfig.Options) {
@@ -72,8 +72,8 @@ func TestABlockerBeforeTheNextStep(t *testing.T) {
 	}
 }
 
-// TestReceiptsReachTheDecider: what the supervisor found when it ran the checks is in the
-// input, and not the author's word of it.
+// TestReceiptsReachTheDecider: the decider's input contains what the supervisor found when it ran the checks,
+// and not what the author says about them.
 func TestReceiptsReachTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	p.answers(p.asked(), "SELECT_MODE", "developer")

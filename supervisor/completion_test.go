@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// checking is the check under way; false: none.
+// checking is the running check; false: none.
 func (p *play) checking() (effect.RunCheck, bool) {
 	list := effects[effect.RunCheck](p)
 	if len(list) == 0 {
@@ -30,15 +30,15 @@ func (p *play) checking() (effect.RunCheck, bool) {
 	return c, slices.ContainsFunc(p.s.Handoff.Documents, func(h handoff.Handover) bool { return h.Request == c.Request })
 }
 
-// pass answers the checks under way, all of which pass.
+// pass answers the running checks, all of which pass.
 func (p *play) pass() {
 	for c, open := p.checking(); open; c, open = p.checking() {
 		p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: ok("ok")})
 	}
 }
 
-// repeat answers the checks that are run once more before COMPLETE takes effect, by the
-// commands of those that fail, and returns the commands in order.
+// repeat answers the checks that run once more before COMPLETE takes effect, of which some fail, and returns
+// their commands in order.
 func (p *play) repeat(failing map[string]bool) (run []string) {
 	p.t.Helper()
 	for c, open := p.checking(); open; c, open = p.checking() {
@@ -132,7 +132,7 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		if mended != (len(r.Failing) == 0) || mended == strings.Contains(r.Summary, "orch-1: `make parser`") {
 			t.Errorf("mended %v: failing %q, summary %q", mended, r.Failing, r.Summary)
 		}
-		// The decision over it was made from an input that shows it.
+		// The decision about it was based on an input that shows it.
 		var in decision.EvaluateProgressInput
 		if n := p.lastNote(); !mended {
 			if err := json.Unmarshal(n.Input, &in); err != nil || len(in.FailedChecks) != 1 || in.FailedChecks[0].Command != "make parser" {
@@ -143,8 +143,8 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 	}
 }
 
-// TestTheRulesNeverCompleteOverAFailedCheck: it is mended, or after a few times a human is
-// asked, or the run fails.
+// TestTheRulesNeverCompleteOverAFailedCheck: the check is fixed, or after a few attempts a human is asked or
+// the run fails.
 func TestTheRulesNeverCompleteOverAFailedCheck(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -224,7 +224,7 @@ func TestAModelIsAskedAgainOverAFailedCheck(t *testing.T) {
 	p.folds()
 }
 
-// TestACompleteIsOvertaken by what is said or begun while the checks are repeated.
+// TestACompleteIsOvertaken: messages and work that begin while the checks are repeated prevent a COMPLETE.
 func TestACompleteIsOvertaken(t *testing.T) {
 	for name, meanwhile := range map[string]func(p *play){
 		"a word to the Arbiter": func(p *play) { p.say("Wait, there is more.") },
@@ -241,7 +241,7 @@ func TestACompleteIsOvertaken(t *testing.T) {
 	}
 }
 
-// TestRepeatedChecksOverAResume: the rest is run by the next process.
+// TestRepeatedChecksOverAResume: the next process runs the remaining checks.
 func TestRepeatedChecksOverAResume(t *testing.T) {
 	p := overwritten(t, nil)
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
@@ -257,7 +257,7 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 	}
 }
 
-// TestUnrunCheckIsNotRepeated: it stays unproven, and so does what cannot be repeated.
+// TestUnrunCheckIsNotRepeated: it stays unproven, and so does a check that cannot be repeated.
 func TestUnrunCheckIsNotRepeated(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -276,7 +276,7 @@ func TestUnrunCheckIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestProofsAreBounded: what is left out of them is still counted.
+// TestProofsAreBounded: proofs beyond the bound are still counted.
 func TestProofsAreBounded(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

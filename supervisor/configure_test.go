@@ -71,8 +71,8 @@ func TestPermissionsAreConfigured(t *testing.T) {
 	}
 }
 
-// TestRulesComeBeforeTheEndOfTheInput: who changes the rules and leaves has what waits decided
-// by them first; what they leave open is denied.
+// TestRulesComeBeforeTheEndOfTheInput: if a human changes the rules and leaves, the new rules first decide the
+// waiting requests; requests that they leave open are denied.
 func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	p := begin(t, nil)
 	one, two := p.summon("left half"), p.summon("right half")
@@ -99,8 +99,8 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	p.folds()
 }
 
-// TestRulesThatChangeMeanwhile: a request whose rules were looked up before they were changed
-// is held against the new ones, and what was found by old ones settles nothing.
+// TestRulesThatChangeMeanwhile: a request whose rules were evaluated before they changed is checked against the
+// new ones, and results of old rules settle nothing.
 func TestRulesThatChangeMeanwhile(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")

@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// decides answers the decider's question that is open.
+// decides answers the open question to the decider.
 func (p *play) decides(d decider.Decider) input.Decided {
 	p.t.Helper()
 	asked := effects[effect.Decide](p)
@@ -37,7 +37,7 @@ func (p *play) decides(d decider.Decider) input.Decided {
 	return input.Decided(q)
 }
 
-// settles gives a process to everybody who has none yet.
+// settles starts a process for every agent that has none.
 func (p *play) settles() {
 	for _, a := range p.s.Agents {
 		if a.Status == roster.Starting {
@@ -154,7 +154,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p.folds()
 }
 
-// TestADecisionIsRecordedAfterACrash that came between it and its record.
+// TestADecisionIsRecordedAfterACrash: a crash comes between a decision and its record.
 func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("work")
@@ -178,14 +178,14 @@ func failedTool() *bridge.FailedTool {
 	return &bridge.FailedTool{Tool: "Bash", Attempted: "npm install jsonwebtoken", Command: "npm install jsonwebtoken", Message: "Command failed with exit code 1"}
 }
 
-// stumble has an Orchestrator ask for a word because its last tool call failed.
+// stumble lets an Orchestrator ask for help because its last tool call failed.
 func (p *play) stumble(id string) {
 	p.t.Helper()
 	raw, _ := json.Marshal(report("question", "It does not install.", true))
 	p.turn(id, bridge.Turn{Verdict: raw, Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
 }
 
-// breaksOff has an Orchestrator stop at a tool that failed, and give no verdict after it.
+// breaksOff lets an Orchestrator stop at a failed tool call, without a verdict.
 func (p *play) breaksOff(id string) {
 	p.t.Helper()
 	p.turn(id, bridge.Turn{Text: "It does not install.", Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
@@ -223,8 +223,8 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	p.folds()
 }
 
-// TestARetryTooMany: its limit is tested where it is tried once more; nothing else that
-// the Arbiter may rule is barred by it.
+// TestARetryTooMany: the limit of failures is checked when a retry is ruled; it prevents no other ruling of the
+// Arbiter.
 func TestARetryTooMany(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 2 })
@@ -249,7 +249,8 @@ func TestARetryTooMany(t *testing.T) {
 	}
 }
 
-// TestLimitsComeBeforeRetryAndContinue, and say what was reached.
+// TestLimitsComeBeforeRetryAndContinue: a limit ends the run before RETRY and CONTINUE, and the result says
+// what was achieved.
 func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 	for _, decision := range []string{"RETRY", "CONTINUE"} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
@@ -286,8 +287,8 @@ func TestTotalFailuresEndATask(t *testing.T) {
 	p.folds()
 }
 
-// TestTheArbiterIsDown: the run continues by the rules, says so, and the Arbiter reads what
-// was decided when it is back.
+// TestTheArbiterIsDown: the run continues by the rules and announces it; when the Arbiter is back, it reads
+// what was decided.
 func TestTheArbiterIsDown(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
@@ -322,7 +323,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p.folds()
 }
 
-// TestNoRulingAndNoHuman: by rules to the end, or to a limit; never for ever.
+// TestNoRulingAndNoHuman: the rules lead the run to its end, or to a limit; it never runs for ever.
 func TestNoRulingAndNoHuman(t *testing.T) {
 	for _, works := range []bool{true, false} {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
@@ -364,7 +365,7 @@ func TestTheDeciderFails(t *testing.T) {
 	for _, n := range effects[effect.Note](p) {
 		p.do(input.Decided(n.Decision))
 	}
-	// What comes late, or twice, changes nothing.
+	// A late or repeated answer changes nothing.
 	before := fingerprint(t, &p.s)
 	p.do(input.Decided(q))
 	if before != fingerprint(t, &p.s) {
@@ -373,7 +374,7 @@ func TestTheDeciderFails(t *testing.T) {
 	p.folds()
 }
 
-// TestHumansMessageSupersedesTheDecider: what the Arbiter ruled meanwhile stands.
+// TestHumansMessageSupersedesTheDecider: the Arbiter's ruling in the meantime counts.
 func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
 	q := effects[effect.Decide](p)[0].Question
@@ -387,7 +388,7 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	if p.s.Budget.CostUSD != 0.25 || p.s.Budget.Usage.Input != 10 {
 		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.Budget.CostUSD, p.s.Budget.Usage)
 	}
-	// One that comes while the run ends has been paid for, too.
+	// The cost of an answer that comes while the run ends is counted, too.
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Decided(q))
 	if r, _ := p.finished(); r.CostUSD != 0.5 {
@@ -395,7 +396,7 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	}
 }
 
-// TestAnotherTaskGoesToTheDecider, too: in the same life, and in another.
+// TestAnotherTaskGoesToTheDecider: another task goes to the decider, too, in the same process and in another.
 func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
 	p.say("Build it")
@@ -405,7 +406,7 @@ func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p.decides(decider.Rules{})
 	p.command(contract.Reset{})
 	p.say("Build another")
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was at the reset
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was working at the reset
 	if p.s.Task.Phase != machine.Selecting || p.s.Rulings.DeciderRequest == nil || p.s.Task.Text != "Build another" {
 		t.Fatalf("%s, %q, and %+v is asked", p.s.Task.Phase, p.s.Task.Text, p.s.Rulings.DeciderRequest)
 	}
@@ -413,8 +414,8 @@ func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p.contains("the work log", last[contract.Message](p).Text, "Build another")
 }
 
-// TestRulesTire: one that fails each time, and another that succeeds each time, would
-// forgive each other's failures up to the limit of iterations.
+// TestRulesTire: an agent that always fails, and another that always succeeds, would reset each other's count
+// of failures up to the limit of iterations.
 func TestRulesTire(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider, o.MaxFailures = runconfig.DeciderRules, 2 })
 	for turns := 0; p.s.Ending == nil && turns < 100; turns++ {

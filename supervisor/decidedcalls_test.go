@@ -51,8 +51,8 @@ func TestDecidedCallsAreReported(t *testing.T) {
 	}
 }
 
-// TestNoAgentBypasses: in every mode, arbiter starts agents with a permission mode of the CLI that asks,
-// and judges each of their calls.
+// TestNoAgentBypasses: in every mode, Arbiter starts agents with a permission mode of the CLI that asks, and
+// judges each of their calls.
 func TestNoAgentBypasses(t *testing.T) {
 	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
 		p := begin(t, func(o *runconfig.Options) { o.Permissions = mode })

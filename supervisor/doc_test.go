@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestDocNamesEveryFile: a reader who looks for something finds its file in the package's
-// documentation, and no file that is gone.
+// TestDocNamesEveryFile: the package's documentation names every file, and no file that does not exist.
 func TestDocNamesEveryFile(t *testing.T) {
 	named := append(indexedFiles(t), "doc")
 	slices.Sort(named)

@@ -10,8 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/process"
 )
 
-// TestASuccessorsHistoryIsLost: what its predecessor left was told to the session that is
-// gone, and is reported again.
+// TestASuccessorsHistoryIsLost: what its predecessor left was in the lost session, and is sent again.
 func TestASuccessorsHistoryIsLost(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -28,7 +27,7 @@ func TestASuccessorsHistoryIsLost(t *testing.T) {
 	p.contains("the record", p.lastSent("arbiter"), "history is lost", "the human hates yellow", "## The ledger of decisions", "HANDOFF: because", "Which port?")
 }
 
-// TestDocumentsKeepTheirOrder: of two that one gave, the Arbiter hears the first one first,
+// TestDocumentsKeepTheirOrder: of two documents of the same author, the Arbiter gets the first one first,
 // however long its checks take.
 func TestDocumentsKeepTheirOrder(t *testing.T) {
 	p := begin(t, nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestThoseLongGone are forgotten but for their names, and then altogether; the one whose
-// document waits for a successor is not.
+// TestThoseLongGone: of agents that ended long ago only the names are kept, and later nothing, except for the
+// one whose document waits for a successor.
 func TestThoseLongGone(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
 	leave := func(id string) {
@@ -38,7 +38,7 @@ func TestThoseLongGone(t *testing.T) {
 	p.verdict(again, report("handoff", "I am full.", true))
 	leave(again)
 	for range roster.NamesKept + 20 {
-		p.s.Handoff.SuccessorQueue = []string{again} // nothing takes it up
+		p.s.Handoff.SuccessorQueue = []string{again} // no successor is summoned
 		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Summoned))); a.IsError {
 			t.Fatal(a.Text)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// answering asks for a command of an Orchestrator's, and answers.
+// answering requests a command of an Orchestrator, and answers the request.
 func answering(t *testing.T, command string, c contract.Permit) (p *play, request bridge.PermissionParams) {
 	t.Helper()
 	p = begin(t, nil)
@@ -29,7 +29,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 	return p, request
 }
 
-// TestAnswersThatAreNone leave the request open, and nothing granted.
+// TestAnswersThatAreNone: invalid answers leave the request open, and grant nothing.
 func TestAnswersThatAreNone(t *testing.T) {
 	other := permission.Key("Bash", []byte(`{"command":"make clean"}`))
 	for name, c := range map[string]contract.Permit{
@@ -86,7 +86,7 @@ func TestScopesOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestADenialForTheRun is a rule of the run from then on, which a later process begins with.
+// TestADenialForTheRun: a denial for the run becomes a rule of the run, which also applies in a later process.
 func TestADenialForTheRun(t *testing.T) {
 	denial := contract.Permit{Behavior: "deny", Scope: "run", Rule: "Bash(make *)", Message: "No."}
 	p, _ := answering(t, "make all", denial)
@@ -107,8 +107,8 @@ func TestADenialForTheRun(t *testing.T) {
 	}
 }
 
-// TestOtherRulesAfterAResume: what waited is held against the rules that the run is taken up with, before its agent
-// asks again.
+// TestOtherRulesAfterAResume: waiting requests are checked against the rules of the resumed run, before their
+// agents ask again.
 func TestOtherRulesAfterAResume(t *testing.T) {
 	for _, present := range []bool{true, false} {
 		p := begin(t, nil)

@@ -45,7 +45,7 @@ func TestHalt(t *testing.T) {
 	if n := len(effects[effect.Spawn](p)); n != 0 || p.s.Lifecycle.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
 		t.Errorf("%d starts, %d crashes", n, p.s.Lifecycle.Crashes)
 	}
-	// What is said meanwhile waits, and so does who is summoned.
+	// Messages given meanwhile wait, and so do agents that are summoned.
 	p.say("And write the manual.")
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Fatal(why)
@@ -69,7 +69,7 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// TestHaltAndContinueInOneBreath: anyone who is still being ended comes back when it has.
+// TestHaltAndContinueInOneBreath: an agent that is still being ended is started again when it has ended.
 func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
@@ -81,11 +81,10 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 	}
 }
 
-// TestHaltWithoutABridge: if the halt had to kill the bridge, the bridge's successor starts no agent
-// either.
+// TestHaltWithoutABridge: if the halt had to kill the bridge, the next bridge starts no agent either.
 func TestHaltWithoutABridge(t *testing.T) {
 	p := begin(t, nil)
-	p.do(input.BridgeLost{Message: "signal: killed"}) // the switch went past the loop
+	p.do(input.BridgeLost{Message: "signal: killed"}) // the kill switch bypassed the loop
 	p.command(contract.Halt{})
 	p.out = nil
 	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
@@ -99,8 +98,8 @@ func TestHaltWithoutABridge(t *testing.T) {
 	}
 }
 
-// TestContinueWhileTheBridgeIsEnded: a halt ends the bridge, and a continue command comes before the bridge is gone.
-// The run continues with the next bridge. A halt that is not taken back holds.
+// TestContinueWhileTheBridgeIsEnded: a halt ends the bridge, and a continue command comes before the bridge has
+// ended. The run continues with the next bridge. Without a continue command the halt remains in force.
 func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 	for _, heeded := range []bool{true, false} {
 		p := begin(t, nil)
@@ -118,7 +117,8 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 	}
 }
 
-// TestHaltsAreCounted, those too that change nothing: who waits for one knows that it was taken.
+// TestHaltsAreCounted: halts that change nothing are counted, too, so that a client that waits for its halt
+// knows that it was accepted.
 func TestHaltsAreCounted(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
@@ -129,7 +129,7 @@ func TestHaltsAreCounted(t *testing.T) {
 	}
 }
 
-// TestHaltAndTheEnd: a halted run ends, and is taken up again, like any other.
+// TestHaltAndTheEnd: a halted run ends, and is resumed, like any other.
 func TestHaltAndTheEnd(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
@@ -143,8 +143,8 @@ func TestHaltAndTheEnd(t *testing.T) {
 	}
 }
 
-// TestPauseOutlivesTheProcess: a run that a human paused or halted is still paused when it is resumed, after any end of
-// its process. It continues when the human says so, or sends a message with the resume.
+// TestPauseOutlivesTheProcess: a run that a human paused or halted is still paused when it is resumed, after
+// any end of its process. It continues when the human says so, or sends a message with the resume.
 func TestPauseOutlivesTheProcess(t *testing.T) {
 	for name, stop := range map[string]contract.CommandBody{"paused": contract.Pause{}, "halted": contract.Halt{}} {
 		for how, end := range map[string]func(p *play){"killed": func(*play) {}, "stopped": (*play).stopped} {

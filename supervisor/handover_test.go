@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// survey answers the surveys that are under way.
+// survey answers the running surveys.
 func (p *play) survey(r bridge.InspectResult) {
 	p.t.Helper()
 	n := 0
@@ -34,7 +34,7 @@ func (p *play) survey(r bridge.InspectResult) {
 	}
 }
 
-// checks is the check that was asked for last.
+// check is the check that was requested last.
 func (p *play) check() effect.RunCheck {
 	p.t.Helper()
 	list := effects[effect.RunCheck](p)
@@ -44,7 +44,7 @@ func (p *play) check() effect.RunCheck {
 	return list[len(list)-1]
 }
 
-// proven gives a report with a document that has checks.
+// proven is a report with a document that has checks.
 func proven(kind string, checks ...string) map[string]any {
 	v := report(kind, "see the document", true)
 	d := v["handoff"].(verdict.Document)
@@ -61,8 +61,8 @@ func ok(output string) bridge.CheckResult {
 	return bridge.CheckResult{Output: output, Bytes: int64(len(output)), SHA256: strings.Repeat("ab", 32)}
 }
 
-// TestTheSupervisorRunsTheChecks: one after the other, and the Arbiter reads of it only
-// when all of them are through.
+// TestTheSupervisorRunsTheChecks: they run one after the other, and the Arbiter gets the document only when all
+// of them have ended.
 func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -108,7 +108,7 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	}
 }
 
-// TestNothingIsRuledOverARunningCheck: COMPLETE waits, CONTINUE may.
+// TestNothingIsRuledOverARunningCheck: COMPLETE has to wait, CONTINUE need not.
 func TestNothingIsRuledOverARunningCheck(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -212,7 +212,7 @@ func TestRecords(t *testing.T) {
 		name   string
 		end    func(p *play, id string)
 		reader func(p *play) string
-		passes bool // to the next one summoned, on its own
+		passes bool // with its own text to the next Orchestrator
 		want   []string
 	}{
 		{"killed by the human", func(p *play, id string) { p.command(contract.Kill{ID: id}) },
@@ -258,7 +258,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestNothingWasBegun: who has not read its brief leaves nothing behind.
+// TestNothingWasBegun: an agent that has not read its brief leaves no document.
 func TestNothingWasBegun(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
@@ -269,7 +269,7 @@ func TestNothingWasBegun(t *testing.T) {
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
 }
 
-// TestInspectionTimesOut: the record is made of what is known.
+// TestInspectionTimesOut: the record contains what is known.
 func TestInspectionTimesOut(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build the bridge")
@@ -307,8 +307,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestAskingOneThatIsComingBack: a question to a predecessor whose process is being
-// started again waits for it.
+// TestAskingOneThatIsComingBack: a question to a predecessor whose process is being restarted waits for it.
 func TestAskingOneThatIsComingBack(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -339,7 +338,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	t.Error("the question waits for one that is gone")
 }
 
-// TestCompletingOverFailedChecks: the Arbiter is notified once, and the result says it.
+// TestCompletingOverFailedChecks: the Arbiter is notified once, and the result reports it.
 func TestCompletingOverFailedChecks(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

@@ -35,7 +35,7 @@ func TestTakenBackInAPause(t *testing.T) {
 	p.folds()
 }
 
-// TestABriefIsEdited: what is said of it later says the same.
+// TestABriefIsEdited: later records contain the new text.
 func TestABriefIsEdited(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.ForceAgent{Mode: "tester"})
@@ -50,7 +50,7 @@ func TestABriefIsEdited(t *testing.T) {
 	p.contains("what it receives", p.lastSent("orch-1"), "Test it twice")
 }
 
-// TestTheTaskIsEditedWhileItIsDecidedOn: the answer about the old words is late.
+// TestTheTaskIsEditedWhileItIsDecidedOn: the answer about the old text comes too late.
 func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 	p := begin(t, stateless)
 	q := p.asked()
@@ -75,7 +75,7 @@ func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 	p.contains("the brief", p.agent("orch-1").Brief, "Build another")
 }
 
-// TestHaltAtTheEnd: who stops everything does not wait for an end in order.
+// TestHaltAtTheEnd: a halt does not wait for an orderly end.
 func TestHaltAtTheEnd(t *testing.T) {
 	p := begin(t, nil)
 	p.do(input.Signal{Signal: "INT"})
@@ -90,7 +90,7 @@ func TestHaltAtTheEnd(t *testing.T) {
 	}
 }
 
-// checking is a run in which the first check of a document is under way.
+// checking is a run in which the first check of a document is running.
 func checking(t *testing.T) *play {
 	t.Helper()
 	p := begin(t, nil)
@@ -141,8 +141,7 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.folds()
 }
 
-// TestTheBridgeIsEndedByAHalt: that is no crash, whichever of the two is heard of first,
-// and however often.
+// TestTheBridgeIsEndedByAHalt: that is no crash, whichever of the two inputs comes first, and however often.
 func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 	for _, first := range []string{"halt", "loss", "loss of the next"} {
 		p := begin(t, nil)
@@ -188,8 +187,8 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 	}
 }
 
-// TestADeciderIsHaltedToo: its process is one of those that are ended. That it failed then
-// says nothing of the task, and it is asked again.
+// TestADeciderIsHaltedToo: its process is ended, too. This failure says nothing about the task, and the decider
+// is asked again.
 func TestADeciderIsHaltedToo(t *testing.T) {
 	p := begin(t, stateless)
 	q := p.asked()
@@ -227,7 +226,7 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	}
 }
 
-// TestAWayOutOfATerminalThatIsNotClosed: anyone who asks again is heard.
+// TestAWayOutOfATerminalThatIsNotClosed: the human can ask again to close it.
 func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestHeldStaysHeld: the agents had talked too long without a human.
+// TestHeldStaysHeld: the agents had exchanged too many messages without a human.
 func TestHeldStaysHeld(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
 	id := p.summon("work")

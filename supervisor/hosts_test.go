@@ -30,7 +30,8 @@ func spread(t *testing.T, change func(*runconfig.Options)) *play {
 	})
 }
 
-// spawnOn has the Arbiter summon an Orchestrator on a host, and returns its id, or the answer if there is none.
+// spawnOn lets the Arbiter summon an Orchestrator on a host, and returns its id, or the answer if there is
+// none.
 func (p *play) spawnOn(host string) (id, problem string) {
 	p.t.Helper()
 	a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"work","host":%q}`, host))
@@ -40,13 +41,13 @@ func (p *play) spawnOn(host string) (id, problem string) {
 	return roster.OrchestratorID(p.s.Summoned), ""
 }
 
-// hostUp has the bridge of a host come up.
+// hostUp brings up the bridge of a host.
 func (p *play) hostUp(host string) []effect.Effect {
 	p.t.Helper()
 	return p.do(input.BridgeBack{Host: host, Claude: bridge.ClaudeInfo{Version: "2.1.329"}, Dir: "/far/" + host})
 }
 
-// onHost has an Orchestrator work on a host.
+// onHost brings up an Orchestrator that works on a host.
 func (p *play) onHost(host string) string {
 	p.t.Helper()
 	id, problem := p.spawnOn(host)
@@ -101,7 +102,7 @@ func TestPlacementWithoutGit(t *testing.T) {
 	}
 }
 
-// TestAnAgentBeginsWhenItsHostIsUp, in a directory of its own there.
+// TestAnAgentBeginsWhenItsHostIsUp: the agent starts when its host is up, in its own directory there.
 func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	p := spread(t, nil)
 	id, _ := p.spawnOn("box")
@@ -126,7 +127,8 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	}
 }
 
-// TestLosingAHost takes down its agents only, and they come back when everything there has ended.
+// TestLosingAHost: the loss of a host ends only its own agents. They are restarted when everything there has
+// ended.
 func TestLosingAHost(t *testing.T) {
 	p := spread(t, nil)
 	far, near := p.onHost("box"), p.onHost("here")
@@ -151,7 +153,7 @@ func TestLosingAHost(t *testing.T) {
 	}
 }
 
-// TestAHostThatRefusesIsParked: it is not tried again before the human says so, and the run continues.
+// TestAHostThatRefusesIsParked: it is not retried before the human asks for it, and the run continues.
 func TestAHostThatRefusesIsParked(t *testing.T) {
 	p := spread(t, nil)
 	id, _ := p.spawnOn("box")
@@ -178,7 +180,7 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	}
 }
 
-// TestAParkedHostWithoutAHuman: its agents are gone, and the Arbiter learns of it.
+// TestAParkedHostWithoutAHuman: its agents are lost, and the Arbiter is notified.
 func TestAParkedHostWithoutAHuman(t *testing.T) {
 	p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	id, _ := p.spawnOn("box")
@@ -204,7 +206,8 @@ func TestAHostIsNeverTriedInATightLoop(t *testing.T) {
 	}
 }
 
-// TestASuccessorElsewhereHearsOfIt, and begins from the work that was brought back.
+// TestASuccessorElsewhereHearsOfIt: a successor on another host is told so, and begins with the work that was
+// brought back.
 func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	p := spread(t, nil)
 	old := p.onHost("box")
@@ -222,7 +225,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	}
 }
 
-// TestEndingWithoutAHost: a run ends in order although one of its hosts is gone.
+// TestEndingWithoutAHost: a run ends normally although one of its hosts is lost.
 func TestEndingWithoutAHost(t *testing.T) {
 	p := spread(t, nil)
 	p.onHost("box")
@@ -238,7 +241,7 @@ func TestEndingWithoutAHost(t *testing.T) {
 	}
 }
 
-// TestChecksRunWhereTheWorkWasDone, and on the merged files here.
+// TestChecksRunWhereTheWorkWasDone: checks run on the author's host, and again here on the merged files.
 func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	p := spread(t, nil)
 	id := p.onHost("box")
@@ -247,7 +250,7 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	if check.Host != "box" || check.Params.CWD != "/far/box/6f1c2a52/orch-1/sub" {
 		t.Errorf("%q, %s", check.Host, check.Params.CWD)
 	}
-	// The host is lost in the middle of it: the check runs again with its next bridge.
+	// The host is lost during the check: it runs again with the host's next bridge.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
 	p.hostUp("box")
@@ -256,8 +259,8 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	}
 }
 
-// TestTrustOnAHost: what agents on a host bring along is asked about for that host alone. Others go on, and what is
-// chosen counts there.
+// TestTrustOnAHost: the question whether to trust the files that agents on a host load is about that host
+// alone. Agents on other hosts continue, and the choice applies only there.
 func TestTrustOnAHost(t *testing.T) {
 	sources := func(p *play, id string) string {
 		spawns := p.spawns(id)

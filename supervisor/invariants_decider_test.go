@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// randomDecision answers what is asked, or is late, or wrong.
+// randomDecision is an answer to the open question, or a late or wrong one.
 func randomDecision(r *rand.Rand, s *State) input.Body {
 	f := input.Decided{Number: s.Rulings.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
 	if s.Rulings.DeciderRequest != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// checkStep holds for every step from one state to the next.
+// checkStep checks what holds for every step from one state to the next.
 func checkStep(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	checkMoves(t, before, after, f, out)
@@ -41,8 +41,7 @@ func checkStep(t *testing.T, before, after *State, f input.Body, out []effect.Ef
 	}
 }
 
-// checkMoves: each `state` event is a row of the table, and they lead from the one state to
-// the other.
+// checkMoves: each `state` event is a row of the table, and together they lead from one state to the other.
 func checkMoves(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	at := before.Task.Phase
@@ -75,7 +74,7 @@ func isRow(from machine.State, on machine.Trigger, to machine.State) bool {
 	})
 }
 
-// checkNumbers: decisions are reported and recorded in order, each under a number of its own.
+// checkNumbers: decisions are reported and recorded in order, each with its own number.
 func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	said, kept := before.Rulings.Decisions, before.Rulings.Decisions
@@ -102,7 +101,7 @@ func checkNumbers(t *testing.T, before, after *State, f input.Body, out []effect
 	}
 }
 
-// checkWithheld: somebody decides on each verdict that the Arbiter does not get to read.
+// checkWithheld: some decider decides on each verdict that the Arbiter does not read.
 func checkWithheld(t *testing.T, s *State) {
 	t.Helper()
 	if s.budgetHolds() {
@@ -121,7 +120,7 @@ func checkWithheld(t *testing.T, s *State) {
 	}
 }
 
-// randomOptions are of a run with limits that are soon reached.
+// randomOptions are options of a run with limits that are soon reached.
 func randomOptions(r *rand.Rand) runconfig.Options {
 	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3}
 	if r.IntN(2) == 0 {
@@ -150,7 +149,7 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 	return randomLife(r, o)
 }
 
-// withHosts are options of a run that has other hosts, too.
+// withHosts adds other hosts to the options of a run.
 func withHosts(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	o.Hosts = []runconfig.Host{{Name: "box", Slots: 1}, {Name: "gpu", Slots: 2}}
 	o.HereToo, o.Lease = r.IntN(2) == 0, time.Minute
@@ -158,7 +157,7 @@ func withHosts(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	return o
 }
 
-// randomLife changes what another process of a run may have otherwise.
+// randomLife changes options that may differ in another process of a run.
 func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	o.Decider = []string{"", runconfig.DeciderSession, runconfig.DeciderRules, runconfig.DeciderHybrid, runconfig.DeciderStateless}[r.IntN(5)]
 	if r.IntN(4) == 0 {
@@ -167,7 +166,7 @@ func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	return o.WithDefaults()
 }
 
-// machineFact is one that the task machine takes notice of; nil for none.
+// machineFact is an input that the task machine reacts to; nil: none.
 func machineFact(r *rand.Rand, s *State) input.Body {
 	command := func(b contract.CommandBody) input.Body {
 		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
@@ -205,7 +204,7 @@ func machineFact(r *rand.Rand, s *State) input.Body {
 	case 5:
 		return command(contract.Say{Text: "x", To: a.ID})
 	case 6:
-		if a.Status == roster.Busy { // broke
+		if a.Status == roster.Busy { // fails
 			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
 				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest, bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
 			}}}

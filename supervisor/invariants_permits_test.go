@@ -29,8 +29,8 @@ func checkRequests(t *testing.T, s *State) {
 	}
 }
 
-// requestFact is the end of a request that was not answered by a human: it is withdrawn, or
-// rules that were changed decide it.
+// requestFact is the end of a request without an answer of a human: it is withdrawn, or changed rules decide
+// it.
 func requestFact(r *rand.Rand, s *State) input.Body {
 	if len(s.Permission.Open) == 0 || r.IntN(2) == 0 {
 		return input.PermissionWithdrawn{Request: "p1"}

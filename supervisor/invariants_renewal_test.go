@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// checkRenewing: a renewal that holds mail back is going on, and nothing else does.
+// checkRenewing: a renewal that holds mail back is in progress, and nothing else holds it.
 func checkRenewing(t *testing.T, s *State) {
 	t.Helper()
 	if s.Ending != nil || !s.Task.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
@@ -27,7 +27,7 @@ func checkRenewing(t *testing.T, s *State) {
 	a := s.Agents[0]
 	for _, m := range s.Conversation.Mail {
 		if s.Budget.Room(s.account().Limits(), s.Spent()) <= s.busyCount() {
-			break // little is left of a limit of costs
+			break // little is left of a cost limit
 		}
 		if to, _ := s.Agent(m.To); !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && to.Status == roster.Ready && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
@@ -52,7 +52,7 @@ func checkRenewing(t *testing.T, s *State) {
 	}
 }
 
-// checkHeirs: documents wait in line, each once, and none of those who are at work again.
+// checkHeirs: each document is in the queue once, and no author in the queue works again.
 func checkHeirs(t *testing.T, s *State) {
 	t.Helper()
 	waiting := map[string]bool{}
@@ -69,8 +69,8 @@ func checkHeirs(t *testing.T, s *State) {
 	}
 }
 
-// renewingFact brings the Arbiter to its end, and what can happen then: mostly it gives its
-// document, and sometimes it is disturbed.
+// renewingFact fills the Arbiter's context, and returns what can happen then: mostly it gives its document, and
+// sometimes it is disturbed.
 func renewingFact(r *rand.Rand, s *State) input.Body {
 	a := *s.Agents[0]
 	event := func(b bridge.EventBody) input.Body {

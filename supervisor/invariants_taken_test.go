@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// checkTaken holds for every agent: a session is in one place at a time.
+// checkTaken checks for every agent that its session is in one place at a time.
 func checkTaken(t *testing.T, a *roster.Agent, live bool) {
 	t.Helper()
 	stopping := a.Status == roster.Restarting && a.Takeover != nil && a.Takeover.Stage == takeover.Stopping
@@ -32,8 +32,8 @@ func checkTaken(t *testing.T, a *roster.Agent, live bool) {
 	}
 }
 
-// lives follows the processes of agents through effects and their ends: never are two
-// alive at a time, nor is anything sent to a terminal.
+// lives tracks the processes of agents through effects and their ends: an agent never has two processes at a
+// time, and nothing is sent to a terminal.
 type lives map[string]bridge.AgentRef
 
 func (l lives) follow(t *testing.T, s *State, f input.Body, out []effect.Effect) {
@@ -74,7 +74,7 @@ func (l lives) follow(t *testing.T, s *State, f input.Body, out []effect.Effect)
 	}
 }
 
-// takenFact continues with a takeover, mostly as is awaited.
+// takenFact continues a takeover, mostly with the expected input.
 func takenFact(r *rand.Rand, a roster.Agent) input.Body {
 	failed := ""
 	if r.IntN(5) == 0 {
@@ -99,8 +99,8 @@ func takenFact(r *rand.Rand, a roster.Agent) input.Body {
 		Exit: bridge.Exit{Code: r.IntN(2)}}}}
 }
 
-// TestASessionIsInOnePlace plays runs in which processes end only when they were asked
-// to, or on their own, and much is taken over.
+// TestASessionIsInOnePlace plays runs in which processes end when requested or by themselves, with many
+// takeovers.
 func TestASessionIsInOnePlace(t *testing.T) {
 	taken, runs := 0, often(30, 150)
 	for seed := range runs {
@@ -152,7 +152,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 					Command: contract.Command{Body: contract.Choose{Option: lifecycle.ChooseWithout}}},
 			}[r.IntN(4)])
 		case k == 2 && r.IntN(4) == 0:
-			step(input.Resumed{Options: p.s.Options}) // arbiter itself was killed
+			step(input.Resumed{Options: p.s.Options}) // Arbiter itself was killed
 		case k == 1:
 			step([]input.Body{command(contract.Kill{ID: a.ID}), command(contract.Halt{}),
 				command(contract.Continue{}), command(contract.Reset{})}[r.IntN(4)])

@@ -25,8 +25,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// fingerprint is all of a state, as a snapshot holds it: apply must never change the state it
-// was given, and must come to the same one from the same input.
+// fingerprint is a complete state, in the form of a snapshot: Apply must never change the state it was given,
+// and must return the same state for the same input.
 func fingerprint(t *testing.T, s *State) string {
 	t.Helper()
 	raw, err := jsonl.Marshal(s)
@@ -36,7 +36,7 @@ func fingerprint(t *testing.T, s *State) string {
 	return string(raw)
 }
 
-// checkInvariants holds for every state a run can be in.
+// checkInvariants checks what holds for every state of a run.
 func checkInvariants(t *testing.T, s *State) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -89,15 +89,15 @@ func checkInvariants(t *testing.T, s *State) {
 		!s.HumanPresent && !s.anyBusy() && !s.AnyTakenOver() && !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil {
 		t.Fatal("a limit of costs is spent, no human is there to raise it, and the run does not end")
 	}
-	// A dialogue never stalls silently: if no agent is busy and nothing is under way, the run waits for
-	// an answer from outside.
+	// A dialogue never stalls silently: if no agent is busy and nothing is in progress, the run waits for an
+	// answer from outside.
 	if s.Ending == nil && s.Task.Phase.Live() && stalled(s) {
 		t.Fatalf("stalled in %s: %s", s.Task.Phase, s.LivingText())
 	}
 }
 
-// checkEffects holds for what every step of a live run wants done: the machine has
-// all the moves that are tried, and nothing is said by agents once the run ends.
+// checkEffects checks the effects of every step of a live run: every move that is tried exists in the machine,
+// and agents report nothing once the run has ended.
 func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 	t.Helper()
 	ended := before.Ending != nil
@@ -119,7 +119,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 				t.Fatalf("who decided has no words: %+v", b)
 			}
 		case contract.Session:
-			ended = false // taken up again
+			ended = false // resumed
 		case contract.Message, contract.Question, contract.State:
 			if ended {
 				t.Fatalf("after the end: %T %+v", b, b)
@@ -128,7 +128,7 @@ func checkEffects(t *testing.T, before *State, out []effect.Effect) {
 	}
 }
 
-// stalled reports whether nothing will ever happen on its own.
+// stalled reports whether nothing will ever happen by itself.
 func stalled(s *State) bool {
 	if s.budgetHolds() {
 		return false
@@ -150,8 +150,8 @@ func stalled(s *State) bool {
 		}
 	}
 	for _, m := range s.Conversation.Mail {
-		// Everybody is idle: what was sent is answered, and what is held is held by a
-		// document under way.
+		// All agents are idle: what was sent is answered, and what is held back waits for a document that is
+		// being processed.
 		a, _ := s.Agent(m.To)
 		if !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) && (a.Status == roster.Ready || a.Status == roster.Stopping) {
 			return false
@@ -160,8 +160,8 @@ func stalled(s *State) bool {
 	return !s.Handoff.IsDue() && s.Rulings.DeciderRequest == nil
 }
 
-// FuzzApply throws random facts at apply: it must not panic, keep the
-// invariants, never touch its input, and be deterministic.
+// FuzzApply passes random inputs to Apply: it must not panic, must keep the invariants, must not change its
+// input, and must be deterministic.
 func FuzzApply(f *testing.F) {
 	for seed := range uint64(often(32, 64)) {
 		f.Add(seed, uint16(200))
@@ -169,7 +169,7 @@ func FuzzApply(f *testing.F) {
 	f.Fuzz(applyRandomly)
 }
 
-// applyRandomly plays so many random facts.
+// applyRandomly applies so many random inputs.
 func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := randomOptions(r)
@@ -240,7 +240,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	}
 }
 
-// randomFact prefers facts that fit the state, so that runs get somewhere.
+// randomFact prefers inputs that fit the state, so that runs make progress.
 func randomFact(r *rand.Rand, s *State) input.Body {
 	if len(s.Agents) > 0 && r.IntN(5) == 0 {
 		if f := renewingFact(r, s); f != nil {
@@ -360,7 +360,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 	return rare[r.IntN(len(rare))]
 }
 
-// randomProgress is a fact about a document on its way, mostly one that is awaited.
+// randomProgress is an input about a document that is being processed, mostly an expected one.
 func randomProgress(r *rand.Rand, h handoff.Handover) input.Body {
 	failed := []string{"", "denied"}[r.IntN(2)]
 	switch r.IntN(8) {
@@ -414,7 +414,7 @@ func randomTurn(r *rand.Rand, a roster.Agent) bridge.Turn {
 	return t
 }
 
-// lastWord is the id of the last message that waits.
+// lastWord is the id of the last waiting message.
 func lastWord(s *State) string {
 	if len(s.Conversation.Mail) == 0 {
 		return "none"

@@ -19,19 +19,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// alarms are the timers that are set, and the answers that are awaited of the bridge, as
-// the effects so far report them.
+// alarms are the timers that are set, and the answers that are expected from the bridge, according to the
+// effects so far.
 type alarms map[string]bool
 
 func opening(host string) string { return "opening a bridge " + host }
 
 func probing(a bridge.AgentRef) string { return fmt.Sprintf("probing %s", a) }
 
-// follow keeps the account over one step.
+// follow updates the alarms after one step.
 func (l alarms) follow(f input.Body, out []effect.Effect) {
 	switch f := f.(type) {
 	case input.Began, input.Resumed, input.NoBridge:
-		clear(l) // with the process
+		clear(l) // they ended with the process
 	case input.Timer:
 		delete(l, f.Key)
 	case input.Probed:
@@ -55,8 +55,8 @@ func (l alarms) follow(f input.Body, out []effect.Effect) {
 	}
 }
 
-// check: what waits for a timer has one. An agent that is down is brought back by its
-// timer, or by anyone who holds it back.
+// check: whatever waits for a timer has one. An agent that is down is restarted by its timer, or by what holds
+// it back.
 func (l alarms) check(t *testing.T, s *State) {
 	t.Helper()
 	if s.Ending != nil || len(s.Agents) == 0 {
@@ -104,8 +104,8 @@ func (l alarms) check(t *testing.T, s *State) {
 	}
 }
 
-// checkHosts: a host that is waited for comes back by a timer or an answer. One where an agent is to live is waited
-// for, or parked.
+// checkHosts: a host that is waited for comes back by a timer or an answer. A host on which an agent has to run
+// is waited for, or parked.
 func (l alarms) checkHosts(t *testing.T, s *State) {
 	t.Helper()
 	for _, b := range s.Lifecycle.Bridges[1:] {
@@ -128,7 +128,7 @@ func (l alarms) checkHosts(t *testing.T, s *State) {
 	}
 }
 
-// hostFact is one about another host, mostly as is awaited.
+// hostFact is an input about another host, mostly an expected one.
 func hostFact(r *rand.Rand, s *State) input.Body {
 	host := s.Options.Hosts[r.IntN(len(s.Options.Hosts))].Name
 	b := s.Lifecycle.Bridge(host)
@@ -147,8 +147,8 @@ func hostFact(r *rand.Rand, s *State) input.Body {
 	return input.BridgeBack{Host: host, Dir: "/far"}
 }
 
-// handsFact is one of those that come of the human's hands: takeovers, halts, trust, words
-// that are changed. Some come unasked, or late.
+// handsFact is an input caused by the human: takeovers, halts, trust, changed messages. Some come unexpectedly,
+// or late.
 func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Body {
 	command := func(b contract.CommandBody) input.Body {
 		return input.Command{Channel: []string{input.ChannelStdin, input.ChannelScreen,

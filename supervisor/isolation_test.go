@@ -26,15 +26,15 @@ func isolated(o *runconfig.Options) {
 	}
 }
 
-// mergesTo answers the merge under way.
+// mergesTo answers the running merge.
 func (p *play) mergesTo(m isolation.Merged) {
 	p.t.Helper()
 	m.Serial = lastEffect[isolation.Merge](p).Serial
 	p.do(input.Merged(m))
 }
 
-// TestIsolatedWork: an Orchestrator starts in its own directory, its checks run there, its work is merged, and the
-// checks run once more on the merged files before the Arbiter learns of it.
+// TestIsolatedWork: an Orchestrator starts in its own directory, its checks run there, its work is merged, and
+// the checks run once more on the merged files before the Arbiter is notified.
 func TestIsolatedWork(t *testing.T) {
 	p := begin(t, isolated)
 	spawn := lastEffect[effect.Spawn](p)
@@ -87,7 +87,7 @@ func TestIsolatedWork(t *testing.T) {
 	p.folds()
 }
 
-// TestConflictGoesBackToItsAuthor, which works again; the Arbiter learns of it when that does not help.
+// TestConflictGoesBackToItsAuthor: the author works again; if that does not help, the Arbiter is notified.
 func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p := begin(t, isolated)
 	one := p.summon("parser")
@@ -117,7 +117,7 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p.folds()
 }
 
-// TestMergeOverACrash: another process asks for the merge again; what the dead one asked for is not taken.
+// TestMergeOverACrash: another process requests the merge again; the result of the old request is not accepted.
 func TestMergeOverACrash(t *testing.T) {
 	p := begin(t, isolated)
 	one := p.summon("parser")
@@ -138,7 +138,7 @@ func TestMergeOverACrash(t *testing.T) {
 	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Head != "h" {
 		t.Errorf("told %+v", merges)
 	}
-	// A merge that never ends does not keep the work from going on.
+	// A merge that never ends does not prevent further work.
 	p = begin(t, isolated)
 	one = p.summon("parser")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -148,7 +148,7 @@ func TestMergeOverACrash(t *testing.T) {
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is NOT merged: the merge is out of time")
 }
 
-// TestIsolatedRunIsJudgedOnItsBranch: checks are repeated and criteria run where the merged files are, and the result
+// TestIsolatedRunIsJudgedOnItsBranch: checks are repeated and criteria run on the merged files, and the result
 // counts what is on the run branch.
 func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { isolated(o); o.Accept = []string{"make test"} })
@@ -177,8 +177,8 @@ func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	}
 }
 
-// TestOneIsIsolated in a run that shares its directory, if the Arbiter wants it. Its successor has a directory, too,
-// and those who share theirs are not told of it as their company.
+// TestOneIsIsolated: the Arbiter may isolate one Orchestrator in a run that shares its directory. Its successor
+// has its own directory, too, and agents that share the run's directory are not told that it works beside them.
 func TestOneIsIsolated(t *testing.T) {
 	p := begin(t, nil)
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`); !a.IsError || !strings.Contains(a.Text, "no Git repository") {

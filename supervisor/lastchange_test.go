@@ -28,7 +28,7 @@ func (p *play) works(id string, files []string, check string) {
 	p.turn(id, bridge.Turn{Verdict: raw, Tools: 1})
 }
 
-// recorded answers the snapshot that was asked for: it shows paths.
+// recorded answers the requested snapshot: it shows paths.
 func (p *play) recorded(paths ...string) {
 	p.t.Helper()
 	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Paths: paths})
@@ -102,7 +102,7 @@ func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
 	}
 }
 
-// TestABrokenCheckNamesWhoseWorkWasMerged last, in an isolated run.
+// TestABrokenCheckNamesWhoseWorkWasMerged: in an isolated run, the agent whose work was merged last is named.
 func TestABrokenCheckNamesWhoseWorkWasMerged(t *testing.T) {
 	p := begin(t, isolated)
 	one, two := "orch-1", "orch-2" // whose work is merged first
@@ -127,8 +127,8 @@ func TestABrokenCheckNamesWhoseWorkWasMerged(t *testing.T) {
 	p.folds()
 }
 
-// TestAnOldTreeIsNotJudged: a snapshot that an earlier COMPLETE asked for does not have the next one judged before its
-// checks were repeated.
+// TestAnOldTreeIsNotJudged: a snapshot that an earlier COMPLETE requested does not make the next one be judged
+// before its checks were repeated.
 func TestAnOldTreeIsNotJudged(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Accept, o.Workspace = []string{"make test"}, runconfig.Workspace{Root: "/w", Base: "base"}

@@ -38,7 +38,7 @@ func (p *play) ledger() map[string]conversation.MessageRecord {
 	return list
 }
 
-// TestTheLedgerOfMessages: the ledger reports the delivery status of each message, also when the processes that
+// TestTheLedgerOfMessages: the ledger reports the delivery status of each message, even if the processes that
 // should read it end.
 func TestTheLedgerOfMessages(t *testing.T) {
 	p := begin(t, nil)
@@ -47,7 +47,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	p.rebirth(one, bridge.DeliveryAbsent) // unproven, and sent again
 	p.verdict(one, report("progress", "left: half is there", false))
 	p.proven(two)
-	p.rebirth(two, bridge.DeliveryAbsent) // proven, and its history is gone with the process
+	p.rebirth(two, bridge.DeliveryAbsent) // proven, and its history is lost with the process
 	p.verdict(two, report("question", "May I?", true))
 	atIt := ruling("ADDRESS_HUMAN", "They are at it.")
 	atIt["report"] = true
@@ -78,8 +78,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	}
 }
 
-// TestTheLedgerAddsUp: in any run, every message to an agent was seen, waits, or was
-// returned.
+// TestTheLedgerAddsUp: in any run, every message to an agent was seen, waits, or was returned.
 func TestTheLedgerAddsUp(t *testing.T) {
 	for seed := range uint64(often(100, 300)) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -104,8 +103,8 @@ func TestTheLedgerAddsUp(t *testing.T) {
 	}
 }
 
-// TestAMessageIsCountedOnce: one that was seen, lost with its process and then given
-// back with its reader was seen.
+// TestAMessageIsCountedOnce: a message that was seen, lost with its process and then returned with its reader
+// counts as seen.
 func TestAMessageIsCountedOnce(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -158,7 +157,7 @@ func TestWhoIsAlive(t *testing.T) {
 	}
 }
 
-// notes takes a step as the records of the event log tell it.
+// notes applies a step as the records of the event log describe it.
 func notes(m *conversation.Messages, r Replayed, after *State) {
 	for _, e := range after.Conversation.WorkLog {
 		if e.Shelved {

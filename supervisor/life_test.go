@@ -17,10 +17,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// Words for what happens to processes, and to arbiter itself.
+// Functions for what happens to processes, and to Arbiter itself.
 
-// dies has the agent's process end unasked. What is said of the running turn comes
-// first, as the bridge gives it.
+// dies ends the agent's process unexpectedly. The report about the running turn comes first, as from the
+// bridge.
 func (p *play) dies(id string) {
 	p.t.Helper()
 	a := p.agent(id)
@@ -30,8 +30,8 @@ func (p *play) dies(id string) {
 	p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 }
 
-// comes has the next process of an agent that is down come up; its session's history
-// says this of what was open.
+// comes brings up the next process of an agent that is down; history is what its session's history says about
+// what was open.
 func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status == roster.Down {
@@ -47,7 +47,7 @@ func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
 	return p.do(input.Spawned{Agent: a.AgentRef, Result: history})
 }
 
-// remembers is a history that says the same of all that is open.
+// remembers is a history that says the same about everything that is open.
 func (p *play) remembers(id, fate string) bridge.SpawnResult {
 	p.t.Helper()
 	r := bridge.SpawnResult{Resumed: true}
@@ -58,14 +58,14 @@ func (p *play) remembers(id, fate string) bridge.SpawnResult {
 	return r
 }
 
-// rebirth is a death and the return after it, on a history.
+// rebirth ends a process and brings up the next one, with a history.
 func (p *play) rebirth(id, fate string) {
 	p.t.Helper()
 	p.dies(id)
 	p.comes(id, p.remembers(id, fate))
 }
 
-// proven has the CLI prove that it took up what it was sent.
+// proven makes the CLI prove that it processed what it was sent.
 func (p *play) proven(id string) {
 	p.t.Helper()
 	for _, wire := range p.agent(id).Turn {
@@ -73,7 +73,7 @@ func (p *play) proven(id string) {
 	}
 }
 
-// interrupted is the first Ctrl-C, with all agents gone in order.
+// stopped is the first Ctrl-C, after which all agents end normally.
 func (p *play) stopped() {
 	p.t.Helper()
 	p.do(input.Signal{Signal: "INT"})
@@ -85,8 +85,8 @@ func (p *play) stopped() {
 	p.do(input.Stopped{})
 }
 
-// resume takes the run up in another process of arbiter. Effects of earlier processes
-// are forgotten, so that a test sees what this one does.
+// resume resumes the run in another process of Arbiter. Effects of earlier processes are dropped, so that a
+// test sees what this one does.
 func (p *play) resume(word string) {
 	p.t.Helper()
 	p.out = nil
@@ -94,8 +94,7 @@ func (p *play) resume(word string) {
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Word: word, Stay: true})
 }
 
-// back brings all agents up after a resume, each on a history that says this of what
-// was open.
+// back brings up all agents after a resume, each with a history that says this about what was open.
 func (p *play) back(fate string) {
 	p.t.Helper()
 	for _, a := range p.s.Agents {
@@ -146,8 +145,7 @@ func timer(out []effect.Effect, key string) time.Duration {
 	return 0
 }
 
-// ruledFate is a history in which the first open message has its verdict and the
-// others are as they are.
+// ruledFate is a history in which the first open message has its verdict and the others are unchanged.
 func ruledFate(verdict map[string]any, wire string) bridge.DeliveryStatus {
 	raw, err := json.Marshal(verdict)
 	if err != nil {
@@ -156,7 +154,7 @@ func ruledFate(verdict map[string]any, wire string) bridge.DeliveryStatus {
 	return bridge.DeliveryStatus{MessageID: wire, Status: bridge.DeliveryRuled, Verdict: raw}
 }
 
-// folds holds the state of a play against what its journal folds to.
+// folds compares the state of a play with the state computed from its journal.
 func (p *play) folds() {
 	p.t.Helper()
 	var fold Fold

@@ -22,11 +22,11 @@ func limitedTurn(resets time.Time) bridge.Turn {
 	return t
 }
 
-// TestUsageLimits: one wait, no failure, and a bound.
+// TestUsageLimits: there is one wait, no failure, and a bound.
 func TestUsageLimits(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		resets   time.Duration // from now; 0: not told
+		resets   time.Duration // from now; 0: not stated
 		maxWait  time.Duration
 		min, max time.Duration // of the wait; 0: the run ends
 	}{
@@ -65,8 +65,7 @@ func TestUsageLimits(t *testing.T) {
 	}
 }
 
-// TestAllLimitedAtOnce: 8 agents meet the same limit and come back one by one, at
-// least 5 s apart.
+// TestAllLimitedAtOnce: 8 agents reach the same limit and are restarted one by one, at least 5 s apart.
 func TestAllLimitedAtOnce(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators = 7 })
 	var ids []string
@@ -94,11 +93,11 @@ func TestAllLimitedAtOnce(t *testing.T) {
 	p.folds()
 }
 
-// TestALimitResetDuringASleep: the timers stood still, the reset did not wait.
+// TestALimitResetDuringASleep: the timers stood still, but the reset came at its time.
 func TestALimitResetDuringASleep(t *testing.T) {
 	for _, c := range []struct {
 		slept    time.Duration
-		min, max time.Duration // of the wait that is left to the Arbiter
+		min, max time.Duration // of the remaining wait of the Arbiter
 	}{
 		{8 * time.Hour, 5 * time.Second, time.Minute},
 		{time.Hour, 2*time.Hour - time.Minute, 2*time.Hour + time.Minute},
@@ -130,8 +129,8 @@ func TestALimitResetDuringASleep(t *testing.T) {
 	}
 }
 
-// TestAWaitIsNotOverByMeasuring: the CLI counts its context after a turn that the API refused. That it
-// answers so does not mean that it has reached its model: the wait is shown until the next attempt.
+// TestAWaitIsNotOverByMeasuring: the CLI counts its context after a turn that the API refused. This answer does
+// not mean that it has reached its model: the wait is shown until the next attempt.
 func TestAWaitIsNotOverByMeasuring(t *testing.T) {
 	p := begin(t, nil)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
@@ -145,8 +144,8 @@ func TestAWaitIsNotOverByMeasuring(t *testing.T) {
 	}
 }
 
-// TestOverloads are waited for at least ten minutes, with pauses that grow, before
-// they count as failures.
+// TestOverloads: overloads are waited for at least ten minutes, with growing pauses, before they count as
+// failures.
 func TestOverloads(t *testing.T) {
 	p := begin(t, untasked) // with a task the rules would continue
 	p.say("Build it")
@@ -171,8 +170,8 @@ func TestOverloads(t *testing.T) {
 	p.folds()
 }
 
-// TestWaitsAreNoFailures: an API that was overloaded, and a limit that was waited for,
-// leave an agent all its tries against other trouble.
+// TestWaitsAreNoFailures: waits for an overloaded API or a usage limit do not reduce an agent's retries for
+// other errors.
 func TestWaitsAreNoFailures(t *testing.T) {
 	p := begin(t, untasked)
 	p.say("Build it")
@@ -198,7 +197,7 @@ func TestWaitsAreNoFailures(t *testing.T) {
 	p.folds()
 }
 
-// TestPausesStayInReason, however patient the limits are.
+// TestPausesStayInReason: pauses stay bounded, however generous the limits are.
 func TestPausesStayInReason(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 100 })
 	p.proven("arbiter")
@@ -230,8 +229,8 @@ func TestRefusedSummonsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSummonsInALoop: an Arbiter that summons and releases in one turn, again and again, has no more Orchestrators at
-// once than may live, and comes to the limit of one task. The calls that are refused count as exchanges.
+// TestSummonsInALoop: an Arbiter that summons and releases in one turn, again and again, has no more living
+// Orchestrators at once than allowed, and reaches the limit of one task. The refused calls count as exchanges.
 func TestSummonsInALoop(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxIterations = 2, 7 })
 	p.do(input.InputEnded{})

@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestTheModelIsTriedFirst: a model that the CLI refuses changes nothing; one that it
-// takes is that of every agent, and of those to come.
+// TestTheModelIsTriedFirst: a model that the CLI refuses changes nothing; a model that it accepts is used for
+// every agent, and for later ones.
 func TestTheModelIsTriedFirst(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Model, o.ArbiterModel = "old", "older" })
 	p.summon("dig")

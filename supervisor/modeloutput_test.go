@@ -48,16 +48,16 @@ var moreWays = map[string]way{
 	}},
 }
 
-// blank reports whether nothing of a text is seen: as a message it is none.
+// blank reports whether a text is empty when shown: then it is no message.
 func blank(text string) bool { return strings.TrimSpace(sanitize.Text(text)) == "" }
 
-// teller has texts said, and knows what comes of a plain one.
+// teller lets agents say texts, and knows the effects of a plain text.
 type teller struct {
 	base  *play
-	plain map[string]*play // by the way
+	plain map[string]*play // by way
 }
 
-// sayIt has a text said in one way, and holds the result to what comes of a plain one.
+// sayIt lets a text come in by one way, and compares the result with that of a plain text.
 func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	t.Helper()
 	w, ok := ways[name]
@@ -72,7 +72,7 @@ func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	}
 	p, s := b.base.fork(t), spoof{"modeloutput", c.Name, c.Valid()}
 	if who, _, _ := strings.Cut(name, "/"); blank(s.text) && who != "Tool" && who != "Process" {
-		s.text = "x" + s.text // as a message it would be none, and be refused
+		s.text = "x" + s.text // without this the message would be empty, and be refused
 	}
 	w.say(p, s.text)
 	if diff := cmp.Diff(plain.course(), p.course()); diff != "" {
@@ -90,9 +90,8 @@ func allWays() []string {
 	return append(slices.Sorted(maps.Keys(ways)), slices.Sorted(maps.Keys(moreWays))...)
 }
 
-// TestModelOutput has each role say each text of the corpus in each of its ways. The run continues with any
-// text as with a plain one, and a model reads the text only inside the envelope of its
-// sender.
+// TestModelOutput lets each role say each text of the corpus in each of its ways. The run continues with any
+// text as with a plain one, and a model reads the text only inside the envelope of its sender.
 func TestModelOutput(t *testing.T) {
 	b, names := &teller{spoofed(t), map[string]*play{}}, allWays()
 	if b.base.s.Options.Delimiter != corpus.Delimiter {
@@ -101,16 +100,16 @@ func TestModelOutput(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "..") {
 		for j, name := range names {
 			switch {
-			case c.Large() && name == [2]string{"Orchestrator/question", "Tool/output"}[i%2]: // what is too long to be recalled is left out
+			case c.Large() && name == [2]string{"Orchestrator/question", "Tool/output"}[i%2]: // too long to be recalled
 			case c.Large(), len(c.Text) > 2<<10 && (i+j)%4 != 0, (i+j)%often(5, 1) != 0:
-				continue // it takes its time: as many ways go the other texts
+				continue // for time: the other texts cover the other ways
 			}
 			b.sayIt(t, name, c)
 		}
 	}
 }
 
-// FuzzModelOutput: the same of any text.
+// FuzzModelOutput checks the same for any text.
 func FuzzModelOutput(f *testing.F) {
 	names := allWays()
 	for i, c := range corpus.ModelOutput(f, "..") {
@@ -124,7 +123,7 @@ func FuzzModelOutput(f *testing.F) {
 	})
 }
 
-// happenings are all that an agent can tell, each with a text wherever there is room.
+// happenings are all events that an agent can cause, each with a text wherever possible.
 func happenings(text string) []input.Body {
 	var list []input.Body
 	for _, b := range bridge.EventBodies() {
@@ -135,8 +134,8 @@ func happenings(text string) []input.Body {
 	return list
 }
 
-// TestModelOutputIsRecorded: a fact with any text in all of its fields is the same fact
-// when the journal is read.
+// TestModelOutputIsRecorded: an input with any text in all of its fields is the same input when the journal is
+// read.
 func TestModelOutputIsRecorded(t *testing.T) {
 	at := time.Unix(1_800_000_000, 7)
 	for i, c := range corpus.ModelOutput(t, "..") {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestFilesUseOnlyWhatStandsBelow holds the files to the order of the index in doc.go: none uses a declaration of a file
-// that stands above it.
+// TestFilesUseOnlyWhatStandsBelow checks the files against the order of the index in doc.go: no file uses a
+// declaration of a file that is listed above it.
 func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
 	order := indexedFiles(t)
 	fset, parsed := token.NewFileSet(), []*ast.File(nil)
@@ -24,7 +24,7 @@ func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
 		parsed = append(parsed, f)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	// Of other packages only the names are needed, so that what they declare is not looked up.
+	// Of other packages only the names are needed; their declarations are not loaded.
 	lenient := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
 	pkg, _ := lenient.Check("supervisor", fset, parsed, info)
 	uses := 0

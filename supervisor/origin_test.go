@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// origins says whom each kind of fact is from. A fact that is added is added here.
+// origins is who each kind of input is from. A new kind of input must be added here.
 var origins = map[string]string{
 	"began": "human", "resumed": "human", "commanded": "human",
 	"happened": "agent", "tool_called": "agent", "permission_asked": "agent", "permission_withdrawn": "agent", "judged": "agent",
@@ -29,8 +29,7 @@ var origins = map[string]string{
 	"day_spent": "supervisor",
 }
 
-// spoken is a fact of a kind with the pipe of an agent, and everything else in it claiming
-// to be the human.
+// spoken is an input of a kind with the pipe of an agent, and everything else in it claims to be the human.
 func spoken(typ reflect.Type, ref bridge.AgentRef) input.Body {
 	v := reflect.New(typ).Elem()
 	claim(v)
@@ -57,7 +56,7 @@ func spoken(typ reflect.Type, ref bridge.AgentRef) input.Body {
 	}
 }
 
-// claim fills every text of a fact with the human's name.
+// claim fills every text of an input with the human's name.
 func claim(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -119,8 +118,7 @@ func TestEveryFactHasASender(t *testing.T) {
 	}
 }
 
-// TestOriginsAreNotOfText: neither a channel that is none, nor an agent or a generation
-// that is none, is anybody's.
+// TestOriginsAreNotOfText: an unknown channel, agent or generation gives no known origin.
 func TestOriginsAreNotOfText(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
@@ -143,7 +141,7 @@ func TestOriginsAreNotOfText(t *testing.T) {
 		{event("Arbiter", 1), input.Origin{By: input.Unknown}},
 		{event("аrbiter", 1), input.Origin{By: input.Unknown}}, // its first letter is Cyrillic
 		{event("orch-9", 1), input.Origin{By: input.Unknown}},
-		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late word; its session is not told
+		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late message; its session is not known
 		{input.PermissionWithdrawn{Request: "none"}, input.Origin{By: "supervisor"}},
 	} {
 		if got := p.s.Senders().Origin(c.f); got != c.want {
@@ -152,8 +150,8 @@ func TestOriginsAreNotOfText(t *testing.T) {
 	}
 }
 
-// TestAnotherSessionIsDisowned: a process that turns out to be on another session than the
-// one it was started for is ended, and started again; nothing is taken from it.
+// TestAnotherSessionIsDisowned: a process that turns out to have another session than requested is ended and
+// started again; nothing is accepted from it.
 func TestAnotherSessionIsDisowned(t *testing.T) {
 	p := begin(t, nil)
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
@@ -182,8 +180,8 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 	}
 }
 
-// TestDeliveriesSayWhoReadWhat: each delivery names its sender, its reader's session and
-// generation, and counts on over the reader's generations without a gap.
+// TestDeliveriesSayWhoReadWhat: each delivery names its sender and its reader's session and generation. The
+// numbers of deliveries continue across the reader's generations without a gap.
 func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
@@ -221,8 +219,8 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 	}
 }
 
-// TestApprovalsNameTheirAction: what the loop records of an answer names what it is about,
-// also if the command named only the request.
+// TestApprovalsNameTheirAction: the record of an answer names the action that it is about, even if the command
+// named only the request.
 func TestApprovalsNameTheirAction(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")

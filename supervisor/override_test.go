@@ -55,7 +55,7 @@ func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 	}
 }
 
-// TestTheArbiterLearnsOfARetry: it would else rule the same once more.
+// TestTheArbiterLearnsOfARetry: otherwise it would rule the same again.
 func TestTheArbiterLearnsOfARetry(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("one")
@@ -69,8 +69,8 @@ func TestTheArbiterLearnsOfARetry(t *testing.T) {
 	}
 }
 
-// TestAnOverrideTakesTheDecision: what another decider is asked when a human rules is not
-// carried out, and not asked again.
+// TestAnOverrideTakesTheDecision: when a human rules, the open question to another decider is not carried out,
+// and not asked again.
 func TestAnOverrideTakesTheDecision(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -104,7 +104,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			if p.s.Rulings.DeciderRequest == nil || p.s.Rulings.DeciderRequest.About != at {
 				t.Errorf("then it is asked: %+v", p.s.Rulings.DeciderRequest)
 			}
-			p.do(input.Decided(late)) // of the same number and point
+			p.do(input.Decided(late)) // with the same number and point
 			if p.s.Summoned != summoned || p.s.Rulings.DeciderRequest == nil {
 				t.Error("an answer to another question was taken")
 			}
@@ -113,8 +113,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 	}
 }
 
-// TestResetForgetsWhatWaits: a document of the task that is no more is not judged as one
-// of the next task.
+// TestResetForgetsWhatWaits: a document of the dropped task is not judged as one of the next task.
 func TestResetForgetsWhatWaits(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid })
 	p.decides(decider.Rules{})
@@ -141,7 +140,7 @@ func TestKillReportsInterruptedWork(t *testing.T) {
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
 	p.at = p.at.Add(time.Minute)
 	p.mustCommand(contract.Kill{ID: id})
-	p.folds() // also without what only reports what it was at
+	p.folds() // also without the reports that only show what it was doing
 	p.do(input.Inspected{Serial: p.s.Handoff.DocumentSerial, Result: bridge.InspectResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)
@@ -186,7 +185,7 @@ func TestAnOverrideAnswersAQuestion(t *testing.T) {
 	}
 }
 
-// TestAKillLeavesTheEvaluation: what another has done is still with the Arbiter.
+// TestAKillLeavesTheEvaluation: the Arbiter still has to judge what another agent has done.
 func TestAKillLeavesTheEvaluation(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
@@ -201,8 +200,8 @@ func TestAKillLeavesTheEvaluation(t *testing.T) {
 	}
 }
 
-// TestADecisionOverAResume is recorded with what the Arbiter was asked, although the run
-// was killed while it thought.
+// TestADecisionOverAResume: a decision is recorded with the request to the Arbiter, although the run was killed
+// while the Arbiter's turn ran.
 func TestADecisionOverAResume(t *testing.T) {
 	p := begin(t, nil)
 	p.proven("arbiter")
@@ -216,7 +215,7 @@ func TestADecisionOverAResume(t *testing.T) {
 	p.folds()
 }
 
-// TestAToolOfAnEarlierProcess is not at hand any more.
+// TestAToolOfAnEarlierProcess: a tool call of an earlier process is no longer shown as current.
 func TestAToolOfAnEarlierProcess(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestUnreadableMessage: what the Arbiter's model refuses as too long is given to no
-// successor again. The human is notified, and the run continues.
+// TestUnreadableMessage: a message that the Arbiter's model refuses as too long is not given to a successor
+// again. The human is notified, and the run continues.
 func TestUnreadableMessage(t *testing.T) {
 	large := "BEGINNING " + strings.Repeat("long ", 150_000) + "END"
 	for name, c := range map[string]struct {
@@ -66,8 +66,8 @@ func TestUnreadableMessagesDoNotAddUp(t *testing.T) {
 	}
 }
 
-// TestFullContextIsNoFaultOfTheMessage: a message that came when there was no room any more,
-// or that work was done on, goes to the successor as it was.
+// TestFullContextIsNoFaultOfTheMessage: a message that came when the context was full, or that work was done
+// on, goes to the successor unchanged.
 func TestFullContextIsNoFaultOfTheMessage(t *testing.T) {
 	for name, turn := range map[string]bridge.Turn{
 		"no room":       outOfRoom,
@@ -125,8 +125,8 @@ func TestVerdictTooLarge(t *testing.T) {
 	p.contains("the Orchestrator", p.lastSent(one), "kind: correction", "20.0 MiB", "512.0 KiB")
 }
 
-// TestNoAgentToContinue: a run that a human paused or halted ends once the human has gone,
-// when no turn runs any more. It can be taken up.
+// TestNoAgentToContinue: a run that a human paused or halted ends once the human has left and no turn runs any
+// more. It can be resumed.
 func TestNoAgentToContinue(t *testing.T) {
 	for _, c := range []struct {
 		how  contract.CommandBody

@@ -8,12 +8,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// maxFields is how many fields a part of the state may have. One that needs more is about
-// more than one thing.
+// maxFields is how many fields a part of the state may have. A part that needs more has more than one subject.
 const maxFields = 12
 
-// TestPartsAreSmall: State and Agent consist of parts, embedded or of packages of their own, and
-// each of them can be taken in at a glance.
+// TestPartsAreSmall: State and Agent consist of parts, embedded or from other packages, and each part is small
+// enough to understand at a glance.
 func TestPartsAreSmall(t *testing.T) {
 	for _, whole := range []reflect.Type{reflect.TypeFor[State](), reflect.TypeFor[roster.Agent]()} {
 		if n := whole.NumField(); n > maxFields {

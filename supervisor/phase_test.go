@@ -17,16 +17,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// does reports whether an action is known; what it panics on here is that nothing is there
-// for it to act on.
+// does reports whether an action is known; a known one panics here because there is nothing for it to act on.
 func does(a machine.Action) (known bool) {
 	defer func() { known = known || recover() != nil }()
 	st := &step{State: State{RunState: RunState{Ending: &Ending{}}}}
 	return st.act(a, occasion{})
 }
 
-// TestEveryActionIsCarriedOut: an action that the table names without an implementation would
-// panic in mid-run.
+// TestEveryActionIsCarriedOut: an action in the table without an implementation would panic during a run.
 func TestEveryActionIsCarriedOut(t *testing.T) {
 	if does("dance") {
 		t.Error("anything is carried out")
@@ -70,7 +68,7 @@ func TestPhasesAreRestored(t *testing.T) {
 				p.do(input.Stopped{})
 			}
 			p.do(input.Resumed{Options: p.s.Options})
-			before[1] = 0 // another process has all its tries
+			before[1] = 0 // another process has all retries
 			if after := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Rulings.Decisions}; p.s.Task.Phase != phase || before != after {
 				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Task.Phase, after, before)
 			}
@@ -177,8 +175,8 @@ func TestWhatAnEndLeftHalfDone(t *testing.T) {
 	}
 }
 
-// TestOverridesInEveryState: each override is either done or refused with a reason, and none
-// leaves the run without a next step.
+// TestOverridesInEveryState: each override is either carried out or refused with a reason, and none leaves the
+// run without a next step.
 func TestOverridesInEveryState(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}, {Text: "b", Status: "pending"}}})

@@ -20,8 +20,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// play drives apply by hand, in words of the domain. It keeps the effects of
-// the whole run, so that a test can ask what was said and sent.
+// play drives Apply by hand, with methods for events of the domain. It keeps the effects of the whole run, so
+// that a test can check what was reported and sent.
 type play struct {
 	t   *testing.T
 	s   State
@@ -30,7 +30,7 @@ type play struct {
 	at  time.Time
 
 	was  State  // s after the last step
-	text string // its fingerprint
+	text string // fingerprint of was
 }
 
 const testRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
@@ -47,12 +47,12 @@ func begin(t *testing.T, change func(*runconfig.Options)) *play {
 	return p
 }
 
-// do applies a fact a second after the last one and returns its effects.
+// do applies an input a second after the last one and returns its effects.
 func (p *play) do(f input.Body) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(time.Second)
 	before := p.text
-	if before == "" || !reflect.DeepEqual(p.s, p.was) { // the test has set a field of its own
+	if before == "" || !reflect.DeepEqual(p.s, p.was) { // the test has set a field itself
 		before = fingerprint(p.t, &p.s)
 	}
 	p.in = append(p.in, input.Input{At: p.at, Body: f})
@@ -63,8 +63,8 @@ func (p *play) do(f input.Body) []effect.Effect {
 	after := fingerprint(p.t, &s)
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
-	// All steps of a long play would take most of its time, and so would all of the many plays: which
-	// of them do it is shown by their states.
+	// Checking every step of a long play, or of all plays, would take too long: a hash of the state selects the
+	// steps to check.
 	if n := len(p.in); (n < 200 || n%16 == 0) && int(crc32.ChecksumIEEE([]byte(after)))%often(4, 1) == 0 {
 		goesOnTheSame(p.t, before, input.Input{At: p.at, Body: f}, after, out)
 	}
@@ -110,7 +110,7 @@ func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
 	return p.happen(id, t)
 }
 
-// verdict ends the running turn with a verdict given as its fields.
+// verdict ends the running turn with a verdict, given by its fields.
 func (p *play) verdict(id string, v map[string]any) []effect.Effect {
 	p.t.Helper()
 	raw, err := json.Marshal(v)
@@ -153,7 +153,7 @@ func (p *play) call(id, tool, raw string) effect.AnswerTool {
 	return effect.AnswerTool{}
 }
 
-// summon has the Arbiter call spawn_orchestrator and brings the new one up.
+// summon lets the Arbiter call spawn_orchestrator and brings up the new Orchestrator.
 func (p *play) summon(brief string) string {
 	p.t.Helper()
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
@@ -242,8 +242,7 @@ func effects[E effect.Effect](p *play) []E {
 	return list
 }
 
-// crash has the agent's process end unasked, and the next one come up, n times or
-// until it is parked.
+// crash ends the agent's process unexpectedly and brings up the next one, n times or until the agent is parked.
 func (p *play) crash(id string, n int) {
 	p.t.Helper()
 	for range n {
@@ -260,7 +259,7 @@ func (p *play) crash(id string, n int) {
 	}
 }
 
-// loseBridge has the bridge die again and again.
+// loseBridge ends the bridge again and again.
 func (p *play) loseBridge() {
 	p.t.Helper()
 	for p.s.Ending == nil {

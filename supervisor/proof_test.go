@@ -15,15 +15,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// overdue lets the proof of what an agent was sent fail to come.
+// overdue lets the timer for the proof of an agent's messages ring.
 func (p *play) overdue(id string) []effect.Effect {
 	p.t.Helper()
 	p.at = p.at.Add(delivery.ProofWait - time.Second)
 	return p.do(input.Timer{Key: delivery.TimerKey(p.agent(id).Turn[0])})
 }
 
-// TestASwallowedMessage: noticed at the deadline, written once more under the same id,
-// which the CLI drops if it has it after all, and then given to another process.
+// TestASwallowedMessage: it is noticed at the deadline, written once more under the same id, which the CLI
+// ignores if it has the message after all, and then given to another process.
 func TestASwallowedMessage(t *testing.T) {
 	p := begin(t, nil)
 	first := p.sends("arbiter")[0]
@@ -64,7 +64,7 @@ func TestASwallowedMessage(t *testing.T) {
 	p.folds()
 }
 
-// TestAProofThatComesLate, for either of the two, settles it.
+// TestAProofThatComesLate: a late proof, for either of the two writes, settles it.
 func TestAProofThatComesLate(t *testing.T) {
 	p := begin(t, nil)
 	p.overdue("arbiter")
@@ -74,15 +74,15 @@ func TestAProofThatComesLate(t *testing.T) {
 	if timer(p.out, delivery.TimerKey(wire)) != 0 {
 		t.Error("its proof is still awaited")
 	}
-	p.do(input.Timer{Key: delivery.TimerKey(wire)}) // had rung already
+	p.do(input.Timer{Key: delivery.TimerKey(wire)}) // it had rung already
 	if len(effects[effect.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
 		t.Errorf("kills %v, %d sends, delivered %v", effects[effect.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
 	}
 	p.folds()
 }
 
-// TestSilenceWithAReason is no loss: while the CLI tries the API again, and while its
-// process is stopped, a proof cannot be expected.
+// TestSilenceWithAReason: a missing proof is no loss while the CLI retries the API, or while its process is
+// stopped.
 func TestSilenceWithAReason(t *testing.T) {
 	for name, c := range map[string]struct{ begins, ends func(p *play) }{
 		"retries": {
@@ -117,8 +117,8 @@ func TestSilenceWithAReason(t *testing.T) {
 	}
 }
 
-// TestSteeredMessageWaitsForItsTurn: the CLI takes it up after the current tool, or in a
-// turn of its own; only then is its proof overdue.
+// TestSteeredMessageWaitsForItsTurn: the CLI processes it after the current tool, or in a turn of its own; only
+// then can its proof be overdue.
 func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -142,7 +142,7 @@ func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	p.folds()
 }
 
-// TestEverySwallowedMessageIsNoticed: 10,000 of them, each within the deadline.
+// TestEverySwallowedMessageIsNoticed: 10,000 messages are each noticed within the deadline.
 func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	messages := often(1000, 10_000)
 	at := time.Unix(1_800_000_000, 0)

@@ -18,7 +18,7 @@ func enumOf(t *testing.T, schema, field string) []string {
 	return s.Properties[field].Enum
 }
 
-// lastAtOf is the time of the last fact that counts, of a state as text.
+// lastAtOf is the time of the last input that counts, from a state as text.
 func lastAtOf(t *testing.T, state string) time.Time {
 	t.Helper()
 	var s State

@@ -25,8 +25,8 @@ func exhausted(t *testing.T) *play {
 	return p
 }
 
-// TestAHeldRunKeepsItsQuestion: what a human is to decide before anything continues stays open when the Arbiter's
-// process is lost, and when it is started again.
+// TestAHeldRunKeepsItsQuestion: a question that a human has to answer before anything continues stays open when
+// the Arbiter's process is lost, and when it is restarted.
 func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p := exhausted(t)
 	open := func(when string) {
@@ -53,8 +53,8 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p.folds()
 }
 
-// TestAnOverrideLeavesAnothersQuestion: a human who commands something else has not answered what an Orchestrator waits
-// for.
+// TestAnOverrideLeavesAnothersQuestion: a human who gives another command has not answered the question that an
+// Orchestrator waits with.
 func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 	p, asks, _ := reserves(t, nil)
 	p.mustCommand(contract.ForceAgent{Mode: "reviewer"})
@@ -70,8 +70,8 @@ func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 	p.folds()
 }
 
-// TestAQuestionBlocksWhoNeedsTheAnswer: where the rules decide, an Orchestrator that asked something else continues,
-// and the one that waits for the human does not.
+// TestAQuestionBlocksWhoNeedsTheAnswer: when the rules decide, an Orchestrator that asked something else
+// continues, and the one that waits for the human does not.
 func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 	p, asks, works := reserves(t, nil)
 	p.crash("arbiter", 5)
@@ -86,7 +86,7 @@ func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 	p.folds()
 }
 
-// TestQuestionsAreDistinguished: each has a number of its own, and the next word answers all.
+// TestQuestionsAreDistinguished: each has its own number, and the next message answers all.
 func TestQuestionsAreDistinguished(t *testing.T) {
 	p, asks, works := reserves(t, nil)
 	p.verdict(works, report("question", "Which port?", true))
@@ -121,8 +121,8 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 	p.folds()
 }
 
-// TestAnsweredByTheNextProcess: a run that ended with a question for a human is resumed with the answer, and no human
-// is present to answer again. The Arbiter reads the answer, and not that there is none.
+// TestAnsweredByTheNextProcess: a run that ended with a question for a human is resumed with the answer,
+// without a human present. The Arbiter reads the answer, and not that no human is present.
 func TestAnsweredByTheNextProcess(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))

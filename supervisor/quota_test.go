@@ -13,13 +13,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// reads has an agent's process tell how much of the five-hour window is used.
+// reads lets an agent's process report how much of the five-hour window is used.
 func (p *play) reads(id string, pct float64, resets time.Time) {
 	p.t.Helper()
 	p.happen(id, bridge.Quota{Window: "five_hour", UsedPct: pct, ResetsAt: resets.Unix()})
 }
 
-// TestQuotaIsReported when it changes, with a forecast, and with a warning once.
+// TestQuotaIsReported: quota is reported when it changes, with a forecast, and with one warning.
 func TestQuotaIsReported(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("work")
@@ -46,8 +46,8 @@ func TestQuotaIsReported(t *testing.T) {
 	p.folds()
 }
 
-// TestQuotaReserve: running turns end, nothing is sent and no agent starts past the reserve; the run continues at the
-// reset, also in another process.
+// TestQuotaReserve: when the reserve is reached, running turns end, nothing is sent and no agent starts; the
+// run continues at the reset, also in another process.
 func TestQuotaReserve(t *testing.T) {
 	for name, between := range map[string]func(p *play){
 		"":                   func(*play) {},
@@ -102,7 +102,7 @@ func TestQuotaReserve(t *testing.T) {
 	}
 }
 
-// TestQuotaReserveIsLifted on the human's word until the reset.
+// TestQuotaReserveIsLifted: the human can lift the reserve until the reset.
 func TestQuotaReserveIsLifted(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
 	resets := p.at.Add(time.Hour)

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// lastNote is the decision that was recorded last.
+// lastNote is the last recorded decision.
 func (p *play) lastNote() input.Decided {
 	p.t.Helper()
 	notes := effects[effect.Note](p)
@@ -20,8 +20,8 @@ func (p *play) lastNote() input.Decided {
 	return input.Decided(notes[len(notes)-1].Decision)
 }
 
-// TestWhatTheArbiterReadIsRecorded with its decision: each message of the turn, and of those
-// before it that came to no ruling, as it was sent.
+// TestWhatTheArbiterReadIsRecorded: a decision is recorded with each message of its turn, and of earlier turns
+// without a ruling, as it was sent.
 func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 	p := begin(t, nil)
 	task := p.lastSent("arbiter")
@@ -45,7 +45,8 @@ func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 	p.folds()
 }
 
-// TestRepeatedMessageIsReadOnce: a message that was sent twice is read once, by another process or another session.
+// TestRepeatedMessageIsReadOnce: a message that was sent twice, to another process or another session, is
+// recorded as read once.
 func TestRepeatedMessageIsReadOnce(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// open brings an agent of a role into a turn on one message, and returns its id with
-// that message's announcement.
+// openTurn brings an agent of a role into a turn with one message, and returns its id and that message's
+// announcement.
 func openTurn(t *testing.T, role roster.Role) (p *play, id string, m contract.Message) {
 	t.Helper()
 	p = begin(t, nil)
@@ -32,9 +32,9 @@ func openTurn(t *testing.T, role roster.Role) (p *play, id string, m contract.Me
 	return p, id, m
 }
 
-// TestDeliveryStatuses: for each word of a session's history about the open message, whether the
-// CLI had proven it before or not, and for both roles: what is sent again, what is
-// told, and that `delivered` is said once.
+// TestDeliveryStatuses: for each status of the open message in a session's history, whether the CLI had proven
+// it before or not, and for both roles: what is sent again, what the agent is told, and that `delivered` is
+// emitted once.
 func TestDeliveryStatuses(t *testing.T) {
 	for _, c := range []struct {
 		fate   string
@@ -89,8 +89,8 @@ func TestDeliveryStatuses(t *testing.T) {
 	}
 }
 
-// TestVerdictIsRecoveredFromTheHistory: the verdict was given and the process died
-// before we heard of it. It is routed, not asked again, and costs nothing.
+// TestVerdictIsRecoveredFromTheHistory: the verdict was given, and the process ended before we received it. It
+// is routed, not asked for again, and costs nothing.
 func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	t.Run("arbiter", func(t *testing.T) {
 		p, id, m := openTurn(t, roster.RoleArbiter)
@@ -131,11 +131,11 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	})
 }
 
-// TestATurnOfSeveralMessages: a word was steered into the turn that died.
+// TestATurnOfSeveralMessages: a message was steered into the turn that was lost.
 func TestATurnOfSeveralMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		fates  []string // of the brief and of the steered word
+		fates  []string // of the brief and of the steered message
 		resent []string // parts of what is sent then, in order
 	}{
 		{"neither is known", []string{bridge.DeliveryAbsent, bridge.DeliveryAbsent}, []string{"kind: brief", "mind the tests"}},
@@ -175,8 +175,8 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 	}
 }
 
-// TestReportsTravelOnce: a message that carried reports died with its process. They
-// go with it again, or are over with it.
+// TestReportsTravelOnce: a message with reports was lost with its process. The reports are sent with it again,
+// or are done with it.
 func TestReportsTravelOnce(t *testing.T) {
 	for fate, again := range map[string]bool{bridge.DeliveryAbsent: true, bridge.DeliverySeen: false, bridge.DeliveryBegun: false} {
 		p, id, _ := openTurn(t, roster.RoleOrchestrator)
@@ -206,7 +206,7 @@ func TestReportsTravelOnce(t *testing.T) {
 	}
 }
 
-// TestACrashDuringTheNotice: the process that was instructed to look dies, too.
+// TestACrashDuringTheNotice: the process that was told to check its work ends, too.
 func TestACrashDuringTheNotice(t *testing.T) {
 	p, id, _ := openTurn(t, roster.RoleOrchestrator)
 	p.rebirth(id, bridge.DeliveryBegun)
@@ -230,8 +230,8 @@ func TestACrashDuringTheNotice(t *testing.T) {
 	p.folds()
 }
 
-// TestALostHistoryIsSentAgain: the session has no history, though it had spoken. What
-// the supervisor knows comes first, then what was open.
+// TestALostHistoryIsSentAgain: the session has no history, although it had answered. First what the supervisor
+// knows is sent, then what was open.
 func TestALostHistoryIsSentAgain(t *testing.T) {
 	t.Run("orchestrator", func(t *testing.T) {
 		p, id, _ := openTurn(t, roster.RoleOrchestrator)
@@ -272,8 +272,8 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 	})
 }
 
-// TestOneThatWasDoneSpeaksAgain: its history is lost, so that it is asked where it
-// stands. Its word finds its way to the Arbiter, wherever the machine is.
+// TestOneThatWasDoneSpeaksAgain: its history is lost, so it is asked for its status. Its answer reaches the
+// Arbiter in every state of the machine.
 func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 	for _, kind := range []string{verdict.KindDone, verdict.KindHandoff, verdict.KindQuestion} {
 		p, id, _ := openTurn(t, roster.RoleOrchestrator)
@@ -296,7 +296,7 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 	}
 }
 
-// TestARefusedResumeBeginsAfreshOnce: then the cause is another, and the agent parked.
+// TestARefusedResumeBeginsAfreshOnce: a second refusal has another cause, and the agent is parked.
 func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p, id, _ := openTurn(t, roster.RoleOrchestrator)
 	p.proven(id)
@@ -327,8 +327,8 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.folds()
 }
 
-// TestARequestRefusedMidwayIsNoLoop: the API refuses the history itself (tool blocks
-// that do not match): the process is ended, and the next one begins afresh.
+// TestARequestRefusedMidwayIsNoLoop: the API refuses the history itself (tool blocks that do not match): the
+// process is ended, and the next one begins a new session.
 func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 	p, id, _ := openTurn(t, roster.RoleOrchestrator)
 	session := p.agent(id).SessionID
@@ -345,8 +345,7 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 	p.folds()
 }
 
-// TestASummonIsNotDoubled: a turn that was cut off after a summon continues, and makes the
-// same call again.
+// TestASummonIsNotDoubled: a turn that was cut off after a summons continues, and makes the same call again.
 func TestASummonIsNotDoubled(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// notRelayed are the bridge's events that no face is handed on as they are, and why.
+// notRelayed are the bridge's events that are not passed to frontends, and why.
 var notRelayed = map[reflect.Type]string{
 	reflect.TypeFor[bridge.Turn]():           "turnEnded tells of it",
 	reflect.TypeFor[bridge.Delivered]():      "delivered tells of it",

@@ -27,7 +27,7 @@ func handoffRuling(key string) map[string]any {
 	return v
 }
 
-// renewNow brings the Arbiter through one renewal and returns its session before.
+// renewNow takes the Arbiter through one renewal and returns its previous session.
 func (p *play) renewNow(key string) string {
 	p.t.Helper()
 	a := p.agent("arbiter")
@@ -40,8 +40,7 @@ func (p *play) renewNow(key string) string {
 	return a.SessionID
 }
 
-// TestArbiterIsRenewed twice in one run: the plan, the ledger, the numbers and what
-// waits go on.
+// TestArbiterIsRenewed twice in one run: the plan, the ledger, the numbers and waiting messages are kept.
 func TestArbiterIsRenewed(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"lay the stones","status":"active"}]}`)
@@ -85,7 +84,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 		t.Error("it is notified that something was lost")
 	}
 
-	// What it rules counts; the numbering continues; the second renewal knows of the first.
+	// Its rulings count; the numbering continues; the second renewal knows about the first.
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Blue.", "to", one))
 	if strings.Contains(lastMail(p, "arbiter"), "inheritance") {
 		t.Error("inherited twice")
@@ -127,7 +126,7 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	p.contains("the answer", p.lastSent("arbiter"), "Asked of the human, and not answered yet", "Red or blue?", "kind: answer", "Blue.")
 }
 
-// TestRenewalOverAResume: right before, during and after.
+// TestRenewalOverAResume: right before, during and after a renewal.
 func TestRenewalOverAResume(t *testing.T) {
 	begun := func(t *testing.T) (*play, string) {
 		p := begin(t, nil)
@@ -190,7 +189,7 @@ func TestRenewalOverAResume(t *testing.T) {
 	}
 }
 
-// lastSentHas counts the messages to an agent that hold a text.
+// lastSentHas counts the messages to an agent that contain a text.
 func (p *play) lastSentHas(id, text string) int {
 	n := 0
 	for _, s := range effects[effect.Send](p) {
@@ -201,8 +200,8 @@ func (p *play) lastSentHas(id, text string) int {
 	return n
 }
 
-// TestRenewalWithoutADocument: an Arbiter that gives none, or can give none, is renewed by
-// the supervisor's record; one that never rules ends the run.
+// TestRenewalWithoutADocument: an Arbiter that gives no document, or cannot, is renewed with the supervisor's
+// record; one that never rules ends the run.
 func TestRenewalWithoutADocument(t *testing.T) {
 	exhausted := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"}
 	t.Run("it gives none", func(t *testing.T) {
@@ -261,7 +260,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 	})
 }
 
-// TestOrchestratorIsRelieved: told with every message, and at last not asked any more.
+// TestOrchestratorIsRelieved: every message demands a hand-off, and in the end it is no longer asked.
 func TestOrchestratorIsRelieved(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -287,7 +286,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "did not hand off when it was told to", "I nearly have it.")
 }
 
-// TestCompactions: one that was prevented makes the hand-off due, one that happened is reported.
+// TestCompactions: a prevented compaction makes the hand-off due, a completed one is reported.
 func TestCompactions(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -323,7 +322,7 @@ func TestCompactions(t *testing.T) {
 	}
 }
 
-// TestRemindersFollowThePlan: what an agent receives after a compaction is never stale.
+// TestRemindersFollowThePlan: what an agent receives after a compaction is up to date.
 func TestRemindersFollowThePlan(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build the bridge")
@@ -355,8 +354,8 @@ func TestRemindersFollowThePlan(t *testing.T) {
 	}
 }
 
-// TestRenewalsThatDoNotHelp: an Arbiter that is full as soon as it is renewed ends the run,
-// and says what to do.
+// TestRenewalsThatDoNotHelp: if an Arbiter's context is full as soon as it is renewed, the run ends and says
+// what to do.
 func TestRenewalsThatDoNotHelp(t *testing.T) {
 	p := begin(t, nil)
 	p.full("arbiter", 90)

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestNothingBeginsAfterAReset before the human has said what is wanted: what the Arbiter
-// still rules is about a task that is no more.
+// TestNothingBeginsAfterAReset: nothing begins before the human has given another task: the Arbiter's ruling is
+// still about the dropped task.
 func TestNothingBeginsAfterAReset(t *testing.T) {
 	for _, of := range []string{runconfig.DeciderSession, runconfig.DeciderRules} {
 		p := begin(t, func(o *runconfig.Options) { o.Decider = of })
@@ -46,8 +46,8 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 	}
 }
 
-// TestTheFirstChoiceHasAnInput: the first choice has an input, even if the human sends the task as a message: in a run
-// that began without one, and after a reset.
+// TestTheFirstChoiceHasAnInput: the first choice has an input, even if the human sends the task as a message:
+// in a run that began without one, and after a reset.
 func TestTheFirstChoiceHasAnInput(t *testing.T) {
 	for _, way := range []string{"a word", "a reset"} {
 		for _, by := range []string{"verdict", "tool"} {
@@ -55,7 +55,7 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 			p.say("Weave")
 			if way == "a reset" {
 				p.mustCommand(contract.Reset{})
-				p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?")) // of what it was at
+				p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?")) // about the dropped task
 				p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?"))
 				p.say("Weave")
 			}
@@ -78,7 +78,7 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 	}
 }
 
-// TestThePlanTellsWhoEachStepIsFor: an Arbiter that is renewed has it from there.
+// TestThePlanTellsWhoEachStepIsFor: a renewed Arbiter knows it from the plan.
 func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 	p := begin(t, nil)
 	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Weave", Status: contract.StepPending, Mode: "developer"}, {Text: "Rest", Status: contract.StepPending}}})
@@ -87,7 +87,8 @@ func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 	}
 }
 
-// TestWhatBecomesOfWordsWithoutAVerdict is reported as it is: an Orchestrator's go to the Arbiter.
+// TestWhatBecomesOfWordsWithoutAVerdict: text without a verdict is reported correctly: an Orchestrator's goes
+// to the Arbiter.
 func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("one")

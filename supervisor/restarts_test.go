@@ -20,8 +20,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// TestACrashIsFollowedByAnotherProcess: seen, said, waited for, and begun on the same
-// session under the next generation.
+// TestACrashIsFollowedByAnotherProcess: a crash is noticed, reported and waited for, and another process begins
+// on the same session with the next generation.
 func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -54,7 +54,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	p.folds()
 }
 
-// TestACrashLoopIsParked: an agent that dies 100 ms after each start, 20 times.
+// TestACrashLoopIsParked: an agent ends 100 ms after each start, 20 times.
 func TestACrashLoopIsParked(t *testing.T) {
 	for _, id := range []string{"arbiter", "orch-1"} {
 		t.Run(id, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestACrashLoopIsParked(t *testing.T) {
 			if !strings.Contains(e.Message, "parked: 5 failures in 1m") || !slices.Contains(e.RecoveryOptions, "retry") {
 				t.Errorf("error %+v", e)
 			}
-			// Nothing starts it but a person.
+			// Only a person can start it.
 			for g := range 7 {
 				p.do(input.Timer{Key: process.RestartKey(bridge.AgentRef{ID: id, Generation: g})})
 				p.do(input.Timer{Key: process.WatchKey(bridge.AgentRef{ID: id, Generation: g})})
@@ -89,7 +89,7 @@ func TestACrashLoopIsParked(t *testing.T) {
 				t.Error("something was done with a parked agent")
 			}
 			if id == "arbiter" {
-				// The rules go on in its place, and the human may bring it back.
+				// The rules continue in its place, and the human may restart it.
 				if n := last[contract.Notice](p); !strings.Contains(n.Text, "goes on by the rules") || !strings.Contains(p.s.Rulings.FallbackReason, "parked") {
 					t.Errorf("the human was given %q; fallback mode %q", n.Text, p.s.Rulings.FallbackReason)
 				}
@@ -197,8 +197,8 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 	}
 }
 
-// TestAnEndCountsOnce: that a start failed, or the bridge was lost, was told already
-// when the process's own end is.
+// TestAnEndCountsOnce: a failed start or a lost bridge was reported already when the process's own end is
+// reported.
 func TestAnEndCountsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		end    func(p *play, id string)
@@ -226,8 +226,8 @@ func TestAnEndCountsOnce(t *testing.T) {
 	}
 }
 
-// TestEndingOneThatIsDown: killed or released while its restart is due, or being
-// started: no process remains, and none follows.
+// TestEndingOneThatIsDown: the agent is killed or released while its restart is due or in progress: no process
+// remains, and none follows.
 func TestEndingOneThatIsDown(t *testing.T) {
 	for name, end := range map[string]func(p *play, id string){
 		"kill": func(p *play, id string) { p.command(contract.Kill{ID: id}) },
@@ -325,8 +325,8 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	}
 }
 
-// TestAStartThatFailedForWantOfMeans is tried again, as a crash; one that fails for
-// another reason is reported.
+// TestAStartThatFailedForWantOfMeans: a start that fails for lack of resources is retried, like a crash; one
+// that fails for another reason is reported.
 func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 	for message, again := range map[string]bool{
 		"fork/exec claude: resource temporarily unavailable": true,
@@ -348,7 +348,7 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 	}
 }
 
-// TestClassesHaveCategories: no class of ends is reported as another by mistake.
+// TestClassesHaveCategories: each class of ends has its category.
 func TestClassesHaveCategories(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "restart/policy.go", nil, parser.SkipObjectResolution)
 	if err != nil {

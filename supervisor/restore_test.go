@@ -12,13 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// toldTwice is a EventRecorder with a record before the events of each step.
+// toldTwice is an EventRecorder with a record before the events of each step.
 func toldTwice(before *State, step Replayed, after *State) []Told {
 	return append([]Told{{Record: fmt.Appendf(nil, `{"kind":"%T"}`, step.Input.Body)}},
 		TellEvents(before, step, after)...)
 }
 
-// onDisk is a store with a run that a loop records itself in.
+// onDisk is a store with a run that a loop records.
 type onDisk struct {
 	t     *testing.T
 	store *journal.Store
@@ -70,7 +70,7 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 	p.say("It may.")
 	inputs = p.in
 
-	// What each input leads to.
+	// The effects of each input.
 	states := []State{{}}
 	var told [][]Told
 	for _, in := range inputs {
@@ -102,8 +102,8 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 	}
 }
 
-// restoreAfter writes a run with a snapshot after so many inputs and so many lines told, and
-// takes it up.
+// restoreAfter writes a run with a snapshot after so many inputs and so many lines of the event log, and
+// resumes it.
 func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]Told, whole []eventlog.Content, starts []int, snapshot, lines int) {
 	t.Helper()
 	d := newOnDisk(t)
@@ -130,7 +130,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]T
 		if i+1 != snapshot {
 			continue
 		}
-		// Told by then is all but what the last two inputs led to.
+		// By then the log contains everything except what the last two inputs led to.
 		by := starts[max(snapshot-2, 0)]
 		tell(whole[:by])
 		s := Snapshot{State: states[snapshot]}

@@ -18,8 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestEveryEndingCanBeResumed: after any end of the last process, every agent that was alive comes
-// back on its own session, and counters keep their values.
+// TestEveryEndingCanBeResumed: after any end of the last process, every agent that was alive is restarted on
+// its own session, and counters keep their values.
 func TestEveryEndingCanBeResumed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -84,7 +84,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			if got := p.s.Lifecycle.Crashes - before.Lifecycle.Crashes; got != c.crashes {
 				t.Errorf("%d crashes were counted", got)
 			}
-			// What waited goes out when its reader is free.
+			// Waiting messages are sent when their reader is free.
 			p.verdict(one, report("progress", "on the way", false))
 			var said strings.Builder
 			for _, m := range p.sends(one) {
@@ -96,7 +96,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 	}
 }
 
-// TestALimitThatStandsEndsItAgain: no agent is started for it.
+// TestALimitThatStandsEndsItAgain: the run ends again, and no agent is started.
 func TestALimitThatStandsEndsItAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*runconfig.Options)
@@ -245,7 +245,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.do(asked(p, id, "p1", "ask"))
 		p.resume("")
-		p.stopped() // and what was open is remembered over another process
+		p.stopped() // what was open is kept across another process
 		p.resume("")
 		p.back(bridge.DeliveryBegun)
 		p.verdict(id, report("done", "all of it", true))
@@ -276,8 +276,8 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	})
 }
 
-// TestAnAnswerForOneThatAsksAgain: a human answers while the agent that asked is
-// gone. The answer is for that agent and that action, and for once.
+// TestAnAnswerForOneThatAsksAgain: a human answers while the process that asked has ended. The answer is for
+// that agent and that action, and counts once.
 func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 	for _, behavior := range []string{bridge.Allow, bridge.Deny} {
 		p := begin(t, nil)
@@ -315,8 +315,8 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 	}
 }
 
-// TestAnOpenRequestIsTakenOver: the agent asks again before anybody answered. One
-// request is shown, and its answer reaches the process that waits now.
+// TestAnOpenRequestIsTakenOver: the agent asks again before the request is answered. One request is shown, and
+// its answer reaches the process that waits now.
 func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	p := begin(t, nil)
 	id, other := p.summon("left half"), p.summon("right half")
@@ -329,7 +329,7 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	}
 	p.resume("")
 	p.back(bridge.DeliveryBegun)
-	p.do(asked(p, other, "p7", "ask")) // the same action, and not its request
+	p.do(asked(p, other, "p7", "ask")) // the same action, but not its request
 	p.do(asked(p, id, "p9", "ask"))
 	if r := told[contract.PermissionRequest](p); len(r) != 2 || r[0].Request != "p7" || r[1].Request != "p1" {
 		t.Errorf("requests %v", r)
@@ -341,7 +341,7 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	p.folds()
 }
 
-// TestACompletedRun waits for another task, and its Orchestrators stay away.
+// TestACompletedRun: a completed run waits for another task, and its Orchestrators are not restarted.
 func TestACompletedRun(t *testing.T) {
 	complete := func(t *testing.T) (*play, string) {
 		p := begin(t, nil)
@@ -396,7 +396,7 @@ func TestACompletedRun(t *testing.T) {
 	})
 }
 
-// TestWhoWasLetGoStaysAway: the wish counts, not how far it got.
+// TestWhoWasLetGoStaysAway: the request to release an agent counts, not how far its end had got.
 func TestWhoWasLetGoStaysAway(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
@@ -420,7 +420,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 	}
 }
 
-// TestNothingUnderWay: all agents are back and say nothing. The run asks the Arbiter to rule.
+// TestNothingUnderWay: all agents are back and report nothing. The run asks the Arbiter to rule.
 func TestNothingUnderWay(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -430,10 +430,10 @@ func TestNothingUnderWay(t *testing.T) {
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.stopped()
 	ending := *p.s.Ending
-	ending.Question = nil // what else could have gone on is gone
+	ending.Question = nil // nothing else can continue
 	p.s.Ending = &ending
 	p.resume("")
-	for i := range p.s.Agents { // the last one that comes back makes the difference
+	for i := range p.s.Agents { // the last one that comes back triggers it
 		if len(effects[effect.Send](p)) != 0 {
 			t.Fatalf("told before everybody was back: %s", p.lastSent("arbiter"))
 		}

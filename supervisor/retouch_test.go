@@ -9,12 +9,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestEditBeforeItIsSent: what waits can be changed and taken back; what was sent cannot.
+// TestEditBeforeItIsSent: a waiting message can be changed and withdrawn; a sent one cannot.
 func TestEditBeforeItIsSent(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("Build it.")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.say("First.") // goes out
+	p.say("First.") // is sent
 	p.say("Use port 80.")
 	waiting := p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].ID
 	sent := ""
@@ -56,8 +56,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	_ = one
 }
 
-// TestMessagesThatCannotBeWithdrawn: the talk would stand still without it, or it is not the
-// human's.
+// TestMessagesThatCannotBeWithdrawn: the dialogue would stop without it, or it is not the human's.
 func TestMessagesThatCannotBeWithdrawn(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("Build it.")
@@ -85,7 +84,7 @@ func TestMessagesThatCannotBeWithdrawn(t *testing.T) {
 	}
 }
 
-// TestTheTaskIsEdited: what is not begun can still be another task.
+// TestTheTaskIsEdited: a task that has not begun can be changed.
 func TestTheTaskIsEdited(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Task = "" })
 	p.command(contract.Pause{})

@@ -36,9 +36,9 @@ func (p *play) revert(ref string, r contract.Revert) {
 	p.do(input.Command{Channel: input.ChannelScreen, Command: contract.Command{Ref: ref, Body: r}})
 }
 
-// TestAgentsLearnOfARevert: the command is answered when the file is as it was. An agent that works reads of it in a
-// message, one that waits with its next message, and the Arbiter in its work log. The next snapshot counts the file as
-// no agent's change.
+// TestAgentsLearnOfARevert: the command is answered when the file is reverted. A working agent gets a message
+// about it, a waiting one reads it with its next message, and the Arbiter in its work log. The next snapshot
+// attributes the file to no agent.
 func TestAgentsLearnOfARevert(t *testing.T) {
 	p := begin(t, inGit)
 	one, two := p.summon("parser"), p.summon("printer")
@@ -78,7 +78,7 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 	}
 }
 
-// TestRevertRefused: what cannot be reverted is refused with the reason, and no agent learns of it.
+// TestRevertRefused: a revert that is not possible is refused with the reason, and no agent is informed.
 func TestRevertRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*runconfig.Options)

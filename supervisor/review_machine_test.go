@@ -23,10 +23,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// stateless is a run whose decisions another than the Arbiter's session makes.
+// stateless makes another decider than the Arbiter's session decide.
 func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
 
-// asked is the decider's question that is open.
+// asked is the open question to the decider.
 func (p *play) asked() input.Decided {
 	p.t.Helper()
 	if p.s.Rulings.DeciderRequest == nil {
@@ -36,7 +36,7 @@ func (p *play) asked() input.Decided {
 	return input.Decided(list[len(list)-1].Question)
 }
 
-// answers a question as a model would.
+// answers answers a question as a model would.
 func (p *play) answers(q input.Decided, what, mode string) {
 	p.t.Helper()
 	q.Decision = decider.Decision{Decision: what, Mode: mode, Reason: "because", Summary: "s", Source: decider.ByModel}
@@ -86,7 +86,7 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	p.folds()
 }
 
-// TestResetLeavesNothingToDecide of the task that was.
+// TestResetLeavesNothingToDecide: after a reset nothing of the dropped task is decided.
 func TestResetLeavesNothingToDecide(t *testing.T) {
 	p := begin(t, stateless)
 	p.answers(p.asked(), "SELECT_MODE", "developer")
@@ -112,7 +112,8 @@ func TestResetLeavesNothingToDecide(t *testing.T) {
 	}
 }
 
-// TestTheArbiterKnowsTheTask when the human speaks to it, though another decides.
+// TestTheArbiterKnowsTheTask: when the human sends it a message, the Arbiter knows the task, even if another
+// decider decides.
 func TestTheArbiterKnowsTheTask(t *testing.T) {
 	p := begin(t, stateless)
 	p.say("Use the tester.")
@@ -120,7 +121,7 @@ func TestTheArbiterKnowsTheTask(t *testing.T) {
 	p.folds()
 }
 
-// TestOneRulesOnWhoBroke: either the decider or the Arbiter.
+// TestOneRulesOnWhoBroke: either the decider or the Arbiter rules on a failed agent, not both.
 func TestOneRulesOnWhoBroke(t *testing.T) {
 	p := begin(t, stateless)
 	p.answers(p.asked(), "SELECT_MODE", "developer")
@@ -142,7 +143,7 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	p.folds()
 }
 
-// TestADeciderLeavesItToTheArbiter where that one has not heard of it yet.
+// TestADeciderLeavesItToTheArbiter: the Arbiter is told about the decision if it has not heard of it yet.
 func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	p := begin(t, stateless)
 	p.answers(p.asked(), "SELECT_MODE", "developer")
@@ -202,7 +203,7 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	}
 }
 
-// TestADocumentIsJudgedByItsOwnWork where another's came in after it.
+// TestADocumentIsJudgedByItsOwnWork: even if another agent's document came after it.
 func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	judges := func(p *play, input json.RawMessage, text string) {
 		t.Helper()
@@ -243,7 +244,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.folds()
 }
 
-// TestAHandOffContinuesUnderTheSameMode where others than the Arbiter decide.
+// TestAHandOffContinuesUnderTheSameMode: also if a decider other than the Arbiter decides.
 func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 	for name, change := range map[string]func(*runconfig.Options){"decider": stateless, "fallback mode": nil} {
 		p := begin(t, change)
@@ -269,7 +270,7 @@ func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 	}
 }
 
-// TestAPhaseOutlastsAProcessWithoutABridge: what stood there before is restored.
+// TestAPhaseOutlastsAProcessWithoutABridge: the earlier phase is restored.
 func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 	for _, orderly := range []bool{true, false} {
 		p := begin(t, nil)
@@ -291,7 +292,8 @@ func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfAModeContinues in another process, and its end is said to whom it concerns.
+// TestTheTimeOfAModeContinues: the time limit of a mode continues in another process, and its end is reported
+// to the agents concerned.
 func TestTheTimeOfAModeContinues(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
@@ -313,7 +315,7 @@ func TestTheTimeOfAModeContinues(t *testing.T) {
 	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
 }
 
-// TestAnAgentChosenWithoutABridge starts when there is one again.
+// TestAnAgentChosenWithoutABridge: the agent starts when there is a bridge again.
 func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p := begin(t, stateless)
 	q := p.asked()
@@ -373,7 +375,7 @@ func TestMessageLeavesOtherDocumentsPending(t *testing.T) {
 	}
 }
 
-// TestStatusTellsHowTheTaskStands: what the Arbiter rules by.
+// TestStatusTellsHowTheTaskStands: the status contains what the Arbiter needs for its ruling.
 func TestStatusTellsHowTheTaskStands(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxTotalFailures, o.Decider = 9, runconfig.DeciderHybrid })
 	p.answers(p.asked(), "SELECT_MODE", "developer")
@@ -396,7 +398,7 @@ func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
 	}
 }
 
-// TestOneThatAsksInVainIsReplaced, and does not fail again while another does its work.
+// TestOneThatAsksInVainIsReplaced: it does not fail again while another agent does its work.
 func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
 	id := p.summon("work")

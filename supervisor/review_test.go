@@ -18,14 +18,14 @@ import (
 
 var outOfRoom = bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"}
 
-// renewed lets the Arbiter's process end and its successor's start.
+// succeeds ends the Arbiter's process and starts its successor's.
 func (p *play) succeeds() {
 	p.t.Helper()
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
 	p.spawned("arbiter")
 }
 
-// lasting gives a report whose document names the text, with checks.
+// lasting is a report whose document contains the text, with checks.
 func lasting(kind, text string, checks ...string) map[string]any {
 	v := proven(kind, checks...)
 	d := v["handoff"].(verdict.Document)
@@ -34,8 +34,8 @@ func lasting(kind, text string, checks ...string) map[string]any {
 	return v
 }
 
-// TestUnansweredRenewal: a run may end in the very turn that a renewal was
-// asked for in. Anyone who takes it up finds an Arbiter that can be spoken to.
+// TestUnansweredRenewal: a run may end in the same turn in which a renewal was requested. When it is resumed,
+// the Arbiter can receive messages.
 func TestUnansweredRenewal(t *testing.T) {
 	asked := func(t *testing.T, change func(*runconfig.Options)) *play {
 		p := begin(t, change)
@@ -78,7 +78,7 @@ func TestResumedAtItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	p.full("arbiter", 90)
 	p.turn("arbiter", bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
-	p.s.Question.Open = nil // which is asked after an interrupt
+	p.s.Question.Open = nil // this is asked after an interrupt
 	p.stopped()
 	o := p.s.Options
 	o.MaxCostUSD = 100
@@ -88,7 +88,7 @@ func TestResumedAtItsEnd(t *testing.T) {
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "nothing is under way")
 }
 
-// TestRenewalThatIsNotNeededAnyMore: the context shrank while it was asked for.
+// TestRenewalThatIsNotNeededAnyMore: the context shrank while the document was requested.
 func TestRenewalThatIsNotNeededAnyMore(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -100,7 +100,7 @@ func TestRenewalThatIsNotNeededAnyMore(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "Which port?")
 }
 
-// TestCompactionDuringARenewal: who was asked for a document and gives it is heard.
+// TestCompactionDuringARenewal: the document that the Arbiter was asked for is accepted.
 func TestCompactionDuringARenewal(t *testing.T) {
 	p := begin(t, nil)
 	p.summon("build it")
@@ -114,8 +114,8 @@ func TestCompactionDuringARenewal(t *testing.T) {
 	}
 }
 
-// TestInterruptedAtItsEnd: a human who stops an Arbiter whose context is at its end is
-// asked, as ever; a turn that the supervisor stops goes to the successor.
+// TestInterruptedAtItsEnd: if a human stops an Arbiter whose context is nearly full, the human is asked, as
+// always; a turn that the supervisor stops goes to the successor.
 func TestInterruptedAtItsEnd(t *testing.T) {
 	t.Run("by a human", func(t *testing.T) {
 		p := begin(t, nil)
@@ -147,7 +147,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 	})
 }
 
-// TestRenewalComesAfterWhatIsOpen: what its session alone can make good comes first.
+// TestRenewalComesAfterWhatIsOpen: what only its own session can correct comes first.
 func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 	t.Run("a correction", func(t *testing.T) {
 		p := begin(t, nil)
@@ -171,8 +171,8 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 	})
 }
 
-// TestSuccessorIsNotCorrectedForItsPredecessor: a successor is not corrected for what it never said, and
-// what its predecessor left unruled is put to it.
+// TestSuccessorIsNotCorrectedForItsPredecessor: a successor is not corrected for the predecessor's messages,
+// and gets the messages that the predecessor has not ruled on.
 func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -188,8 +188,7 @@ func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
 	p.contains("its first message", first, "inheritance", "Which port?", "kind: notice", "had ruled")
 }
 
-// TestInheritedOnce: who takes the place of one that read nothing but its inheritance
-// gets one, too, and not two.
+// TestInheritedOnce: the successor of an Arbiter that read only its inheritance gets one inheritance, not two.
 func TestInheritedOnce(t *testing.T) {
 	p := begin(t, nil)
 	for range renewal.MaxGenerated {
@@ -203,7 +202,7 @@ func TestInheritedOnce(t *testing.T) {
 	p.contains("its first message", first, "kind: task", "Build it")
 }
 
-// TestExhaustedAndResumed: a human who takes a run up again gives the Arbiter new tries.
+// TestExhaustedAndResumed: a human's resume gives the Arbiter new retries.
 func TestExhaustedAndResumed(t *testing.T) {
 	p := begin(t, nil)
 	for range renewal.MaxGenerated {
@@ -239,7 +238,7 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 	}
 }
 
-// TestSuccessorBeforeTheChecksEnd: it is the one, and no other is summoned.
+// TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is summoned.
 func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -256,7 +255,7 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	}
 }
 
-// TestTheLastDocumentCounts, whichever's checks take longest.
+// TestTheLastDocumentCounts: regardless of whose checks take longest.
 func TestTheLastDocumentCounts(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -275,8 +274,8 @@ func TestTheLastDocumentCounts(t *testing.T) {
 	p.contains("the successor", p.lastSent(two), "new")
 }
 
-// TestChecksNeedNoAuthor: its turns, its end and its next process are no business of a
-// check that waits for its permission.
+// TestChecksNeedNoAuthor: the author's turns, its end and its next process do not affect a check that waits for
+// its permission.
 func TestChecksNeedNoAuthor(t *testing.T) {
 	begun := func(t *testing.T) (*play, effect.RunCheck) {
 		p := begin(t, nil)
@@ -387,7 +386,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "the roof is on", "The key is under the mat.")
 }
 
-// TestARestartedAgentHasNoSuccessor: a human's retry takes the place of a successor.
+// TestARestartedAgentHasNoSuccessor: a human's retry replaces the successor.
 func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		p := begin(t, nil)

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// matrix is who may do what, as a person would write it down: x may, . may not.
+// matrix is who may do what, as a person would write it: x may, . may not.
 const matrix = `
                                 stdin screen socket arbiter orch sub supervisor descendant
 command/message                   x     x      x      .      .    .      .          .
@@ -73,7 +73,7 @@ word/done                         .     .      .      .      x    .      .      
 
 var parties = []rights.Party{rights.HumanStdin, rights.HumanScreen, rights.HumanSocket, rights.TheArbiter, rights.AnOrchestrator, rights.ASubagent, rights.TheSupervisor, rights.ADescendant}
 
-// everyMethod collects what there is, from where it is declared.
+// everyMethod collects all methods from their declarations.
 func everyMethod(t *testing.T) []rights.Method {
 	t.Helper()
 	list := []rights.Method{rights.Approve, rights.Hook, rights.ToHuman, rights.ToArbiter, rights.ToOrchestrator}
@@ -100,8 +100,8 @@ func everyMethod(t *testing.T) []rights.Method {
 	return list
 }
 
-// TestRights compares the table to the matrix, method by method and party by party, and
-// the matrix to all that is declared.
+// TestRights compares the table with the matrix, method by method and party by party, and the matrix with all
+// declarations.
 func TestRights(t *testing.T) {
 	var methods []rights.Method
 	cases := 0
@@ -140,7 +140,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestUnknownPartyMayNothing: an unknown party may do nothing, and no party may do an unknown thing.
+// TestUnknownPartyMayNothing: an unknown party may do nothing, and no party may call an unknown method.
 func TestUnknownPartyMayNothing(t *testing.T) {
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
 		for _, who := range []rights.Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
@@ -162,8 +162,8 @@ func TestUnknownPartyMayNothing(t *testing.T) {
 	}
 }
 
-// TestCommandsNeedAChannel: a command that came by no channel of a human's changes
-// nothing, whichever it is; by each of those channels it is heard.
+// TestCommandsNeedAChannel: a command that came by no channel of a human changes nothing, whichever it is; by
+// each of those channels it is accepted.
 func TestCommandsNeedAChannel(t *testing.T) {
 	for _, b := range commandBodies {
 		_, malformed := b.(contract.Malformed)
@@ -203,8 +203,8 @@ func refused(out []effect.Effect, words string) bool {
 	return false
 }
 
-// TestToolsNeedTheRole: each of our tools, called by each party, works for the one it is
-// for, and changes nothing for the others.
+// TestToolsNeedTheRole: each of our tools works for its own party, and changes nothing when another party calls
+// it.
 func TestToolsNeedTheRole(t *testing.T) {
 	inputs := map[string]string{
 		"spawn_orchestrator": `{"prompt":"more"}`, "release_orchestrator": `{"id":"all","reason":"r"}`, "set_plan": `{"steps":[{"text":"a"}]}`, "set_acceptance": `{"criteria":[{"text":"a"}]}`, "status": `{}`,

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestWholeDialogue walks the dialogue of the hierarchy from the task to the
-// result: question, answer, summon, clarification, report, hand-off, successor.
+// TestWholeDialogue goes through the dialogue of the hierarchy from the task to the result: question, answer,
+// summons, clarification, report, hand-off, successor.
 func TestWholeDialogue(t *testing.T) {
 	p := begin(t, nil)
 	p.contains("the task", p.lastSent("arbiter"), "Build it", "from: human", "kind: task")
@@ -77,8 +77,8 @@ func TestWholeDialogue(t *testing.T) {
 	}
 }
 
-// TestTwoAtOnce: two Orchestrators of one turn live at the same time, know of
-// each other, and their words reach the Arbiter one a turn.
+// TestTwoAtOnce: two Orchestrators of one turn work at the same time, know about each other, and their messages
+// reach the Arbiter one per turn.
 func TestTwoAtOnce(t *testing.T) {
 	p := begin(t, nil)
 	a, b := p.summon("left half"), p.summon("right half")
@@ -149,7 +149,7 @@ func TestInvalidVerdicts(t *testing.T) {
 	}
 }
 
-// untasked begins a run in which the human has yet to speak.
+// untasked begins a run in which the human has not given a task yet.
 func untasked(o *runconfig.Options) { o.Task = "" }
 
 func rulingTurn(v map[string]any) bridge.Turn {
@@ -167,8 +167,8 @@ func TestCompleteWhileSomebodyWorksIsCorrected(t *testing.T) {
 	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "orch-1 working")
 }
 
-// TestWaitingForAQueuedMessage: one is done and the Arbiter waits for the
-// other, whose word has arrived meanwhile.
+// TestWaitingForAQueuedMessage: one agent is done and the Arbiter waits for the other, whose message has
+// arrived meanwhile.
 func TestWaitingForAQueuedMessage(t *testing.T) {
 	p := begin(t, nil)
 	a, b := p.summon("left half"), p.summon("right half")
@@ -189,7 +189,7 @@ func TestOrchestratorWithoutVerdictBecomesAQuestion(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "all finished, I think", "kind: question")
 }
 
-// TestArbiterSilentWhileOneWaits: the fallback lets the one who waits go on.
+// TestArbiterSilentWhileOneWaits: the fallback lets the waiting agent continue.
 func TestArbiterSilentWhileOneWaits(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -204,8 +204,8 @@ func TestArbiterSilentWhileOneWaits(t *testing.T) {
 	}
 }
 
-// TestAnArbiterThatNeverRulesDoesNotLoop: the rules let the one who waits go on, it
-// asks again, and so on. That must end, and not by the ceiling of exchanges alone.
+// TestAnArbiterThatNeverRulesDoesNotLoop: the rules let the waiting agent continue, it asks again, and so on.
+// That must end, and not only by the limit of exchanges.
 func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 	for _, present := range []bool{true, false} {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = present })
@@ -260,8 +260,8 @@ func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) failed", "kind: notice")
 }
 
-// TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off,
-// the supervisor summons.
+// TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off, the supervisor summons a
+// successor.
 func TestSuccessorWithoutTheArbiter(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -302,8 +302,7 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 	}
 }
 
-// TestWorkLogComesBackWhenItsCarrierIsLost: nothing leaves a queue before it is
-// delivered.
+// TestWorkLogComesBackWhenItsCarrierIsLost: nothing leaves a queue before it is delivered.
 func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 	p := begin(t, nil)
 	id := p.summon("work")
@@ -348,8 +347,8 @@ func TestCeilingOfExchanges(t *testing.T) {
 	}
 }
 
-// TestCeilingWithoutAHuman: it ends the run wherever it is reached – by a report, a
-// question, an answer or a summons – and nothing follows the end.
+// TestCeilingWithoutAHuman: the limit ends the run wherever it is reached – by a report, a question, an answer
+// or a summons – and nothing follows the end.
 func TestCeilingWithoutAHuman(t *testing.T) {
 	for limit := 2; limit < 8; limit++ {
 		p := begin(t, func(o *runconfig.Options) { o.MaxExchanges, o.HumanPresent = limit, false })

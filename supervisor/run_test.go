@@ -183,9 +183,8 @@ func TestTheArbiterLearnsOfACrash(t *testing.T) {
 	}
 }
 
-// TestAnOrchestratorThatDoesNotStart is the Arbiter's to judge: its own process shows
-// that the environment is sound. Only a login that is gone, or a missing claude,
-// concerns everybody.
+// TestAnOrchestratorThatDoesNotStart: the Arbiter decides about it, because the Arbiter's own process shows
+// that the environment works. Only a lost login, or a missing claude, affects all agents.
 func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 	for category, ends := range map[bridge.Category]bool{
 		bridge.CatStart: false, bridge.CatTimeout: false, bridge.CatAuth: true, bridge.CatClaudeMissing: true,

@@ -15,9 +15,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// TestOneInheritance: a word that steers, sent to a new Arbiter before its first message was
-// proved to have arrived, does not bring the inheritance a second time; if the first is lost,
-// what is sent in its place brings it.
+// TestOneInheritance: a steering message to a new Arbiter, sent before its first message was proven to have
+// arrived, does not contain the inheritance a second time. If the first message is lost, the message that
+// replaces it contains it.
 func TestOneInheritance(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -101,8 +101,8 @@ func TestAReleasedAgentEnds(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsInLine: no document that waits for a successor is lost, but the queue is bounded, and no
-// document in it prevents the spawn of other agents.
+// TestWhoWaitsInLine: no document that waits for a successor is lost, but the queue is bounded, and no document
+// in it prevents the spawn of other agents.
 func TestWhoWaitsInLine(t *testing.T) {
 	for _, waiting := range []int{2, roster.RecordsKept + 10} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })

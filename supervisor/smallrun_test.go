@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// smallRun has a bit of everything a journal can hold.
+// smallRun contains some of everything that a journal can contain.
 func smallRun(t *testing.T) *play {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Env, o.Allow, o.Trusted = map[string]string{"LANG": "C"}, []string{"Bash(make *)"}, true
@@ -58,5 +58,5 @@ func smallRun(t *testing.T) *play {
 	return p
 }
 
-// TestASmallRunFolds: the journal of that run folds to the state that the run ended in.
+// TestASmallRunFolds: replaying the journal of that run gives the state that the run ended in.
 func TestASmallRunFolds(t *testing.T) { smallRun(t).folds() }

@@ -19,8 +19,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// restored is a state as a snapshot brings it back. It must be equal: nothing may be lost,
-// and the bytes must not change when it is encoded again.
+// restored is a state restored from a snapshot. It must be equal: nothing may be lost, and encoding it again
+// must give the same bytes.
 func restored(t *testing.T, s *State) State {
 	t.Helper()
 	raw, err := Snapshot{State: *s}.Encode()
@@ -42,8 +42,8 @@ func restored(t *testing.T, s *State) State {
 	return back
 }
 
-// goesOnTheSame compares a step from a restored state with the same step from the original one. Its
-// arguments are the fingerprints of the states before and after, as a snapshot of them has them.
+// goesOnTheSame compares a step from a restored state with the same step from the original one. Its arguments
+// are the fingerprints of the states before and after.
 func goesOnTheSame(t *testing.T, before string, in input.Input, after string, out []effect.Effect) {
 	t.Helper()
 	var back State
@@ -65,8 +65,8 @@ func goesOnTheSame(t *testing.T, before string, in input.Input, after string, ou
 	}
 }
 
-// TestStateIsAllEncoded: a snapshot holds every field of the state. What encoding/json
-// leaves out, or cannot bring back, has a codec of its own.
+// TestStateIsAllEncoded: a snapshot contains every field of the state. Types that encoding/json omits, or
+// cannot restore, have a codec of their own.
 func TestStateIsAllEncoded(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	codec := reflect.TypeFor[json.Unmarshaler]()
@@ -83,7 +83,7 @@ func TestStateIsAllEncoded(t *testing.T) {
 			for i := range typ.NumField() {
 				f := typ.Field(i)
 				if !f.IsExported() && strings.HasPrefix(f.Name, "own") {
-					continue // what one step may write to, which ends with the step
+					continue // what one step may write to; it ends with the step
 				}
 				if !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-" {
 					t.Errorf("%s.%s (%s) is not in a snapshot", path, f.Name, typ)
@@ -100,7 +100,7 @@ func TestStateIsAllEncoded(t *testing.T) {
 	}
 }
 
-// TestFullStateRoundTrips: a state with a value in each field comes back equal.
+// TestFullStateRoundTrips: a state with a value in each field is equal after decoding.
 func TestFullStateRoundTrips(t *testing.T) {
 	var s State
 	n := 0

@@ -16,11 +16,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// cents are dollars without the noise of adding.
+// cents are dollars without rounding errors.
 func cents(usd float64) int { return int(math.Round(usd * 100)) }
 
-// TestCostOfARunningTurn is reported and counted while it runs, and replaced by what the turn
-// says of itself.
+// TestCostOfARunningTurn: it is reported and counted while the turn runs, and replaced by what the turn reports
+// at its end.
 func TestCostOfARunningTurn(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
@@ -44,7 +44,7 @@ func TestCostOfARunningTurn(t *testing.T) {
 	}
 }
 
-// begins4 has four agents at work under a limit of a run that costs nothing yet.
+// begins4 brings four agents to work under the limit of a run that has cost nothing yet.
 func begins4(t *testing.T, limit float64, human bool) (*play, []string) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent, o.MaxOrchestrators = human, 4 })
 	ids := []string{p.summon("one"), p.summon("two"), p.summon("three"), p.summon("four")}
@@ -53,15 +53,16 @@ func begins4(t *testing.T, limit float64, human bool) (*play, []string) {
 	return p, ids
 }
 
-// limits gives a run its limit of costs when it is known what an Orchestrator's turn costs.
+// limits sets the cost limit of a run, after the cost of an Orchestrator's turn is known.
 func (p *play) limits(usd float64, one string) {
 	p.t.Helper()
 	p.happen(one, bridge.Spent{CostUSD: 0.001})
 	p.mustCommand(contract.Configure{MaxCost: &usd})
 }
 
-// TestLimitIsShared: agents at work together may spend the rest of the limit once, not each. The run stops the agents
-// that exceed it; one turn runs to its end, and then the run ends if no human can raise the limit.
+// TestLimitIsShared: agents that work at the same time may spend the rest of the limit once, not each. The run
+// stops the agents that exceed it; one turn runs to its end, and then the run ends if no human can raise the
+// limit.
 func TestLimitIsShared(t *testing.T) {
 	p, ids := begins4(t, 1, false)
 	spent, interrupted, peak := map[string]float64{}, map[string]bool{}, 0.0
@@ -85,7 +86,7 @@ func TestLimitIsShared(t *testing.T) {
 	if interrupted[ids[3]] || p.s.Ending != nil || p.s.Spent() > 1.08 {
 		t.Fatalf("at $%v interrupted %v, ending %+v", p.s.Spent(), interrupted, p.s.Ending)
 	}
-	for _, id := range ids[:3] { // what was under way when it was stopped
+	for _, id := range ids[:3] { // what was running when it was stopped
 		p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, CostUSD: spent[id] + 0.05})
 	}
 	for range 4 {
@@ -106,8 +107,8 @@ func TestLimitIsShared(t *testing.T) {
 	p.folds()
 }
 
-// TestTheFirstTurnIsAlone under a small limit: what an Orchestrator costs is not known yet. Under a large one, all
-// begin.
+// TestTheFirstTurnIsAlone: under a small limit, because the cost of an Orchestrator is not known yet. Under a
+// large limit, all begin.
 func TestTheFirstTurnIsAlone(t *testing.T) {
 	for limit, want := range map[float64]int{0: 4, 2: 1, 12: 3, 100: 4} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.MaxOrchestrators = limit, 4 })
@@ -124,7 +125,7 @@ func TestTheFirstTurnIsAlone(t *testing.T) {
 	}
 }
 
-// costs ends a turn with a verdict, and says what it has cost.
+// costs ends a turn with a verdict and its cost.
 func (p *play) costs(id string, usd float64, verdict map[string]any) {
 	p.t.Helper()
 	raw, err := json.Marshal(verdict)
@@ -134,7 +135,7 @@ func (p *play) costs(id string, usd float64, verdict map[string]any) {
 	p.turn(id, bridge.Turn{CostUSD: usd, Verdict: raw})
 }
 
-// TestTurnsTakeTurns: where little is left, a turn begins when another has ended.
+// TestTurnsTakeTurns: if little is left, a turn begins when another has ended.
 func TestTurnsTakeTurns(t *testing.T) {
 	p, ids := begins4(t, 1, true)
 	p.happen(ids[0], bridge.Spent{CostUSD: 0.3})
@@ -159,7 +160,7 @@ func TestTurnsTakeTurns(t *testing.T) {
 	p.folds()
 }
 
-// spends has a turn reach the limit of a run.
+// spends lets a turn reach the limit of a run.
 func spends(t *testing.T, human bool) (*play, string) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, human })
 	one := p.summon("one")
@@ -172,8 +173,8 @@ func spends(t *testing.T, human bool) (*play, string) {
 	return p, one
 }
 
-// TestLimitIsAskedAbout once, when no turn runs any more. Nothing is sent until the human raises it; what was said
-// meanwhile is sent then.
+// TestLimitIsAskedAbout: the human is asked once, when no turn runs any more. Nothing is sent until the human
+// raises the limit; messages given meanwhile are sent then.
 func TestLimitIsAskedAbout(t *testing.T) {
 	for name, raise := range map[string]struct {
 		body  contract.CommandBody
@@ -210,7 +211,8 @@ func TestLimitIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestLimitEndsTheRun on the human's choice, when they leave, and when it is resumed without one.
+// TestLimitEndsTheRun: at the human's choice, when the human leaves, and when the run is resumed without a
+// human.
 func TestLimitEndsTheRun(t *testing.T) {
 	for name, end := range map[string]func(p *play){
 		"finish":  func(p *play) { p.mustCommand(contract.Choose{Option: "finish"}) },
@@ -249,7 +251,8 @@ func TestCompleteAtTheLimit(t *testing.T) {
 	}
 }
 
-// TestProcessThatOverspent at the limit that it was started with is replaced when the run may continue.
+// TestProcessThatOverspent: a process that reached the limit it was started with is replaced when the run may
+// continue.
 func TestProcessThatOverspent(t *testing.T) {
 	p, one := spends(t, true)
 	p.mustCommand(contract.Configure{MaxCost: new(50.0)})
@@ -265,7 +268,8 @@ func TestProcessThatOverspent(t *testing.T) {
 	}
 }
 
-// TestCostOfATurnThatIsLost with its process, with the bridge, or with arbiter itself is kept.
+// TestCostOfATurnThatIsLost: the cost of a turn that is lost with its process, with the bridge, or with Arbiter
+// itself is kept.
 func TestCostOfATurnThatIsLost(t *testing.T) {
 	for name, lose := range map[string]func(p *play){
 		"the process": func(p *play) {
@@ -290,7 +294,8 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 	}
 }
 
-// TestBudgetIsReported at 80 % and at the limit: the Arbiter reads of it, and no further agent starts but a successor.
+// TestBudgetIsReported: at 80 % and at the limit the Arbiter is notified, and no further agent starts except a
+// successor.
 func TestBudgetIsReported(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("one")
@@ -320,7 +325,7 @@ func TestBudgetIsReported(t *testing.T) {
 	p.folds()
 }
 
-// TestASuccessorMayStart when 80 % are spent: it takes the place of one that goes.
+// TestASuccessorMayStart: when 80 % are spent a successor may start, because it replaces another agent.
 func TestASuccessorMayStart(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	one := p.summon("one")
@@ -358,7 +363,7 @@ func TestLimitOfOneAgent(t *testing.T) {
 	p.folds()
 }
 
-// TestLimitOfADay counts what the other runs have cost, and of this one only what it has cost since the day began.
+// TestLimitOfADay: it counts what the other runs have cost, and of this run only the cost since the day began.
 func TestLimitOfADay(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerDay = 10 })
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 5})

@@ -26,8 +26,8 @@ type spoof struct{ file, name, text string }
 
 const plainText = "The parser is done."
 
-// spoofs reads the corpus and fills in what an imitator may know: the delimiter of the
-// run, ids, and the exact action that waits for an answer.
+// spoofs reads the corpus and fills in what an imitator may know: the delimiter of the run, ids, and the exact
+// action that waits for an answer.
 func spoofs(t testing.TB, p *play) []spoof {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/spoof/*.txt")
@@ -70,9 +70,9 @@ func spoofs(t testing.TB, p *play) []spoof {
 	return list
 }
 
-// way is how a text comes in, by the pipe of a role.
+// way is a way for a text to come in, by the pipe of a role.
 type way struct {
-	role string // by whose name it may be read: arbiter, orch-1; empty: it has no sender
+	role string // under whose name it may be read: arbiter, orch-1; empty: it has no sender
 	say  func(p *play, text string)
 }
 
@@ -90,7 +90,7 @@ func withDocument(kind, text string) map[string]any {
 	return v
 }
 
-// ways are the four roles, each with its ways to say something.
+// ways are the four roles, each with its ways to give a text.
 var ways = map[string]way{
 	"Arbiter/instruction": {"arbiter", func(p *play, text string) {
 		p.verdict("orch-1", report("question", "Which?", true))
@@ -183,7 +183,7 @@ func object(field, text string) json.RawMessage {
 	return raw
 }
 
-// spoofed is a run with an Orchestrator at work, whose request waits for the human.
+// spoofed is a run with a working Orchestrator, whose request waits for the human.
 func spoofed(t *testing.T) *play {
 	p := begin(t, func(o *runconfig.Options) { o.Delimiter = "k3xq7mzd2a4bnc5e" })
 	p.summon("work")
@@ -263,9 +263,9 @@ func (p *play) course() string {
 	return b.String()
 }
 
-// TestSpoofs has each role say each text in each of its ways. Nothing comes of it that
-// does not come of a plain text: no record with another sender, no approval, no move; and
-// what a model reads of it stands in the envelope of its sender.
+// TestSpoofs lets each role give each text in each of its ways. The text has no effect that a plain text would
+// not have: no record with another sender, no approval, no move; and what a model reads of it is in the
+// envelope of its sender.
 func TestSpoofs(t *testing.T) {
 	base := spoofed(t)
 	corpus := spoofs(t, base)
@@ -304,8 +304,8 @@ func TestSpoofs(t *testing.T) {
 	}
 }
 
-// checkSenders folds the run again as the loop does, and wants each record from the pipe
-// that its fact came by.
+// checkSenders replays the run as the loop does, and requires that each record is attributed to the pipe that
+// its input came by.
 func checkSenders(t *testing.T, s spoof, st State, p *play) {
 	t.Helper()
 	for _, in := range p.in {
@@ -327,7 +327,7 @@ func checkSenders(t *testing.T, s spoof, st State, p *play) {
 	}
 }
 
-// checkNothingApproved: the request waits as before, and no grant was made.
+// checkNothingApproved: the request waits as before, and nothing was granted.
 func checkNothingApproved(t *testing.T, s spoof, p *play) {
 	t.Helper()
 	for _, e := range p.out {
@@ -356,8 +356,7 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 	}
 }
 
-// section is a part of a message as a strict reader sees it: whose it is, and whether it
-// is marked as a report.
+// section is a part of a message as a strict reader sees it: its sender, and whether it is marked as a report.
 type section struct {
 	from   string
 	report bool
@@ -369,8 +368,8 @@ var (
 	fromField  = regexp.MustCompile(` \| from: ([A-Za-z0-9._-]+)`)
 )
 
-// strictly reads a message as a careful model would: each line with the delimiter in it,
-// in any case, is a mark; the first opens, the last closes, and all between divide.
+// strictly reads a message as a careful model would: each line that contains the delimiter, in any case, is a
+// mark; the first opens, the last closes, and all others divide.
 func strictly(delimiter, text string) ([]section, error) {
 	var marks []string
 	var list []section
@@ -416,8 +415,8 @@ func (s section) reports() bool {
 	return s.report || slices.ContainsFunc(s.lines, func(line string) bool { return strings.HasPrefix(line, "| ") })
 }
 
-// checkRead: in a message, the text is in a section of its sender, marked as a report unless it is
-// the Arbiter's. Outside of such sections no line of it is a line of the message.
+// checkRead: in a message, the text is in a section of its sender, marked as a report unless it is the
+// Arbiter's. Outside of such sections no line of the text is a line of the message.
 func checkRead(t *testing.T, s spoof, role string, ours map[string]bool, p *play, m bridge.MessageParams) {
 	t.Helper()
 	sections, err := strictly(p.s.Options.Delimiter, m.Content)

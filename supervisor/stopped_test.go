@@ -78,7 +78,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 				if n < 2 {
 					p.asks(id, bridge.Turn{})
 				} else {
-					for range 1 + maxCorrections { // nor where it has nothing to say
+					for range 1 + maxCorrections { // nor if it says nothing
 						p.turn(id, bridge.Turn{Text: "I was stopped."})
 					}
 				}
@@ -104,7 +104,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 	}
 }
 
-// begun has the process of an agent that was stopped come back, to a turn that had begun.
+// begun restarts the process of an agent that was stopped, in a turn that had begun.
 func (p *play) begun(id string) {
 	p.t.Helper()
 	if key := process.RestartKey(p.agent(id).AgentRef); p.agent(id).Status == roster.Down {
@@ -133,8 +133,8 @@ func TestAQuestionIsNoAlarm(t *testing.T) {
 	}
 }
 
-// TestAnOfferEndsWithTheTrouble: what was offered to get over a failure cannot be chosen, and
-// is not shown, once it was got over in another way.
+// TestAnOfferEndsWithTheTrouble: recovery options cannot be chosen, and are not shown, once the failure was
+// solved in another way.
 func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 	for name, over := range map[string]func(p *play, id string){
 		"it tries again":         func(p *play, id string) { p.verdict("arbiter", ruling("RETRY", "Again.", "to", id)) },
@@ -160,8 +160,8 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 	}
 }
 
-// TestAnUnreadMessageIsSentAgain: an interrupt came before the model had a message that was
-// proved to be delivered. It goes out again, in the turn of the word that stopped it.
+// TestAnUnreadMessageIsSentAgain: an interrupt came before the model had read a message that was proven to be
+// delivered. It is sent again, in the turn of the message that stopped the first turn.
 func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		p := begin(t, nil)
@@ -177,7 +177,7 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		p.out = nil
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted, Unread: []string{first}})
 		sends := effects[effect.Send](p)
-		if stop { // first what stopped the turn, and then, in the same turn, what is older
+		if stop { // first the message that stopped the turn, and then, in the same turn, the older one
 			if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "No, blue.") || sends[0].Params.Steer || !sends[1].Params.Steer {
 				t.Fatalf("sent: %+v", sends)
 			}

@@ -39,8 +39,8 @@ func worksOnce(t *testing.T, name string) (p *play, id string) {
 	return p, p.working()
 }
 
-// TestAFailedExecutionIsAPointOfDecision: what follows from it is decided on an input
-// that reports the failure, by whichever decider.
+// TestAFailedExecutionIsAPointOfDecision: every decider decides about it with an input that reports the
+// failure.
 func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	told := func(t *testing.T, f input.Decided, about string) {
 		t.Helper()
@@ -74,7 +74,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "rules" {
 			t.Errorf("decision %+v", d)
 		}
-		p.contains("the retry", p.lastSent(id), "kind: answer", "exit code 1") // not the word of a process that ended
+		p.contains("the retry", p.lastSent(id), "kind: answer", "exit code 1") // not about a process that ended
 		p.verdict(id, report("done", "it installs", true))
 		p.decides(decider.Rules{})
 		p.folds()
@@ -161,7 +161,7 @@ func TestAPlanIsHandedOn(t *testing.T) {
 	}
 }
 
-// TestTheRulesTakeOverAtAFailure that the Arbiter had read: they rule on it.
+// TestTheRulesTakeOverAtAFailure: the rules rule on a failure that the Arbiter had already read about.
 func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	babbles := func() {

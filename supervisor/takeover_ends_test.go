@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// TestTheBridgeIsLostInATakeover, at any of its stages: the session comes back.
+// TestTheBridgeIsLostInATakeover: in any of its stages, the session comes back.
 func TestTheBridgeIsLostInATakeover(t *testing.T) {
 	for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening, takeover.Open} {
 		p := working(t)
@@ -48,8 +48,8 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 	}
 }
 
-// TestArbiterEndsInATakeover: killed, or stopped in order, the takeover counts as ended
-// when the run is taken up again, and what was done in it is reported.
+// TestArbiterEndsInATakeover: whether Arbiter was killed or ended normally, the takeover has ended when the run
+// is resumed, and what was done in it is reported.
 func TestArbiterEndsInATakeover(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		p := working(t)
@@ -84,7 +84,7 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 	}
 }
 
-// TestTheTimeLimitWaits for a session to be given back.
+// TestTheTimeLimitWaits: the run's time limit waits until a session is given back.
 func TestTheTimeLimitWaits(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
 	p.summon("x")
@@ -103,7 +103,8 @@ func TestTheTimeLimitWaits(t *testing.T) {
 	}
 }
 
-// TestAReleaseWaitsForTheHuman: one that its successor replaces stays until it is given back.
+// TestAReleaseWaitsForTheHuman: an agent that its successor replaces is not released until its session is given
+// back.
 func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)
@@ -120,8 +121,8 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	}
 }
 
-// TestOneThatIsSpentInATakeover: its last turn came to its end, and so did its session.
-// Nothing waits for a terminal that will never be.
+// TestOneThatIsSpentInATakeover: its last turn ended, and so did its session. Nothing waits for a terminal that
+// will never open.
 func TestOneThatIsSpentInATakeover(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)
@@ -142,7 +143,8 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	}
 }
 
-// TestTheTimeLimitOutlastsATakeover that ends otherwise than by being given back.
+// TestTheTimeLimitOutlastsATakeover: the time limit also applies after a takeover that ended in another way
+// than by being given back.
 func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
 	p.summon("x")
@@ -162,7 +164,8 @@ func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfAModeOutlastsATakeover that came to nothing: its timer rang meanwhile.
+// TestTheTimeOfAModeOutlastsATakeover: the time limit of a mode also applies after a failed takeover during
+// which its timer rang.
 func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 	for _, end := range []string{"not opened", "bridge lost"} {
 		p := begin(t, func(o *runconfig.Options) {
@@ -204,8 +207,7 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	}
 }
 
-// TestNoTakeoverInAnUntrustedWorkspace: its process would end for a terminal that is not
-// opened.
+// TestNoTakeoverInAnUntrustedWorkspace: the agent's process would be ended for a terminal that is not opened.
 func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 	p.summon("Build the parser")
@@ -221,7 +223,7 @@ func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 	}
 }
 
-// TestATakeoverOfOneThatIsNotStarted is none any more.
+// TestATakeoverOfOneThatIsNotStarted: the takeover ends.
 func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Stopping)
@@ -231,8 +233,8 @@ func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	}
 }
 
-// TestInspectionWakesNoAgent: a human who only looked gives the Arbiter nothing to rule on; it
-// reads of it with the next message.
+// TestInspectionWakesNoAgent: a human who only looked gives the Arbiter nothing to rule on; it reads about it
+// with its next message.
 func TestInspectionWakesNoAgent(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)

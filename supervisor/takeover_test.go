@@ -20,7 +20,7 @@ import (
 
 var aMark = &bridge.InspectMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: true, Head: "abc"}
 
-// take has the human take an agent's session over, up to the stage given.
+// take lets the human take over an agent's session, up to a stage.
 func (p *play) take(id string, until takeover.Stage) {
 	p.t.Helper()
 	if ok, why := p.command(contract.Attach{ID: id}); !ok {
@@ -50,19 +50,19 @@ func (p *play) take(id string, until takeover.Stage) {
 	}
 }
 
-// ends has the process at hand end as it was asked to.
+// ends ends the present process, as requested.
 func (p *play) ends(id string) {
 	p.t.Helper()
 	p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID, Exit: bridge.Exit{Expected: true}})
 }
 
-// seen answers the inspect that a takeover waits for.
+// seen answers the inspection that a takeover waits for.
 func (p *play) seen(id string, r bridge.InspectResult) {
 	p.t.Helper()
 	p.do(input.Inspected{Serial: p.agent(id).Takeover.Serial, Result: r})
 }
 
-// returns brings the process after a takeover up.
+// returns brings up the process after a takeover.
 func (p *play) returns(id string, fates ...string) {
 	p.t.Helper()
 	a := p.agent(id)
@@ -165,8 +165,8 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestCutOffTurnIsNeitherLostNorRepeated: what happens to the message of the turn that
-// the takeover cut off, by what the session's history says of it.
+// TestCutOffTurnIsNeitherLostNorRepeated: what happens to the message of the turn that the takeover cut off,
+// depending on the session's history.
 func TestCutOffTurnIsNeitherLostNorRepeated(t *testing.T) {
 	for fate, want := range map[string]string{
 		bridge.DeliveryAbsent: "<again>", bridge.DeliverySeen: takeover.TurnCutOff, bridge.DeliveryBegun: takeover.TurnCutOff, bridge.DeliveryEnded: takeover.TurnCutOff,
@@ -214,7 +214,7 @@ func TestWhoCannotBeTaken(t *testing.T) {
 	rejected("orch-1", "no bridge")
 }
 
-// TestTakeoverIsGivenUp: detach before the terminal is there.
+// TestTakeoverIsGivenUp: the human detaches before the terminal is open.
 func TestTakeoverIsGivenUp(t *testing.T) {
 	for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening} {
 		p := working(t)
@@ -255,7 +255,7 @@ func TestTerminalThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestATakenAgentIsLeftAlone: what the supervisor does on its own leaves it alone.
+// TestATakenAgentIsLeftAlone: actions of the supervisor itself do not affect it.
 func TestATakenAgentIsLeftAlone(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", takeover.Open)
@@ -288,7 +288,7 @@ func TestATakenAgentIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestHumansCommandOverATakenAgent: what the human orders is done.
+// TestHumansCommandOverATakenAgent: the human's commands are carried out.
 func TestHumansCommandOverATakenAgent(t *testing.T) {
 	orders := map[string]contract.CommandBody{
 		"kill": contract.Kill{ID: "orch-1"}, "reset": contract.Reset{}, "halt": contract.Halt{}, "cancel": contract.Cancel{},
@@ -334,7 +334,7 @@ func TestHaltedInATakeover(t *testing.T) {
 	}
 }
 
-// TestTakeoverOfTheArbiter: the Orchestrators' words wait for it.
+// TestTakeoverOfTheArbiter: the Orchestrators' messages wait for it.
 func TestTakeoverOfTheArbiter(t *testing.T) {
 	p := working(t)
 	p.take("arbiter", takeover.Open)
@@ -350,7 +350,7 @@ func TestTakeoverOfTheArbiter(t *testing.T) {
 	p.contains("the next", p.lastSent("arbiter"), "use port 9090", "orders nothing")
 }
 
-// TestCompleteWaitsForTheHuman: a run does not end under the human's hands.
+// TestCompleteWaitsForTheHuman: a run does not end while the human has a session.
 func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p := working(t)
 	p.verdict("orch-1", report("question", "which port?", true))
@@ -407,7 +407,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 	}
 }
 
-// idles has the Arbiter wait for anyone who has a session.
+// idles lets the Arbiter wait for a session that a human has.
 func (p *play) idles() {
 	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// trusted begins a run in a workspace that was trusted, whose Arbiter comes up.
+// trusted begins a run in a trusted workspace, and brings up its Arbiter.
 func trusted(t *testing.T, change func(*runconfig.Options)) *play {
 	t.Helper()
 	return begin(t, func(o *runconfig.Options) {
@@ -28,7 +28,7 @@ func trusted(t *testing.T, change func(*runconfig.Options)) *play {
 	})
 }
 
-// refused has the gate refuse the start of an agent that is under way.
+// refused lets the gate refuse the start of an agent.
 func (p *play) refused(id, hash string) []effect.Effect {
 	p.t.Helper()
 	if a := p.agent(id); a.Status != roster.Starting {
@@ -51,14 +51,14 @@ func said[B contract.Body](out []effect.Effect) []B {
 
 func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.SettingSources, ",") }
 
-// TestDistrust: an agent whose workspace has changed is not started until the human has
-// chosen; what it was to be told waits.
+// TestDistrust: an agent whose workspace has changed is not started until the human has chosen; its messages
+// wait.
 func TestDistrust(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		choose  func(p *play) []effect.Effect
 		sources string // of the next start; empty: there is none
-		hash    string // that is pinned then
+		hash    string // that is recorded then
 	}{
 		{"trust", func(p *play) []effect.Effect {
 			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
@@ -151,8 +151,8 @@ func TestDistrustAlone(t *testing.T) {
 	p.folds()
 }
 
-// TestDistrustMeanwhile: what was decided counts for starts that were under way, and what
-// cannot be determined cannot be trusted.
+// TestDistrustMeanwhile: the decision applies to starts that were in progress, and a state that cannot be
+// determined cannot be trusted.
 func TestDistrustMeanwhile(t *testing.T) {
 	p := trusted(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"a"}`)
@@ -163,7 +163,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 		t.Error("the same was asked twice")
 	}
 	p.mustCommand(contract.Choose{Option: "trust"})
-	p.refused("orch-3", "h2") // its gate looked before the choice
+	p.refused("orch-3", "h2") // its gate checked before the choice
 	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
 		p.comes(id, bridge.SpawnResult{})
 	}

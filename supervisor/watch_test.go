@@ -16,10 +16,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// dead is a look that finds no sign of life; alive ones differ in one of them.
+// dead is a probe without any sign of activity; other probes differ in one sign.
 var dead = bridge.ProbeResult{SilentMS: 3_600_000, CPUMS: 1000, RSSBytes: 1 << 28, Processes: 1, TranscriptBytes: 5000, OutputBytes: 100}
 
-// look lets the time to the next look pass, and looks.
+// look lets the time until the next probe pass, and returns its effects.
 func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
 	p.t.Helper()
 	a := p.agent(id)
@@ -43,7 +43,7 @@ func (p *play) notices(part string) int {
 	return n
 }
 
-// watched starts a play with an Orchestrator at work that gives no sign of life.
+// watched starts a play with a working Orchestrator that shows no activity.
 func watched(t *testing.T, change func(*runconfig.Options)) (*play, string) {
 	p := begin(t, change)
 	id := p.summon("work")
@@ -100,7 +100,7 @@ func TestNoSignOfLife(t *testing.T) {
 	p.folds()
 }
 
-// TestASignInBetween ends it: the next silence is counted from the start.
+// TestASignInBetween: a sign of activity resets the count: the next silence is counted from its beginning.
 func TestASignInBetween(t *testing.T) {
 	p, id := watched(t, nil)
 	for range 10 {
@@ -126,7 +126,7 @@ func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 		p.look("arbiter", dead)
 		looks++
 	}
-	if looks != lifecycle.HungArbiter+1 { // the first one has nothing to compare with
+	if looks != lifecycle.HungArbiter+1 { // the first probe has nothing to compare with
 		t.Errorf("ended after %d looks", looks)
 	}
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
@@ -135,8 +135,8 @@ func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 	p.folds()
 }
 
-// TestASignOfLifeIsEnough: an agent with any one of the four signs is never touched,
-// nor anybody told, in 1,000 hours.
+// TestASignOfLifeIsEnough: an agent with any one of the four signs is never restarted, and causes no notice, in
+// 1,000 hours.
 func TestASignOfLifeIsEnough(t *testing.T) {
 	hours := often(50, 1000)
 	for name, sign := range map[string]func(r *bridge.ProbeResult, n int64){
@@ -178,7 +178,7 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 	}
 }
 
-// TestIdleIsNotHung: an agent without a turn need not give a sign of life.
+// TestIdleIsNotHung: an agent without a turn need not show activity.
 func TestIdleIsNotHung(t *testing.T) {
 	p := begin(t, nil)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
@@ -190,7 +190,7 @@ func TestIdleIsNotHung(t *testing.T) {
 	}
 }
 
-// TestAStoppedProcess is reported as what it is, once each time, and left alone.
+// TestAStoppedProcess: it is reported as stopped, once each time, and left alone.
 func TestAStoppedProcess(t *testing.T) {
 	p, id := watched(t, nil)
 	stopped := dead
@@ -210,8 +210,8 @@ func TestAStoppedProcess(t *testing.T) {
 	}
 }
 
-// TestAfterASleep: everybody gets time to find their way back. What a look that was
-// under way says counts for nothing, and the resources that were warned of stay so.
+// TestAfterASleep: all agents get time to recover. A probe that was running during the sleep does not count,
+// and resources with an earlier warning keep it.
 func TestAfterASleep(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxMemory = 300 << 20 })
 	ids := []string{p.summon("left half"), p.summon("right half"), "arbiter"}
@@ -231,7 +231,7 @@ func TestAfterASleep(t *testing.T) {
 	}
 	p.out = nil
 	next := map[string]time.Time{}
-	for _, id := range ids { // these had been asked before the sleep
+	for _, id := range ids { // these had been probed before the sleep
 		out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
 		next[id] = p.at.Add(timer(out, process.WatchKey(p.agent(id).AgentRef)))
 	}
@@ -253,8 +253,8 @@ func TestAfterASleep(t *testing.T) {
 	p.folds()
 }
 
-// TestResources: a warning at three quarters, once; another start at the limit, and
-// not more of them than the policy allows.
+// TestResources: one warning at three quarters; a restart at the limit, and not more restarts than the policy
+// allows.
 func TestResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		warn, over bridge.ProbeResult
@@ -341,8 +341,8 @@ func lastMail(p *play, id string) string {
 	return text
 }
 
-// TestABridgeThatDoesNotAnswer counts once for all agents that were looked at
-// together: a busy machine makes them all wait.
+// TestABridgeThatDoesNotAnswer: it counts once for all agents that were probed together, because a busy machine
+// delays all of them.
 func TestABridgeThatDoesNotAnswer(t *testing.T) {
 	p := begin(t, nil)
 	ids := []string{"arbiter"}
@@ -424,7 +424,7 @@ func TestQuiet(t *testing.T) {
 	p.folds()
 }
 
-// TestNoAgentIsQuiet where silences are not to be told.
+// TestNoAgentIsQuiet: silences are not reported if the options switch that off.
 func TestNoAgentIsQuiet(t *testing.T) {
 	p, id := watched(t, nil)
 	p.at = p.at.Add(time.Hour)
