@@ -96,6 +96,15 @@ func TestResumeWhileTheOldBridgeLives(t *testing.T) {
 			if !ok {
 				t.Fatal("no bridge")
 			}
+			for agent, pids := range aliveAs(s.run()) { // stopped, it delays the end of its bridge until it is killed
+				if strings.HasSuffix(agent, ".1") {
+					for _, pid := range pids {
+						if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
 			if err := s.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
