@@ -12,7 +12,7 @@ import (
 // palette lists all actions and screens, filtered by a few letters.
 type palette struct{ d *app }
 
-// pageKeys are the actions that open pages which no command opens.
+// pageKeys are the actions that open pages for which there is no command.
 var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
 
 // open shows the list.
@@ -21,7 +21,8 @@ func (p palette) open() {
 	p.d.picker.picker.Filtering()
 }
 
-// items are the agents, the commands, and actions that only keys have. The value of each runs when the user chooses it.
+// items returns the agents, the commands, and actions that only keys have. The value of each is called when
+// the user chooses it.
 func (p palette) items() []editor.Item {
 	var list []editor.Item
 	for _, a := range p.d.session.agents() {
@@ -49,8 +50,8 @@ func (p palette) items() []editor.Item {
 	return list
 }
 
-// command runs a command, or writes it where an argument belongs behind it. One that acts on what waits or works is
-// written, too: a few letters and Enter must not do that.
+// command runs a command, or writes it into the input if it needs an argument. A command that acts on
+// waiting requests or running work is also only written: a few letters and Enter must not run it.
 func (p palette) command(s editor.Spec) {
 	_, told := slash.Answers[s.Name]
 	if s.Args == "" || told || s.Name == "plan" {

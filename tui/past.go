@@ -15,16 +15,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
-// What a run was told in earlier process runs lies in its event log. The first frame needs only the
-// end of it: that is a book of its own, until a worker has been through all of the log and
-// has made the book that takes its place.
+// The events of earlier processes of a run are in its event log. The first frame needs only the end of the
+// log: that is a book of its own, until a worker has read the whole log and made the book that replaces it.
 
-// recentEvents is how many of the last events the first frame is made of: more than any
-// window shows.
+// recentEvents is how many of the last events the first frame uses: more than any window shows.
 const recentEvents = 600
 
-// recall takes up what was told in a run's earlier process runs. It runs on the worker that begins
-// the run, and returns when the end of it can be seen.
+// recall adds the events of a run's earlier processes. It runs on the worker that begins the run, and
+// returns when the end of the log can be shown.
 func (f *Frontend) recall(ctx context.Context, run string) error {
 	log, err := f.options.Host.Past(ctx, run)
 	if err != nil || log == nil {
@@ -41,7 +39,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 		if empty = f.history.All().Len() == 0; empty {
 			f.history.Past(log, end.Next)
 			for _, e := range end.Events {
-				if told, err := f.history.Recall(e); err == nil { // else the search reports it
+				if told, err := f.history.Recall(e); err == nil { // otherwise the search reports it
 					f.subagents.Add(told)
 					f.activity.Add(e.At, told)
 					f.timeline.Add(e.At, told)
@@ -54,7 +52,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	}
 	f.resumed = resumed{run, end.Next}
 	switch {
-	case !empty: // behind what another run has told here
+	case !empty: // after the events of another run
 		health, err := log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 			if e.Line == nil {
 				return nil
@@ -77,14 +75,14 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	return nil
 }
 
-// resumed is how far the log of the run that is taken up was read.
+// resumed is how far the log of the resumed run was read.
 type resumed struct {
 	run  string // as the user named it; empty: no run to resume
 	next eventlog.Position
 }
 
-// now has tview's loop do something, while the pump waits, and waits until it did. It reports
-// false when the frontend ends before.
+// now makes tview's loop call do, and waits until it did; the pump waits, too. It returns false if the
+// frontend ends before.
 func (f *Frontend) now(ctx context.Context, do func()) bool {
 	done := make(chan struct{})
 	f.post(func() { defer close(done); do() })
@@ -96,8 +94,8 @@ func (f *Frontend) now(ctx context.Context, do func()) bool {
 	}
 }
 
-// keptBy has the book read in the log of a run that has just begun what stands there. Where
-// that cannot be read, the history keeps everything itself.
+// keptBy makes the book use the log of a run that has just begun for the events in it. If the log cannot be
+// read, the history keeps everything itself.
 func (f *Frontend) keptBy(ctx context.Context, run string) {
 	log, err := f.options.Host.Past(ctx, run)
 	if err != nil || log == nil {
@@ -109,16 +107,16 @@ func (f *Frontend) keptBy(ctx context.Context, run string) {
 	})
 }
 
-// errThere ends the walk through a log where the recent part was read to.
+// errThere ends the walk through a log at the place up to which the recent part was read.
 var errThere = errors.New("there")
 
-// behind is how many events may be left to take over while the loop waits.
+// behind is how many events may remain to be taken over while the loop waits.
 const behind = 100
 
-// index makes the book of all that was reported, in the background, and has it take the place of
-// the present one, which has the recent events and what was reported since.
+// index makes the book of all events, in the background, and replaces the current one, which has the recent
+// events and those that were reported since.
 func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End) {
-	var book *history.Store // the present one
+	var book *history.Store // the current one
 	if !f.now(ctx, func() { book = f.history }) {
 		return
 	}
@@ -133,7 +131,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	var times timeline.Timeline
 	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Position.Offset >= end.Next.Offset {
-			return errThere // the run continues, and tells us itself
+			return errThere // the run continues, and reports the rest itself
 		}
 		if e.Line != nil {
 			if told, err := full.Recall(e); err == nil {
@@ -175,7 +173,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	}
 }
 
-// unread reports that the beginning of what was reported cannot be scrolled back to.
+// unread reports that the earliest events cannot be shown.
 func (f *Frontend) unread(err error) {
 	if f.ctx.Err() == nil {
 		f.post(func() {
@@ -184,8 +182,7 @@ func (f *Frontend) unread(err error) {
 	}
 }
 
-// move has all that is read go over to the present book, in which events have numbers that
-// are larger by so many.
+// move makes all readers switch to the current book, in which the numbers of events are larger by so much.
 func (d *app) move(by int) {
 	book := d.f.history
 	d.runScreen.talk.move(book.Talk(), by)
@@ -200,14 +197,14 @@ func (d *app) move(by int) {
 	d.search.moved()
 }
 
-// closeReaders gives up all that was read from.
+// closeReaders closes everything that was read from.
 func (f *Frontend) closeReaders() {
 	for _, b := range append(f.older, f.history) {
 		b.Close()
 	}
 }
 
-// conversation is all that was said, as Markdown.
+// conversation returns the whole conversation as Markdown.
 func (f *Frontend) conversation(ctx context.Context, name func(string) string) string {
 	f.indexing.Wait()
 	var b strings.Builder

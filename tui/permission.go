@@ -17,23 +17,23 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// Values of answers to a permission request, beside yes and no.
+// Values of answers to a permission request, besides yes and no.
 const (
 	forRun = "run"
 	always = "always"
 	why    = "why"
 )
 
-// permissions asks for the permission requests that wait, one after the other.
+// permissions shows the waiting permission requests, one after the other.
 type permissions struct {
 	d         *app
-	dismissed []string    // requests that were put aside, or just answered
-	denied    string      // the request whose refusal is being written
-	sent      policy.Mode // the permission mode that was asked for, until the run has answered
+	dismissed []string    // requests that were put aside, or have just been answered
+	denied    string      // the request for whose refusal a reason is being written
+	sent      policy.Mode // the requested permission mode, until the run has answered
 }
 
-// askNext opens the next permission request that waits, or the panel where several do, unless the person is writing or
-// reads a page, or has put it aside.
+// askNext opens the next waiting permission request, or the panel if several wait, unless the person is
+// writing or reads a page, or has put it aside.
 func (q *permissions) askNext() {
 	if q.d.session.state == nil {
 		return
@@ -66,8 +66,8 @@ func (q *permissions) askNext() {
 	}
 }
 
-// requests are those that wait for an answer. What an earlier process of an agent asked for waits, too: an answer is
-// kept until the agent asks again.
+// requests returns the requests that wait for an answer. Those of an earlier process of an agent wait, too:
+// an answer is kept until the agent asks again.
 func (q *permissions) requests() []permission.Request {
 	if q.d.session.state == nil {
 		return nil
@@ -81,7 +81,7 @@ func (q *permissions) asked(id string) bool {
 	return ok
 }
 
-// judge asks for a permission. The answer names the action that was shown.
+// judge opens the dialog for a permission request. The answer names the action that was shown.
 func (q *permissions) judge(p *permission.Request, own bool) {
 	asked := *p
 	var g *dialog
@@ -109,14 +109,14 @@ func (q *permissions) judge(p *permission.Request, own bool) {
 	g.renote = func() { g.ask.Annotate(q.permitNotes(&asked)) }
 }
 
-// answer sends an answer. Its request is put aside until the run has taken it.
+// answer sends an answer. The request is put aside until the run has accepted the answer.
 func (q *permissions) answer(c contract.Permit) {
 	q.putAside(c.Request)
 	q.d.inbox.took(c.Request)
 	q.d.session.send(c)
 }
 
-// refuse has the reason written for which a request is denied.
+// refuse lets the person write the reason for denying a request.
 func (q *permissions) refuse(id string) {
 	q.putAside(id)
 	q.denied = id
@@ -125,7 +125,7 @@ func (q *permissions) refuse(id string) {
 	q.d.prompt.write()
 }
 
-// hold makes a dialog one about a request, which is put aside when it is closed.
+// hold ties a dialog to a request, which is put aside when the dialog is closed.
 func (q *permissions) hold(g *dialog, id string, own bool) {
 	g.request, g.own = id, own
 	if own {
@@ -133,7 +133,7 @@ func (q *permissions) hold(g *dialog, id string, own bool) {
 	}
 	closed := g.close
 	g.close = func() { closed(); q.putAside(id) }
-	g.dismiss = func() { // and the others do not come in its place
+	g.dismiss = func() { // the others must not open in its place
 		g.close()
 		for _, p := range q.requests() {
 			q.putAside(p.ID)
@@ -147,9 +147,9 @@ func (q *permissions) putAside(id string) {
 	}
 }
 
-// widen asks what exactly is allowed from now on: the action itself, or a rule that covers
-// it. No single key leads here and through it: where the letter that led here, in a dialog
-// that opened for an event, was the first of a word, the rest of the word leads back to the input.
+// widen asks what exactly is allowed from now on: the action itself, or a rule that covers it. No single
+// key leads here and through it: if the letter that led here, in a dialog that an event opened, was the
+// first of a word, the rest of the word leads back to the input.
 func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permit) {
 	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
@@ -210,8 +210,8 @@ func (q *permissions) permitData(p *permission.Request) pages.AskData {
 	return data
 }
 
-// permitNotes say when a request is denied without an answer, and how many wait; the second one is
-// for as long as the action was not read to its end.
+// permitNotes returns notes on when a request is denied without an answer, and how many wait; the second
+// note is shown until the action was read to its end.
 func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
 	note = q.deniedAt(p)
 	if n := len(q.requests()); n > 1 {
@@ -222,7 +222,7 @@ func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
 		"was read to its end. " + note)
 }
 
-// deniedAt says when a request is denied without an answer; empty: it waits for as long as it takes.
+// deniedAt returns when a request is denied without an answer; empty: it waits without limit.
 func (q *permissions) deniedAt(p *permission.Request) string {
 	wait := q.d.session.state.Options.PermissionWait
 	if wait <= 0 {
@@ -231,7 +231,7 @@ func (q *permissions) deniedAt(p *permission.Request) string {
 	return fmt.Sprintf("Auto-denied at %s.", p.At.Add(wait).Local().Format("15:04"))
 }
 
-// requester says who asks.
+// requester names the agent that asks.
 func (q *permissions) requester(p *permission.Request) render.Line {
 	id := p.Params.ID
 	l := render.Line{{Text: q.d.session.name(id), Role: render.Speaker(id)}}
@@ -246,14 +246,14 @@ func (q *permissions) requester(p *permission.Request) render.Line {
 	return l
 }
 
-// actionLines are the exact command or change, whole.
+// actionLines lays out the exact command or change, completely.
 func (q *permissions) actionLines(p *permission.Request, width int) []render.Line {
 	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input),
 		eventview.Options{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
 }
 
-// permitCommand answers the permission request that waits, or the one whose refusal was
-// begun in its dialog. With several it would not be sure which one was meant.
+// permitCommand answers the waiting permission request, or the one whose refusal was begun in its dialog.
+// If several wait, it would be unclear which one is meant.
 func (q *permissions) permitCommand(c editor.Command) bool {
 	waiting := q.requests()
 	if len(waiting) == 0 {
@@ -272,10 +272,10 @@ func (q *permissions) permitCommand(c editor.Command) bool {
 	return q.d.session.send(slash.Permit(c, request))
 }
 
-// refusing reports whether the refusal of a request that waits was begun in its dialog.
+// refusing reports whether the refusal of a waiting request was begun in its dialog.
 func (q *permissions) refusing() bool { return q.d.session.state != nil && q.asked(q.denied) }
 
-// askAllowAll has the risk accepted before everything is allowed.
+// askAllowAll asks the person to accept the risk before everything is allowed.
 func (q *permissions) askAllowAll(c contract.Configure) bool {
 	text := "Every agent may then run anything without asking. What you deny stays denied."
 	if q.d.session.state != nil && q.d.session.state.Options.Sandbox == nil {
@@ -300,8 +300,8 @@ func (q *permissions) ruleCandidates() []editor.Candidate {
 	return list
 }
 
-// judgeNext opens the permission request that waits, also one that was put aside: in its dialog, or in the panel
-// where several wait.
+// judgeNext opens the waiting permission request, even if it was put aside: in its dialog, or in the panel
+// if several wait.
 func (q *permissions) judgeNext() {
 	waiting := q.requests()
 	if len(waiting) == 0 {

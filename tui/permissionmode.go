@@ -8,18 +8,18 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// modeCycle are the permission modes that a single key leads through. Not among them is allow-all: it
-// has to be named, and its risk accepted.
+// modeCycle are the permission modes through which a single key cycles. allow-all is not among them: it has
+// to be named, and its risk accepted.
 var modeCycle = []policy.Mode{policy.ModeAsk, policy.ModeAcceptEdits, policy.ModeRules}
 
-// modeMeans reports what happens to a call that no rule covers.
+// modeMeans describes what happens to a call that no rule covers.
 var modeMeans = map[policy.Mode]string{
 	policy.ModeAsk:         "you are asked",
 	policy.ModeAcceptEdits: "edits in the workspace are allowed, you are asked for the rest",
 	policy.ModeRules:       "what no rule allows is denied without asking",
 }
 
-// mode is the permission mode that was asked for last, or that of the run; empty: there is no run.
+// mode returns the last requested permission mode, or that of the run; empty: there is no run.
 func (q *permissions) mode() policy.Mode {
 	if q.sent != "" {
 		return q.sent
@@ -30,7 +30,7 @@ func (q *permissions) mode() policy.Mode {
 	return policy.Mode(slash.Word(q.d.session.state.Options.Permissions))
 }
 
-// nextMode goes to the next permission mode. From allow-all it leads back to asking.
+// nextMode switches to the next permission mode. From allow-all it leads back to asking.
 func (q *permissions) nextMode() {
 	if q.d.session.run == nil || q.d.session.over() {
 		q.d.flash("There is no run: --permissions sets the mode that one begins with.")
@@ -43,5 +43,5 @@ func (q *permissions) nextMode() {
 	}
 }
 
-// settled forgets what was asked for: the run has taken it, or refused it.
+// settled clears the requested mode: the run has accepted or refused it.
 func (q *permissions) settled() { q.sent = "" }

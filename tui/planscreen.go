@@ -18,12 +18,12 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// planScreen is the plan in full, to be read and changed. What is changed belongs to
-// the app, so that it outlives the screen: it is the run's once it is saved.
+// planScreen shows the full plan, to be read and changed. The changes belong to the app, so that they
+// outlive the screen; once saved they belong to the run.
 type planScreen struct {
 	d    *app
 	page *pages.Plan
-	line *editor.Editor // the step's text that the user is editing; nil: none
+	line *editor.Editor // the text of the step that the user is editing; nil: none
 }
 
 func newPlanScreen(d *app) *planScreen { return &planScreen{d: d, page: pages.NewPlan(d.look)} }
@@ -35,7 +35,7 @@ func (p *planScreen) mouse() mouseHandler {
 	return wheel(p.page, func(x, y int) { p.page.At(x, y) })
 }
 
-// draw implements screen: while a step is written, its text stands below the page.
+// draw implements screen: while a step is written, its text is shown below the page.
 func (p *planScreen) draw(s tcell.Screen, x, y, w, h int) {
 	rows := 0
 	if p.line != nil && h > 0 {
@@ -75,7 +75,7 @@ type planDraft struct {
 	draft *slash.Draft // nil: there are no changes
 }
 
-// follow is the draft of the plan, with what the run did to its plan meanwhile.
+// follow returns the draft of the plan, updated with the run's changes.
 func (p *planDraft) follow() *slash.Draft {
 	if p.draft == nil {
 		p.draft = slash.NewDraft(p.d.session.state.Task.Plan)
@@ -90,7 +90,7 @@ func (p *planDraft) follow() *slash.Draft {
 	return p.draft
 }
 
-// unsaved reports whether the plan was changed here and that was not saved.
+// unsaved reports whether there are unsaved changes.
 func (p *planDraft) unsaved() bool { return p.draft != nil && p.draft.Changed() }
 
 // statusOf maps a key to the status that it sets.
@@ -104,7 +104,7 @@ func (p *planScreen) act(a keys.Action, _ string) bool {
 	case keys.Back:
 		p.leave(p.d.back)
 		return true
-	case keys.WriteSlash: // the input stands on the screen below
+	case keys.WriteSlash: // the input is on the screen below
 		p.leave(func() { p.d.back(); p.d.act(keys.WriteSlash) })
 		return true
 	case keys.StepAdd, keys.StepText, keys.StepMode, keys.StepUp, keys.StepDown, keys.StepDelete, keys.Save,
@@ -156,7 +156,7 @@ func (p *planScreen) edit(a keys.Action) {
 	}
 }
 
-// write has the text of a step written: of a new one at that place, or of that one.
+// write lets the person write the text of a step: of a new one at that place, or of the existing one.
 func (p *planScreen) write(text string, at int, add bool) {
 	was := slash.NewDraft(p.d.plan.draft.Steps())
 	p.line = editor.New(p.d.look)
@@ -170,7 +170,7 @@ func (p *planScreen) write(text string, at int, add bool) {
 	p.line.OnSend = func(text string) bool {
 		p.line = nil
 		if !add && text == shown {
-			return true // what cannot be shown is no change
+			return true // an unprintable text is not a change
 		}
 		at = p.place(was, at, add)
 		switch draft := p.d.plan.draft; {
@@ -189,8 +189,8 @@ func (p *planScreen) write(text string, at int, add bool) {
 	}
 }
 
-// place is where a step is that was at a place when its text began to be written: the
-// plan may have changed meanwhile. -1: it is gone.
+// place returns the current place of a step that was at a place when its text began to be written: the plan
+// may have changed meanwhile. -1: the step was removed.
 func (p *planScreen) place(was *slash.Draft, at int, add bool) int {
 	before, now := was.Steps(), p.d.plan.follow().Steps()
 	find := func(i int) int {
@@ -216,7 +216,7 @@ func (p *planScreen) place(was *slash.Draft, at int, add bool) int {
 	return len(now)
 }
 
-// key takes the keys of a text that is being written.
+// key handles the keys of a text that is being written.
 func (p *planScreen) key(e *tcell.EventKey, key string) bool {
 	if p.line == nil {
 		return false
@@ -227,14 +227,14 @@ func (p *planScreen) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-// paste takes a paste into it.
+// paste passes a paste to that text.
 func (p *planScreen) paste(text string) {
 	if p.line != nil {
 		p.line.Paste(text)
 	}
 }
 
-// chooseMode has the mode chosen that a step is meant for.
+// chooseMode opens the list of modes for a step.
 func (p *planScreen) chooseMode(at int) {
 	was := slash.NewDraft(p.d.plan.draft.Steps())
 	items := append([]editor.Item{{Text: "(any)", Note: "the decider chooses", Value: ""}},
@@ -247,7 +247,7 @@ func (p *planScreen) chooseMode(at int) {
 	})
 }
 
-// save sends the plan as it was changed, all at once; what clashes is asked about first.
+// save sends the changed plan, all at once; it asks about conflicts first.
 func (p *planScreen) save(then func()) {
 	d := p.d
 	draft := d.plan.follow()
@@ -297,7 +297,7 @@ func (p *planScreen) send(then func()) {
 	p.d.screen().renew()
 }
 
-// drop forgets the changes.
+// drop discards the changes.
 func (p *planScreen) drop(then func()) {
 	p.d.plan.draft = nil
 	p.d.flash("Your changes to the plan are dropped.")
@@ -305,7 +305,7 @@ func (p *planScreen) drop(then func()) {
 	p.d.screen().renew()
 }
 
-// leave goes elsewhere, after asking what happens to changes.
+// leave goes to another screen, after asking what to do with changes.
 func (p *planScreen) leave(then func()) {
 	if !p.d.plan.unsaved() {
 		p.d.plan.draft = nil

@@ -16,13 +16,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
-// Playback is a run that is played again from its event log: it takes no commands.
+// Playback is a run that is replayed from its event log: it takes no commands.
 type Playback interface {
 	Run
 	Player() *playback.Player
 }
 
-// playback returns the player of the present run; nil if the run is not a playback.
+// playback returns the player of the current run; nil if the run is not a playback.
 func (d *app) playback() *playback.Player {
 	if p, ok := d.session.run.(Playback); ok {
 		return p.Player()
@@ -30,7 +30,7 @@ func (d *app) playback() *playback.Player {
 	return nil
 }
 
-// now is the time of what is shown: of a playback, that of the run.
+// now returns the time of what is shown: for a playback, the time in the run.
 func (d *app) now() time.Time {
 	if p := d.playback(); p != nil {
 		if at := p.Now(); !at.IsZero() {
@@ -40,7 +40,7 @@ func (d *app) now() time.Time {
 	return now()
 }
 
-// replayed reports whether the run is a playback, and says that it takes no commands.
+// replayed reports whether the run is a playback, and then shows that it takes no commands.
 func (s *session) replayed() bool {
 	if s.d.playback() == nil {
 		return false
@@ -49,7 +49,7 @@ func (s *session) replayed() bool {
 	return true
 }
 
-// control does what a key stands for in a playback.
+// control performs an action of a playback.
 func control(p *playback.Player, a keys.Action) bool {
 	switch a {
 	case keys.Hold:
@@ -72,7 +72,7 @@ func control(p *playback.Player, a keys.Action) bool {
 	return true
 }
 
-// controlled does what the mouse does on the status line of a playback: a click holds it, the wheel jumps.
+// controlled handles the mouse on the status line of a playback: a click pauses it, the wheel jumps.
 func (d *app) controlled(a tview.MouseAction) bool {
 	p := d.playback()
 	if p == nil {
@@ -91,7 +91,7 @@ func (d *app) controlled(a tview.MouseAction) bool {
 	return true
 }
 
-// playbackWord says that this is a playback, and where it is.
+// playbackWord describes that this is a playback, and its position.
 func playbackWord(s playback.Status, look *render.Look) string {
 	times, sep := "×", " "+look.Glyphs.Separator+" "
 	if look.Glyphs == render.ASCII {
@@ -112,7 +112,7 @@ func playbackWord(s playback.Status, look *render.Look) string {
 	return text
 }
 
-// stage tells the frontend what a playback plays.
+// stage passes the events of a playback to the frontend.
 type stage struct{ f *Frontend }
 
 // Tell implements playback.Stage.
@@ -120,7 +120,7 @@ func (s stage) Tell(ctx context.Context, at time.Time, e contract.Event) bool {
 	return s.f.box.recall(ctx.Done(), at, e)
 }
 
-// Forget implements playback.Stage: the book is another one, which has nothing yet.
+// Forget implements playback.Stage: it replaces the book by an empty one.
 func (s stage) Forget(ctx context.Context) bool {
 	f := s.f
 	book, err := history.Open(history.Options{Dir: f.options.Scratch})

@@ -14,13 +14,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// prompt is the input line: what is written, to whom, and how strongly.
+// prompt is the input line: the text, its recipient, and its strength.
 type prompt struct {
 	d       *app
 	input   *editor.Editor
 	reading bool   // the keyboard belongs to the screen, not to the input
-	to      string // who is written to; empty: the agent that a text concerns
-	force   string // note, steer, stop: of the next word
+	to      string // the recipient; empty: the agent that the text concerns
+	force   string // note, steer, stop: of the next message
 	images  attachments
 }
 
@@ -34,7 +34,7 @@ func newPrompt(d *app) prompt {
 	return p
 }
 
-// relabel says at the input whom one speaks to, and what may be said.
+// relabel updates the recipient and the placeholder of the input.
 func (p *prompt) relabel() {
 	to, role := p.to, render.SpeakerHuman
 	label, force := "", p.strength()
@@ -55,7 +55,7 @@ func (p *prompt) relabel() {
 	}
 }
 
-// placeholder is the text of an empty input.
+// placeholder returns the text that is shown in an empty input.
 func (p *prompt) placeholder() string {
 	switch s := p.d.session.state; {
 	case p.reading && p.d.screen().writes():
@@ -87,7 +87,7 @@ func (p *prompt) placeholder() string {
 	return "Speak."
 }
 
-// waitingHint says that words of the person's can still be changed.
+// waitingHint reports that messages of the person can still be changed.
 func waitingHint(s *supervisor.State) string {
 	text := "A word of yours waits"
 	if n := len(slash.Waiting(s)); n > 1 {
@@ -99,7 +99,7 @@ func waitingHint(s *supervisor.State) string {
 	return text + ". Up: change it, or take it back."
 }
 
-// say sends what was written.
+// say sends a text.
 func (p *prompt) say(text string) bool {
 	if line, ok := shellLine(text); ok && p.d.queuedEdits.queued.id == "" {
 		return p.d.shell.run(line)
@@ -146,7 +146,7 @@ func (p *prompt) say(text string) bool {
 	return true
 }
 
-// restoreUnsent gives a word back that the run could not take any more.
+// restoreUnsent puts a message that the run could no longer take back into the input.
 func (s *session) restoreUnsent(c contract.CommandBody) {
 	s.d.flash("The run is over.")
 	if say, ok := c.(contract.Say); ok && s.d.prompt.input.Empty() {
@@ -155,7 +155,7 @@ func (s *session) restoreUnsent(c contract.CommandBody) {
 	}
 }
 
-// edit has the text edited elsewhere.
+// edit opens the text in the user's editor.
 func (p *prompt) edit() {
 	text := p.input.Text()
 	p.d.outside(func(h Host) error {
@@ -169,7 +169,7 @@ func (p *prompt) edit() {
 	p.write()
 }
 
-// stronger goes to the next strength of the next word.
+// stronger selects the next strength of the next message.
 func (p *prompt) stronger() {
 	switch p.force {
 	case contract.Note:
@@ -190,7 +190,7 @@ func (p *prompt) strength() string {
 	return p.force
 }
 
-// complete answers what the input wants completed.
+// complete returns the candidates for a completion.
 func (p *prompt) complete(c editor.Context) []editor.Candidate {
 	switch {
 	case c.Kind == editor.File, c.Want == editor.WantPath, c.Want == editor.WantFile:
@@ -228,7 +228,7 @@ func (p *prompt) complete(c editor.Context) []editor.Candidate {
 	return nil
 }
 
-// short is enough of a run's id to name it.
+// short returns enough of a run's id to identify it.
 func short(id string) string { return id[:min(len(id), 8)] }
 
 func (p *prompt) agentCandidates() []editor.Candidate {

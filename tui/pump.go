@@ -9,26 +9,25 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// frame is the least time between two paints that outside events ask for. A key press
-// paints at once.
+// frame is the minimum time between two paints for events of the run. A key press paints at once.
 const frame = 33 * time.Millisecond
 
-// batchSize is how much is put into the history before one looks at the clock, so
-// that a flood cannot keep the screen from being painted.
+// batchSize is how many events are added to the history between two checks of the clock, so that a flood
+// cannot keep the screen from being painted.
 const batchSize = 200
 
-// pump carries what happens outside to the screen: events into the history, and a
-// word to tview's loop that there is something new. It alone does either.
+// pump passes what happens outside to the screen: it adds events to the history, and notifies tview's loop
+// of changes. Only the pump does either.
 type pump struct {
 	box     *mailbox
 	add     func(queuedEvent)
-	changed func() <-chan struct{} // of the present run; nil without one
-	again   chan struct{}          // capacity 1: another run, or another reason to look
-	draw    func()                 // asks the loop to draw, and waits until it did
+	changed func() <-chan struct{} // of the current run; nil without one
+	again   chan struct{}          // capacity 1: there is another run, or another reason to check
+	draw    func()                 // makes the loop draw, and waits until it did
 	motion  func() time.Duration   // until the next frame of an animation; 0: none
 }
 
-// run ends with ctx.
+// run runs until ctx ends.
 func (p *pump) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -52,7 +51,7 @@ func (p *pump) run(ctx context.Context) {
 	}
 }
 
-// flow paints until nothing more waits, one frame after the other.
+// flow paints until no more events wait, one frame after the other.
 func (p *pump) flow(ctx context.Context) bool {
 	for {
 		began := time.Now()
@@ -78,8 +77,8 @@ func (p *pump) flow(ctx context.Context) bool {
 	}
 }
 
-// How many events may wait for the screen, and how many bytes of their texts. Beyond that, those
-// that only narrate are left out, and counted: a run never waits for a frontend.
+// How many events may wait for the screen, and how many bytes of their texts. Beyond that, events that only
+// narrate are dropped, and counted: a run never waits for a frontend.
 const (
 	mailboxLimit = 20_000
 	mailboxBytes = 32 << 20
@@ -89,7 +88,7 @@ const (
 type queuedEvent struct {
 	at    time.Time
 	e     contract.Event
-	again bool // it happened in an earlier process run
+	again bool // it happened in an earlier process
 }
 
 // mailbox is the queue between the run's goroutine, which must not wait, and the pump.
@@ -97,8 +96,8 @@ type mailbox struct{ *backlog.Queue[queuedEvent] }
 
 func newMailbox() *mailbox { return &mailbox{backlog.New[queuedEvent]()} }
 
-// narration is how much may wait before an event that only narrates is left out; recalled, before
-// an event of an earlier process run waits for room.
+// narration is how much may wait before an event that only narrates is dropped; recalled, before an event
+// of an earlier process waits for room.
 var (
 	narration = backlog.Limit{Items: mailboxLimit, Bytes: mailboxBytes}
 	recalled  = backlog.Limit{Items: mailboxLimit / 2, Bytes: mailboxBytes / 2}
@@ -115,8 +114,8 @@ func (m *mailbox) push(t queuedEvent) {
 	m.Put(t, weight(t.e.Body), limit)
 }
 
-// recall puts in an event that is shown again, and waits while there is no room. It
-// reports false when cancel is closed.
+// recall adds an event that is shown again, and waits while there is no room. It returns false if cancel is
+// closed.
 func (m *mailbox) recall(cancel <-chan struct{}, at time.Time, e contract.Event) bool {
 	for {
 		if items, bytes := m.Waiting(); items < recalled.Items && bytes <= recalled.Bytes {
@@ -143,7 +142,7 @@ func (m *mailbox) take(most int) (batch []queuedEvent, more bool) {
 	return batch, more
 }
 
-// empty reports whether all was taken.
+// empty reports whether no event waits.
 func (m *mailbox) empty() bool {
 	items, _ := m.Waiting()
 	return items == 0
@@ -156,7 +155,7 @@ func hint(ch chan struct{}) {
 	}
 }
 
-// weight is about what an event holds, in bytes.
+// weight estimates the size of an event's content, in bytes.
 func weight(b contract.Body) int {
 	switch b := b.(type) {
 	case contract.ToolResult:

@@ -9,22 +9,22 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// queuedEdit is a word of the person's that waits, while it is being changed.
+// queuedEdit is a waiting message of the person that is being changed.
 type queuedEdit struct {
 	id   string // of the message; empty: the user edits none
-	was  string // its text
+	was  string // its original text
 	put  string // as it was put into the input
-	sent string // its new text, until the run has taken it
+	sent string // its new text, until the run has accepted it
 }
 
-// queuedEdits changes words of the person's that wait.
+// queuedEdits changes waiting messages of the person.
 type queuedEdits struct {
 	d      *app
 	queued queuedEdit
 }
 
-// recall takes a word that waits into the input: the last one, or the one before that
-// which is being looked at. It reports false if there is none.
+// recall puts a waiting message into the input: the last one, or the one before the one being edited. It
+// returns false if there is none.
 func (q *queuedEdits) recall() bool {
 	if q.d.session.state == nil || q.d.session.run == nil || q.d.session.over() {
 		return false
@@ -39,7 +39,7 @@ func (q *queuedEdits) recall() bool {
 	}
 	q.queued = queuedEdit{id: list[at].ID, was: list[at].Text, put: list[at].Text}
 	if strings.HasPrefix(q.queued.was, "/") {
-		q.queued.put = "/" + q.queued.was // no command
+		q.queued.put = "/" + q.queued.was // not a command
 	}
 	q.d.prompt.input.SetText(q.queued.put)
 	q.queued.put = q.d.prompt.input.Text()
@@ -47,7 +47,7 @@ func (q *queuedEdits) recall() bool {
 	return true
 }
 
-// key gives a key to the change of a word, and reports whether it meant something.
+// key passes a key to the change of a message, and reports whether the key has a meaning.
 func (q *queuedEdits) key(key string) bool {
 	switch {
 	case key == "Up" && (q.queued.id == "" && q.d.prompt.input.Empty() || q.queued.id != "" &&
@@ -64,14 +64,14 @@ func (q *queuedEdits) key(key string) bool {
 	return true
 }
 
-// exitWord leaves the word that is being changed as it is.
+// exitWord ends the change of a message and leaves it unchanged.
 func (q *queuedEdits) exitWord() {
 	q.queued.id, q.queued.was = "", ""
 	q.d.prompt.input.Clear()
 	q.d.prompt.relabel()
 }
 
-// reword has the word that is being changed say something else.
+// reword sends the new text of the message being changed.
 func (q *queuedEdits) reword(text string) bool {
 	id := q.queued.id
 	if text == q.queued.was {
@@ -86,7 +86,7 @@ func (q *queuedEdits) reword(text string) bool {
 	return true
 }
 
-// withdraw takes the word that is being changed back for good.
+// withdraw withdraws the message being changed.
 func (q *queuedEdits) withdraw() {
 	if q.queued.id == "" {
 		q.d.flash("No word is being changed: Up takes one that waits.")
@@ -95,7 +95,7 @@ func (q *queuedEdits) withdraw() {
 	}
 }
 
-// unedited gives a new text back that came too late.
+// unedited restores a new text that came too late.
 func (q *queuedEdits) unedited() {
 	if q.queued.sent != "" && q.d.prompt.input.Empty() {
 		q.d.prompt.input.SetText(q.queued.sent)
@@ -104,8 +104,8 @@ func (q *queuedEdits) unedited() {
 	q.queued.sent = ""
 }
 
-// noticeSent notices that the word that is being changed was sent meanwhile. What stands in
-// the input is not lost; it would be another word.
+// noticeSent detects that the message being changed was sent meanwhile. The text in the input is kept; it
+// would be another message.
 func (q *queuedEdits) noticeSent() {
 	if q.queued.id == "" || q.d.session.state == nil {
 		return

@@ -20,7 +20,7 @@ type reader struct {
 	src *source
 }
 
-// reader makes one.
+// reader returns a reader of a source.
 func (d *app) reader(src *source) *reader {
 	src.look, src.name, src.parent = func() *render.Look { return d.look }, d.session.name, d.f.subagents.Parent
 	src.root, src.simulated = d.session.root, d.session.simulated
@@ -30,7 +30,7 @@ func (d *app) reader(src *source) *reader {
 	return r
 }
 
-// show has it show something else.
+// show shows another source.
 func (r *reader) show(src *source) {
 	src.look, src.name, src.parent, src.root = r.src.look, r.src.name, r.src.parent, r.src.root
 	src.simulated = r.src.simulated
@@ -38,7 +38,7 @@ func (r *reader) show(src *source) {
 	r.SetSource(src)
 }
 
-// move has it show its thread in another book, in which events have larger numbers.
+// move shows the thread of another book, in which events have larger numbers.
 func (r *reader) move(to *history.Thread, by int) {
 	from := r.src.thread
 	r.src.thread = to
@@ -48,8 +48,8 @@ func (r *reader) move(to *history.Thread, by int) {
 	})
 }
 
-// words is the selected text, or else the text at the mark, or the last one: as it was
-// written, not as it is laid out.
+// words returns the selected text, otherwise the text at the cursor, or the last one: as it was written,
+// not as it is laid out.
 func (r *reader) words() string {
 	if r.Selecting() {
 		return r.Copy()
@@ -91,10 +91,10 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 	return b, ok
 }
 
-// now is the time that the screen uses.
+// now returns the time that the screen uses.
 func now() time.Time { return time.Now() }
 
-// scroll does what a key stands for in something that is read.
+// scroll performs an action in a scrollable text.
 func (d *app) scroll(v *reader, a keys.Action) bool {
 	switch a {
 	case keys.Up:
@@ -158,7 +158,7 @@ func (r *reader) line(by int) {
 	}
 }
 
-// below is a note about what is out of sight at the end of what is read; empty if there is nothing.
+// below returns a note about hidden content at the end; empty if there is none.
 func (r *reader) below() string {
 	separator := r.src.look().Glyphs.Separator
 	switch n := r.Behind(); {
@@ -177,11 +177,11 @@ type source struct {
 	name   func(id string) string
 	parent func(subagent string) string
 	root   func(agent string) string
-	// simulated reports whether what is shown is a rehearsal.
+	// simulated reports whether a rehearsal is shown.
 	simulated func() bool
 	render    func(history.Entry, eventview.Options) eventview.View
 	live      func() []history.Live       // what is arriving
-	grows     map[string]*markdown.Stream // its layout, by agent
+	grows     map[string]*markdown.Stream // layout of the arriving text, by agent
 }
 
 // Len and Stamp implement listview.Source.
@@ -231,7 +231,7 @@ func (s *source) options(width int) eventview.Options {
 		Root: s.root, Simulated: s.simulated()}
 }
 
-// block is a card as the scrolling view takes it.
+// block converts a card for the list view.
 func block(c eventview.View, open bool) listview.Block {
 	return listview.Block{
 		Gutter: c.Gutter, Mark: c.Mark, Head: c.Head, Lines: c.Lines, Indent: c.Indent, Foldable: c.Foldable,
@@ -239,5 +239,5 @@ func block(c eventview.View, open bool) listview.Block {
 	}
 }
 
-// liveKey names a text that is arriving, so that its reader stays with it.
+// liveKey identifies a text that is arriving, so that the view stays with it.
 func liveKey(agent string, began time.Time) string { return agent + "/" + began.String() }

@@ -14,13 +14,13 @@ import (
 
 // Ritual holds the decorative elements of the screen.
 type Ritual struct {
-	Title bool        // a title before the first word
-	Scene bool        // the agents as figures, where there is room
-	Human ritual.Kind // who the person is
+	Title bool        // a title before the first input
+	Scene bool        // the agents as figures, if there is room
+	Human ritual.Kind // the figure of the person
 	// Remember stores the name that the user chose; nil: it is not stored.
 	Remember func(ritual.Kind)
-	// Sound plays a sound without waiting for it, and returns how often the terminal's bell is to ring in its place;
-	// nil: all is silent.
+	// Sound plays a sound without waiting for it, and returns how often the terminal's bell should ring
+	// instead; nil: no sounds.
 	Sound func(Sound) (bells int)
 }
 
@@ -29,7 +29,7 @@ type Sound int
 
 // The sounds.
 const (
-	SoundAsked  Sound = iota // a word of the person's is awaited
+	SoundAsked  Sound = iota // input of the person is awaited
 	SoundDone                // the run is complete
 	SoundFailed              // it has ended in another way
 )
@@ -37,11 +37,12 @@ const (
 // walkFrame is the time between two frames of a walk.
 const walkFrame = 100 * time.Millisecond
 
-// titleScreen lies over the home screen until a key is pressed. No key is lost on it but those that choose.
+// titleScreen is shown over the home screen until a key is pressed. All keys except those that choose keep
+// their effect.
 type titleScreen struct {
 	d      *app
 	chosen ritual.Kind
-	since  time.Time // it was
+	since  time.Time // when it was chosen
 }
 
 func (t *titleScreen) context() keys.Context        { return keys.Everywhere }
@@ -56,7 +57,7 @@ func (t *titleScreen) draw(s tcell.Screen, x, y, w, h int) {
 	t.picture().Draw(render.On(s, x, y, w, h, t.d.look), t.d.frame())
 }
 
-// renew implements screen: a walk comes to its end.
+// renew implements screen: it closes the title when a walk has ended.
 func (t *titleScreen) renew() {
 	if t.walks() && now().Sub(t.since) >= ritual.Walk {
 		t.d.leaveTitle()
@@ -72,7 +73,8 @@ func (t *titleScreen) mouse() mouseHandler {
 	}
 }
 
-// key takes the keys that choose, and those that only mean to continue; all others do what they do without a title.
+// key handles the keys that choose, and those that only continue; all others have the same effect as
+// without a title.
 func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
 	if kinds := ritual.Kinds(); e.Key() == tcell.KeyRune && !t.walks() {
 		if i := int(e.Rune() - '1'); i >= 0 && i < len(kinds) {
@@ -84,7 +86,7 @@ func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
 			if t.d.look.Still {
 				t.d.leaveTitle()
 			}
-			t.d.f.post(t.renew) // from now on there is motion
+			t.d.f.post(t.renew) // from now on there is an animation
 			return true
 		}
 	}
@@ -92,7 +94,7 @@ func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
 	return e.Key() == tcell.KeyEnter || e.Key() == tcell.KeyEscape || e.Key() == tcell.KeyRune && e.Rune() == ' '
 }
 
-// newTitle makes the title, and has it remembered that it was shown today.
+// newTitle returns the title, and records that it was shown today.
 func newTitle(d *app) *titleScreen {
 	shows := d.f.options.Ritual
 	if shows.Remember != nil {
@@ -101,20 +103,20 @@ func newTitle(d *app) *titleScreen {
 	return &titleScreen{d: d}
 }
 
-// title is the title, if it is in sight; nil if not.
+// title returns the title if it is visible; otherwise nil.
 func (d *app) title() *titleScreen {
 	t, _ := d.screen().(*titleScreen)
 	return t
 }
 
-// leaveTitle shows what lies below the title.
+// leaveTitle closes the title.
 func (d *app) leaveTitle() {
 	if d.title() != nil {
 		d.back()
 	}
 }
 
-// frame is the number of the present frame of what moves.
+// frame returns the number of the current frame of animations.
 func (d *app) frame() int {
 	if d.look.Still {
 		return 0
@@ -126,11 +128,11 @@ func (d *app) frame() int {
 	return int(now().UnixMilli() / every.Milliseconds())
 }
 
-// The room that a picture of the run must have for the scene.
+// The room that the run screen must have for the scene.
 const (
 	sceneTileRows = 7   // for each tile, beside the scene
-	sceneTalkRows = 20  // for the conversation, where there are no tiles
-	sceneBeside   = 142 // columns, where the scene stands beside the conversation
+	sceneTalkRows = 20  // for the conversation, if there are no tiles
+	sceneBeside   = 142 // columns for the scene beside the conversation
 )
 
 // drawScene draws the agents as figures.
@@ -142,7 +144,7 @@ func (w *runScreen) drawScene(c render.Canvas) {
 	snapshot.Scene(w.d.session.state, w.rows, human, w.d.now()).Draw(c, w.d.frame())
 }
 
-// sceneBelow is how many rows the scene takes below the tiles; 0: there is no room.
+// sceneBelow returns how many rows the scene takes below the tiles; 0: there is no room.
 func (w *runScreen) sceneBelow(rows int) int {
 	took := ritual.Rows + 1
 	if !w.d.f.options.Ritual.Scene || rows-took < sceneTileRows*max(len(w.rows), 2) {
@@ -151,7 +153,7 @@ func (w *runScreen) sceneBelow(rows int) int {
 	return took
 }
 
-// sceneBesides is how many columns the scene takes beside the conversation; 0: there is no room.
+// sceneBesides returns how many columns the scene takes beside the conversation; 0: there is no room.
 func (w *runScreen) sceneBesides(columns, rows int) int {
 	if !w.d.f.options.Ritual.Scene || columns < sceneBeside || rows < sceneTalkRows || len(w.rows) == 0 {
 		return 0

@@ -9,45 +9,44 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Plan is the plan in full, one step of it at hand, and below it what agents keep in
-// lists of their own.
+// Plan is the full plan, with one selected step, and below it the agents' own lists.
 type Plan struct {
 	page
 	scroller
 	data PlanData
 	at   int      // the current step
-	hold bool     // it was scrolled: the current step need not be in sight
-	rows [][2]int // first row of each step in the page, and the one behind its last
+	hold bool     // it was scrolled: the current step need not be visible
+	rows [][2]int // first row of each step on the page, and the row after its last
 	body [2]int   // column and row of the screen where the page's rows begin
 }
 
-// PlanData is what the page of the plan shows.
+// PlanData is the content of the plan page.
 type PlanData struct {
 	Task  string
 	Steps []Step
 	Tasks []Tasks
-	Notes []string // what a person should know of their changes
+	Notes []string // notices about the person's changes
 	Dirty bool     // there are changes that are not saved
 }
 
-// NewPlan is a plan of nothing.
+// NewPlan returns an empty plan.
 func NewPlan(look *render.Look) *Plan { return &Plan{page: newPage(look)} }
 
-// Set replaces what it shows. The step at hand stays that of its number.
+// Set replaces the content. The step with the same number stays selected.
 func (p *Plan) Set(d PlanData) {
 	p.data = d
 	p.at = max(min(p.at, len(d.Steps)-1), 0)
 }
 
-// Chosen is the number of the current step, counted from 0; false: there is none.
+// Chosen returns the number of the current step, counted from 0; false: there is none.
 func (p *Plan) Chosen() (int, bool) { return p.at, p.at < len(p.data.Steps) }
 
-// Choose takes a step at hand.
+// Choose selects a step.
 func (p *Plan) Choose(i int) {
 	p.at, p.hold = max(min(i, len(p.data.Steps)-1), 0), false
 }
 
-// Up and Down go by steps, and beyond them by rows.
+// Up and Down move by steps, and beyond them by rows.
 func (p *Plan) Up(n int) {
 	if p.at == 0 {
 		p.scroller.Up(n)
@@ -57,7 +56,7 @@ func (p *Plan) Up(n int) {
 	p.Choose(p.at - n)
 }
 
-// Down is Up the other way.
+// Down is Up in the other direction.
 func (p *Plan) Down(n int) {
 	if p.view == 0 {
 		return // it was never drawn
@@ -70,7 +69,7 @@ func (p *Plan) Down(n int) {
 	p.Choose(p.at + n)
 }
 
-// PageUp and PageDown scroll, and take the first step in sight at hand.
+// PageUp and PageDown scroll, and select the first visible step.
 func (p *Plan) PageUp()   { p.scroller.PageUp(); p.takeKeys() }
 func (p *Plan) PageDown() { p.scroller.PageDown(); p.takeKeys() }
 
@@ -88,7 +87,7 @@ func (p *Plan) takeKeys() {
 	}
 }
 
-// At takes the step drawn at a place of the screen at hand.
+// At selects the step drawn at a place of the screen.
 func (p *Plan) At(x, y int) (int, bool) {
 	row := y - p.body[1] + p.top
 	if !p.InRect(x, y) || y < p.body[1] || y >= p.body[1]+p.view {
@@ -133,7 +132,7 @@ func (p *Plan) Draw(screen tcell.Screen) {
 	p.marks(body)
 }
 
-// follow scrolls so that the current step is in sight, and at the ends what is beyond.
+// follow scrolls so that the current step is visible; for the first and last step, also what is beyond it.
 func (p *Plan) follow() {
 	if p.hold || p.at >= len(p.rows) {
 		return
@@ -149,7 +148,7 @@ func (p *Plan) follow() {
 	p.top = max(min(p.top, from), 0)
 }
 
-// lines are the rows of the page; where each step stands is noted.
+// lines returns the rows of the page, and records where each step is.
 func (p *Plan) lines(w int) (lines []render.Line) {
 	p.rows = p.rows[:0]
 	for _, note := range p.data.Notes {
@@ -176,7 +175,7 @@ func (p *Plan) lines(w int) (lines []render.Line) {
 	return lines
 }
 
-// step is one step: what it is, the mode it is meant for, who works on it.
+// step lays out one step: its text, its mode, and its agent.
 func (p *Plan) step(i int, s Step, digits, w int) (lines []render.Line) {
 	indent := digits + 6
 	mark, role := stepMark(p.look.Glyphs, s.Status)
@@ -202,7 +201,7 @@ func (p *Plan) step(i int, s Step, digits, w int) (lines []render.Line) {
 	return lines
 }
 
-// about is the mode a step is meant for and who works on it.
+// about returns the mode and the agent of a step.
 func about(s Step, separator string) string {
 	if s.Mode != "" && s.Agent != "" {
 		return s.Mode + separator + s.Agent
@@ -210,7 +209,7 @@ func about(s Step, separator string) string {
 	return s.Mode + s.Agent
 }
 
-// tasks is an agent's own list, indented and dim.
+// tasks lays out an agent's own list, indented and dim.
 func (p *Plan) tasks(t Tasks, w int) []render.Line {
 	done, _ := count(t.Items)
 	lines := []render.Line{nil,
@@ -229,8 +228,8 @@ func (p *Plan) tasks(t Tasks, w int) []render.Line {
 	return lines
 }
 
-// count is how many steps are done, and which is the current one: the first active,
-// else the first that is not over; all are over: the last.
+// count returns how many steps are done, and which is the current one: the first active one, otherwise the
+// first that has not ended; if all have ended, the last.
 func count(steps []Step) (done, current int) {
 	current = -1
 	for i, s := range steps {

@@ -14,18 +14,18 @@ import (
 type Roster struct {
 	page
 	agents   []Agent
-	folded   []Agent // of the past, that are only counted
+	folded   []Agent // past agents that are only counted
 	selected string
 	rows     []string // ids by row, as last drawn
 }
 
-// NewRoster is a roster of nobody.
+// NewRoster returns an empty roster.
 func NewRoster(look *render.Look) *Roster { return &Roster{page: newPage(look)} }
 
-// Set replaces the agents, in the order they are drawn.
+// Set replaces the agents, in the order in which they are drawn.
 func (r *Roster) Set(agents []Agent) { r.agents, r.folded = agents, nil }
 
-// FoldPast leaves out the agents of the past, but for one that is marked.
+// FoldPast omits the past agents, except one that is selected.
 func (r *Roster) FoldPast() {
 	var live []Agent
 	for _, a := range r.agents {
@@ -38,13 +38,13 @@ func (r *Roster) FoldPast() {
 	r.agents = live
 }
 
-// Folded is how many agents are left out.
+// Folded returns how many agents are omitted.
 func (r *Roster) Folded() int { return len(r.folded) }
 
-// Select marks an agent; an empty id marks none.
+// Select selects an agent; an empty id removes the selection.
 func (r *Roster) Select(id string) { r.selected = id }
 
-// Selected is the agent that is marked, if it is still there.
+// Selected returns the selected agent, if it is still in the roster.
 func (r *Roster) Selected() (string, bool) {
 	return r.selected, r.selected != "" && r.index(r.selected) >= 0
 }
@@ -58,7 +58,7 @@ func (r *Roster) index(id string) int {
 	return -1
 }
 
-// Move marks the agent so many lines further, and returns it.
+// Move selects the agent so many lines further down, and returns it.
 func (r *Roster) Move(by int) (string, bool) {
 	if len(r.agents) == 0 {
 		return "", false
@@ -73,7 +73,7 @@ func (r *Roster) Move(by int) (string, bool) {
 	return r.selected, true
 }
 
-// At is the agent drawn at a place of the screen, itself or one of its subagents.
+// At returns the agent that is drawn at a place of the screen, itself or one of its subagents.
 func (r *Roster) At(x, y int) (string, bool) {
 	if !r.InRect(x, y) {
 		return "", false
@@ -85,10 +85,10 @@ func (r *Roster) At(x, y int) (string, bool) {
 	return r.rows[y], true
 }
 
-// Rows is how many rows the roster wants, of so many at most.
+// Rows returns how many rows the roster needs, at most most.
 func (r *Roster) Rows(most int) int { return max(min(len(r.agents)+r.below(), most), 0) }
 
-// below is how many rows the subagents want.
+// below returns how many rows the subagents need.
 func (r *Roster) below() int {
 	n := 0
 	for _, a := range r.agents {
@@ -141,14 +141,14 @@ func (r *Roster) Draw(screen tcell.Screen) {
 	}
 }
 
-// shown are the agents there is room for. Those of the past go first, then those that do nothing, then those at work,
-// the oldest before the others, then the first one (where there is room for few, only if it works); those that are
-// stuck, the marked one and those that wait for the human go last.
+// shown returns the agents for which there is room. Past agents are omitted first, then idle ones, then
+// working ones, the oldest first, then the first agent (if there is little room, it is kept only if it
+// works); agents that are stuck, the selected one and those that wait for the human are omitted last.
 func (r *Roster) shown(h int) (shown []Agent, hidden int) {
 	if len(r.agents) <= h {
 		return r.agents, 0
 	}
-	room := max(h-1, 1) // a row says how many more there are
+	room := max(h-1, 1) // one row shows how many more there are
 	drop := len(r.agents) - room
 	gone := map[int]bool{}
 	for rank := range rankAsks + 1 {
@@ -166,7 +166,7 @@ func (r *Roster) shown(h int) (shown []Agent, hidden int) {
 	return shown, len(r.agents) - len(shown)
 }
 
-// How much it matters to see an agent.
+// How important it is to show an agent.
 const (
 	rankPast = iota
 	rankIdle
@@ -194,12 +194,12 @@ func (r *Roster) rank(i int, a Agent, rows int) int {
 	return rankIdle
 }
 
-// Stuck reports whether something keeps an agent from its work that is no human.
+// Stuck reports whether something other than a human keeps an agent from working.
 func (a Agent) Stuck() bool {
 	return !a.Past && !a.Bell && (a.Tone == render.Warn || a.Tone == render.Bad)
 }
 
-// Mark is what an agent's line begins with: whether it works, waits for the human, or is gone.
+// Mark returns the beginning of an agent's line: whether it works, waits for the human, or has ended.
 func Mark(look *render.Look, a Agent) render.Span {
 	g := look.Glyphs
 	switch {

@@ -8,17 +8,17 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// table is the widths of the columns; 0: there is no room for one.
+// table holds the widths of the columns; 0: there is no room for one.
 type table struct{ name, mode, state, doing, age, meter, pct, tokens int }
 
 // Widths from which on a line has more columns.
 const (
 	metered = 72  // a meter
-	steady  = 100 // the state in a column of its own, which stays where it is whatever the agents do
+	steady  = 100 // the state in a column of its own, at a fixed position
 	counted = 140 // the tokens
 )
 
-// indent is where the lines of subagents begin: below what their agent does.
+// indent returns where the lines of subagents begin: below their agent's activity.
 func (t table) indent() int {
 	n := 2 + t.name + 2
 	if t.mode > 0 {
@@ -27,7 +27,7 @@ func (t table) indent() int {
 	return n
 }
 
-// measure gives room to the columns. What an agent does gets what the others leave.
+// measure sets the widths of the columns. An agent's activity gets the remaining room.
 func (r *Roster) measure(agents []Agent, w int) (t table) {
 	for _, a := range agents {
 		t.name = max(t.name, render.Width(a.Name))
@@ -59,9 +59,9 @@ func (r *Roster) measure(agents []Agent, w int) (t table) {
 		if t.meter > 0 {
 			n -= t.meter + 1
 		}
-		return n + 2 // no gap behind the last
+		return n + 2 // no gap after the last column
 	}
-	const least = 12 // of what it does
+	const least = 12 // of its activity
 	for _, column := range []*int{&t.tokens, &t.age, &t.mode, &t.pct} {
 		if left() < least+2 {
 			*column = 0
@@ -97,7 +97,7 @@ func (r *Roster) line(a Agent, t table) render.Line {
 	if t.state == 0 {
 		text, role, tail = together(a)
 		if a.Stuck() && render.Width(text) > t.doing && t.doing < render.Width(text)/2+8 {
-			text = a.Doing // until when is more than why: its color says that it is stuck
+			text = a.Doing // how long it waits matters more than why: its color shows that it is stuck
 		}
 	}
 	if tail {
@@ -116,8 +116,8 @@ func (r *Roster) line(a Agent, t table) render.Line {
 	return l
 }
 
-// together is the state and what is done in one column, where there is no room for two: what
-// an agent does shows that it works.
+// together returns the state and the activity in one column, if there is no room for two: an activity
+// implies that the agent works.
 func together(a Agent) (text string, role render.Role, tail bool) {
 	switch {
 	case a.Busy && a.Doing != "" && !a.Bell:
@@ -130,7 +130,7 @@ func together(a Agent) (text string, role render.Role, tail bool) {
 	return a.State + ", " + a.Doing, a.Tone, false
 }
 
-// shortenLeft is s, or an ellipsis and its end where it does not fit.
+// shortenLeft returns s, or an ellipsis and the end of s if it does not fit.
 func shortenLeft(s string, columns int, ellipsis string) string {
 	if render.Width(s) <= columns {
 		return s
@@ -144,7 +144,7 @@ func shortenLeft(s string, columns int, ellipsis string) string {
 	return ""
 }
 
-// ContextFigures are the bar of an agent's context, its percentage and its tokens.
+// ContextFigures returns the bar of an agent's context, its percentage and its tokens.
 func ContextFigures(look *render.Look, a Agent) render.Line {
 	if !a.Known {
 		return nil
@@ -157,7 +157,7 @@ func ContextFigures(look *render.Look, a Agent) render.Line {
 		render.Span{Text: padLeft(tokens(a), 11, ""), Role: render.Dim})
 }
 
-// contextMeter is the bar of an agent's context.
+// contextMeter returns the bar of an agent's context.
 func contextMeter(look *render.Look, a Agent, columns int) render.Line {
 	if !a.Known {
 		return look.Meter(columns, 0, "")
@@ -196,7 +196,7 @@ func age(a Agent) string {
 	return Running(a.Age)
 }
 
-// levelRole is how a percentage of a level is written.
+// levelRole returns the role of a percentage at a level.
 func levelRole(level string) render.Role {
 	switch level {
 	case "":
@@ -207,7 +207,7 @@ func levelRole(level string) render.Role {
 	return render.Bad
 }
 
-// SubagentLines are the lines of subagents, each with its meter.
+// SubagentLines returns the lines of subagents, each with its meter.
 func SubagentLines(look *render.Look, list []Subagent, width int) []render.Line {
 	g := look.Glyphs
 	name := 0

@@ -17,14 +17,14 @@ type Sessions struct {
 	runs  []Run
 	now   time.Time
 	note  string // beside the number of runs
-	top   int    // screen row of the first row in sight
+	top   int    // screen row of the first visible row
 	lines int    // screen rows of a run
 }
 
-// NewSessions is a list of no runs.
+// NewSessions returns an empty list.
 func NewSessions(look *render.Look) *Sessions { return &Sessions{page: newPage(look)} }
 
-// Set replaces the runs, the last active first. The one that was chosen stays chosen.
+// Set replaces the runs, the last active first. The selected run stays selected.
 func (s *Sessions) Set(runs []Run, now time.Time) {
 	chosen, had := s.Chosen()
 	s.runs, s.now = runs, now
@@ -36,10 +36,10 @@ func (s *Sessions) Set(runs []Run, now time.Time) {
 	}
 }
 
-// SetNote replaces what is said of the list.
+// SetNote replaces the note on the list.
 func (s *Sessions) SetNote(note string) { s.note = note }
 
-// Chosen is the current run.
+// Chosen returns the current run.
 func (s *Sessions) Chosen() (Run, bool) {
 	if s.at >= len(s.runs) {
 		return Run{}, false
@@ -47,7 +47,7 @@ func (s *Sessions) Chosen() (Run, bool) {
 	return s.runs[s.at], true
 }
 
-// At is the run drawn at a place of the screen; it becomes the current one.
+// At returns the run drawn at a place of the screen and selects it.
 func (s *Sessions) At(x, y int) (Run, bool) {
 	if !s.InRect(x, y) || !s.hit(y, s.top, s.lines) {
 		return Run{}, false
@@ -98,7 +98,7 @@ func (s *Sessions) mark(n int) render.Span {
 	return render.Span{Text: "  ", Role: render.Base}
 }
 
-// title is a run's title, and that it is a rehearsal.
+// title returns a run's title, marked if it is a rehearsal.
 func (s *Sessions) title(r Run, columns int) render.Line {
 	title, e := r.Title, s.look.Glyphs.Ellipsis
 	if title == "" {
@@ -113,7 +113,7 @@ func (s *Sessions) title(r Run, columns int) render.Line {
 		{Text: pad(tag, columns-render.Width(title), ""), Role: render.Warn}}
 }
 
-// withPlace is how wide a row is in which the directory has room.
+// withPlace is the width of a row from which the directory is shown.
 const withPlace = 100
 
 // flat draws a run in one row: title, directory, status, cost, when, size.

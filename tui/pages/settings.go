@@ -13,7 +13,7 @@ import (
 // Setting is one setting of the program.
 type Setting struct {
 	Name, Value string
-	Source      string // where the value stands; empty: it is the default
+	Source      string // where the value is set; empty: it is the default
 	About       string // what it means
 	Default     string // empty: there is none
 	Choices     []string
@@ -25,15 +25,15 @@ type Settings struct {
 	page
 	list
 	all  []Setting
-	file string // that changes are written to
-	note string // in the place of an empty list
-	top  int    // screen row of the first row in sight
+	file string // the file to which changes are written
+	note string // replaces an empty list
+	top  int    // screen row of the first visible row
 }
 
-// NewSettings is a list of no settings.
+// NewSettings returns an empty list.
 func NewSettings(look *render.Look) *Settings { return &Settings{page: newPage(look)} }
 
-// Set replaces the settings. The one that was chosen stays chosen. The note is shown if there are none.
+// Set replaces the settings. The selected setting stays selected. The note is shown if there are none.
 func (p *Settings) Set(all []Setting, file, note string) {
 	chosen, had := p.Chosen()
 	p.all, p.file, p.note = all, file, note
@@ -43,7 +43,7 @@ func (p *Settings) Set(all []Setting, file, note string) {
 	}
 }
 
-// Choose chooses a setting by its name, and reports whether there is one.
+// Choose selects a setting by its name, and reports whether it exists.
 func (p *Settings) Choose(name string) bool {
 	i := slices.IndexFunc(p.all, func(s Setting) bool { return s.Name == name })
 	if i >= 0 {
@@ -52,7 +52,7 @@ func (p *Settings) Choose(name string) bool {
 	return i >= 0
 }
 
-// Chosen is the current setting.
+// Chosen returns the current setting.
 func (p *Settings) Chosen() (Setting, bool) {
 	if p.at >= len(p.all) {
 		return Setting{}, false
@@ -60,7 +60,7 @@ func (p *Settings) Chosen() (Setting, bool) {
 	return p.all[p.at], true
 }
 
-// At is the setting drawn at a place of the screen; it becomes the current one.
+// At returns the setting drawn at a place of the screen and selects it.
 func (p *Settings) At(x, y int) (Setting, bool) {
 	if !p.InRect(x, y) || !p.hit(y, p.top, 1) {
 		return Setting{}, false
@@ -101,7 +101,7 @@ func (p *Settings) Draw(screen tcell.Screen) {
 	}
 }
 
-// about reports what the current setting means, where its value stands, and when a change takes effect.
+// about describes the current setting, where its value is set, and when a change takes effect.
 func (p *Settings) about(w int) []render.Line {
 	s, ok := p.Chosen()
 	if !ok {
@@ -121,7 +121,7 @@ func (p *Settings) about(w int) []render.Line {
 	return append(lines, render.WrapText(render.Dim, source+" A change takes effect "+s.When+".", w)...)
 }
 
-// row draws a setting: its name, its value, and what kind of place that stands in.
+// row draws a setting: its name, its value, and the kind of its source.
 func (p *Settings) row(c render.Canvas, n int) {
 	s, g := p.all[n], p.look.Glyphs
 	w, _ := c.Size()

@@ -16,32 +16,32 @@ import (
 type Status struct {
 	page
 	data   StatusData
-	grants [2]int // the columns of the permission mode, as drawn last
-	human  [2]int // of the word that a human is awaited
+	grants [2]int // the columns of the permission mode, as last drawn
+	human  [2]int // the columns of the text that a human is awaited
 }
 
-// NewStatus is a bar that says nothing.
+// NewStatus returns an empty bar.
 func NewStatus(look *render.Look) *Status { return &Status{page: newPage(look)} }
 
-// Set replaces what it says.
+// Set replaces the content.
 func (s *Status) Set(d StatusData) { s.data = d }
 
-// piece is a part of the bar. Parts of higher rank are dropped first; those of rank 0
-// are shortened rather than dropped.
+// piece is a part of the bar. Parts with a higher rank are dropped first; those with rank 0 are shortened
+// instead.
 type piece struct {
 	rank  int
 	right bool
 	line  render.Line
 }
 
-// The order in which parts go when the bar is narrow, the last first.
+// The order in which parts are dropped when the bar is narrow, the last first.
 const (
 	rankWarning  = iota // never
 	rankHuman           // that a human is awaited
 	rankGrants          // the permission mode
-	rankFallback        // that somebody decides in the Arbiter's place
+	rankFallback        // who decides in the Arbiter's place
 	rankWord
-	rankFlash // what is said for a moment, and may be why something was refused
+	rankFlash // a temporary message, which may say why something was refused
 	rankAwaited
 	rankMode
 	rankCost
@@ -71,7 +71,7 @@ func (s *Status) pieces(columns int) (p []piece) {
 		if d.Words > 1 {
 			who = fmt.Sprintf("%d words are awaited", d.Words)
 		}
-		if tight { // so that the permission mode has room beside it
+		if tight { // so that the permission mode fits beside it
 			who = "Your word"
 			if d.Words > 1 {
 				who = fmt.Sprintf("%d words", d.Words)
@@ -86,7 +86,7 @@ func (s *Status) pieces(columns int) (p []piece) {
 		text(rankFallback, false, render.StatusBarAlert, " %s ", d.Fallback)
 	}
 	if d.Word != "" {
-		switch d.Tone { // as it is drawn on the bar
+		switch d.Tone { // its role on the bar
 		case render.Warn, render.Alert:
 			text(rankWord, false, render.StatusBarAlert, " %s ", d.Word)
 		case render.Bad:
@@ -142,7 +142,7 @@ func (s *Status) OnGrants(x, y int) bool {
 	return s.InRect(x, y) && at >= s.grants[0] && at < s.grants[1]
 }
 
-// OnHuman reports whether the word that a human is awaited was drawn at a place of the screen.
+// OnHuman reports whether the text that a human is awaited was drawn at a place of the screen.
 func (s *Status) OnHuman(x, y int) bool {
 	at, _ := s.local(x, y)
 	return s.InRect(x, y) && at >= s.human[0] && at < s.human[1]
@@ -178,7 +178,7 @@ func (s *Status) figures(text func(rank int, right bool, r render.Role, format s
 	}
 }
 
-// width is what the pieces take: two columns between them, one at each end.
+// width returns the width of the pieces: two columns between them, one at each end.
 func width(p []piece) int {
 	w := 2 + 2*max(len(p)-1, 0)
 	for _, x := range p {
@@ -207,7 +207,7 @@ func (s *Status) Draw(screen tcell.Screen) {
 		if len(p) == 0 || p[last].rank == rankWarning {
 			break
 		}
-		// What is said is shortened before it is dropped, if there is something left of it.
+		// A message is shortened before it is dropped, if enough of it is left.
 		if room := w - (width(p) - p[last].line.Width()); p[last].rank <= rankMode && room >= 8 {
 			p[last].line = p[last].line.Shorten(room, s.look.Glyphs.Ellipsis)
 			break
@@ -223,7 +223,7 @@ func (s *Status) paint(c render.Canvas, p []piece) {
 	if len(p) == 0 {
 		return
 	}
-	if width(p) > w { // warnings alone are too wide: each has its share
+	if width(p) > w { // warnings alone are too wide: each gets its share
 		share := max(w/len(p), 1)
 		for i, x := range p {
 			c.Line(i*share, 0, x.line.Shorten(share, ""))

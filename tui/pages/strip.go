@@ -11,8 +11,8 @@ import (
 // mostTasks is how many agents' own lists are shown beside the plan.
 const mostTasks = 3
 
-// PlanStrip is the plan in few rows, the current step in sight, and a row for each of
-// the last few agents that keep a list of their own.
+// PlanStrip is the plan in few rows, with the current step visible, and a row for each of the last few
+// agents that keep a list of their own.
 type PlanStrip struct {
 	page
 	steps  []Step
@@ -20,7 +20,7 @@ type PlanStrip struct {
 	folded bool // into one row
 }
 
-// NewPlanStrip is a strip of no plan.
+// NewPlanStrip returns an empty strip.
 func NewPlanStrip(look *render.Look) *PlanStrip { return &PlanStrip{page: newPage(look)} }
 
 // Set replaces the plan and the agents' own lists.
@@ -29,7 +29,7 @@ func (p *PlanStrip) Set(steps []Step, tasks []Tasks) { p.steps, p.tasks = steps,
 // Fold draws the plan as one bar, or its steps one by one.
 func (p *PlanStrip) Fold(folded bool) { p.folded = folded }
 
-// Rows is how many rows the plan wants, of so many at most.
+// Rows returns how many rows the plan needs, at most most.
 func (p *PlanStrip) Rows(most int) int {
 	rows := len(p.steps) + min(len(p.tasks), mostTasks)
 	if p.folded {
@@ -46,7 +46,7 @@ func (p *PlanStrip) Draw(screen tcell.Screen) {
 		c.Line(0, 0, p.bar(w))
 		return
 	}
-	// The plan comes first: of few rows, the lists of agents get those it leaves.
+	// The plan comes first: the lists of agents get the rows that it leaves.
 	steps := min(len(p.steps), h)
 	lists := min(len(p.tasks), mostTasks, h-steps)
 	if lists < min(len(p.tasks), 1) && h >= 4 {
@@ -71,7 +71,7 @@ func (p *PlanStrip) plan(c render.Canvas) {
 			p.step(current, w)...).Shorten(w, p.look.Glyphs.Ellipsis))
 		return
 	}
-	// What is over is of less interest than what comes: one of it above the current.
+	// Finished steps matter less than coming ones: show one of them above the current one.
 	top := max(min(current-1, n-h), 0)
 	if h >= 5 && n > h {
 		top = max(min(current-2, n-h), 0)
@@ -90,7 +90,7 @@ func (p *PlanStrip) plan(c render.Canvas) {
 	}
 }
 
-// bar is the whole plan in one row: how much of it is done, and what is under way.
+// bar returns the whole plan in one row: how much of it is done, and the active step.
 func (p *PlanStrip) bar(w int) render.Line {
 	g := p.look.Glyphs
 	done, current := count(p.steps)
@@ -114,7 +114,7 @@ func (p *PlanStrip) bar(w int) render.Line {
 	return append(l, render.Span{Text: more, Role: render.Dim}).Shorten(w, g.Ellipsis)
 }
 
-// active counts the steps that are under way.
+// active counts the active steps.
 func active(steps []Step) (n int) {
 	for _, s := range steps {
 		if s.Status == "active" {
@@ -124,7 +124,7 @@ func active(steps []Step) (n int) {
 	return n
 }
 
-// step is one step in one row.
+// step returns one step in one row.
 func (p *PlanStrip) step(i, w int) render.Line {
 	s, e := p.steps[i], p.look.Glyphs.Ellipsis
 	mark, role := stepMark(p.look.Glyphs, s.Status)
@@ -146,7 +146,7 @@ func (p *PlanStrip) step(i, w int) render.Line {
 		render.Span{Text: tail, Role: render.Dim})
 }
 
-// list is an agent's own list in one row: how far it is, and what is at hand.
+// list returns an agent's own list in one row: its progress, and the current task.
 func (p *PlanStrip) list(t Tasks, w int) render.Line {
 	done, current := count(t.Items)
 	l := render.Line{{Text: "  " + short(t.Agent), Role: t.Tone},

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// elapsed is a duration in few characters: "8s", "12m", "3h 05m", "2d 4h".
+// elapsed returns a duration in few characters: "8s", "12m", "3h 05m", "2d 4h".
 func elapsed(d time.Duration) string {
 	d = max(d, 0)
 	switch s := int(d / time.Second); {
@@ -24,7 +24,7 @@ func elapsed(d time.Duration) string {
 	}
 }
 
-// Running is a duration that is watched while it grows, in few characters: "8s", "2m 05s", "1h 05m".
+// Running returns a growing duration in few characters: "8s", "2m 05s", "1h 05m".
 func Running(d time.Duration) string {
 	if s := int(d / time.Second); s >= 60 && s < 3600 {
 		return fmt.Sprintf("%dm %02ds", s/60, s%60)
@@ -32,7 +32,7 @@ func Running(d time.Duration) string {
 	return elapsed(d)
 }
 
-// Clock is a duration that is watched: "0:42", "1:02:03".
+// Clock returns a growing duration: "0:42", "1:02:03".
 func Clock(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)
 	if s < 3600 {
@@ -41,7 +41,7 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// ago says when something was, seen from now.
+// ago describes when something was, relative to now.
 func ago(then, now time.Time) string {
 	switch d := now.Sub(then); {
 	case then.IsZero():
@@ -58,10 +58,10 @@ func ago(then, now time.Time) string {
 	return then.Format("2 Jan 2006")
 }
 
-// percent is a percentage in three digits at most.
+// percent returns a percentage with at most three digits.
 func percent(pct float64) string { return fmt.Sprintf("%d%%", int(max(min(pct, 999), 0)+0.5)) }
 
-// short is an agent's name where there is little room: "Orch. II".
+// short returns an agent's name for little room: "Orch. II".
 func short(name string) string {
 	if number, ok := strings.CutPrefix(name, "Orchestrator "); ok {
 		return "Orch. " + number
@@ -69,7 +69,7 @@ func short(name string) string {
 	return name
 }
 
-// spaced sets a word in spaced letters.
+// spaced puts spaces between the letters of a word.
 func spaced(s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {
@@ -78,7 +78,7 @@ func spaced(s string) string {
 	return strings.Join(words, "   ")
 }
 
-// stepMark is the glyph and the role of a step.
+// stepMark returns the glyph and the role of a step.
 func stepMark(g *render.Glyphs, status string) (string, render.Role) {
 	switch status {
 	case "done":
@@ -93,7 +93,7 @@ func stepMark(g *render.Glyphs, status string) (string, render.Role) {
 	return g.Pending, render.Pending
 }
 
-// stepText is the role of a step's text.
+// stepText returns the role of a step's text.
 func stepText(status string) render.Role {
 	switch status {
 	case "active":
@@ -104,13 +104,13 @@ func stepText(status string) render.Role {
 	return render.Base
 }
 
-// pad is s in exactly so many columns.
+// pad returns s in exactly so many columns.
 func pad(s string, columns int, ellipsis string) string {
 	s = render.Shorten(s, columns, ellipsis)
 	return s + strings.Repeat(" ", max(columns-render.Width(s), 0))
 }
 
-// padLeft is s at the right end of so many columns.
+// padLeft returns s at the right end of so many columns.
 func padLeft(s string, columns int, ellipsis string) string {
 	s = render.Shorten(s, columns, ellipsis)
 	return strings.Repeat(" ", max(columns-render.Width(s), 0)) + s

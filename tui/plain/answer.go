@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// answer is what a line says to a permission request.
+// answer is a line that answers a permission request.
 type answer struct {
-	request  string // its id; empty: the line is no answer
+	request  string // its id; empty: the line is not an answer
 	behavior string
 	scope    string
 	rule     string
 	action   string
 	reason   string
-	problem  string // why it is none, though it was meant as one
+	problem  string // why it is not valid, though it was meant as an answer
 }
 
-// verbs are the words an answer may be given in.
+// verbs are the words that begin an answer.
 var verbs = map[string]struct{ behavior, scope string }{
 	"y": {"allow", "once"}, "yes": {"allow", "once"}, "allow": {"allow", "once"},
 	"run": {"allow", "run"}, "always": {"allow", "always"},
 	"n": {"deny", ""}, "no": {"deny", ""}, "deny": {"deny", ""},
 }
 
-// answer reads a line as one, if a request is open. Which request is meant has to be
-// said: another one may have come while the line was typed. Leave is given by a word
-// that stands alone, so that a message which begins like one never gives it.
+// answer parses a line as an answer, if a request is open. The line must name the request, because another
+// one may have come while it was typed. Only a word that stands alone allows, so that a message that begins
+// with such a word never does.
 func (v *narrator) answer(line string) answer {
 	if len(v.open) == 0 {
 		return answer{}
@@ -76,7 +76,7 @@ func (v *narrator) answer(line string) answer {
 		scope: what.scope, reason: strings.Join(rest, " ")}
 }
 
-// choices are the answers that can be given.
+// choices lists the possible answers.
 func (v *narrator) choices() string {
 	var list []string
 	for _, r := range v.open {

@@ -14,7 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// listInbox says what waits for the human. A job finds out what rules would settle, which may take a moment.
+// listInbox prints what waits for the human. A job computes what rules would settle, because it may take a
+// moment.
 func (s *session) listInbox() {
 	s.do(func(Run) result {
 		list := s.face.Inbox()
@@ -35,7 +36,7 @@ func (s *session) listInbox() {
 	})
 }
 
-// answerInbox takes "/answer N …", which answers what /inbox lists under that number.
+// answerInbox handles "/answer N …", which answers the item with that number in /inbox.
 func (s *session) answerInbox(line string) {
 	list := s.face.Inbox()
 	number, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -86,7 +87,7 @@ func (s *session) answerItem(i inbox.Item, n int, rest string) {
 	}
 }
 
-// answerAll answers all permission requests: once they were listed, and it was said how many they are.
+// answerAll answers all permission requests, provided that they were listed and their number was shown.
 func (s *session) answerAll(list []inbox.Item, rest string) {
 	list = s.narrator.leaves(list)
 	words := strings.Fields(rest)
@@ -128,7 +129,7 @@ func ids(list []inbox.Item) []string {
 	return of
 }
 
-// opened has a request that is listed be answered like one that was announced.
+// opened makes a listed request answerable like one that was announced.
 func (v *narrator) opened(i inbox.Item) {
 	if !slices.ContainsFunc(v.open, func(r request) bool { return r.id == i.ID }) {
 		v.open = append(v.open, request{v.numberOf(i.ID), i.ID, i.Request.Action,

@@ -14,58 +14,58 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Run is a run from one start of the program to its end, as far as this frontend needs it.
+// Run is one process of a run, from its start to its end, with the methods that this frontend needs.
 type Run interface {
-	// Put hands a command in. It reports false when the run is over.
+	// Put submits a command. It returns false if the run is over.
 	Put(contract.Command) bool
-	// InputEnded says that no human will answer from now on.
+	// InputEnded reports that no human will answer from now on.
 	InputEnded()
-	// Stop ends the run in order, so that it can be taken up again. It does not block.
+	// Stop ends the run in order, so that it can be resumed. It does not block.
 	Stop()
-	// Left is closed when the run is to continue without the frontend.
+	// Left is closed when the run must continue without the frontend.
 	Left() <-chan struct{}
-	// Done is closed when the run is over and all that belonged to it has ended.
+	// Done is closed when the run and everything that belongs to it has ended.
 	Done() <-chan struct{}
 }
 
 // Host is the program around the frontend.
 type Host interface {
-	// Begin starts a run, or takes one up again. Its events go to sink, in order.
+	// Begin starts a run, or resumes one. Its events go to sink, in order.
 	Begin(ctx context.Context, task string, sink runloop.Sink) (Run, error)
 }
 
-// Commands carries out slash commands. Run is called by one goroutine, in order; it may
-// take a moment. What it says is read out to the human.
+// Commands runs slash commands. One goroutine calls Run, in order; it may take a moment. Its text is
+// printed.
 type Commands interface {
 	Run(line string) (handled bool, say string)
 }
 
 // Frontend is the plain frontend. Its fields are set before Run.
 type Frontend struct {
-	Task     string                 // the first word; empty: the first line of the input is
-	Begin    bool                   // begin without waiting for one, as when a run is taken up again
-	Verbose  bool                   // every tool, and what agents say to themselves
-	ASCII    bool                   // the output knows no UTF-8
-	Name     func(id string) string // how a party is called; nil: by its id
-	Commands Commands               // nil: there are none but /quit
-	// Inbox lists what waits for the human now, the oldest first; nil: nobody knows.
+	Task     string                 // the task; empty: the first line of the input
+	Begin    bool                   // begin without waiting for a task, such as when a run is resumed
+	Verbose  bool                   // print every tool call, and what agents write for themselves
+	ASCII    bool                   // the output does not support UTF-8
+	Name     func(id string) string // name of a party; nil: its id
+	Commands Commands               // nil: only /quit exists
+	// Inbox lists what waits for the human, the oldest first; nil: unknown.
 	Inbox func() []inbox.Item
-	// Settles lists the ids of the requests that a permission rule would settle. It may take a moment, and is called
-	// from another goroutine. Nil: nobody knows.
+	// Settles lists the ids of the requests that a permission rule would settle. It may take a moment, and
+	// is called from another goroutine. Nil: unknown.
 	Settles func(rule string) []string
 }
 
-// ErrNoTask says that the input ended before anything was asked.
+// ErrNoTask reports that the input ended before there was a task.
 var ErrNoTask = errors.New("no task was given")
 
 const (
-	grace         = 2 * time.Second // for the last words
-	progressPause = time.Minute     // between two words about progress
-	maxJobs       = 64              // that wait to be carried out; more input is not read
+	grace         = 2 * time.Second // for the last texts
+	progressPause = time.Minute     // between two reports on progress
+	maxJobs       = 64              // waiting to run; further input is not read
 )
 
-// Run shows a run until it is over, or until there is nothing that could begin one. An
-// error is [ErrNoTask], that of Begin, or that of the output: then the run was stopped.
+// Run shows a run until it is over, or until no run can begin any more. An error is [ErrNoTask], that of
+// Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Host) error {
 	s := &session{
 		face: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
@@ -73,7 +73,7 @@ func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Ho
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go listen(in, s.lines, s.quit) // not waited for: a read cannot be called off
+	go listen(in, s.lines, s.quit) // not waited for: a read cannot be cancelled
 	handsDone := make(chan struct{})
 	go func() {
 		defer close(handsDone)
@@ -100,7 +100,7 @@ type session struct {
 	quit    chan struct{}
 
 	run      Run
-	asked    bool // a run was asked for
+	asked    bool // a run was requested
 	pending  []job
 	deaf     bool // the input has ended
 	stopping bool
@@ -108,10 +108,10 @@ type session struct {
 	listed   []string // ids of the requests that "/answer all" has listed
 }
 
-// job is what runJobs carries out, on a run if there is one.
+// job is executed by runJobs, with the run if there is one.
 type job func(Run) result
 
-// workerJob is a job that is handed to runJobs.
+// workerJob is a job for runJobs.
 type workerJob struct {
 	do  job
 	run Run
@@ -122,8 +122,8 @@ type result struct {
 	run  Run
 	err  error
 	say  string
-	then func() // called by the loop; nil: nothing is
-	over bool   // the run takes no more
+	then func() // called by the loop; may be nil
+	over bool   // the run accepts no more commands
 }
 
 func (s *session) loop(ctx context.Context) error {
@@ -170,7 +170,7 @@ func (s *session) loop(ctx context.Context) error {
 			return nil
 		case <-left:
 			return nil
-		case <-dead: // what is wrong with it, close tells
+		case <-dead: // close reports the error
 			dead = nil
 			s.stop()
 		case <-done:
@@ -187,7 +187,7 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// begin has the run begun.
+// begin starts the run.
 func (s *session) begin(ctx context.Context, task string) {
 	s.asked = true
 	s.do(func(Run) result {
@@ -224,7 +224,7 @@ func (s *session) stop() {
 	}
 }
 
-// speak says what has happened.
+// speak prints what has happened.
 func (s *session) speak() {
 	events, lost, _ := s.mail.Take(0)
 	for _, e := range events {
@@ -242,7 +242,7 @@ func (s *session) say(text string, urgent bool) {
 	}
 }
 
-// put hands a command to the run, in its turn.
+// put submits a command to the run, after the earlier ones.
 func (s *session) put(c contract.CommandBody) {
 	s.do(func(run Run) result { return result{over: run == nil || !run.Put(contract.Command{Body: c})} })
 }

@@ -14,10 +14,10 @@ import (
 // remindEvery is the time between two reminders of the same items.
 const remindEvery = 10 * time.Minute
 
-// settled are the ids of the requests that a permission rule would settle.
+// settled returns the ids of the requests that a permission rule would settle.
 type settled func(rule string) []string
 
-// waits lists what waits for the human, each with its number, in full, and with how it is answered.
+// waits lists what waits for the human, each item with its number, in full, and with the way to answer it.
 func (v *narrator) waits(list []inbox.Item, of settled, now time.Time) string {
 	if len(list) == 0 {
 		return "Nothing waits for you."
@@ -43,7 +43,7 @@ func (v *narrator) waits(list []inbox.Item, of settled, now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// howTo says what answers an item.
+// howTo describes how to answer an item.
 func (v *narrator) howTo(i inbox.Item) string {
 	n := v.numberOf(i.ID)
 	switch i.Kind {
@@ -56,7 +56,8 @@ func (v *narrator) howTo(i inbox.Item) string {
 	return fmt.Sprintf("your next word to the Arbiter is the answer, or /answer %d TEXT", n)
 }
 
-// covering lists the rules that would cover a permission request, and which of the others that wait each would settle.
+// covering lists the rules that would cover a permission request, and which other waiting requests each
+// would settle.
 func (v *narrator) covering(i inbox.Item, list []inbox.Item, of settled) []string {
 	if i.Request == nil {
 		return nil
@@ -79,12 +80,12 @@ func (v *narrator) covering(i inbox.Item, list []inbox.Item, of settled) []strin
 	return lines
 }
 
-// leaves are the permission requests among what waits.
+// leaves returns the waiting permission requests.
 func (v *narrator) leaves(list []inbox.Item) []inbox.Item {
 	return slices.DeleteFunc(slices.Clone(list), func(i inbox.Item) bool { return i.Request == nil })
 }
 
-// remind says how much has waited for a minute or longer, when it changes and now and then.
+// remind reports what has waited for a minute or longer, when it changes and from time to time.
 func (v *narrator) remind(list []inbox.Item, now time.Time) string {
 	var ids []string
 	for _, i := range list {
@@ -100,7 +101,7 @@ func (v *narrator) remind(list []inbox.Item, now time.Time) string {
 	return ""
 }
 
-// awaited says how many words of the human's are awaited.
+// awaited reports how many inputs of the human are awaited.
 func awaited(n int) string {
 	if n == 1 {
 		return "A word of yours is awaited"
@@ -108,7 +109,8 @@ func awaited(n int) string {
 	return fmt.Sprintf("%d words of yours are awaited", n)
 }
 
-// numberOf is the number that an item is answered by. It is given when the item is first told of.
+// numberOf returns the number by which an item is answered. It is assigned when the item is first
+// mentioned.
 func (v *narrator) numberOf(id string) int {
 	n, ok := v.numbers[id]
 	if !ok {
@@ -118,7 +120,7 @@ func (v *narrator) numberOf(id string) int {
 	return n
 }
 
-// called is how a party is called.
+// called returns the name of a party.
 func (v *narrator) called(id string) string {
 	if v.name == nil {
 		return eventtext.Name(id)

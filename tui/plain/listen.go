@@ -11,12 +11,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// maxLine bounds a line of the input, and a message of many lines.
+// maxLine bounds a line of the input, and a message of several lines.
 const maxLine = 1 << 20
 
 const tooLong = "That is more than 1 MiB and was not taken. Save it to a file, and name the file."
 
-// fence begins and ends a message of many lines.
+// fence begins and ends a message of several lines.
 const fence = `"""`
 
 // heard is a line of the input, or its end.
@@ -26,8 +26,7 @@ type heard struct {
 	end  bool
 }
 
-// listen reads lines until the input ends or fails, which is the same for those who
-// wait for a word.
+// listen reads lines until the input ends or fails; both are reported as the end.
 func listen(in io.Reader, lines chan<- heard, quit <-chan struct{}) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for first := true; ; first = false {
@@ -56,7 +55,7 @@ func hand(lines chan<- heard, h heard, quit <-chan struct{}) bool {
 	}
 }
 
-// line reads one line. Of one that is too long nothing is kept.
+// line reads one line. A line that is too long is discarded.
 func line(r *bufio.Reader) (h heard, ended bool) {
 	var b []byte
 	for {
@@ -77,7 +76,7 @@ func line(r *bufio.Reader) (h heard, ended bool) {
 	}
 }
 
-// runJobs carries jobs out, one after the other.
+// runJobs runs jobs, one after the other.
 func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{}) {
 	for {
 		select {
@@ -94,7 +93,7 @@ func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{})
 	}
 }
 
-// handleLine takes a line of the input.
+// handleLine handles a line of the input.
 func (s *session) handleLine(ctx context.Context, h heard) {
 	text := strings.TrimSpace(h.text)
 	switch {
@@ -129,7 +128,7 @@ func (s *session) handleLine(ctx context.Context, h heard) {
 	}
 }
 
-// block is a message of many lines that is being typed.
+// block is a message of several lines that is being typed.
 type block struct {
 	open  bool
 	lines []string
@@ -156,8 +155,8 @@ func (s *session) closeBlock(ctx context.Context) {
 	}
 }
 
-// word is what is no command: an answer to a permission request, the task, or a
-// message to the Arbiter.
+// word handles text that is not a command: an answer to a permission request, the task, or a message to the
+// Arbiter.
 func (s *session) word(ctx context.Context, text string, answers bool) {
 	if answers {
 		switch a := s.narrator.answer(text); {
@@ -179,7 +178,7 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 	s.put(contract.Say{Text: text})
 }
 
-// command has a slash command carried out. Without a table of them there is one.
+// command runs a slash command. Without Commands there is only one.
 func (s *session) command(text string) {
 	if s.face.Inbox != nil {
 		switch name, rest, _ := strings.Cut(text, " "); name {

@@ -7,11 +7,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// maxMail is how many events wait to be put into words. What nothing waits for is
-// dropped when there are more.
+// maxMail is how many events may wait to be printed. If there are more, unimportant ones are dropped.
 const maxMail = 4096
 
-// event is one that waits.
+// event is a waiting event.
 type event struct {
 	at    time.Time
 	event contract.Event

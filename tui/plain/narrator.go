@@ -13,19 +13,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
-// narrator decides what is said of an event, and remembers what was said, so that nothing
-// is said twice. It belongs to the frontend's loop.
+// narrator decides what is printed for an event, and remembers what was printed, so that nothing is
+// repeated. It belongs to the frontend's loop.
 type narrator struct {
 	name    func(string) string
 	verbose bool
 
 	open     []request      // permission requests that wait, oldest first
-	numbers  map[string]int // what waits is answered by, by its id
-	question string         // the one that waits
+	numbers  map[string]int // numbers of waiting items, by id
+	question string         // the waiting question
 	plan     []contract.Step
-	used     map[string]*use      // tools since the last word about them, by agent
-	retried  map[string]time.Time // when trouble with the API was last told, by agent
-	reminded string               // of what the human was reminded last: ids
+	used     map[string]*use      // tools since the last report on them, by agent
+	retried  map[string]time.Time // when trouble with the API was last reported, by agent
+	reminded string               // ids of the items in the last reminder
 	remindAt time.Time            // when
 }
 
@@ -33,11 +33,11 @@ type narrator struct {
 type request struct {
 	number int
 	id     string
-	action string   // its hash: what an answer is for
-	rules  []string // that cover it, by letters
+	action string   // the hash of the action that an answer is for
+	rules  []string // the rules that cover it, by letters
 }
 
-// rule is the one that a letter stands for; empty: none.
+// rule returns the rule of a letter; empty: there is none.
 func (r request) rule(letter string) string {
 	if len(letter) != 1 {
 		return ""
@@ -48,7 +48,7 @@ func (r request) rule(letter string) string {
 	return ""
 }
 
-const mostRules = 9 // that are offered with a request
+const mostRules = 9 // offered with a request
 
 // use is what an agent has done with tools.
 type use struct {
@@ -61,8 +61,8 @@ func newNarrator(f *Frontend) *narrator {
 		numbers: map[string]int{}}
 }
 
-// tell puts an event into words; nothing if it is not worth any. Urgent is what
-// somebody waits for.
+// tell returns the text for an event; empty if it is not worth one. urgent reports that a person waits for
+// it.
 func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent bool) {
 	text, ok := eventtext.Text(history.Entry{At: at, Event: e}, v.name)
 	if !ok {
@@ -88,21 +88,21 @@ func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent boo
 		return "", false
 	case contract.Message:
 		if !v.verbose && (b.From == contract.Supervisor || b.From == contract.Human && !b.Edited) {
-			return "", false // the machine's own, and what was typed here
+			return "", false // messages of the program, and what was typed here
 		}
 		if b.Kind == "brief" && !v.verbose {
-			text, _, _ = strings.Cut(text, contract.BriefCompany) // the same note in each
+			text, _, _ = strings.Cut(text, contract.BriefCompany) // each message repeats this note
 		}
 		if before, _, inherits := strings.Cut(text, handedOver); inherits && b.Kind == "brief" && !v.verbose {
 			text = strings.TrimRight(before, "\n") + "\n\nThe document that was handed on goes with it."
 		}
 	case contract.Handoff:
 		if !v.verbose {
-			return eventtext.Sentence(eventtext.Line(e, v.name)), false // its author's word has told it
+			return eventtext.Sentence(eventtext.Line(e, v.name)), false // its author's message has it already
 		}
 	case contract.Decision:
 		if !v.verbose && (b.Source == "" || b.Source == "session" || b.Source == contract.Human) {
-			return "", false // other lines show what it leads to
+			return "", false // other lines show the effect
 		}
 	case contract.Plan:
 		return v.planned(b, text), false
@@ -119,10 +119,10 @@ func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent boo
 	return text, urgent
 }
 
-// handedOver is the heading under which a brief carries its predecessor's document.
+// handedOver is the heading under which a brief contains its predecessor's document.
 const handedOver = "\n## Handed over by "
 
-// asked announces a permission request under a number, once.
+// asked announces a permission request with a number, once.
 func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 	if slices.ContainsFunc(v.open, func(r request) bool { return r.id == b.Request }) {
 		return ""
@@ -141,7 +141,7 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 		n, strings.TrimRight(text, "\n"), offer, n, n, n, n)
 }
 
-// decided says how a request that was announced was decided.
+// decided reports how an announced request was decided.
 func (v *narrator) decided(b contract.Permission, text string) string {
 	i := slices.IndexFunc(v.open, func(r request) bool { return r.id == b.Request })
 	if i < 0 {
@@ -155,10 +155,10 @@ func (v *narrator) decided(b contract.Permission, text string) string {
 	return fmt.Sprintf("Request %d: %s", n, text)
 }
 
-// answered says that the question that waited does so no more.
+// answered records that the question no longer waits.
 func (v *narrator) answered() { v.question = "" }
 
-// planned tells a plan: all of it at first, and then what has changed.
+// planned prints a plan: all of it at first, and later what has changed.
 func (v *narrator) planned(b contract.Plan, text string) string {
 	old := v.plan
 	v.plan = b.Steps
@@ -183,7 +183,7 @@ func (v *narrator) planned(b contract.Plan, text string) string {
 	return strings.Join(changes, "\n")
 }
 
-// count remembers a tool's call for the next word about progress.
+// count records a tool's call for the next report on progress.
 func (v *narrator) count(agent, text string) {
 	u := v.used[agent]
 	if u == nil {
@@ -196,7 +196,7 @@ func (v *narrator) count(agent, text string) {
 	}
 }
 
-// progress says what was done since it was last asked, one line an agent.
+// progress reports what was done since its last call, one line per agent.
 func (v *narrator) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {

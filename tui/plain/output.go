@@ -13,14 +13,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// How many bytes wait to be written: beyond the first nothing is taken that nobody
-// waits for, beyond the second nothing.
+// How many bytes may wait to be written: beyond the first limit only urgent text is accepted, beyond the
+// second nothing.
 const (
 	queueLimit  = 1 << 20
 	urgentLimit = 4 << 20
 )
 
-// outputWriter writes what is said. It has one goroutine; say never blocks.
+// outputWriter writes text. It has one goroutine; say never blocks.
 type outputWriter struct {
 	out   io.Writer
 	ascii bool
@@ -40,7 +40,7 @@ func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
 	return m
 }
 
-// say has a text written, as a paragraph of its own.
+// say queues a text, as a paragraph of its own.
 func (m *outputWriter) say(text string, urgent bool) {
 	text = m.fit(text)
 	limit := backlog.Limit{Bytes: queueLimit}
@@ -50,11 +50,11 @@ func (m *outputWriter) say(text string, urgent bool) {
 	m.queue.Put(text, len(text), limit)
 }
 
-// ascii are the characters of our own words, and of most others', that have a plain form.
+// ascii maps characters of our own texts, and of most others, to a plain form.
 var ascii = strings.NewReplacer("–", "-", "—", "-", "…", "...", "“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "→",
 	"->", "•", "*", "\u00a0", " ")
 
-// fit makes a text fit to be written: nothing in it is acted on by a terminal.
+// fit makes a text safe to write: it contains nothing that a terminal interprets.
 func (m *outputWriter) fit(text string) string {
 	text = sanitize.Text(text)
 	if m.ascii {
@@ -67,7 +67,7 @@ func (m *outputWriter) fit(text string) string {
 	}
 	text = strings.TrimRight(text, "\n ")
 	if strings.Contains(text, "\n") {
-		text += "\n" // a blank line ends a paragraph of many
+		text += "\n" // a blank line ends a paragraph of several lines
 	}
 	return text + "\n"
 }
@@ -93,11 +93,11 @@ func (m *outputWriter) run() {
 	}
 }
 
-// next is what to write next, and whether nothing more will come. One text at a time is taken: the
+// next returns what to write next, and whether there will be nothing more. It takes one text at a time: the
 // others count as waiting until it is written.
 func (m *outputWriter) next() (text string, over bool) {
 	m.mu.Lock()
-	over = m.closed // looked at first: all that was said before is in the queue
+	over = m.closed // read first: all earlier texts are then in the queue
 	m.mu.Unlock()
 	texts, lost, _ := m.queue.Take(1)
 	text = strings.Join(texts, "")
@@ -107,7 +107,7 @@ func (m *outputWriter) next() (text string, over bool) {
 	return text, over
 }
 
-// close waits until all is written, but no longer than some time.
+// close waits until everything is written, but not longer than the given time.
 func (m *outputWriter) close(wait time.Duration) error {
 	m.mu.Lock()
 	m.closed = true

@@ -10,17 +10,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// maxAgents bounds how many agents are kept; those beyond are in the events alone.
+// maxAgents bounds how many agents are kept; further ones are only in the events.
 const maxAgents = 4096
 
-// unsandboxed is what a session says of its sandbox where it has none.
+// unsandboxed is a session's sandbox value if it has none.
 const unsandboxed = "unsandboxed"
 
-// fold is the state of a run as its events tell it: what a screen shows of a run. What only the journal
-// knows is missing.
+// fold is the state of a run according to its events: what a screen shows of a run. Information that only
+// the journal has is missing.
 type fold struct{ state supervisor.State }
 
-// snapshot is a copy that is not changed any more.
+// snapshot returns a copy that is not changed any more.
 func (f *fold) snapshot() *supervisor.State {
 	s := f.state
 	s.Agents = make([]*roster.Agent, len(f.state.Agents))
@@ -31,7 +31,7 @@ func (f *fold) snapshot() *supervisor.State {
 	return &s
 }
 
-// add takes an event up.
+// add applies an event.
 func (f *fold) add(at time.Time, e contract.Event) {
 	s := &f.state
 	switch b := e.Body.(type) {
@@ -84,7 +84,7 @@ func (f *fold) add(at time.Time, e contract.Event) {
 	s.Budget.Runtime.LastAt = at
 }
 
-// session begins with another process that plays the run.
+// session records that another process plays the run from here on.
 func (f *fold) session(at time.Time, b contract.Session) {
 	s := &f.state
 	if r := &s.Budget.Runtime; r.Began.IsZero() {
@@ -104,7 +104,7 @@ func (f *fold) session(at time.Time, b contract.Session) {
 	s.Lifecycle.Start(claude)
 }
 
-// present says that there is something, of which no more is known.
+// present sets a value that only shows that something exists.
 func present[T any](p **T) { *p = new(T) }
 
 func (f *fold) agent(id string) *roster.Agent {
@@ -115,14 +115,14 @@ func (f *fold) agent(id string) *roster.Agent {
 	return f.state.Agents[i]
 }
 
-// status is where an agent's process stands from here on.
+// status sets the state of an agent's process.
 func (f *fold) status(at time.Time, id string, status roster.Status) {
 	if a := f.agent(id); a != nil && a.Status != status {
 		a.Status, a.Since = status, at
 	}
 }
 
-// spawned adds an agent, or begins another session of it.
+// spawned adds an agent, or another session of it.
 func (f *fold) spawned(at time.Time, id string, b contract.Spawn) {
 	f.state.Halted = false
 	a := f.agent(id)
@@ -141,7 +141,7 @@ func (f *fold) spawned(at time.Time, id string, b contract.Spawn) {
 	a.Status, a.Since, a.Dismissed = roster.Ready, at, false
 }
 
-// said takes over what a message says of where its parties stand.
+// said updates the states of a message's parties.
 func (f *fold) said(b contract.Message) {
 	if t := &f.state.Task; b.From == contract.Human && b.Kind == "task" && t.Text == "" {
 		t.Text = b.Text
@@ -159,7 +159,7 @@ func (f *fold) said(b contract.Message) {
 	}
 }
 
-// turned takes over what a turn has cost.
+// turned adds what a turn has cost.
 func (f *fold) turned(at time.Time, id string, b contract.Turn) {
 	s := &f.state
 	s.Budget.Charge(b.Usage, b.CostUSD)

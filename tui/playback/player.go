@@ -12,29 +12,29 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Speeds are how many times as fast as it happened a run can be played.
+// speeds are the factors by which a run can be played faster than it happened.
 var speeds = []int{1, 2, 8, 64}
 
-// longestPause bounds how long one waits for the next event, at any speed: a night is not watched in full.
+// longestPause bounds the wait for the next event at any speed, so that long breaks are skipped.
 const longestPause = 2 * time.Second
 
-// step is how far one jump goes, at the speed 1.
+// step is the length of one jump at speed 1.
 const step = 10 * time.Second
 
-// Stage receives the events. Its methods report false when ctx has ended.
+// Stage receives the events. Its methods return false if ctx has ended.
 type Stage interface {
-	// Tell tells an event. It waits while there is no room.
+	// Tell passes an event on. It waits while there is no room.
 	Tell(ctx context.Context, at time.Time, e contract.Event) bool
-	// Forget has all that was reported forgotten.
+	// Forget drops all events that were passed on.
 	Forget(ctx context.Context) bool
 }
 
-// Status is where a playback is.
+// Status is the position and state of a playback.
 type Status struct {
 	Speed  int
 	Paused bool
-	Ended  bool      // all was reported
-	At     time.Time // of the run
+	Ended  bool      // all events were reported
+	At     time.Time // time in the run
 	Err    error     // why the log cannot be read further
 }
 
@@ -42,56 +42,56 @@ type Status struct {
 type Player struct {
 	run     string
 	log     *eventlog.Log
-	changed chan struct{} // capacity 1: there is another status or state
-	wake    chan struct{} // capacity 1: Play looks at what is asked for
+	changed chan struct{} // capacity 1: the status or the state has changed
+	wake    chan struct{} // capacity 1: Play checks the requests
 
 	mu     sync.Mutex
 	fold   fold
-	speed  int // of Speeds
+	speed  int // index into speeds
 	paused bool
 	ended  bool
 	err    error
 	at     time.Time // of the run, at the time since
 	since  time.Time
-	next   time.Time // of the event that comes next
-	last   time.Time // of the event that was reported last
+	next   time.Time // of the next event
+	last   time.Time // of the last reported event
 	target time.Time // events before it are shown at once
-	rewind bool      // the target lies before what was reported
+	rewind bool      // the target is before what was reported
 }
 
-// New makes a player of a run's log, which stays the caller's. It does not play yet.
+// New returns a player for a run's log, which the caller keeps. It does not play yet.
 func New(run string, log *eventlog.Log) *Player {
 	return &Player{run: run, log: log, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
-// ID is the run's.
+// ID returns the run's id.
 func (p *Player) ID() string { return p.run }
 
-// Changed has a value when the status or the state is another one than before.
+// Changed has a value when the status or the state has changed.
 func (p *Player) Changed() <-chan struct{} { return p.changed }
 
-// Snapshot is the state of the run as it was reported. It is not changed.
+// Snapshot returns the state of the run as reported so far. It is not changed.
 func (p *Player) Snapshot() *supervisor.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.fold.snapshot()
 }
 
-// Status is where the playback is.
+// Status returns the status of the playback.
 func (p *Player) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Status{Speed: speeds[p.speed], Paused: p.paused, Ended: p.ended, At: p.now(), Err: p.err}
 }
 
-// Now is the time of the run that the playback has come to.
+// Now returns the current time of the playback, as a time of the run.
 func (p *Player) Now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now()
 }
 
-// now needs mu.
+// now is Now; the caller holds mu.
 func (p *Player) now() time.Time {
 	if p.paused || p.ended || p.at.IsZero() {
 		return p.at
@@ -103,10 +103,10 @@ func (p *Player) now() time.Time {
 	return t
 }
 
-// set begins to count the time from a time of the run; it needs mu.
+// set starts counting from a time of the run; the caller holds mu.
 func (p *Player) set(at time.Time) { p.at, p.since = at, time.Now() }
 
-// change changes what is asked for, and has Play look at it.
+// change changes the requests, and makes Play check them.
 func (p *Player) change(do func()) {
 	p.mu.Lock()
 	p.set(p.now())
@@ -123,10 +123,10 @@ func hint(ch chan struct{}) {
 	}
 }
 
-// Pause holds the playback, or lets it continue.
+// Pause pauses the playback, or lets it continue.
 func (p *Player) Pause() { p.change(func() { p.paused = !p.paused }) }
 
-// Faster goes to the next speed, or with -1 to the one before.
+// Faster selects the next speed, or with -1 the previous one.
 func (p *Player) Faster(by int) {
 	p.change(func() { p.speed = max(min(p.speed+by, len(speeds)-1), 0) })
 }
@@ -146,13 +146,13 @@ func (p *Player) Jump(by int) {
 	})
 }
 
-// Begin plays the run from its beginning; End tells all of it.
+// Begin plays the run from its beginning.
 func (p *Player) Begin() { p.change(func() { p.jump(time.Time{}) }) }
 
-// End tells all that is left at once.
+// End reports all remaining events at once.
 func (p *Player) End() { p.change(func() { p.jump(p.at.AddDate(1000, 0, 0)) }) }
 
-// jump needs mu.
+// jump requests a jump; the caller holds mu.
 func (p *Player) jump(to time.Time) {
 	if p.rewind = p.rewind || !to.After(p.last); p.rewind {
 		p.ended = false
@@ -160,10 +160,10 @@ func (p *Player) jump(to time.Time) {
 	p.target = to
 }
 
-// errRewind ends a walk through the log that begins again.
+// errRewind ends a walk through the log to start again.
 var errRewind = errors.New("rewind")
 
-// Play tells the events until ctx ends. It is called once.
+// Play reports the events until ctx ends. It is called once.
 func (p *Player) Play(ctx context.Context, stage Stage) {
 	for ctx.Err() == nil {
 		_, err := p.log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error { return p.play(ctx, stage, e) })
@@ -180,7 +180,7 @@ func (p *Player) Play(ctx context.Context, stage Stage) {
 	}
 }
 
-// rest waits at the end of the log until somebody goes back.
+// rest waits at the end of the log until a request goes back.
 func (p *Player) rest(ctx context.Context, failed error) error {
 	p.mu.Lock()
 	p.set(p.last)
@@ -205,7 +205,7 @@ func (p *Player) rest(ctx context.Context, failed error) error {
 	}
 }
 
-// play tells an event when its time has come.
+// play reports an event when its time has come.
 func (p *Player) play(ctx context.Context, stage Stage, e eventlog.Entry) error {
 	if e.Line == nil {
 		return nil
@@ -236,7 +236,7 @@ func (p *Player) await(ctx context.Context, at time.Time) error {
 			return err
 		}
 		if held {
-			left = time.Hour // it is looked at again, and that is all
+			left = time.Hour // it is checked again when it wakes up
 		}
 		timer := time.NewTimer(left)
 		select {
@@ -251,7 +251,7 @@ func (p *Player) await(ctx context.Context, at time.Time) error {
 	}
 }
 
-// due says how long it is until an event, and that the playback is held until then. Long pauses are shortened.
+// due returns how long it is until an event, and whether the playback is paused. Long pauses are shortened.
 func (p *Player) due(at time.Time) (left time.Duration, held bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

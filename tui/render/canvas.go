@@ -7,33 +7,33 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Look is how everything is drawn: the same for all of a screen, replaced as a whole.
+// Look is how everything is drawn: one for a whole screen, replaced as a whole.
 type Look struct {
 	Theme  *Theme
 	Glyphs *Glyphs
-	Still  bool // no motion but what carries news
+	Still  bool // no motion except that of news
 }
 
-// Canvas is a rectangle of a screen. What is drawn on it stays inside of it.
+// Canvas is a rectangle of a screen. Everything drawn on it stays inside of it.
 type Canvas struct {
 	Look       *Look
 	screen     tcell.Screen
 	x, y, w, h int
 }
 
-// On is a canvas of a rectangle of the screen; what of it lies outside is cut off.
+// On returns a canvas for a rectangle of the screen; the part outside of the screen is cut off.
 func On(screen tcell.Screen, x, y, w, h int, look *Look) Canvas {
 	sw, sh := screen.Size()
 	return Canvas{Look: look, screen: screen, w: sw, h: sh}.Sub(x, y, w, h)
 }
 
-// Size is how many columns and rows there are.
+// Size returns the number of columns and rows.
 func (c Canvas) Size() (columns, rows int) { return c.w, c.h }
 
-// Origin is where the canvas lies on the screen.
+// Origin returns the position of the canvas on the screen.
 func (c Canvas) Origin() (x, y int) { return c.x, c.y }
 
-// Sub is a part of the canvas.
+// Sub returns a part of the canvas.
 func (c Canvas) Sub(x, y, w, h int) Canvas {
 	if x < 0 {
 		x, w = 0, w+x
@@ -51,7 +51,7 @@ func (c Canvas) Sub(x, y, w, h int) Canvas {
 // Clear fills the canvas with blanks in a role.
 func (c Canvas) Clear(r Role) {
 	style := c.Look.Theme.Style(r)
-	if w, h := c.screen.Size(); c.x == 0 && c.y == 0 && c.w == w && c.h == h { // as most of a picture begins
+	if w, h := c.screen.Size(); c.x == 0 && c.y == 0 && c.w == w && c.h == h { // this is how most frames begin
 		c.screen.Fill(' ', style)
 		return
 	}
@@ -63,9 +63,8 @@ func (c Canvas) Clear(r Role) {
 	}
 }
 
-// part makes a blank of a wide character that begins left of the column and reaches
-// over it: otherwise the terminal draws it over what is put there now. It may be left
-// of the canvas.
+// part replaces a wide character that begins left of the column and extends over it by a blank: otherwise
+// the terminal would draw it over the new text. It may be left of the canvas.
 func (c Canvas) part(x, y int) {
 	if x += c.x; x == 0 {
 		return
@@ -75,8 +74,8 @@ func (c Canvas) part(x, y int) {
 	}
 }
 
-// Text draws s from column x of row y on and returns the column after it. What does
-// not fit is not drawn; a wide character that would be cut in two is a blank.
+// Text draws s from column x of row y on and returns the column after it. Text that does not fit is not
+// drawn; a wide character that would be cut in two becomes a blank.
 func (c Canvas) Text(x, y int, s string, r Role) int {
 	if y < 0 || y >= c.h {
 		return x + Width(s)
@@ -101,28 +100,27 @@ func (c Canvas) Text(x, y int, s string, r Role) int {
 	return x
 }
 
-// put draws a cluster; as much of it as there is room for is blank if it is cut, and so
-// is one that is none.
+// put draws a cluster. A cluster that is cut, or that is not one, becomes blank in the room that there is.
 func (c Canvas) put(x, y int, cluster string, width int, style tcell.Style) {
 	whole := x >= 0 && x+width <= c.w && cluster != ""
 	switch {
-	case whole && width > 2: // the dashes of two and three ems, which terminals take for one column
+	case whole && width > 2: // dashes of two or three ems, which terminals draw in one column
 		cluster, whole = "—", false
-	case whole && !utf8.ValidString(cluster): // a terminal may take such a byte for a control
+	case whole && !utf8.ValidString(cluster): // a terminal may interpret such a byte as a control
 		cluster = "\ufffd"
 	case !whole:
 		cluster = " "
 	}
 	for i := max(x, 0); i < min(x+width, c.w); i++ {
 		if whole && i > x {
-			cluster = " " // what is behind a wide character, once that is gone
+			cluster = " " // the rest of a wide character that was overwritten
 		}
 		c.screen.Put(c.x+i, c.y+y, cluster, style)
 	}
 }
 
-// control reports whether a cluster holds what a terminal would act on. Nothing that was
-// sanitised does.
+// control reports whether a cluster contains characters that a terminal interprets. Sanitised text never
+// does.
 func control(cluster string) bool {
 	return strings.IndexFunc(cluster, func(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }) >= 0
 }

@@ -1,16 +1,16 @@
 package render
 
-// Dots is a drawing of dots, two by four to a cell, in characters of braille. A dot has a value: what it is part of;
-// 0 is none. The highest value of a cell rules how the cell is drawn.
+// Dots is a drawing of dots, two by four per cell, in braille characters. A dot has a value that says to
+// what it belongs; 0 is no dot. The highest value in a cell determines how the cell is drawn.
 type Dots struct {
 	columns, rows int
 	values        []uint8
 }
 
-// NewDots is an empty drawing of so many cells.
+// NewDots returns an empty drawing of so many cells.
 func NewDots(columns, rows int) *Dots { return &Dots{columns, rows, make([]uint8, columns*rows*8)} }
 
-// Set gives a dot a value, unless it has a higher one. What lies outside is left out.
+// Set gives a dot a value, unless it has a higher one. Dots outside are ignored.
 func (d *Dots) Set(x, y int, value uint8) {
 	if x >= 0 && y >= 0 && x < d.columns*2 && y < d.rows*4 {
 		dot := &d.values[y*d.columns*2+x]
@@ -18,14 +18,14 @@ func (d *Dots) Set(x, y int, value uint8) {
 	}
 }
 
-// Erase takes a dot away.
+// Erase removes a dot.
 func (d *Dots) Erase(x, y int) {
 	if x >= 0 && y >= 0 && x < d.columns*2 && y < d.rows*4 {
 		d.values[y*d.columns*2+x] = 0
 	}
 }
 
-// Lines are the rows of the drawing. Roles are those of the values, from 0 on.
+// Lines returns the rows of the drawing. roles are those of the values, from 0 on.
 func (d *Dots) Lines(roles ...Role) []Line {
 	bits := [8]rune{0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80}
 	lines := make([]Line, d.rows)

@@ -1,11 +1,11 @@
 package render
 
-// Glyphs are the marks everything is drawn with. Each is one column wide.
+// Glyphs are the marks used for drawing. Each is one column wide.
 type Glyphs struct {
 	Done, Current, Pending, Failed, Skipped string // of a step of the plan
 
-	Gutter            string // at the left of what somebody says
-	GutterMarked      string // the same of what the cursor is on
+	Gutter            string // at the left of a party's text
+	GutterMarked      string // the same under the cursor
 	Folded, Unfolded  string
 	Ellipsis          string
 	Bullet            string
@@ -22,12 +22,12 @@ type Glyphs struct {
 	BottomLeft        string
 	BottomRight       string
 	Branch, LastLeaf  string     // of a tree
-	Chosen            string     // before the row that is chosen
+	Chosen            string     // before the selected row
 	More, Less        string     // there is more below, above
 	Drawn             [][]string // the sigil, see drawn, the largest first; nil: it is computed
 }
 
-// Unicode are the glyphs of a terminal that knows UTF-8.
+// Unicode are the glyphs of a terminal with UTF-8.
 var Unicode = &Glyphs{
 	Done: "✓", Current: "◆", Pending: "○", Failed: "✗", Skipped: "–",
 	Gutter: "▌", GutterMarked: "█", Folded: "▸", Unfolded: "▾", Ellipsis: "…", Bullet: "•", Arrow: "→", Separator: "·",

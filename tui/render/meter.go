@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Meter is a bar of so many columns, filled by a percentage. The level is that of the
-// context: "", "warn" or "critical". What is not nothing shows, and what is not all
-// leaves a rest.
+// Meter returns a bar of so many columns, filled by a percentage. The level is that of the context: "",
+// "warn" or "critical". A value above zero is always visible, and a value below 100 always leaves a rest.
 func (l *Look) Meter(columns int, pct float64, level string) Line {
 	if columns <= 0 {
 		return nil
@@ -49,13 +48,13 @@ func (l *Look) Meter(columns int, pct float64, level string) Line {
 	return line
 }
 
-// Times between two pictures of what moves.
+// Times between two frames of animations.
 const (
 	SpinEvery  = 120 * time.Millisecond
 	AwaitEvery = 400 * time.Millisecond
 )
 
-// Spin is the picture of a spinner at a time. Still, it is a mark that does not move.
+// Spin returns the frame of a spinner at a time. Without motion it is a fixed mark.
 func (l *Look) Spin(now time.Time) string {
 	if l.Still {
 		return l.Glyphs.Current
@@ -63,7 +62,7 @@ func (l *Look) Spin(now time.Time) string {
 	return l.Glyphs.Spinner[picture(now, SpinEvery)%len(l.Glyphs.Spinner)]
 }
 
-// Await is a quiet row of three dots, one of them lit, that goes to and fro.
+// Await returns a quiet row of three dots, one of them lit, that moves to and fro.
 func (l *Look) Await(now time.Time, quiet, lit Role) Line {
 	dot := l.Glyphs.Dot
 	if l.Still {
@@ -75,7 +74,7 @@ func (l *Look) Await(now time.Time, quiet, lit Role) Line {
 	return line
 }
 
-// picture is the number of the picture that is due.
+// picture returns the number of the frame that is due.
 func picture(now time.Time, every time.Duration) int {
 	return int(now.UnixMilli() / every.Milliseconds() % 1_000_000)
 }

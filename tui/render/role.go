@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Role says what a piece of text is.
+// Role is the meaning of a piece of text.
 type Role uint8
 
 // The roles.
@@ -50,11 +50,11 @@ const (
 	Match      // of a search
 	MatchAt    // the current one
 	Alert      // a human is needed
-	Danger     // allow-all, rehearsal: shown all the time
+	Danger     // allow-all, rehearsal: always shown
 	Good       // done, verified
 	Warn       // failing, thinning
 	Bad        // failed, refuted
-	Active     // under way
+	Active     // in progress
 	Pending    // not begun
 	Meter      // of a context
 	MeterWarn  // at the first level
@@ -74,8 +74,7 @@ const (
 
 const orchRoles = int(SpeakerOrch6-SpeakerOrch1) + 1
 
-// Speaker is the role of a party's name and gutter: "human", "arbiter", "supervisor",
-// "orch-3".
+// Speaker returns the role of a party's name and gutter: "human", "arbiter", "supervisor", "orch-3".
 func Speaker(id string) Role {
 	switch id {
 	case "human":

@@ -10,10 +10,10 @@ import (
 // what is, and what is yet to be – and where they are furthest apart, an eye looks
 // out between them. It is computed, so that it fits every window.
 
-// sigilMin is below which the drawing would be a blot.
+// sigilMin is the minimum size: a smaller drawing would be a blot.
 const sigilMinColumns, sigilMinRows = 18, 5
 
-// Sigil is the sigil, as large as fits. It is nothing where nothing fits.
+// Sigil returns the sigil, as large as fits; nil if none fits.
 func (l *Look) Sigil(columns, rows int) []Line {
 	if l.Glyphs.Drawn != nil {
 		for _, art := range l.Glyphs.Drawn {
@@ -26,7 +26,7 @@ func (l *Look) Sigil(columns, rows int) []Line {
 	if columns < sigilMinColumns || rows < sigilMinRows {
 		return nil
 	}
-	// A cell is about twice as high as wide; the eye wants 7 columns to 2 rows.
+	// A cell is about twice as high as wide; the eye needs 7 columns per 2 rows.
 	rows = min(rows, columns*2/7)
 	columns = min(rows*7/2, columns) &^ 1
 	p := newPlate(columns, rows)
@@ -34,13 +34,13 @@ func (l *Look) Sigil(columns, rows int) []Line {
 	return p.Lines(Base, SigilDim, Sigil, SigilBright)
 }
 
-// plate is what the sigil is drawn on.
+// plate is the area on which the sigil is drawn.
 type plate struct {
 	*Dots
 	w, h float64
 }
 
-// What a dot of the sigil is part of.
+// The parts of the sigil to which a dot can belong.
 const (
 	warp  = 1 + iota // SigilDim
 	weft             // Sigil
@@ -64,7 +64,7 @@ func (p *plate) dot(x, y float64, what uint8) {
 func (p *plate) sigil() {
 	half := p.w * 0.29  // of the eye's length
 	lid := p.h * 0.40   // of its height
-	small := p.rows < 9 // no room for what is fine
+	small := p.rows < 9 // no room for details
 	thread := func(x float64) float64 {
 		if x <= half {
 			return lid * math.Pow(math.Cos(math.Pi/2*x/half), 1.15)
@@ -90,7 +90,7 @@ func (p *plate) sigil() {
 	}
 }
 
-// iris draws what looks: a ring, its spokes, and the slit of the pupil.
+// iris draws the iris: a ring, its spokes, and the slit of the pupil.
 func (p *plate) iris(r float64, small bool) {
 	for a := 0.0; a <= math.Pi/2; a += 0.005 {
 		p.dot(r*math.Cos(a), r*math.Sin(a), heart)
@@ -110,10 +110,10 @@ func (p *plate) iris(r float64, small bool) {
 	}
 }
 
-// mirrored turns a character around.
+// mirrored maps characters to their mirror images.
 var mirrored = strings.NewReplacer("/", "\\", "\\", "/", "(", ")", ")", "(", "<", ">", ">", "<")
 
-// drawn completes a drawing of its left half: all but the last column is mirrored.
+// drawn completes a drawing from its left half: all but the last column is mirrored.
 func drawn(art []string) []Line {
 	var lines []Line
 	for _, row := range art {

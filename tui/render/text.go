@@ -6,10 +6,10 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// tabStop is how many columns a tab reaches over at most.
+// tabStop is the maximum width of a tab.
 const tabStop = 4
 
-// Prose is how many columns prose takes at most, however wide the window: longer lines are hard to read.
+// Prose is the maximum width of prose, however wide the window: longer lines are hard to read.
 const Prose = 100
 
 // Span is a piece of text in one role. Text holds no newline.
@@ -21,10 +21,10 @@ type Span struct {
 // Line is one row of spans, before or after it was wrapped.
 type Line []Span
 
-// Of is a line of one span.
+// Of returns a line of one span.
 func Of(r Role, text string) Line { return Line{{Text: text, Role: r}} }
 
-// Width is how many columns a string takes.
+// Width returns how many columns a string takes.
 func Width(s string) int {
 	n := 0
 	for len(s) > 0 {
@@ -44,7 +44,7 @@ func Width(s string) int {
 	return n
 }
 
-// Width is how many columns the line takes.
+// Width returns how many columns the line takes.
 func (l Line) Width() int {
 	n := 0
 	for _, s := range l {
@@ -53,7 +53,7 @@ func (l Line) Width() int {
 	return n
 }
 
-// Text is the line without its roles.
+// Text returns the line without its roles.
 func (l Line) Text() string {
 	if len(l) == 1 {
 		return l[0].Text
@@ -65,8 +65,8 @@ func (l Line) Text() string {
 	return b.String()
 }
 
-// Append is the line with a text at its end, in the same span where the role is the
-// same. The line it was may share memory with it.
+// Append returns the line with a text at its end, in the same span if the role is the same. The original
+// line may share memory with it.
 func (l Line) Append(r Role, text string) Line {
 	if n := len(l); n > 0 && l[n-1].Role == r {
 		l[n-1].Text += text
@@ -75,8 +75,7 @@ func (l Line) Append(r Role, text string) Line {
 	return append(l, Span{text, r})
 }
 
-// Clip is the longest beginning of s that fits into so many columns, in whole
-// clusters, and how many it takes.
+// Clip returns the longest beginning of s that fits into so many columns, in whole clusters, and its width.
 func Clip(s string, columns int) (string, int) {
 	n, at := 0, 0
 	for at < len(s) {
@@ -93,7 +92,7 @@ func Clip(s string, columns int) (string, int) {
 	return s[:at], n
 }
 
-// Shorten is the line, or its beginning and an ellipsis where it does not fit.
+// Shorten returns the line, or its beginning and an ellipsis if it does not fit.
 func (l Line) Shorten(columns int, ellipsis string) Line {
 	if l.Width() <= columns {
 		return l
@@ -112,7 +111,7 @@ func (l Line) Shorten(columns int, ellipsis string) Line {
 	return short
 }
 
-// Shorten is s, or its beginning and an ellipsis where it does not fit.
+// Shorten returns s, or its beginning and an ellipsis if it does not fit.
 func Shorten(s string, columns int, ellipsis string) string {
 	if len(s) <= columns && plain(s) == len(s) || Width(s) <= columns {
 		return s
@@ -124,8 +123,8 @@ func Shorten(s string, columns int, ellipsis string) string {
 	return head + ellipsis
 }
 
-// plain is the length of the run of printable ASCII that s begins with, less the last
-// one if a combining mark may follow.
+// plain returns the length of the run of printable ASCII at the beginning of s, without its last character
+// if a combining mark may follow.
 func plain(s string) int {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' {
@@ -138,7 +137,7 @@ func plain(s string) int {
 	return len(s)
 }
 
-// first is the first grapheme cluster of s. A control character is one of no width.
+// first returns the first grapheme cluster of s. A control character is a cluster of width 0.
 func first(s string) (cluster, rest string, width int) {
 	if c := s[0]; c >= ' ' && c <= '~' && (len(s) == 1 || s[1] < 0x80) {
 		return s[:1], s[1:], 1

@@ -7,19 +7,19 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Theme gives each role its style. It draws on the terminal's own background; only
-// bars, choices and selections have one of their own.
+// Theme gives each role its style. It draws on the terminal's own background; only bars, choices and
+// selections have a background of their own.
 type Theme struct {
 	styles [roles]tcell.Style
 }
 
-// Style is how a role is drawn.
+// Style returns how a role is drawn.
 func (t *Theme) Style(r Role) tcell.Style { return t.styles[r] }
 
 // Auto is the name of the theme that fits the terminal; see [ResolveTheme].
 const Auto = "auto"
 
-// Depths of colour: how many colours a terminal has, at least.
+// Depths of colour: the minimum number of colours of a terminal.
 const (
 	TrueColor = 1 << 24
 	Colors256 = 256
@@ -27,7 +27,7 @@ const (
 	Colors8   = 8
 )
 
-// ThemeNames are the names that can be chosen, Auto first.
+// ThemeNames returns the names that can be chosen, Auto first.
 func ThemeNames() []string {
 	names := []string{Auto}
 	for _, p := range palettes {
@@ -36,9 +36,8 @@ func ThemeNames() []string {
 	return append(names, monoName)
 }
 
-// NewTheme is a theme for a terminal of so many colours; with fewer than eight (none
-// are wanted, or none are had) roles are told apart by bold, dim, underline and
-// reverse. Auto is the dark theme here.
+// NewTheme returns a theme for a terminal of so many colours. With fewer than eight (no colours are wanted
+// or available) roles differ by bold, dim, underline and reverse. Auto is the dark theme here.
 func NewTheme(name string, colors int) (*Theme, error) {
 	if name == Auto || name == "" {
 		name = palettes[0].name

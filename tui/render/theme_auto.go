@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// RGB is a colour as a terminal tells it.
+// RGB is a colour as a terminal reports it.
 type RGB struct{ R, G, B uint8 }
 
 // Surroundings are what is known about the terminal's background.
 type Surroundings struct {
 	ColorFGBG  string // of the environment: "15;0" or "15;default;0"
-	Background *RGB   // its answer to OSC 11; nil: none came
+	Background *RGB   // its answer to OSC 11; nil: there was none
 }
 
-// ResolveTheme is the theme's name, with Auto replaced by the one that fits. What the
-// terminal says counts more than what the environment says, which a multiplexer or a
-// remote login may have carried here from another terminal. Nothing known is dark.
+// ResolveTheme returns the theme's name, with Auto replaced by the theme that fits. The terminal's answer
+// takes precedence over the environment, which a multiplexer or a remote login may have inherited from
+// another terminal. If nothing is known, the theme is dark.
 func ResolveTheme(name string, s Surroundings) string {
 	if name != Auto && name != "" {
 		return name
@@ -37,7 +37,7 @@ func ResolveTheme(name string, s Surroundings) string {
 	return "dark"
 }
 
-// middle is the luminance on which black and white are read equally well.
+// middle is the luminance on which black and white are equally readable.
 const middle = 0.179
 
 // luminance is the relative luminance of WCAG 2.

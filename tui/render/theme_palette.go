@@ -2,11 +2,11 @@ package render
 
 import "github.com/gdamore/tcell/v2"
 
-// ink is one colour, for each depth of colour there is.
+// ink is one colour, for each depth of colour.
 type ink struct {
 	rgb  int32 // own: the terminal's default
 	ansi int   // of the sixteen; own: the terminal's default
-	dim  bool  // with the sixteen: drawn dim, for want of a colour between
+	dim  bool  // with the sixteen: drawn dim, because no colour in between exists
 }
 
 const own = -1
@@ -14,7 +14,7 @@ const own = -1
 // asIs is the terminal's own colour.
 var asIs = ink{rgb: own, ansi: own}
 
-// palette is what a theme is mixed from.
+// palette holds the colours of a theme.
 type palette struct {
 	name string
 
@@ -25,7 +25,7 @@ type palette struct {
 	mark, markText                   ink // of a selection
 	found, foundText                 ink // of a search
 	here, hereText                   ink // of the current match
-	alarm, alarmText                 ink // of what must not be overlooked
+	alarm, alarmText                 ink // for what must not be overlooked
 }
 
 // The sixteen colours by index.
@@ -50,8 +50,8 @@ const (
 
 func hue(rgb int32, ansi int) ink { return ink{rgb: rgb, ansi: ansi} }
 
-// muted is a colour that sixteen colours do not hold: the terminal's own, drawn dim.
-// Its bright black is no substitute: some palettes make it the background.
+// muted returns a colour that is not among the sixteen: the terminal's own, drawn dim. Bright black cannot
+// replace it: some palettes use it as the background.
 func muted(rgb int32) ink { return ink{rgb: rgb, ansi: own, dim: true} }
 
 var palettes = []palette{
@@ -105,10 +105,10 @@ var palettes = []palette{
 	},
 }
 
-// mixer makes styles of inks for one depth of colour.
+// mixer makes styles from inks for one depth of colour.
 type mixer struct{ colors int }
 
-// on is a style of one ink on another.
+// on returns a style of one ink on another.
 func (m mixer) on(fg, bg ink) tcell.Style {
 	s := tcell.StyleDefault
 	for _, x := range []struct {
@@ -134,7 +134,7 @@ func (m mixer) on(fg, bg ink) tcell.Style {
 	return s
 }
 
-// eight makes do with the first eight colours: a bright one is its sister, bold.
+// eight uses only the first eight colours: a bright colour becomes its dark variant, bold.
 func eight(s tcell.Style, fg, bg int) tcell.Style {
 	if fg >= aGray {
 		s = s.Foreground(tcell.PaletteColor(fg - aGray)).Bold(true)
@@ -145,14 +145,14 @@ func eight(s tcell.Style, fg, bg int) tcell.Style {
 	return s
 }
 
-// ink is a style of one ink on the terminal's own background.
+// ink returns a style of one ink on the terminal's own background.
 func (m mixer) ink(fg ink) tcell.Style { return m.on(fg, asIs) }
 
 // levels are the values of a component in the colour cube of 256 colours.
 var levels = [6]int32{0, 0x5f, 0x87, 0xaf, 0xd7, 0xff}
 
-// nearest is the colour of the cube or the grey ramp that is nearest. The first
-// sixteen are left out: each terminal has its own idea of them.
+// nearest returns the nearest colour of the cube or the grey ramp. The first sixteen are excluded: they
+// differ between terminals.
 func nearest(rgb int32) tcell.Color {
 	best, distance := 16, int32(1<<30)
 	try := func(i int, r, g, b int32) {

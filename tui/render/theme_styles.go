@@ -2,7 +2,7 @@ package render
 
 import "github.com/gdamore/tcell/v2"
 
-// styles mixes the style of every role.
+// styles returns the style of every role.
 func (p *palette) styles(colors int) (s [roles]tcell.Style) {
 	m := mixer{colors}
 	base := m.ink(p.text)
@@ -49,8 +49,8 @@ func (p *palette) styles(colors int) (s [roles]tcell.Style) {
 
 const monoName = "mono"
 
-// mono tells roles apart without any colour. What is alike here stands apart by the
-// text it is part of: a name, a mark, a sign before a line.
+// mono distinguishes roles without any colour. Roles with equal styles differ by their text: a name, a
+// mark, a sign before a line.
 func mono() (s [roles]tcell.Style) {
 	base := tcell.StyleDefault
 	bold, dim, under, reverse := base.Bold(true), base.Dim(true), base.Underline(true), base.Reverse(true)

@@ -6,10 +6,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Wrap breaks a line into lines of so many columns at most, at the places Unicode
-// allows (UAX #14), and inside of a word only where the word alone is too long. Tabs
-// become spaces. The spaces at a break are dropped. A line of nothing is one line of
-// nothing.
+// Wrap breaks a line into lines of at most so many columns, at the places that Unicode allows (UAX #14),
+// and inside of a word only if the word alone is too long. Tabs become spaces. The spaces at a break are
+// dropped. An empty line stays one empty line.
 func Wrap(l Line, columns int) []Line {
 	w := wrapper{columns: max(columns, 1)}
 	for _, s := range l {
@@ -19,7 +18,7 @@ func Wrap(l Line, columns int) []Line {
 	return w.done()
 }
 
-// WrapText wraps a text of many lines in one role.
+// WrapText wraps a text of several lines in one role.
 func WrapText(r Role, text string, columns int) []Line {
 	var lines []Line
 	for line := range strings.SplitSeq(text, "\n") {
@@ -28,7 +27,7 @@ func WrapText(r Role, text string, columns int) []Line {
 	return lines
 }
 
-// Cut breaks a line at exactly so many columns: for code, whose spaces count.
+// Cut breaks a line at exactly so many columns: for code, in which spaces matter.
 func Cut(l Line, columns int) []Line {
 	w := wrapper{columns: max(columns, 1)}
 	for _, s := range l {
@@ -48,17 +47,17 @@ func Cut(l Line, columns int) []Line {
 	return w.done()
 }
 
-// wrapper fills lines. A word may go over several spans.
+// wrapper fills lines. A word may span several spans.
 type wrapper struct {
 	columns int
 	lines   []Line
-	line    Line   // but for its last span:
-	last    []byte // the text of that, grown in place
+	line    Line   // without its last span
+	last    []byte // the text of the last span, grown in place
 	lastIn  Role   // its role
 	used    int    // columns of line
-	word    Line   // what cannot be broken off from its beginning
+	word    Line   // text that must not be separated from its beginning
 	width   int    // of word
-	blank   int    // spaces that stand between line and word
+	blank   int    // spaces between line and word
 	role    Role   // of those
 }
 
@@ -109,7 +108,7 @@ func (w *wrapper) flushWord() {
 	if w.used > 0 && w.used+w.blank+width > w.columns {
 		w.newLine()
 	} else {
-		if w.used == 0 { // rather less of an indent than a word broken
+		if w.used == 0 { // better less of an indent than a broken word
 			w.blank = min(w.blank, max(w.columns-width, w.columns/2))
 		}
 		for w.blank > 0 {
@@ -145,7 +144,7 @@ func (w *wrapper) closeSpan() {
 	}
 }
 
-// done is all lines.
+// done returns all lines.
 func (w *wrapper) done() []Line {
 	w.closeSpan()
 	return append(w.lines, w.line)
