@@ -13,16 +13,16 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tile"
 )
 
-// Widths from which on a run is laid out in another way.
+// Widths from which the layout of a run changes.
 const (
-	tileWidth = 160 // a tile for each agent stands beside plan and conversation
-	planWidth = 100 // below it the plan is one bar, and agents of the past are only counted
+	tileWidth = 160 // a tile for each agent beside plan and conversation
+	planWidth = 100 // below this width the plan is one bar, and past agents are only counted
 )
 
-// tileHeight is the least height for tiles.
+// tileHeight is the minimum height for tiles.
 const tileHeight = 16
 
-// writingKept is how many bytes of the end of a text that arrives are looked at.
+// writingKept is how many bytes of the end of an arriving text are used.
 const writingKept = 2 << 10
 
 // draw implements screen.
@@ -37,7 +37,7 @@ func (w *runScreen) draw(s tcell.Screen, x, y, width, height int) {
 	w.drawAbove(s, x, y, width, height, row)
 }
 
-// drawAbove draws agents and plan above, and the conversation in what is left.
+// drawAbove draws agents and plan at the top, and the conversation in the rest.
 func (w *runScreen) drawAbove(s tcell.Screen, x, y, width, height, row int) {
 	c := render.On(s, x, y, width, height, w.d.look)
 	w.roster.Set(w.rows)
@@ -53,7 +53,7 @@ func (w *runScreen) drawAbove(s tcell.Screen, x, y, width, height, row int) {
 	w.drawTalk(s, c, x, y, row)
 }
 
-// narrow are the agents for a narrow window: subagents are shown where a person has unfolded them.
+// narrow returns the agents for a narrow window: subagents are shown only if a person has unfolded them.
 func (w *runScreen) narrow() []pages.Agent {
 	list := slices.Clone(w.rows)
 	for i, a := range list {
@@ -78,7 +78,7 @@ func (w *runScreen) drawPlan(s tcell.Screen, x, y, width, height int) (took int)
 	return took + rows
 }
 
-// drawTalk draws the conversation below a rule, in what is left of a canvas.
+// drawTalk draws the conversation below a rule, in the rest of a canvas.
 func (w *runScreen) drawTalk(s tcell.Screen, c render.Canvas, x, y, row int) {
 	width, height := c.Size()
 	if height-row > 3 {
@@ -108,12 +108,12 @@ func (w *runScreen) drawTiles(s tcell.Screen, x, y, width, height int) {
 	}
 }
 
-// left is how many columns plan and conversation take beside the tiles.
+// left returns how many columns plan and conversation take beside the tiles.
 func (w *runScreen) left(width int) int {
 	return min(width/2, render.Prose+4) // with its gutter and its scroll bar
 }
 
-// tiles are the agents' tiles.
+// tiles returns the agents' tiles.
 func (w *runScreen) tiles() []tile.Tile {
 	state := w.d.session.state
 	if state == nil {
@@ -135,8 +135,8 @@ func (w *runScreen) tiles() []tile.Tile {
 	return list
 }
 
-// at is the agent that is drawn at a place, and whether the place folds its subagents. It reports
-// false for what belongs to the conversation.
+// at returns the agent that is drawn at a place, and whether the place folds its subagents. It returns
+// false for a place in the conversation.
 func (w *runScreen) at(x, y int) (id string, folds, ok bool) {
 	if w.tiled {
 		return w.board.At(x, y)
@@ -148,7 +148,7 @@ func (w *runScreen) at(x, y int) (id string, folds, ok bool) {
 	return id, false, true
 }
 
-// fold folds or unfolds the subagents of an agent; without one, those of all.
+// fold folds or unfolds the subagents of an agent; an empty id stands for all agents.
 func (w *runScreen) fold(id string) {
 	if w.folded == nil {
 		w.folded = map[string]bool{}
@@ -167,7 +167,7 @@ func (w *runScreen) fold(id string) {
 	}
 }
 
-// root is the directory that an agent works in.
+// root returns the directory in which an agent works.
 func (s *session) root(id string) string {
 	for _, a := range s.agents() {
 		if a.ID == id {

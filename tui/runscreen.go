@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tile"
 )
 
-// runScreen is the picture of a run: task, agents, plan, conversation.
+// runScreen is the screen of a run: task, agents, plan, conversation.
 type runScreen struct {
 	d      *app
 	roster *pages.Roster
@@ -26,9 +26,9 @@ type runScreen struct {
 	board  tile.Board
 	talk   *reader
 
-	tiled  bool            // as drawn last
+	tiled  bool            // as last drawn
 	rows   []pages.Agent   // one for each agent
-	folded map[string]bool // whose subagents a person has folded or unfolded
+	folded map[string]bool // agents whose subagents a person has folded or unfolded
 }
 
 func newRunScreen(d *app) *runScreen {
@@ -37,8 +37,8 @@ func newRunScreen(d *app) *runScreen {
 	return w
 }
 
-// speaking is the text that is arriving from those who speak to others: the words of
-// verdicts. What an agent thinks aloud is seen when one looks at it alone.
+// speaking returns the arriving messages of agents to others, from their verdicts. Other text that an agent
+// writes is shown only on the screen of that agent.
 func (w *runScreen) speaking() []history.Live {
 	if w.d.session.state == nil {
 		return nil
@@ -85,7 +85,7 @@ func (w *runScreen) renew() {
 	w.strip.Set(snapshot.Steps(s, s.Task.Plan), snapshot.Tasks(s))
 }
 
-// title draws the name of the picture and the task, and says how many rows that took.
+// title draws the screen's name and the task, and returns how many rows they take.
 func (w *runScreen) title(c render.Canvas) int {
 	width, height := c.Size()
 	if height < 4 {
@@ -111,7 +111,7 @@ func (w *runScreen) title(c render.Canvas) int {
 	return 1
 }
 
-// rule parts the conversation from what stands above, and says what is out of sight.
+// rule separates the conversation from what is above it, and reports what is hidden.
 func (w *runScreen) rule(c render.Canvas, row int) {
 	c.Rule(row, render.Frame)
 	if n := w.roster.Folded(); n > 0 && !w.tiled {

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
-// renewRuns is how often the list of runs is read anew while it is in sight.
+// renewRuns is how often the list of runs is read again while it is visible.
 const renewRuns = 5 * time.Second
 
 // sessionsScreen lists the runs of all directories.
@@ -24,12 +24,12 @@ type sessionsScreen struct {
 	d       *app
 	page    *pages.Sessions
 	list    []RunInfo // all of them
-	known   bool      // all are in the list; else only those of this directory that can be taken up
-	trouble string    // why not all are
-	busy    bool      // a worker reads
-	read    time.Time // when it last did
+	known   bool      // all are in the list; otherwise only the resumable ones of this directory
+	trouble string    // why the list is incomplete
+	busy    bool      // a worker is reading
+	read    time.Time // when it last read
 	typing  bool      // the filter is being written
-	text    string    // what the filter looks for
+	text    string    // text of the filter
 }
 
 func newSessionsScreen(d *app) *sessionsScreen {
@@ -43,7 +43,7 @@ func (r *sessionsScreen) draw(s tcell.Screen, x, y, w, h int) {
 	paint(r.page, s, x, y, w, h)
 }
 
-// renew implements screen: it has the runs listed, and again from time to time.
+// renew implements screen: it makes the runs be listed, and again from time to time.
 func (r *sessionsScreen) renew() {
 	r.page.SetLook(r.d.look)
 	if !r.known {
@@ -68,7 +68,7 @@ func (r *sessionsScreen) renew() {
 	})
 }
 
-// show has the page list what the filter finds.
+// show makes the page list what the filter finds.
 func (r *sessionsScreen) show() {
 	live := 0
 	var found []RunInfo
@@ -97,7 +97,7 @@ func (r *sessionsScreen) show() {
 	r.page.Set(runRows(found), now())
 }
 
-// finds reports whether all words of the filter are in what is known of a run.
+// finds reports whether a run's data contains all words of the filter.
 func (r *sessionsScreen) finds(run RunInfo) bool {
 	text := strings.ToLower(run.ID + "\n" + run.Title + "\n" + run.CWD + "\n" + run.Status)
 	for word := range strings.FieldsSeq(strings.ToLower(r.text)) {
@@ -108,7 +108,7 @@ func (r *sessionsScreen) finds(run RunInfo) bool {
 	return true
 }
 
-// chosen is the current run.
+// chosen returns the current run.
 func (r *sessionsScreen) chosen() (RunInfo, bool) {
 	row, ok := r.page.Chosen()
 	i := slices.IndexFunc(r.list, func(i RunInfo) bool { return i.ID == row.ID })
@@ -153,7 +153,7 @@ func (r *sessionsScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// key takes the keys of a filter that is being written.
+// key handles the keys of a filter that is being written.
 func (r *sessionsScreen) key(e *tcell.EventKey, key string) bool {
 	if !r.typing {
 		return false
@@ -180,7 +180,7 @@ func (r *sessionsScreen) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-// enter does with the current run what one most likely wants.
+// enter performs the most likely action on the current run.
 func (r *sessionsScreen) enter() {
 	run, ok := r.chosen()
 	switch {
@@ -192,7 +192,7 @@ func (r *sessionsScreen) enter() {
 	}
 }
 
-// take shows a live run, or takes one up; where that cannot be done here, it says how.
+// take shows an active run, or resumes one; if that is not possible here, it says how to do it.
 func (r *sessionsScreen) take(run RunInfo) {
 	s := &r.d.session
 	name := short(sanitize.Line(run.ID, 40))
@@ -210,7 +210,7 @@ func (r *sessionsScreen) take(run RunInfo) {
 	}
 }
 
-// elsewhere is the command that shows a run in another terminal, or takes it up.
+// elsewhere returns the command that shows or resumes a run in another terminal.
 func elsewhere(run RunInfo, name string) string {
 	if run.Live {
 		return "arbiter attach " + name

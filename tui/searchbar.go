@@ -8,20 +8,20 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// searchBar is a search in what is read.
+// searchBar is a search in a text.
 type searchBar struct {
 	typing bool
 	text   string
 	view   *reader
-	at     int                // the entry that was found last, -1: none
-	cancel context.CancelFunc // of the one under way
-	number int                // of the last one: a late answer is dropped
+	at     int                // the last entry found, -1: none
+	cancel context.CancelFunc // cancels the current search
+	number int                // number of the last search: a late answer is dropped
 }
 
-// begin has the words to search for written.
+// begin lets the person write the text to search for.
 func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, "", v, -1 }
 
-// key takes keys while they are being written.
+// key handles keys while the text is being written.
 func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 	switch s := d.screen().(type) {
 	case *logbook:
@@ -56,14 +56,14 @@ func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 	return true
 }
 
-// first goes to the nearest place that matches above, or else below.
+// first goes to the nearest match above, or otherwise below.
 func (h *searchBar) first(d *app, v *reader) { h.look(d, v, true, true) }
 
-// next goes to the next place that matches, further up or further down.
+// next goes to the next match, further up or further down.
 func (h *searchBar) next(d *app, v *reader, back bool) { h.look(d, v, back, false) }
 
-// look goes to the next place that matches: at once if it is near, else a worker looks through the history. Either says
-// that the other direction is as good.
+// look goes to the next match: at once if it is near, otherwise after a worker has searched the history.
+// either allows a match in the other direction.
 func (h *searchBar) look(d *app, v *reader, back, either bool) {
 	if h.text == "" {
 		d.flash("There is nothing to search for: /")
@@ -73,7 +73,7 @@ func (h *searchBar) look(d *app, v *reader, back, either bool) {
 	if v.MatchNext(back) {
 		return
 	}
-	if v.src == nil { // a text that is no thread of the history
+	if v.src == nil { // the text is not a thread of the history
 		if !either {
 			d.flash(h.over(back))
 		} else if !v.MatchNext(!back) {
@@ -108,18 +108,18 @@ func (h *searchBar) look(d *app, v *reader, back, either bool) {
 	})
 }
 
-// moved drops the search under way: what it finds is in another book.
+// moved drops the current search: its result would be in another book.
 func (h *searchBar) moved() {
 	h.number++
 	h.at = -1
 }
 
-// over says that there is no more of it.
+// over returns the message that there are no further matches.
 func (h *searchBar) over(back bool) string {
 	return "No more of “" + h.text + "” " + map[bool]string{true: "above.", false: "below."}[back]
 }
 
-// found goes where a worker found something.
+// found goes to the entry that a worker found.
 func (h *searchBar) found(d *app, v *reader, number, i int, found, back bool) {
 	if number != h.number {
 		return

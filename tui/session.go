@@ -12,22 +12,22 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// session is the run that is shown: how it is found out about, begun, followed, and left.
+// session is the run that is shown: it inspects, begins, follows and leaves it.
 type session struct {
 	d     *app
 	run   Run
 	state *supervisor.State // the last snapshot; nil before the first run
 	found Findings
-	known bool // found was
+	known bool // found was set
 
-	newcomer bool // nothing was ever written here
+	newcomer bool // there is no earlier input
 
-	rehearse bool // what is begun is a rehearsal
+	rehearse bool // a run begun here is a rehearsal
 	begun    begun
-	leaving  bool // the run is being stopped, and then the frontend ends
+	leaving  bool // the run is being stopped, and the frontend ends afterwards
 }
 
-// inspect looks for what there is to work with.
+// inspect determines what is available.
 func (s *session) inspect(ctx context.Context) {
 	found := s.d.f.options.Host.Inspect(ctx)
 	s.d.f.post(func() {
@@ -45,7 +45,7 @@ func (s *session) inspect(ctx context.Context) {
 	})
 }
 
-// lacks reports whether something keeps a run from beginning, as far as is known.
+// lacks reports whether, as far as known, something prevents the start of a run.
 func (s *session) lacks() bool {
 	_, lack := s.lack()
 	return lack
@@ -66,7 +66,7 @@ func (s *session) lack() (pages.Lack, bool) {
 	return 0, false
 }
 
-// ending reports whether the run is on its way out.
+// ending reports whether the run is ending.
 func (s *session) ending() bool { return s.state != nil && s.state.Ending != nil }
 
 func (s *session) remember(text string) {
@@ -74,7 +74,7 @@ func (s *session) remember(text string) {
 	s.d.f.work(func(context.Context) { host.Remember(text) })
 }
 
-// send gives the run a command.
+// send sends the run a command.
 func (s *session) send(b contract.CommandBody) bool {
 	if s.replayed() {
 		return false
@@ -94,7 +94,7 @@ func (s *session) send(b contract.CommandBody) bool {
 	return true
 }
 
-// attach takes an agent's session into the terminal, until it is given back.
+// attach shows an agent's session in the terminal, until it is given back.
 func (s *session) attach(id string) {
 	switch {
 	case s.replayed():
@@ -107,8 +107,7 @@ func (s *session) attach(id string) {
 	}
 }
 
-// halt stops every agent. It does not ask, and it does not wait behind other commands: the
-// run may be what hangs.
+// halt stops every agent. It does not ask, and does not wait for other commands: the run itself may hang.
 func (s *session) halt() {
 	if s.replayed() {
 		return
@@ -132,7 +131,7 @@ func (s *session) interrupt(id string) {
 	}
 }
 
-// pause holds the run, or lets it continue.
+// pause pauses the run, or lets it continue.
 func (s *session) pause() {
 	if s.state != nil && s.state.Paused {
 		s.send(contract.Continue{})
@@ -141,7 +140,7 @@ func (s *session) pause() {
 	}
 }
 
-// dangers are the warnings that must be visible before a run begins.
+// dangers returns the warnings that must be visible before a run begins.
 func (s *session) dangers() []string {
 	if s.rehearse {
 		return []string{"REHEARSAL"}
@@ -168,7 +167,7 @@ func (s *session) leave() {
 	s.d.f.await(run, s.d.f.Leave)
 }
 
-// detach leaves the frontend and has the run go on.
+// detach leaves the frontend and lets the run continue.
 func (s *session) detach() {
 	if s.run != nil && !s.over() {
 		s.run.Leave()
@@ -176,7 +175,7 @@ func (s *session) detach() {
 	s.d.f.Leave()
 }
 
-// over reports whether the present run has ended, and all that belonged to it.
+// over reports whether the current run and everything that belongs to it has ended.
 func (s *session) over() bool {
 	select {
 	case <-s.run.Done():
@@ -186,8 +185,7 @@ func (s *session) over() bool {
 	}
 }
 
-// liveliest is the agent one would most like to look at: the one that works, the last
-// summoned first.
+// liveliest returns the most interesting agent: the last summoned one that works.
 func (s *session) liveliest() string {
 	if s.state == nil {
 		return ""
@@ -207,11 +205,11 @@ func (s *session) agents() []*roster.Agent {
 	return s.state.Agents
 }
 
-// names is how everybody is called, for a worker.
+// names returns a function that returns the names of parties, for a worker.
 func (s *session) names() func(string) string {
 	state := s.state
 	return func(id string) string { return slash.Name(state, id) }
 }
 
-// name is how a party is called.
+// name returns the name of a party.
 func (s *session) name(id string) string { return slash.Name(s.state, id) }

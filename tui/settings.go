@@ -4,9 +4,9 @@ package tui
 type Setting struct {
 	Name    string
 	About   string   // what it means
-	Choices []string // words that it may be; none: it is not limited to some
-	Value   string   // as the next run starts with it
+	Choices []string // allowed values; none: any value is allowed
+	Value   string   // with which the next run starts
 	Default string   // empty: there is none
-	Source  string   // where the value stands: --NAME, $VARIABLE or FILE:LINE; empty: it is the default
+	Source  string   // where the value is set: --NAME, $VARIABLE or FILE:LINE; empty: it is the default
 	When    string   // when a change of the file takes effect: "with the next run"
 }

@@ -18,10 +18,10 @@ type settingsScreen struct {
 	page *pages.Settings
 	list []Setting
 	file string
-	read bool   // a worker reads, or has read
+	read bool   // a worker is reading, or has read
 	note string // why there is no list
 
-	wanted string // name of a setting that is to be at hand once there is a list
+	wanted string // name of a setting to select once there is a list
 }
 
 func newSettingsScreen(d *app) *settingsScreen {
@@ -90,13 +90,13 @@ func (s *settingsScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// again has the settings read once more.
+// again makes the settings be read again.
 func (s *settingsScreen) again() {
 	s.read = false
 	s.renew()
 }
 
-// change offers the values that a setting may have, or has a person write one.
+// change offers the allowed values of a setting, or lets a person write one.
 func (s *settingsScreen) change(at pages.Setting) {
 	if len(at.Choices) == 0 {
 		s.d.toInput()
@@ -146,8 +146,8 @@ func (a settingActions) change(name, value string) {
 	})
 }
 
-// command is /settings: the page; with a name, that setting; with a value, it is changed. The value "default"
-// removes it from the file.
+// command is /settings: it shows the page; with a name, that setting; with a value, it changes the setting.
+// The value "default" removes it from the file.
 func (a settingActions) command(c editor.Command) bool {
 	d := a.d
 	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")

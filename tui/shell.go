@@ -14,26 +14,26 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/shellcard"
 )
 
-// shellLimit is how long a command of a person's own may take.
+// shellLimit is the time limit of a person's own command.
 const shellLimit = 10 * time.Minute
 
-// shell runs commands of a person's own, one at a time, and shows each on a card.
+// shell runs a person's own commands, one at a time, and shows each on a card.
 type shell struct {
 	d      *app
 	card   *shellcard.Card    // the last one; nil: there was none
 	cancel context.CancelFunc // ends it
 	shown  *dialog            // its card, nil while it is closed
-	follow bool               // the end of the output is kept in sight
-	limit  time.Duration      // that a command may take
+	follow bool               // keep the end of the output visible
+	limit  time.Duration      // of a command
 }
 
-// shellLine is the line that a text stands for, as in "!make test"; ok is false for one that stands for none.
+// shellLine returns the line of a text such as "!make test"; ok is false for other texts.
 func shellLine(text string) (line string, ok bool) {
 	line, ok = strings.CutPrefix(text, "!")
 	return strings.TrimSpace(line), ok && !strings.HasPrefix(line, "!")
 }
 
-// run runs a line. Without one it shows the card of the last.
+// run runs a line. Without one it shows the last card.
 func (sh *shell) run(line string) bool {
 	switch {
 	case sh.card != nil && (line == "" || !sh.card.Over()):
@@ -66,7 +66,7 @@ func (sh *shell) run(line string) bool {
 	return true
 }
 
-// end says how a command ended.
+// end describes how a command ended.
 func (sh *shell) end(ctx context.Context, code int, err error) string {
 	switch {
 	case context.Cause(ctx) == context.DeadlineExceeded:
@@ -79,7 +79,7 @@ func (sh *shell) end(ctx context.Context, code int, err error) string {
 	return fmt.Sprintf("exit code %d", code)
 }
 
-// hintingWriter has the screen be painted when there is output.
+// hintingWriter triggers a repaint when there is output.
 type hintingWriter struct {
 	card *shellcard.Card
 	tell func()
@@ -115,13 +115,13 @@ func (sh *shell) show() {
 	sh.renew()
 }
 
-// inSight reports whether the card is open, also behind a page.
+// inSight reports whether the card is open, even behind a page.
 func (sh *shell) inSight() bool { return sh.shown != nil && sh.d.dialogs.open == sh.shown }
 
 // running reports whether a command runs.
 func (sh *shell) running() bool { return sh.card != nil && !sh.card.Over() }
 
-// renew shows what came meanwhile.
+// renew shows new output.
 func (sh *shell) renew() {
 	if !sh.inSight() {
 		return
@@ -132,7 +132,7 @@ func (sh *shell) renew() {
 	}
 }
 
-// act does what a key stands for on the card alone.
+// act performs an action that only the card has.
 func (sh *shell) act(a keys.Action) bool {
 	switch a {
 	case keys.Choose:
@@ -165,7 +165,7 @@ func (sh *shell) add() {
 	sh.d.prompt.input.Paste(sh.card.Text())
 }
 
-// data is the card as a dialog.
+// data returns the card as a dialog.
 func (sh *shell) data() pages.AskData {
 	data := pages.AskData{
 		Title: "Your command", Tone: render.FrameFocus, Head: sh.card.Head(now()), Body: sh.card.Body,

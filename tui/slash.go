@@ -23,7 +23,7 @@ type commands struct{ d *app }
 // slashHere are the slash commands of the screen itself.
 var slashHere map[string]func(d *app, c editor.Command) bool
 
-func init() { // not at once: they lead back to the app
+func init() { // in init, because they refer to the app
 	always := func(do func(d *app)) func(*app, editor.Command) bool {
 		return func(d *app, _ editor.Command) bool { do(d); return true }
 	}
@@ -40,10 +40,10 @@ func init() { // not at once: they lead back to the app
 		"logbook": always((*app).openLogbook),
 		"halt":    always(func(d *app) { d.session.halt() }),
 		"attach": func(d *app, c editor.Command) bool {
-			d.f.post(func() { d.session.attach(c.Arg(0)) }) // when the command is out of the input
+			d.f.post(func() { d.session.attach(c.Arg(0)) }) // after the command is removed from the input
 			return true
 		},
-		"inbox":    always(func(d *app) { d.f.post(d.inbox.open) }), // when the command is out of the input
+		"inbox":    always(func(d *app) { d.f.post(d.inbox.open) }), // after the command is removed from the input
 		"answer":   always(func(d *app) { d.f.post(d.inbox.open) }),
 		"changes":  func(d *app, c editor.Command) bool { return d.changes.command(c) },
 		"model":    always(func(d *app) { d.commands.chooseModel("") }),
@@ -60,17 +60,17 @@ func init() { // not at once: they lead back to the app
 		"theme":    func(d *app, c editor.Command) bool { return d.commands.themeCommand(c) },
 		"search":   func(d *app, c editor.Command) bool { return d.commands.searchCommand(c) },
 		"copy":     always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
-		"edit":     always(func(d *app) { d.f.post(d.prompt.edit) }), // when the command is out of the input
+		"edit":     always(func(d *app) { d.f.post(d.prompt.edit) }), // after the command is removed from the input
 		"help":     always(func(d *app) { d.open(newHelpScreen(d)) }),
-		"tour":     always(func(d *app) { d.f.post(func() { d.dialogs.showTour(0) }) }), // when it is out of the input
+		"tour":     always(func(d *app) { d.f.post(func() { d.dialogs.showTour(0) }) }), // after its removal from the input
 		"quit":     always(func(d *app) { d.dialogs.askLeave() }),
 	}
 }
 
-// slash executes what was written with a slash.
+// slash executes a slash command.
 func (cs *commands) slash(c editor.Command) bool {
 	if c.Name == "deny" && cs.d.permissions.refusing() {
-		return cs.d.permissions.permitCommand(c) // with any text as the reason
+		return cs.d.permissions.permitCommand(c) // the text is the reason
 	}
 	body, ok, err := slash.For(cs.d.session.state, c)
 	told, answered := slash.Answers[c.Name]
@@ -95,7 +95,7 @@ func (cs *commands) slash(c editor.Command) bool {
 	return true
 }
 
-// answer shows a text that a command is answered with.
+// answer shows the text that answers a command.
 func (cs *commands) answer(t slash.Answer, arg string) {
 	cs.d.open(newTextScreen(cs.d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
@@ -113,8 +113,7 @@ func (cs *commands) meant(body contract.CommandBody) contract.CommandBody {
 	return body
 }
 
-// order sends what was asked for with a slash. What cannot be taken back is asked
-// about first.
+// order sends a slash command to the run. It asks first if the command cannot be undone.
 func (cs *commands) order(body contract.CommandBody) bool {
 	switch b := body.(type) {
 	case contract.Cancel:
@@ -133,7 +132,7 @@ func (cs *commands) order(body contract.CommandBody) bool {
 	return cs.d.session.send(body)
 }
 
-// resumeCommand takes a run up again.
+// resumeCommand resumes a run.
 func (cs *commands) resumeCommand(c editor.Command) bool {
 	if cs.d.session.run != nil && !cs.d.session.over() {
 		cs.d.flash("A run is being played. Leave it first: /quit.")
@@ -147,7 +146,7 @@ func (cs *commands) resumeCommand(c editor.Command) bool {
 		}
 	}
 	if id != "" {
-		cs.d.session.begin(Begin{Resume: id}) // the host knows more runs than those of this directory
+		cs.d.session.begin(Begin{Resume: id}) // the host knows runs of other directories, too
 		return true
 	}
 	cs.d.flash("There is no run to take up in this directory.")
@@ -206,7 +205,7 @@ func (cs *commands) searchCommand(c editor.Command) bool {
 	return true
 }
 
-// pickDocument has a file of requirements chosen.
+// pickDocument lets the person choose a file of requirements.
 func (cs *commands) pickDocument(list []Document) {
 	cs.d.word = flash{}
 	items := make([]editor.Item, 0, len(list))
@@ -246,7 +245,7 @@ func (cs *commands) documents() {
 	})
 }
 
-// chooseSummon has the mode chosen that another Orchestrator is summoned under.
+// chooseSummon lets the person choose the mode of a new Orchestrator.
 func (cs *commands) chooseSummon() {
 	if cs.d.session.run == nil || cs.d.session.over() {
 		cs.d.flash("There is no run. Speak, and one begins.")
@@ -256,7 +255,7 @@ func (cs *commands) chooseSummon() {
 		func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
 }
 
-// modeCommand summons, if the run knows the mode.
+// modeCommand summons an Orchestrator, if the run has the mode.
 func (cs *commands) modeCommand(mode string) bool {
 	if !slash.HasMode(cs.d.session.state, mode) {
 		cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", slash.Word(mode)))

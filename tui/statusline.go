@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
 )
 
-// statusData is the status line.
+// statusData returns the content of the status line.
 func (d *app) statusData() pages.StatusData {
 	data := pages.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
 	if d.session.state != nil {
@@ -34,7 +34,7 @@ func (d *app) statusData() pages.StatusData {
 	if p := d.playback(); p != nil {
 		data.Warnings = append([]string{playbackWord(p.Status(), d.look)}, data.Warnings...)
 		data.Awaited, data.Hint = "", "F1 help"
-	} else if mode := d.permissions.mode(); mode != policy.ModeAllowAll { // which is a warning
+	} else if mode := d.permissions.mode(); mode != policy.ModeAllowAll { // allow-all is shown as a warning
 		data.Grants = string(mode)
 	}
 	if d.screen().writes() && d.prompt.reading {
@@ -65,7 +65,7 @@ func (d *app) statusData() pages.StatusData {
 	return data
 }
 
-// moment is the state that the title and notifications show.
+// moment returns the state that the title and notifications show.
 func (d *app) moment() notify.Moment {
 	m := notify.Moment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
 	s := d.session.state

@@ -38,7 +38,7 @@ type scrolls interface {
 	Bottom()
 }
 
-// leaf does what a key stands for on a page that is scrolled as a whole.
+// leaf performs an action on a page that is scrolled as a whole.
 func leaf(p scrolls, a keys.Action) bool {
 	switch a {
 	case keys.Up, keys.PrevChoice:
@@ -59,7 +59,7 @@ func leaf(p scrolls, a keys.Action) bool {
 	return true
 }
 
-// wheel turns the wheel into scrolling, and a click into the action at that place.
+// wheel converts the wheel to scrolling, and a click to the action at that place.
 func wheel(p scrolls, click func(x, y int)) mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
 		switch a {
@@ -79,7 +79,7 @@ func wheel(p scrolls, click func(x, y int)) mouseHandler {
 	}
 }
 
-// helpScreen lists the keys of the screen it was asked for on, and the commands.
+// helpScreen lists the keys of the screen on which it was opened, and the commands.
 type helpScreen struct {
 	d    *app
 	page *pages.Help
@@ -99,7 +99,7 @@ func (h *helpScreen) draw(s tcell.Screen, x, y, w, c int) { paint(h.page, s, x, 
 func (h *helpScreen) mouse() mouseHandler                 { return wheel(h.page, nil) }
 func (h *helpScreen) act(a keys.Action, _ string) bool    { return leaf(h.page, a) }
 
-// textScreen is a text to be read.
+// textScreen shows a text.
 type textScreen struct {
 	d     *app
 	title string
@@ -144,7 +144,7 @@ func (t *textScreen) act(a keys.Action, _ string) bool {
 	return t.d.scroll(&reader{View: t.view}, a)
 }
 
-// helpFor lists what works in a context.
+// helpFor lists the keys that work in a context.
 func helpFor(c keys.Context, writes bool) (string, []pages.HelpGroup) {
 	var groups []pages.HelpGroup
 	group := func(title string, list []keys.Binding) {

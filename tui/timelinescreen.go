@@ -14,11 +14,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/timeline"
 )
 
-// timelineScreen shows when the agents of the run did what.
+// timelineScreen shows what the agents of the run did at which time.
 type timelineScreen struct {
 	d    *app
 	view timeline.View
-	x, y int // where it was drawn last
+	x, y int // as last drawn
 }
 
 func newTimelineScreen(d *app) *timelineScreen { return &timelineScreen{d: d} }
@@ -38,7 +38,7 @@ func (t *timelineScreen) draw(s tcell.Screen, x, y, w, h int) {
 	c.Lines(0, t.d.f.timeline.Lines(&t.view, f, w, h))
 }
 
-// names are the names of the agents of the run, by their ids.
+// names returns the names of the agents of the run, by their ids.
 func (t *timelineScreen) names() map[string]string {
 	names := map[string]string{}
 	for _, a := range t.d.session.agents() {
@@ -84,7 +84,7 @@ func (t *timelineScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// mouse has a click take what it points at, and a second one read it.
+// mouse makes a click select a place, and a second click read it.
 func (t *timelineScreen) mouse() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
 		switch a {
@@ -133,7 +133,7 @@ func (t *timelineScreen) look() {
 	}
 }
 
-// readAt shows what was told at a time, or next after it.
+// readAt shows the entry at a time, or the next one after it.
 func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	thread := r.src.thread
 	i := told(thread, at)
@@ -145,7 +145,7 @@ func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	r.Mark(i)
 }
 
-// told is the first entry of a thread that was told at a time or after it; Len if there is none.
+// told returns the first entry of a thread at a time or after it; Len if there is none.
 func told(thread *history.Thread, at time.Time) int {
 	return sort.Search(thread.Len(), func(i int) bool {
 		e, ok := thread.Entry(i)

@@ -13,8 +13,8 @@ import (
 // quit is the answer that leaves the program.
 const quit = "quit"
 
-// askTrust asks once, before anything was begun, whether what the workspace brings along
-// may be loaded. A person who writes is not interrupted, and continues without.
+// askTrust asks once, before a run begins, whether files of the workspace may be loaded. A person who is
+// writing is not interrupted, and continues without them.
 func (ds *dialogs) askTrust() {
 	f := ds.d.session.found
 	_, idle := ds.d.screen().(*homeScreen)
@@ -30,7 +30,7 @@ func (ds *dialogs) askTrust() {
 			"it anew."
 	}
 	items := f.Trust.Items
-	// No key alone trusts: a task may begin with any letter.
+	// No single key trusts: a task may begin with any letter.
 	g := ds.show(pages.AskData{
 		Title: "Trust this workspace?", Tone: render.Alert,
 		Head: []render.Line{render.Of(render.Base, head), render.Of(render.Dim, sanitize.Line(f.CWD, 200))},
@@ -68,7 +68,7 @@ func (ds *dialogs) answerTrust(value string) {
 	}
 }
 
-// trustLines are the items, file by file; those that changed are marked.
+// trustLines lays out the items, file by file, with a mark for changed ones.
 func trustLines(items []TrustItem, width int) []render.Line {
 	var lines []render.Line
 	file := ""

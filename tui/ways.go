@@ -13,29 +13,28 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// trouble is the last error that has ways out, as long as they can be taken.
+// trouble is the last error that has recovery options, as long as they are valid.
 type trouble struct {
-	id   string // whom it is about
+	id   string // the agent it is about
 	text string
-	from []string // what was offered with it
+	from []string // the options offered with it
 	seen bool     // a person has put it aside
 }
 
-// recovery offers the ways out of trouble.
+// recovery offers the recovery options of an error.
 type recovery struct {
 	d       *app
 	trouble trouble
 }
 
-// wayWords say what an option does; one that is not among them is for a person to do,
-// outside of the run.
+// wayWords are the labels of options; an option that is not among them is for a person, outside of the run.
 var wayWords = map[string]string{
 	"retry": "Try again", "skip": "Skip the step", "fallback": "Go on with another agent", "abort": "Give the task up",
 	"cancel": "End the run", "trust": "Trust the workspace, as it is now", "without": "Go on without its settings",
 	"raise": "Raise the limit, and go on", "finish": "End the run at its limit",
 }
 
-// troubled takes an error's ways out over.
+// troubled records an error's recovery options.
 func (rec *recovery) troubled(id string, e contract.Error) {
 	if len(e.RecoveryOptions) == 0 {
 		return
@@ -43,10 +42,10 @@ func (rec *recovery) troubled(id string, e contract.Error) {
 	rec.trouble = trouble{id: id, text: e.Message, from: e.RecoveryOptions}
 }
 
-// relieved forgets the trouble: it was got over, or a way was taken.
+// relieved clears the trouble: it was resolved, or an option was taken.
 func (rec *recovery) relieved() { rec.trouble = trouble{} }
 
-// ways are the choices now, and the actions outside of the run.
+// ways returns the current choices, and the actions outside of the run.
 func (rec *recovery) ways() (choices, outside []string) {
 	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.trouble.from) == 0 ||
 		!slices.Equal(rec.trouble.from, rec.d.session.state.Question.Recovery.Options) {
@@ -62,7 +61,7 @@ func (rec *recovery) ways() (choices, outside []string) {
 	return choices, outside
 }
 
-// wayHint is the word above the input that there are ways out; empty: there are none.
+// wayHint returns the hint above the input that there are recovery options; empty: there are none.
 func (rec *recovery) wayHint() string {
 	choices, outside := rec.ways()
 	if rec.trouble.seen || len(choices)+len(outside) == 0 {
@@ -75,7 +74,7 @@ func (rec *recovery) wayHint() string {
 	return "Alt+c: " + strings.Join(choices, sep)
 }
 
-// drawWays draws what is in the way, and how to get out of it.
+// drawWays draws the trouble, and how to recover from it.
 func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	w, _ := c.Size()
 	c.Clear(render.Base)
@@ -90,7 +89,7 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	c.Line(0, 0, l.Shorten(w, rec.d.look.Glyphs.Ellipsis))
 }
 
-// askWay asks which way out to take. Only a person opens it.
+// askWay asks which recovery option to take. Only a person opens it.
 func (rec *recovery) askWay() {
 	choices, outside := rec.ways()
 	if len(choices)+len(outside) == 0 {
@@ -132,7 +131,7 @@ func (rec *recovery) askWay() {
 	g.ways = rec.trouble.from
 }
 
-// troubleLines describe the trouble, and the actions outside of the run.
+// troubleLines describes the trouble, and the actions outside of the run.
 func (rec *recovery) troubleLines(width int, text string, outside []string) []render.Line {
 	lines := render.WrapText(render.Base, sanitize.Text(text), width)
 	for i, o := range outside {
@@ -150,7 +149,7 @@ func (rec *recovery) troubleLines(width int, text string, outside []string) []re
 	return lines
 }
 
-// take takes a way out. Ending the run is asked about.
+// take takes a recovery option. It asks before ending the run.
 func (rec *recovery) take(option string) bool {
 	if option == "cancel" || option == "abort" {
 		return rec.d.dialogs.askEnd("End the run?", func() { rec.d.session.send(contract.Choose{Option: option}) })

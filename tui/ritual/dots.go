@@ -6,21 +6,21 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Values of dots; above them come those of the workers.
+// Values of dots; those of the workers are higher.
 const (
 	faint  = 1 + iota // ground, warp, slack threads, stars
-	cloth             // what is woven, the moon
+	cloth             // the woven cloth, the moon
 	oracle            // the Arbiter
 	first             // the first worker
 )
 
-// canvas is what a scene is drawn on, in dots.
+// canvas is the area on which a scene is drawn, in dots.
 type canvas struct {
 	*render.Dots
 	w, ground int // dots
 }
 
-// dots draws the scene in dots, all rows but the last.
+// dots draws the scene in dots, in all rows but the last.
 func (s Scene) dots(c render.Canvas, list []placed, frame int) {
 	columns, rows := c.Size()
 	d := canvas{render.NewDots(columns, rows-1), columns * 2, (rows-1)*4 - 2}
@@ -57,7 +57,7 @@ func (s Scene) dots(c render.Canvas, list []placed, frame int) {
 	c.Lines(0, d.Lines(roles...))
 }
 
-// sprite draws a figure that stands on the ground, with its middle at x. What is behind it is not seen.
+// sprite draws a figure that stands on the ground, with its middle at x. It hides what is behind it.
 func (d canvas) sprite(art []string, x int, value uint8) {
 	top, left := d.ground-len(art), x-len(art[0])/2
 	for y, row := range art {
@@ -71,7 +71,7 @@ func (d canvas) sprite(art []string, x int, value uint8) {
 	}
 }
 
-// floor is dotted.
+// floor draws the dotted ground.
 func (d canvas) floor() {
 	for x := 0; x < d.w; x += 2 {
 		d.Set(x, d.ground+x/2%2, faint)
@@ -81,7 +81,7 @@ func (d canvas) floor() {
 // The loom, in dots from the left.
 const loomLeft, loomRight, loomHeight = 2, 20, 21
 
-// loom draws the loom and as much of the cloth as is done.
+// loom draws the loom and the finished part of the cloth.
 func (d canvas) loom(done float64) {
 	top := d.ground - loomHeight
 	for x := loomLeft; x <= loomRight; x++ {
@@ -106,10 +106,10 @@ func (d canvas) loom(done float64) {
 	}
 }
 
-// descent is where a thread leaves its height above all heads, and comes down to its worker: so many dots before it.
+// descent is the number of dots before its worker at which a thread begins to descend from above all heads.
 const descent = 9
 
-// at is how high the thread of the worker at a place is when it has come to x.
+// at returns the height at x of the thread of the worker at a place.
 func (d canvas) at(x, worker, place int) int {
 	high, hands := d.ground-18-place%3*2, d.ground-10
 	if left := worker - 5 - x; left < descent {
@@ -118,14 +118,14 @@ func (d canvas) at(x, worker, place int) int {
 	return high
 }
 
-// thread joins a worker to the loom. A slack one has gaps.
+// thread draws a thread from a worker to the loom. A slack one has gaps.
 func (d canvas) thread(worker, place, step int) {
 	for x := loomRight + 1; x < worker-4; x += step {
 		d.Set(x, d.at(x, worker, place), faint)
 	}
 }
 
-// pulse is the light that runs along a thread to the loom.
+// pulse draws the light that runs along a thread to the loom.
 func (d canvas) pulse(worker, place, frame int, value uint8) {
 	if way := worker - 6 - loomRight; way > 0 {
 		x := worker - 6 - frame*4%way
@@ -135,7 +135,7 @@ func (d canvas) pulse(worker, place, frame int, value uint8) {
 	}
 }
 
-// halo is drawn around the Arbiter's head when another takes its place.
+// halo is drawn around the Arbiter's head when a successor takes its place.
 func (d canvas) halo(x int, value uint8) {
 	for i := range 15 {
 		a := math.Pi * float64(i) / 14
@@ -143,7 +143,7 @@ func (d canvas) halo(x int, value uint8) {
 	}
 }
 
-// sky is the moon, and stars where there is room for them.
+// sky draws the moon, and stars if there is room for them.
 func (d canvas) sky() {
 	x, y := d.w-8, 4
 	for dy := -4; dy <= 4; dy++ {

@@ -1,6 +1,7 @@
 package ritual
 
-// The figures, in dots: # is one. Each is ten dots wide and sixteen high, and looks to the left, where the loom is.
+// The figures, in dots: each # is a dot. They are ten dots wide and sixteen high, and look to the left,
+// towards the loom.
 
 const (
 	figureWidth = 10
@@ -26,7 +27,7 @@ var stands = []string{
 	"..###.###.",
 }
 
-// The arms of one that works: the thread is pulled, and let go.
+// The arms of a working figure: it pulls the thread, and releases it.
 var (
 	pulls = arms(stands, map[int]string{
 		6: "...#####..", 7: ".########.", 8: "##..###.#.", 9: "....###.#.", 10: "....###...",
@@ -44,7 +45,7 @@ var (
 	strides = arms(stands, map[int]string{13: "..###.##..", 14: ".##....##.", 15: "###.....##"})
 )
 
-// arms is a figure with some of its rows replaced.
+// arms returns a figure with some of its rows replaced.
 func arms(of []string, rows map[int]string) []string {
 	list := append([]string(nil), of...)
 	for i, row := range rows {
@@ -79,7 +80,7 @@ var (
 	})
 )
 
-// pose is the drawing of a worker in a frame.
+// pose returns the drawing of a worker in a frame.
 func (f Figure) pose(frame int) []string {
 	switch f.Pose {
 	case Works:
@@ -99,7 +100,7 @@ func (f Figure) pose(frame int) []string {
 	return stands
 }
 
-// pose of the Arbiter.
+// oracle returns the drawing of the Arbiter in a frame.
 func (s Scene) oracle(frame int) []string {
 	switch {
 	case s.Arbiter.Pose == Works && frame%6 < 3:

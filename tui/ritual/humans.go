@@ -2,7 +2,7 @@ package ritual
 
 import "github.com/arbiter-cli/arbiter/tui/render"
 
-// Kind is the figure that a person has chosen to be.
+// Kind is the figure that a person has chosen.
 type Kind int
 
 // The kinds.
@@ -14,10 +14,10 @@ const (
 	kinds
 )
 
-// Kinds are those that can be chosen.
+// Kinds returns the kinds that can be chosen.
 func Kinds() []Kind { return []Kind{Seeker, Scribe, Smith} }
 
-// String is what the kind is called.
+// String returns the name of the kind.
 func (k Kind) String() string { return [...]string{"nobody", "seeker", "scribe", "smith"}[k] }
 
 // Known reports whether the kind can be chosen.
@@ -31,7 +31,7 @@ type Human struct {
 	Walks bool
 }
 
-// column is where the middle of the figure is.
+// column returns the column of the middle of the figure.
 func (h Human) column(columns int) int {
 	return loomColumns + 3 + int(h.At*float64(columns-loomColumns-7))
 }
@@ -59,7 +59,7 @@ var kindLetters = [kinds][]string{
 	Smith: {"T o  ", " \\|\\ ", "  |  ", " / \\ "},
 }
 
-// art is the drawing of a person in a frame.
+// art returns the drawing of a person in a frame.
 func (h Human) art(frame int) []string {
 	art := kindArt[h.Kind]
 	if h.Walks && frame%2 == 1 {

@@ -18,7 +18,7 @@ var (
 	lettersHood  = []string{"  .-.", " ( o)", " /  \\", "/____\\"}
 )
 
-// letters draws the scene in ASCII, all rows but the last.
+// letters draws the scene in ASCII, in all rows but the last.
 func (s Scene) letters(c render.Canvas, list []placed, frame int) {
 	columns, rows := c.Size()
 	ground := rows - 2
@@ -49,7 +49,7 @@ func (s Scene) letters(c render.Canvas, list []placed, frame int) {
 	s.lettersHumans(c, ground)
 }
 
-// lettersLoom draws the loom, with as much of the cloth as is done.
+// lettersLoom draws the loom, with the finished part of the cloth.
 func (s Scene) lettersLoom(c render.Canvas, ground int) {
 	c.Text(1, ground-figureRows, "+=======+", render.Sigil)
 	woven := int(math.Round(math.Max(0, math.Min(s.Cloth, 1)) * 3))
@@ -70,7 +70,7 @@ func lettersAt(c render.Canvas, art []string, column, ground int, role render.Ro
 	}
 }
 
-// lettersPose is the drawing of a worker in a frame.
+// lettersPose returns the drawing of a worker in a frame.
 func (f Figure) lettersPose(frame int) []string {
 	switch f.Pose {
 	case Works:

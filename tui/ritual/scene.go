@@ -12,7 +12,7 @@ type Pose int
 
 // The poses.
 const (
-	Waits  Pose = iota // nothing is asked of it
+	Waits  Pose = iota // it has nothing to do
 	Works              // a turn runs
 	Asks               // it waits for the human
 	Wakes              // its process starts
@@ -22,13 +22,13 @@ const (
 
 // Figure is one agent.
 type Figure struct {
-	ID    string // rules its colour
+	ID    string // determines its colour
 	Label string // a word below it, such as "II"
 	Pose  Pose
 	Age   time.Duration // since it took the pose
 }
 
-// Scene is what is drawn.
+// Scene is the content of the picture.
 type Scene struct {
 	Arbiter Figure
 	Workers []Figure // the oldest first
@@ -36,7 +36,7 @@ type Scene struct {
 	Cloth   float64 // how much of the plan is done, from 0 to 1
 }
 
-// The least room for a scene, and how many rows it wants.
+// The minimum room for a scene, and how many rows it uses.
 const (
 	MinColumns = 34
 	MinRows    = 8
@@ -44,7 +44,7 @@ const (
 )
 
 const (
-	// walking is how long a figure is on its way.
+	// walking is how long a figure walks.
 	walking = 3 * time.Second
 	// stride is how many columns a worker takes.
 	stride = 8
@@ -52,12 +52,12 @@ const (
 	loomColumns = 19
 )
 
-// Gone reports whether a figure that leaves is out of sight.
+// Gone reports whether a figure that leaves is no longer visible.
 func (f Figure) Gone() bool { return f.Pose == Leaves && f.Age >= walking }
 
-// Night reports whether everybody waits.
+// Night reports whether all agents wait.
 func (s Scene) Night() bool {
-	for _, f := range append([]Figure{s.Arbiter}, s.Workers...) { // persons do not sleep, and do not count
+	for _, f := range append([]Figure{s.Arbiter}, s.Workers...) { // persons are not counted
 		if f.Pose != Waits && !f.Gone() {
 			return false
 		}
@@ -65,14 +65,14 @@ func (s Scene) Night() bool {
 	return true
 }
 
-// placed is a figure and the column that its middle is in.
+// placed is a figure with the column of its middle.
 type placed struct {
 	Figure
 	column int
 }
 
-// place gives the workers their places in so many columns. Those that find none are counted; of them the newest are
-// shown.
+// place assigns columns to the workers. If there is too little room, the newest are shown, and the others
+// are counted.
 func (s Scene) place(columns int) (list []placed, hidden int) {
 	var shown []Figure
 	for _, f := range s.Workers {
@@ -100,8 +100,8 @@ func (s Scene) place(columns int) (list []placed, hidden int) {
 	return list, hidden
 }
 
-// Draw draws the scene, if the canvas has room for one. Frames count up while something moves; a still scene has
-// frame 0.
+// Draw draws the scene, if the canvas has room for it. Frames count up while something moves; a still scene
+// has frame 0.
 func (s Scene) Draw(c render.Canvas, frame int) {
 	columns, rows := c.Size()
 	c.Clear(render.Base)
@@ -139,7 +139,7 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 	}
 }
 
-// mark is what stands above a figure.
+// mark returns the mark above a figure.
 func (f Figure) mark() string {
 	switch f.Pose {
 	case Asks:

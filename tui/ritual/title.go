@@ -9,14 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Title is the picture before the first word: the sigil, the Arbiter at its loom, and those that a person may be.
-// When one is chosen it walks to the Arbiter.
+// Title is the picture before the first input: the sigil, the Arbiter at its loom, and the figures that a
+// person can choose. The chosen figure walks to the Arbiter.
 type Title struct {
-	Chosen Kind // Nobody: nobody is yet
+	Chosen Kind // Nobody: no choice yet
 	Walked time.Duration
 }
 
-// Walk is how long the way to the Arbiter takes.
+// Walk is the duration of the way to the Arbiter.
 const Walk = 3 * time.Second
 
 // Draw draws the title.
@@ -49,7 +49,7 @@ func (t Title) Draw(c render.Canvas, frame int) {
 	above.Center(y+3, t.words(columns))
 }
 
-// words say what can be done.
+// words describes what the user can do.
 func (t Title) words(columns int) render.Line {
 	if t.Chosen != Nobody {
 		return render.Of(render.Motto, "The "+t.Chosen.String()+" comes before the loom.")

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Bounds of the output, in bytes: what is kept of its end, and what of that an agent reads.
+// Bounds of the output, in bytes: the part of its end that is kept, and the part that an agent reads.
 const (
 	kept = 128 << 10
 	told = 32 << 10
@@ -24,7 +24,7 @@ type Card struct {
 	line  string
 	began time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	text  []byte     // the end of the output
 	lost  int        // bytes before it
 	over  bool
@@ -33,7 +33,7 @@ type Card struct {
 	good  bool
 }
 
-// New is the card of a command that begins.
+// New returns the card of a command that begins.
 func New(line string, at time.Time) *Card { return &Card{line: line, began: at} }
 
 // Write implements io.Writer: it adds output.
@@ -41,31 +41,31 @@ func (c *Card) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text = append(c.text, p...)
-	if n := len(c.text) - kept; n > kept { // not at each write
+	if n := len(c.text) - kept; n > kept { // not at every write
 		c.lost += n
 		c.text = append([]byte(nil), c.text[n:]...)
 	}
 	return len(p), nil
 }
 
-// End says how the command ended.
+// End records how the command ended.
 func (c *Card) End(how string, good bool, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over, c.how, c.good, c.ended = true, how, good, at
 }
 
-// Over reports whether it has ended.
+// Over reports whether the command has ended.
 func (c *Card) Over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over
 }
 
-// Line is the command.
+// Line returns the command.
 func (c *Card) Line() string { return c.line }
 
-// Head says what runs, or how it ended, and how long it took.
+// Head describes what runs, or how it ended, and how long it took.
 func (c *Card) Head(now time.Time) []render.Line {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Card) Head(now time.Time) []render.Line {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }
 
-// Body is the output, laid out for a width.
+// Body lays out the output for a width.
 func (c *Card) Body(width int) []render.Line {
 	text, lost := c.tail(kept)
 	var lines []render.Line
@@ -95,7 +95,7 @@ func (c *Card) Body(width int) []render.Line {
 	return append(lines, render.WrapText(render.Code, text, width)...)
 }
 
-// Text is the command and the end of its output as text, for an agent.
+// Text returns the command and the end of its output as text, for an agent.
 func (c *Card) Text() string {
 	text, lost := c.tail(told)
 	c.mu.Lock()
@@ -112,7 +112,8 @@ func (c *Card) Text() string {
 		sanitize.Text(c.line), fence, fence, text, fence)
 }
 
-// tail is at most so many bytes of the end of the output, from the beginning of a line, and how many stand before.
+// tail returns at most most bytes of the end of the output, from the beginning of a line, and how many
+// bytes are before.
 func (c *Card) tail(most int) (text string, lost int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

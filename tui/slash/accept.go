@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// accept is the command that "/accept COMMAND" and "/accept drop N" stand for: the run's criteria with that one change.
-// An error says what was meant wrongly.
+// accept returns the command for "/accept COMMAND" and "/accept drop N": the run's criteria with that one
+// change. The error says what is wrong.
 func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, error) {
 	if s == nil {
 		return contract.SetAcceptance{},
@@ -45,7 +45,7 @@ func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, erro
 	return set, nil
 }
 
-// criteria lists the acceptance criteria, and what each came to when it was last judged.
+// criteria lists the acceptance criteria with their last results.
 func criteria(s *supervisor.State) string {
 	if s == nil || len(s.Task.Acceptance.Criteria) == 0 {
 		return "There are no acceptance criteria. " +

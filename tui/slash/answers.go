@@ -12,13 +12,13 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// Answer is a slash command that is answered with a text, on a screen under a title.
+// Answer is a slash command that is answered with a text, on a screen with a title.
 type Answer struct {
 	Title string
 	Text  func(s *supervisor.State, arg string) string
 }
 
-// Answers are those commands, by name. They mean something before the first run, too.
+// Answers are those commands, by name. They work before the first run, too.
 var Answers = map[string]Answer{
 	"task":        {"THE TASK", func(s *supervisor.State, _ string) string { return taskText(s) }},
 	"agents":      {"THE MODES", func(s *supervisor.State, _ string) string { return Agents(s) }},
@@ -32,7 +32,7 @@ var Answers = map[string]Answer{
 // Word makes a short text from outside fit for one line.
 func Word(s string) string { return sanitize.Line(s, 200) }
 
-// Name is how a party is called, with its host unless that is the one that arbiter runs on.
+// Name returns the name of a party, with its host unless that is the host of arbiter.
 func Name(s *supervisor.State, id string) string {
 	if s != nil && id != contract.Arbiter {
 		for i := range s.Agents {
@@ -41,16 +41,16 @@ func Name(s *supervisor.State, id string) string {
 			}
 		}
 	}
-	return eventtext.Name(id) // one that was forgotten long ago
+	return eventtext.Name(id) // an agent that was forgotten
 }
 
-// Over reports whether an agent's work is behind it.
+// Over reports whether an agent's work has ended.
 func Over(a *roster.Agent) bool {
 	return a.Role == roster.RoleOrchestrator &&
 		(a.Status == roster.Ended || a.Status == roster.Stopping || a.Standing == roster.HandedOff)
 }
 
-// context reports how full the contexts are, of one agent or of all that live.
+// context reports how full the contexts are, of one agent or of all running ones.
 func context(s *supervisor.State, id string) string {
 	var b strings.Builder
 	for i := range members(s) {
@@ -111,7 +111,7 @@ func cost(s *supervisor.State) string {
 	return b.String()
 }
 
-// permissions reports what is allowed, asked for and denied.
+// permissions reports what is allowed, asked and denied.
 func permissions(s *supervisor.State) string {
 	if s == nil {
 		return "There is no run yet."
@@ -138,7 +138,7 @@ func permissions(s *supervisor.State) string {
 	return b.String()
 }
 
-// taskText is the task in full.
+// taskText returns the full task.
 func taskText(s *supervisor.State) string {
 	if s == nil || s.Task.Text == "" {
 		return "There is no task yet."

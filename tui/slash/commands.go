@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// For is the command for a run that a slash command stands for as the run is now, if it is
-// one; an error says why it cannot be.
+// For returns the run's command for a slash command in the current state, if there is one; an error says
+// why it is not possible.
 func For(s *supervisor.State, c editor.Command) (body contract.CommandBody, is bool, err error) {
 	switch c.Name {
 	case "reword", "withdraw":
@@ -43,7 +43,7 @@ func For(s *supervisor.State, c editor.Command) (body contract.CommandBody, is b
 	return body, is, nil
 }
 
-// of is the command for a run that a slash command stands for however the run is.
+// of returns the run's command for a slash command that does not depend on the state.
 func of(c editor.Command) (contract.CommandBody, bool) {
 	switch c.Name {
 	case "note":
@@ -85,7 +85,7 @@ func of(c editor.Command) (contract.CommandBody, bool) {
 	return nil, false
 }
 
-// plan is a new plan, one step a line.
+// plan returns a new plan, one step per line.
 func plan(c editor.Command) (contract.CommandBody, bool) {
 	text, set := strings.CutPrefix(c.Rest, "set")
 	if !set {
@@ -111,20 +111,20 @@ func Permit(c editor.Command, request *permission.Request) contract.Permit {
 	return p
 }
 
-// rule is a permission rule more: /ask RULE, and /allow RULE or /deny RULE where what stands
-// behind them is a rule. Else those two answer a permission request.
+// rule returns the command that adds a permission rule: /ask RULE, and /allow RULE or /deny RULE if a rule
+// follows them. Otherwise those two answer a permission request.
 func rule(c editor.Command) (body contract.CommandBody, is bool, err error) {
 	text := c.Rest
 	if c.Name == "allow" {
 		text = c.Arg(1)
 		if c.Arg(0) != "" || text == "" {
-			return nil, false, nil // it is about the request that waits
+			return nil, false, nil // it answers the waiting request
 		}
 	}
 	r, err := policy.ParseRule(text)
 	switch {
 	case c.Name == "deny" && (err != nil || !r.Known()):
-		return nil, false, nil // it says why
+		return nil, false, nil // the text is the reason
 	case err == nil && !r.Known():
 		err = fmt.Errorf("no tool has the name of the rule %s: write one such as Bash(go test *)", text)
 	}
@@ -147,8 +147,7 @@ var agentID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:arbiter|orch-[1-9][0-9]{0,5})$`)
 })
 
-// addressed tells the agent that a text begins with the id of from the rest; empty: it
-// begins with none.
+// addressed splits a text into the agent id at its beginning and the rest; empty: there is no id.
 func addressed(text string) (to, rest string) {
 	word := text
 	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
@@ -160,8 +159,8 @@ func addressed(text string) (to, rest string) {
 	return word, strings.TrimSpace(text[len(word):])
 }
 
-// Mentioned tells the agent that a text begins with, as in "@orch-1 stop that", from the rest; empty: it begins with
-// none that there is.
+// Mentioned splits a text such as "@orch-1 stop that" into the agent at its beginning and the rest; empty:
+// it does not begin with an existing agent.
 func Mentioned(s *supervisor.State, text string) (to, rest string) {
 	mention, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -176,7 +175,7 @@ func Mentioned(s *supervisor.State, text string) (to, rest string) {
 	return "", text
 }
 
-// say is a word of a strength, to the Arbiter or to the agent that is named first.
+// say returns a message with a strength, to the Arbiter or to the agent that is named first.
 func say(c editor.Command, strength string) contract.CommandBody {
 	to, text := addressed(c.Rest)
 	if text == "" && strength == contract.Stop {

@@ -8,22 +8,22 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Draft is a plan that a person changes. Nothing of it is the run's before it is saved,
-// and what the run does to its plan meanwhile is merged in: field by field, the
-// person's word first. What both have changed is kept as a Clash.
+// Draft is a plan that a person changes. It becomes the run's plan only when it is saved. Changes of the
+// run to its plan are merged in, field by field; the person's changes take precedence. What both have
+// changed is kept as a Clash.
 type Draft struct {
-	base    []contract.Step // the run's plan it grew from
+	base    []contract.Step // the run's plan on which it is based
 	steps   []drafted
 	clashes []string
 }
 
-// drafted is a step of a draft, and which step of the base it was; -1: a new one.
+// drafted is a step of a draft, with the index of its step in the base; -1: a new one.
 type drafted struct {
 	contract.Step
 	from int
 }
 
-// NewDraft is a draft without a change.
+// NewDraft returns a draft without changes.
 func NewDraft(plan []contract.Step) *Draft {
 	d := &Draft{base: slices.Clone(plan)}
 	for i, s := range plan {
@@ -32,7 +32,7 @@ func NewDraft(plan []contract.Step) *Draft {
 	return d
 }
 
-// Steps is the plan as it was changed; never nil.
+// Steps returns the changed plan; never nil.
 func (d *Draft) Steps() []contract.Step {
 	steps := make([]contract.Step, len(d.steps))
 	for i, s := range d.steps {
@@ -41,23 +41,22 @@ func (d *Draft) Steps() []contract.Step {
 	return steps
 }
 
-// Len is how many steps there are.
+// Len returns how many steps there are.
 func (d *Draft) Len() int { return len(d.steps) }
 
 // Changed reports whether saving would change the run's plan.
 func (d *Draft) Changed() bool { return !slices.Equal(d.Steps(), d.base) }
 
-// Touched reports whether a step is new or another one than the run's.
+// Touched reports whether a step is new or differs from the run's.
 func (d *Draft) Touched(i int) bool {
 	s := d.steps[i]
 	return s.from < 0 || s.Step != d.base[s.from]
 }
 
-// Clashes are what the person and the run have both changed, in words; the draft holds
-// the person's.
+// Clashes describes what the person and the run have both changed; the draft holds the person's version.
 func (d *Draft) Clashes() []string { return d.clashes }
 
-// Add puts a step before the one of that number, counted from 0.
+// Add inserts a step before the one with that number, counted from 0.
 func (d *Draft) Add(at int, text string) {
 	d.steps = slices.Insert(d.steps, min(max(at, 0), len(d.steps)),
 		drafted{contract.Step{Text: text, Status: contract.StepPending}, -1})
@@ -68,10 +67,10 @@ func (d *Draft) SetText(i int, text string) { d.steps[i].Text = text }
 func (d *Draft) SetMode(i int, mode string) { d.steps[i].Mode = mode }
 func (d *Draft) Mark(i int, status string)  { d.steps[i].Status = status }
 
-// Delete takes a step out.
+// Delete removes a step.
 func (d *Draft) Delete(i int) { d.steps = slices.Delete(d.steps, i, i+1) }
 
-// Move puts a step by so many places up or down, and returns where it is then.
+// Move moves a step by so many places, and returns its new place.
 func (d *Draft) Move(i, by int) int {
 	s := d.steps[i]
 	to := min(max(i+by, 0), len(d.steps)-1)
@@ -79,8 +78,8 @@ func (d *Draft) Move(i, by int) int {
 	return to
 }
 
-// Follow takes over what the run's plan has become, and reports whether something of it
-// had to be merged with changes of the person.
+// Follow takes over the run's new plan, and reports whether some of it had to be merged with changes of the
+// person.
 func (d *Draft) Follow(plan []contract.Step) (merged bool) {
 	if slices.Equal(plan, d.base) {
 		return false
@@ -98,7 +97,7 @@ func (d *Draft) Follow(plan []contract.Step) (merged bool) {
 			steps = append(steps, kept)
 		}
 	}
-	for _, t := range partner { // also those the person deleted
+	for _, t := range partner { // including those that the person deleted
 		if t >= 0 {
 			taken[t] = true
 		}
@@ -116,8 +115,8 @@ func (d *Draft) Follow(plan []contract.Step) (merged bool) {
 	return true
 }
 
-// pairs finds for each step of one plan which of another it is, -1 for none: that of
-// the same text, else, where both are of one length, that of the same place.
+// pairs finds for each step of one plan the matching step of another, -1 for none: the step with the same
+// text, otherwise, if both plans have the same length, the step at the same place.
 func pairs(old, plan []contract.Step) []int {
 	partner := make([]int, len(old))
 	used := make([]bool, len(plan))
@@ -140,7 +139,7 @@ func pairs(old, plan []contract.Step) []int {
 	return partner
 }
 
-// gone notes steps that the person deleted and the run has changed.
+// gone records steps that the person deleted and the run has changed.
 func (d *Draft) gone(plan []contract.Step, partner []int) {
 	for i, t := range partner {
 		deleted := !slices.ContainsFunc(d.steps, func(s drafted) bool { return s.from == i })
@@ -150,8 +149,8 @@ func (d *Draft) gone(plan []contract.Step, partner []int) {
 	}
 }
 
-// rebased is a step of the draft on the run's new plan; false: the run has dropped
-// it, and the person had not touched it.
+// rebased returns a step of the draft on the run's new plan; false: the run has dropped it, and the person
+// had not changed it.
 func (d *Draft) rebased(s drafted, plan []contract.Step, partner []int, taken []bool) (drafted, bool) {
 	t := -1
 	if s.from >= 0 {
@@ -202,7 +201,7 @@ func (d *Draft) clash(format string, args ...any) {
 	}
 }
 
-// state is a value in words.
+// state returns a value in words.
 func state(s string) string {
 	if s == "" {
 		return "none"

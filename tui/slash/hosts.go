@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
-// hosts lists the hosts of a run: where each stands, what lives on it, and what to do about one that is parked.
+// hosts lists the hosts of a run: the state of each, the agents on it, and what to do about a parked one.
 func hosts(s *supervisor.State) string {
 	if s == nil || len(s.Options.Hosts) == 0 {
 		return "All agents live on this machine. `arbiter --hosts` lets Orchestrators live on others."
@@ -36,7 +36,7 @@ func hosts(s *supervisor.State) string {
 	return b.String()
 }
 
-// bridgeOf is what the run knows of a host; nothing if no agent was placed there yet.
+// bridgeOf returns what the run knows of a host; the zero value if no agent was placed there yet.
 func bridgeOf(s *supervisor.State, host string) lifecycle.Bridge {
 	for _, b := range s.Lifecycle.Bridges {
 		if b.Host == host {
@@ -46,7 +46,7 @@ func bridgeOf(s *supervisor.State, host string) lifecycle.Bridge {
 	return lifecycle.Bridge{}
 }
 
-// hostStatus is where a host stands, and why.
+// hostStatus describes the state of a host, and its reason.
 func hostStatus(b lifecycle.Bridge) string {
 	text := string(b.Status)
 	switch {

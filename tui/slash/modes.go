@@ -12,8 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Agents tells the modes of a run: when each is used, what it may do, where it comes
-// from, and how it has done.
+// Agents describes the modes of a run: when each is used, what it may do, its source, and its results.
 func Agents(s *supervisor.State) string {
 	var b strings.Builder
 	for _, m := range Modes(s) {
@@ -37,7 +36,7 @@ func Agents(s *supervisor.State) string {
 	return b.String()
 }
 
-// plainText keeps what somebody wrote as a description from becoming a heading of the page.
+// plainText prevents a description from becoming a heading of the page.
 func plainText(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for i, l := range lines {
@@ -55,7 +54,7 @@ func orElse(text, other string) string {
 	return text
 }
 
-// code is a word that is shown as it is.
+// code returns a word in the form that is shown unchanged.
 func code(text string) string {
 	text = strings.ReplaceAll(Word(text), "`", "'")
 	if text == "" {
@@ -100,13 +99,13 @@ func limits(l agents.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// performance is how a mode has done in this task, empty where it did nothing.
+// performance describes the results of a mode in this task; empty if it was not used.
 func performance(s *supervisor.State, mode string) string {
 	if s == nil {
 		return ""
 	}
 	p := s.Task.History.Performance(mode)
-	if p == nil || math.IsNaN(p.SuccessRate) { // it was only ever cancelled
+	if p == nil || math.IsNaN(p.SuccessRate) { // it was always cancelled
 		return ""
 	}
 	text := fmt.Sprintf("%.0f %% succeeded", p.SuccessRate)
@@ -122,7 +121,7 @@ func performance(s *supervisor.State, mode string) string {
 	return text
 }
 
-// whenText tells a moment as a person here reads it.
+// whenText formats a time for a person.
 func whenText(stamp string) string {
 	at, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {

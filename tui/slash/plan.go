@@ -23,8 +23,8 @@ var marks = map[string]string{
 
 const planWords = "done, start, skip, fail, pending, up, down, delete, text … or mode …"
 
-// amended is the command that "/plan add TEXT" and "/plan N CHANGE" stand for: the run's
-// plan with that one change. An error says what was meant wrongly.
+// amended returns the command for "/plan add TEXT" and "/plan N CHANGE": the run's plan with that one
+// change. The error says what is wrong.
 func amended(s *supervisor.State, c editor.Command) (contract.SetPlan, error) {
 	if s == nil {
 		return contract.SetPlan{}, errors.New("there is no plan yet: say what is to be done")
@@ -45,7 +45,7 @@ func amended(s *supervisor.State, c editor.Command) (contract.SetPlan, error) {
 	return contract.SetPlan{Steps: d.Steps()}, nil
 }
 
-// amend makes one change of one step, counted from 0.
+// amend changes one step, counted from 0.
 func amend(d *Draft, s *supervisor.State, i int, change string) error {
 	word, rest, _ := strings.Cut(change, " ")
 	rest = strings.TrimSpace(rest)
@@ -80,7 +80,7 @@ func amend(d *Draft, s *supervisor.State, i int, change string) error {
 	return nil
 }
 
-// Modes are those an Orchestrator of a run can be summoned as.
+// Modes returns the modes in which an Orchestrator of a run can be summoned.
 func Modes(s *supervisor.State) []agents.Agent {
 	if s != nil && s.Options.Modes != nil {
 		return s.Options.Modes
@@ -88,7 +88,7 @@ func Modes(s *supervisor.State) []agents.Agent {
 	return agents.List()
 }
 
-// HasMode reports whether a run knows a mode.
+// HasMode reports whether a run has a mode.
 func HasMode(s *supervisor.State, name string) bool {
 	for _, m := range Modes(s) {
 		if m.Name == name {
@@ -106,7 +106,7 @@ func modeNames(s *supervisor.State) []string {
 	return names
 }
 
-// Plan tells a run's plan, a step a line.
+// Plan returns a run's plan, one step per line.
 func Plan(s *supervisor.State) string {
 	if s == nil || len(s.Task.Plan) == 0 {
 		return "There is no plan yet."

@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// Waiting lists the human's words that no agent was given yet, oldest first: they can be
-// changed, and most of them taken back.
+// Waiting lists the human's messages that no agent has received yet, oldest first: they can be changed, and
+// most of them withdrawn.
 func Waiting(s *supervisor.State) []conversation.Mail {
 	if s == nil {
 		return nil
@@ -24,7 +24,7 @@ func Waiting(s *supervisor.State) []conversation.Mail {
 	return list
 }
 
-// touch is what /reword and /withdraw stand for, or why they stand for nothing.
+// touch returns the command for /reword and /withdraw, or an error if it is not possible.
 func touch(s *supervisor.State, c editor.Command) (contract.CommandBody, error) {
 	list := Waiting(s)
 	if len(list) == 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// AgentRows lists the agents: the Arbiter, those who live, and the last few who do not. Work is what is
-// known of an agent beyond the state.
+// AgentRows lists the agents: the Arbiter, the running ones, and the last few that have ended. work returns
+// what is known of an agent beyond the state.
 func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []pages.Agent {
 	const past = 2
 	gone := 0
@@ -44,12 +44,12 @@ func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []
 	return list
 }
 
-// AgentRow is the line of one agent.
+// AgentRow returns the line of one agent.
 func AgentRow(s *supervisor.State, a *roster.Agent, w Work, now time.Time) pages.Agent {
 	return agentRow(s, a, w, Inbox(s), now)
 }
 
-// hostWaits says why an agent waits whose host is not up.
+// hostWaits describes why an agent waits whose host is not up.
 func hostWaits(b lifecycle.Bridge) (text string, tone render.Role) {
 	switch {
 	case b.Parked:
@@ -104,7 +104,7 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 			line.State, line.Tone = "quiet", render.Warn
 		}
 	}
-	for _, i := range slices.Backward(waits) { // the oldest wins
+	for _, i := range slices.Backward(waits) { // the oldest one overwrites the others
 		asks := i.Kind == inbox.Question || i.Kind == inbox.Acceptance
 		switch {
 		case i.Kind == inbox.Permission && i.Agent == a.ID:
@@ -127,7 +127,7 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 	return line
 }
 
-// asked is what the human is asked for, on one line: of a permission request the call.
+// asked describes on one line what the human is asked; for a permission request, the call.
 func asked(i inbox.Item, root string) string {
 	if r := i.Request; i.Kind == inbox.Permission && r != nil {
 		gist := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
@@ -136,7 +136,7 @@ func asked(i inbox.Item, root string) string {
 	return activity.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }
 
-// stateWord says how an agent stands, in a word or two.
+// stateWord describes the state of an agent, in a word or two.
 func stateWord(a *roster.Agent) (string, render.Role) {
 	switch a.Status {
 	case roster.Starting:
@@ -177,7 +177,7 @@ func stateWord(a *roster.Agent) (string, render.Role) {
 	return "listens", render.Dim
 }
 
-// inHand says how the session of an agent stands that a human has taken over.
+// inHand describes the state of a session that a human has taken over.
 func inHand(t *takeover.Takeover) (string, render.Role) {
 	switch t.Stage {
 	case takeover.Open:

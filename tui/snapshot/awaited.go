@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// awaited says for whom the run waits, and how long it has.
+// awaited returns for whom the run waits, and since when.
 func awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
 	if over := s.Ending != nil; over {
 		return "", false, 0
@@ -53,13 +53,13 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	return who, false, max(now.Sub(first), 0)
 }
 
-// NextFrame reports whether something on the screen moves, and how soon it does again.
+// NextFrame returns how soon the next frame of an animation is due; 0: nothing moves.
 func NextFrame(s *supervisor.State, still bool) time.Duration {
 	if s == nil || s.Ending != nil && s.Ending.Said {
 		return 0
 	}
 	if _, human, _ := awaited(s, time.Now()); human || still {
-		return time.Second // times go on
+		return time.Second // displayed times advance
 	}
 	for i := range s.Agents {
 		if s.Agents[i].Status == roster.Busy && s.Agents[i].Waiting() == nil { // a countdown ticks once a second
@@ -69,11 +69,11 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 	return time.Second
 }
 
-// MotionFrame is the time between two frames of the quiet animation. A frame of 200 by 50 cells costs about 4 ms of a
-// processor: at two a second, with the figures, a screen that only waits stays below 1 % of one.
+// MotionFrame is the time between two frames of the quiet animation. A frame of 200 by 50 cells costs about
+// 4 ms of CPU time: with two per second, figures included, a waiting screen stays below 1 % of a processor.
 const MotionFrame = 500 * time.Millisecond
 
-// countdown says how soon the next attempt is.
+// countdown describes how soon the next attempt is.
 func countdown(b *roster.Backoff, now time.Time) string {
 	left := b.Until.Sub(now)
 	if left <= 0 {
@@ -82,7 +82,7 @@ func countdown(b *roster.Backoff, now time.Time) string {
 	return "again in " + pages.Clock(left+time.Second-time.Nanosecond) // never 0:00
 }
 
-// Stalled is the wait that ends first, if nobody works, and nobody is waited for but the API.
+// Stalled returns the wait that ends first, if no agent works and the run waits only for the API.
 func Stalled(s *supervisor.State) *roster.Backoff {
 	if who, _, _ := awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
 		return nil
@@ -97,7 +97,7 @@ func Stalled(s *supervisor.State) *roster.Backoff {
 	return first
 }
 
-// Inbox lists what a person is awaited for, oldest first: nothing once the run ends.
+// Inbox lists what waits for a person, oldest first; it is empty once the run ends.
 func Inbox(s *supervisor.State) []inbox.Item {
 	if s == nil || s.Ending != nil {
 		return nil

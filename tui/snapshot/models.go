@@ -13,23 +13,24 @@ import (
 // PricesOf is the month of the list prices in the table of models.
 const PricesOf = "2026-10"
 
-// ModelTitle is what a list of models begins with.
+// ModelTitle is the title of a list of models.
 const ModelTitle = "Model – $/M tokens, prices of " + PricesOf
 
-// ModelInfo is a model that can be chosen. What is not known is zero, and shown as such.
+// ModelInfo is a model that can be chosen. Unknown values are zero, and shown as unknown.
 type ModelInfo struct {
 	Name     string
 	In, Out  float64 // list price in US dollars of a million tokens, as of PricesOf
 	From     bool    // In and Out are those of short prompts; long ones cost more
 	Window   int     // tokens
-	Reported bool    // by Claude Code in this run: the window, and what it cost
+	Reported bool    // by Claude Code in this run: window and cost
 	CostUSD  float64 // in this run
-	Chosen   bool    // somebody of the run was given it
+	Chosen   bool    // an agent of the run has it
 }
 
-// listed are models with list prices that are public, and the names that Claude Code resolves itself. A name that is
-// not here is as good: nothing is known of it. The prices are from the page of each model in the documentation of the
-// Claude API, platform.claude.com/docs/en/models/NAME/overview, read in November 2026; those of 4.5 models are older.
+// listed are models with public list prices, and the names that Claude Code resolves itself. Other names
+// work too, but nothing is known of them. The prices are from the page of each model in the documentation
+// of the Claude API, platform.claude.com/docs/en/models/NAME/overview, read in November 2026; those of 4.5
+// models are older.
 var listed = []ModelInfo{
 	{Name: "opus"}, {Name: "sonnet"}, {Name: "haiku"},
 	{Name: "claude-fable-5-1", In: 10, Out: 50}, {Name: "claude-opus-5-5", In: 4, Out: 20},
@@ -39,8 +40,8 @@ var listed = []ModelInfo{
 	{Name: "claude-haiku-4-5", In: 1, Out: 5},
 }
 
-// Models lists the models that can be chosen: those of the run first, with what Claude Code reported of them. used is
-// what each cost so far.
+// Models lists the models that can be chosen: those of the run first, with what Claude Code reported about
+// them. used is what each has cost so far.
 func Models(s *supervisor.State, used []contract.ModelCost) []ModelInfo {
 	var list []ModelInfo
 	at := func(name string) *ModelInfo {
@@ -101,7 +102,7 @@ func (m ModelInfo) About() string {
 
 func dollars(usd float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", usd), ".00") }
 
-// windowText is a number of tokens in short: 200k, 1M.
+// windowText abbreviates a number of tokens: 200k, 1M.
 func windowText(tokens int) string {
 	if tokens >= 1_000_000 && tokens%100_000 == 0 {
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(tokens)/1e6), ".0") + "M"
@@ -109,7 +110,7 @@ func windowText(tokens int) string {
 	return fmt.Sprintf("%dk", tokens/1000)
 }
 
-// PriceNote says where the figures of [Models] are from.
+// PriceNote names the sources of the figures of [Models].
 const PriceNote = "List prices of a million tokens, " + PricesOf +
 	"; windows and costs as Claude Code reported them in this run."
 

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
-// Now tells in words what each agent does, for how long, and how full and how costly it is: what the
-// tiles show, for a reader of lines.
+// Now describes what each agent does, for how long, how full its context is and what it has cost: the
+// content of the tiles as plain lines.
 func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 	if s == nil {
 		return "There is no run yet."
@@ -35,7 +35,7 @@ func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 	return b.String()
 }
 
-// sentence says what an agent does, and for how long.
+// sentence describes what an agent does, and for how long.
 func sentence(row pages.Agent) string {
 	text := row.State
 	switch {
@@ -54,7 +54,7 @@ func sentence(row pages.Agent) string {
 	return text
 }
 
-// figures are an agent's context and cost.
+// figures returns an agent's context and cost.
 func figures(s *supervisor.State, row pages.Agent) string {
 	text := ""
 	if row.Known {
@@ -68,7 +68,7 @@ func figures(s *supervisor.State, row pages.Agent) string {
 	return text
 }
 
-// subagentWords is a subagent on one line.
+// subagentWords describes a subagent on one line.
 func subagentWords(sub pages.Subagent) string {
 	text := sub.Name + ": "
 	switch {

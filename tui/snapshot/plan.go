@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// Steps are steps of a plan, or of an agent's own list, as the pages show them.
+// Steps converts steps of a plan, or of an agent's own list, for the pages.
 func Steps(s *supervisor.State, plan []contract.Step) []pages.Step {
 	var list []pages.Step
 	for _, p := range plan {
@@ -24,13 +24,13 @@ func Steps(s *supervisor.State, plan []contract.Step) []pages.Step {
 	return list
 }
 
-// What is shown of texts that may be of any length: they are wrapped for each picture.
+// Bounds of texts that may have any length: they are wrapped for each frame.
 const (
 	mostOfStep = 4 << 10
 	mostOfTask = 32 << 10
 )
 
-// beginning is as much of a text as may be shown, fit for that.
+// beginning returns the beginning of a text, sanitised.
 func beginning(text string, most int) string {
 	if len(text) <= most {
 		return sanitize.Text(text)
@@ -41,7 +41,7 @@ func beginning(text string, most int) string {
 	return sanitize.Text(text[:most]) + "…"
 }
 
-// Tasks are the lists that agents keep for themselves.
+// Tasks returns the agents' own lists.
 func Tasks(s *supervisor.State) []pages.Tasks {
 	var list []pages.Tasks
 	for _, t := range s.Task.AgentTasks {
@@ -53,5 +53,5 @@ func Tasks(s *supervisor.State) []pages.Tasks {
 	return list
 }
 
-// TaskText is the text of a task, as much of it as is shown.
+// TaskText returns the part of a task's text that is shown.
 func TaskText(text string) string { return beginning(text, mostOfTask) }

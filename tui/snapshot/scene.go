@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
 
-// Scene is the agents as figures. Rows are those of [AgentRows]; human is who the person is, who comes when somebody
-// waits for one.
+// Scene returns the agents as figures. rows are those of [AgentRows]; human is the figure of the person,
+// who appears when an agent waits for one.
 func Scene(s *supervisor.State, rows []pages.Agent, human ritual.Kind, now time.Time) ritual.Scene {
 	picture := ritual.Scene{Cloth: planProgress(s.Task.Plan)}
 	asks := false
@@ -38,7 +38,7 @@ func Scene(s *supervisor.State, rows []pages.Agent, human ritual.Kind, now time.
 	return picture
 }
 
-// pose is what an agent's figure does.
+// pose returns the pose of an agent's figure.
 func pose(a *roster.Agent, row pages.Agent) ritual.Pose {
 	switch {
 	case row.Bell:
@@ -55,7 +55,7 @@ func pose(a *roster.Agent, row pages.Agent) ritual.Pose {
 	return ritual.Waits
 }
 
-// planProgress is how much of a plan is done.
+// planProgress returns how much of a plan is done.
 func planProgress(plan []contract.Step) float64 {
 	done := 0
 	for _, step := range plan {

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// phaseWords are the oracle's words for the states of the machine.
+// phaseWords are the oracle's words for the states of the task machine.
 var phaseWords = map[machine.State]struct {
 	word string
 	tone render.Role
@@ -29,10 +29,10 @@ var phaseWords = map[machine.State]struct {
 	machine.Cancelled:  {"Stopped", render.Warn},
 }
 
-// PhaseWord is the oracle's word for a state of the task machine.
+// PhaseWord returns the oracle's word for a state of the task machine.
 func PhaseWord(p machine.State) string { return phaseWords[p].word }
 
-// Status is the status line of a run.
+// Status returns the status line of a run.
 func Status(s *supervisor.State, now time.Time) pages.StatusData {
 	p, used := phaseWords[s.Task.Phase], s.Used()
 	d := pages.StatusData{
@@ -73,7 +73,8 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 	return d
 }
 
-// quotaWord says how much of the fullest usage window is used. Scarce: it is nearly used up.
+// quotaWord describes how much of the fullest usage window is used; scarce reports that it is nearly used
+// up.
 func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
 	w, ok := s.Budget.Fullest(now)
 	if !ok {
@@ -86,7 +87,7 @@ func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
 	return word, scarce
 }
 
-// deciderWord says who decides, where it is not the Arbiter.
+// deciderWord names who decides, if not the Arbiter.
 func deciderWord(decider string) string {
 	switch decider {
 	case "", runconfig.DeciderSession:
@@ -101,7 +102,7 @@ func deciderWord(decider string) string {
 	return "decides: " + slash.Word(decider)
 }
 
-// elapsed is how long the run has been played, in all its process runs.
+// elapsed returns how long the run has been active, in all its processes.
 func elapsed(s *supervisor.State, now time.Time) time.Duration {
 	if s.Budget.Runtime.ProcessBegan.IsZero() {
 		return 0
@@ -113,7 +114,7 @@ func elapsed(s *supervisor.State, now time.Time) time.Duration {
 	return s.Budget.Runtime.Elapsed(end)
 }
 
-// warnings are what must be in sight all the time.
+// warnings returns the warnings that must always be visible.
 func warnings(o *runconfig.Options) []string {
 	var list []string
 	if o.Rehearsal {
@@ -128,11 +129,11 @@ func warnings(o *runconfig.Options) []string {
 	return list
 }
 
-// AllowAll is the permissions mode in which nobody is asked.
+// AllowAll is the permission mode that never asks.
 const AllowAll = "allow-all"
 
-// Confinement says in a few words how a run's agents are held: what they may do, what confines
-// them, and whether what the workspace brings along is loaded.
+// Confinement summarizes the restrictions of a run's agents: what they may do, what confines them, and
+// whether files of the workspace are loaded.
 func Confinement(o *runconfig.Options, g *render.Glyphs) render.Line {
 	sep := render.Span{Text: " " + g.Separator + " ", Role: render.Dim}
 	mode := render.Span{Text: slash.Word(o.Permissions), Role: render.Dim}

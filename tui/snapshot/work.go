@@ -22,12 +22,12 @@ type Work struct {
 	Writing string
 }
 
-// silentAfter is how long an agent that works may give no sign of life before that is said. Long
-// thoughts give none; so it is no trouble yet.
+// silentAfter is how long a working agent may be silent before the screen shows it. Long thoughts are
+// silent, so it does not count as trouble yet.
 const silentAfter = 2 * time.Minute
 
-// doing says what an agent does whose turn runs, and since when. Tail says that the end of the text
-// matters.
+// doing describes what an agent does in its running turn, and since when. tail reports that the end of the
+// text matters.
 func doing(s *supervisor.State, a *roster.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
 	if n := w.Working(); n > 0 {
 		return delegated(w, n)
@@ -36,7 +36,7 @@ func doing(s *supervisor.State, a *roster.Agent, w Work, now time.Time) (text st
 	if r := w.Running(); r.Call() {
 		return callWords(r, root), r.At, false
 	}
-	if c := a.ToolCall; c != nil && !c.Cut { // of a run that was joined in its midst
+	if c := a.ToolCall; c != nil && !c.Cut { // of a run that was joined while it was running
 		what := eventtext.Relative(root, eventtext.One(c.What, eventtext.MaxSummary))
 		return strings.TrimSpace(eventtext.ToolName(c.Tool) + " " + what), c.Since, false
 	}
@@ -56,12 +56,12 @@ func doing(s *supervisor.State, a *roster.Agent, w Work, now time.Time) (text st
 	return lifecycle.Thinking, since, false
 }
 
-// quiet reports whether an agent has been told to be quiet and has shown no work since.
+// quiet reports whether an agent was reported as silent and has shown no work since.
 func quiet(s *supervisor.State, a *roster.Agent, w Work, now time.Time) bool {
 	return a.Watch.Silent && now.Sub(w.Seen) >= s.Options.QuietAfter
 }
 
-// delegated says what an agent does whose subagents are at work.
+// delegated describes what an agent does while its subagents work.
 func delegated(w Work, n int) (text string, since time.Time, tail bool) {
 	for _, sub := range w.Subagents {
 		if !sub.Works() {
@@ -77,7 +77,7 @@ func delegated(w Work, n int) (text string, since time.Time, tail bool) {
 	return text, since, false
 }
 
-// callWords is a call on one line, with paths from the workspace.
+// callWords describes a call on one line, with paths relative to the workspace.
 func callWords(i activity.Item, root string) string {
 	text := i.Tool
 	if gist := eventtext.Relative(root, i.Gist); gist != "" {
@@ -86,13 +86,13 @@ func callWords(i activity.Item, root string) string {
 	return text
 }
 
-// lastLine is the last line of a text that is not blank.
+// lastLine returns the last line of a text that is not blank.
 func lastLine(text string) string {
 	text = strings.TrimRight(text, " \t\n")
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// Root is the directory that an agent works in.
+// Root returns the directory in which an agent works.
 func Root(s *supervisor.State, a *roster.Agent) string {
 	if a.Isolation != "" && a.Isolation != runconfig.IsolationShared && s.Options.Workspace.Own != "" {
 		return s.Options.Workspace.Dir(a.ID)
@@ -100,7 +100,7 @@ func Root(s *supervisor.State, a *roster.Agent) string {
 	return s.Options.CWD
 }
 
-// Model is the model that an agent was given; empty: nobody chose one.
+// Model returns the model that was set for an agent; empty: none was set.
 func Model(s *supervisor.State, a *roster.Agent) string {
 	model := s.Options.Model
 	if a.Role == roster.RoleArbiter && s.Options.ArbiterModel != "" {
@@ -117,7 +117,7 @@ func Model(s *supervisor.State, a *roster.Agent) string {
 	return sanitize.Line(model, 40)
 }
 
-// subagents are the lines below an agent's.
+// subagents returns the lines below an agent's.
 func subagents(a *roster.Agent, w Work, now time.Time) []pages.Subagent {
 	var list []pages.Subagent
 	for _, sub := range w.Subagents {

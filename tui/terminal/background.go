@@ -10,12 +10,12 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// askBackground asks a terminal for its background (OSC 11). Those that do not know the
-// question do not answer.
+// askBackground requests a terminal's background color (OSC 11). Terminals that do not support it do not
+// answer.
 const askBackground = "\x1b]11;?\x1b\\"
 
-// asksBackground reports whether a terminal can be asked: those that would print the
-// question, or hand it to somebody else, are not.
+// asksBackground reports whether the request may be sent: some terminals would print it, or pass it on to
+// another terminal.
 func asksBackground(term string, tmux bool) bool {
 	for _, prefix := range []string{"linux", "vt", "dumb", "ansi", "cons"} {
 		if strings.HasPrefix(term, prefix) {
@@ -25,8 +25,8 @@ func asksBackground(term string, tmux bool) bool {
 	return term != "" && (tmux || !strings.HasPrefix(term, "screen"))
 }
 
-// backgroundReader takes the answer out of what the terminal sends, before the screen's library
-// reads it. It listens until it has heard one; then everything passes.
+// backgroundReader removes the answer from the terminal's input before the screen's library reads it. It
+// listens until it has received one answer; then everything passes.
 type backgroundReader struct {
 	tcell.Tty
 	heard func(render.RGB) // on the goroutine that reads
@@ -34,21 +34,21 @@ type backgroundReader struct {
 	mu     sync.Mutex
 	listen bool
 
-	// Of the goroutine that reads.
+	// Owned by the goroutine that reads.
 	held []byte // the beginning of what may be an answer
 }
 
 var answerBegins = []byte("\x1b]11;")
 
-// longestAnswer bounds what is held back: "rgba:ffff/ffff/ffff/ffff" and its ends.
+// longestAnswer bounds what is held back: "rgba:ffff/ffff/ffff/ffff" with its beginning and end.
 const longestAnswer = 64
 
-// ask writes the question and listens from now on.
+// ask writes the request and starts listening.
 func (e *backgroundReader) ask() {
 	e.mu.Lock()
 	e.listen = true
 	e.mu.Unlock()
-	_, _ = e.Tty.Write([]byte(askBackground)) // a terminal that is gone is found out elsewhere
+	_, _ = e.Tty.Write([]byte(askBackground)) // the loss of the terminal is detected elsewhere
 }
 
 func (e *backgroundReader) listening() bool {
@@ -59,20 +59,20 @@ func (e *backgroundReader) listening() bool {
 
 // Read implements tcell.Tty.
 func (e *backgroundReader) Read(b []byte) (int, error) {
-	n, err := e.Tty.Read(b[:max(len(b)-len(e.held), 1)]) // what is held may have to go before it
+	n, err := e.Tty.Read(b[:max(len(b)-len(e.held), 1)]) // held bytes may have to be returned before it
 	if n == 0 || !e.listening() && len(e.held) == 0 {
 		return n, err
 	}
 	return copy(b, e.filter(b[:n], len(b))), err
 }
 
-// filter is what passes of what was read; no more than most, of which there is room.
+// filter returns what passes of the input, at most most bytes, for which there is room.
 func (e *backgroundReader) filter(in []byte, most int) []byte {
 	all := append(e.held, in...)
 	e.held = nil
 	at := bytes.Index(all, answerBegins)
 	if at < 0 {
-		// A part of the beginning may stand at the end. A lone ESC is a key, and passes.
+		// The beginning of an answer may be at the end. A lone ESC is a key, and passes.
 		for n := min(len(answerBegins)-1, len(all)); n > 1; n-- {
 			if bytes.HasSuffix(all, answerBegins[:n]) {
 				e.held = bytes.Clone(all[len(all)-n:])
@@ -91,7 +91,7 @@ func (e *backgroundReader) filter(in []byte, most int) []byte {
 		e.held = bytes.Clone(all[at:])
 		return all[:at]
 	case end < 0:
-		return all // no answer, whatever it is
+		return all // it is not an answer
 	}
 	if rgb, ok := render.ParseRGB(string(rest[:end])); ok {
 		e.mu.Lock()

@@ -6,27 +6,29 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// changesScreen hands on only the cells that changed since the last Show. The widget library clears the screen before
-// it draws, and tcell sends a cell again that was cleared and drawn as it had been: without this, every frame would
-// send all that is not blank.
+// changesScreen passes on only the cells that changed since the last Show. The widget library clears the
+// screen before it draws, and tcell sends a cell again if it was cleared and drawn as before: without this,
+// every frame would send all cells that are not blank.
 type changesScreen struct {
 	tcell.Screen
-	drawn cells // what is drawn on: next, or the screen below for the first frame and if that is very large
+	drawn cells // what is drawn on: next, or the screen below for the first frame and if it is very large
 	next  tcell.CellBuffer
-	style tcell.Style // what Clear fills with
+	style tcell.Style // the style of Clear
 	shown bool        // there was a frame
-	// resized: a terminal may have anything where it has grown, and tcell sends no blank there that it was not given.
+	// resized is set after a change of the size: the new part of a terminal may contain anything, and tcell
+	// sends no blank there that it was not given.
 	resized atomic.Bool
 }
 
-// cells are a screen's or a buffer's.
+// cells are the cells of a screen or a buffer.
 type cells interface {
 	Fill(rune, tcell.Style)
 	Put(x, y int, text string, style tcell.Style) (string, int)
 	Get(x, y int) (string, tcell.Style, int)
 }
 
-// mostKept is how many cells are kept here. A larger screen, which nobody has, would take much memory twice.
+// mostKept is how many cells are kept here. Only an unrealistically large screen has more, and would take
+// much memory twice.
 const mostKept = 1 << 17
 
 func newChangesScreen(below tcell.Screen) *changesScreen {
@@ -35,8 +37,8 @@ func newChangesScreen(below tcell.Screen) *changesScreen {
 	return s
 }
 
-// fit gives the buffer the size of the screen. There is none for the first frame, which differs everywhere from what
-// was on the terminal: it appears sooner without.
+// fit gives the buffer the size of the screen. The first frame uses no buffer, because it differs
+// everywhere from what was on the terminal: it appears sooner that way.
 func (s *changesScreen) fit() {
 	w, h := s.Size()
 	s.drawn = &s.next
@@ -125,8 +127,8 @@ func (s *changesScreen) Sync() {
 	s.Screen.Sync()
 }
 
-// handOn gives the screen below the cells that it has not, or all after a change of its size. It is asked for each: it
-// forgets them when the terminal is lent to another program.
+// handOn passes to the screen below the cells that differ, or all after a change of its size. It compares
+// with that screen, which forgets its cells when the terminal is lent to another program.
 func (s *changesScreen) handOn() {
 	if !s.shown {
 		return // the first frame is there already

@@ -6,19 +6,19 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// checkedTTY is the terminal as tcell is given it. It keeps the error that tcell drops, and it
-// keeps tcell's two sizes, that of the screen and that of its buffer of cells, the same: see
-// [Screen.drawable]. They change together when tcell looks whether the window's size is
-// another one. But when it begins with a terminal, it asks for the size for its buffer alone.
-// It then gets the size that its screen has; the window's own comes with the next look.
+// checkedTTY is the terminal that tcell gets. It keeps the error that tcell drops, and it keeps tcell's two
+// sizes, that of the screen and that of its buffer of cells, equal: see [Screen.drawable]. They change
+// together when tcell checks whether the window's size has changed. But when tcell starts to use a
+// terminal, it requests the size only for its buffer. It then gets the size that its screen has; the
+// window's own size comes with the next check.
 type checkedTTY struct {
 	tcell.Tty
 
 	mu       sync.Mutex
 	stopped  error // of the last Stop
 	size     tcell.WindowSize
-	known    bool // size was told
-	starting bool // started, and not asked for a size since
+	known    bool // size was read
+	starting bool // started, and the size was not requested since
 }
 
 // Start implements tcell.Tty.
@@ -45,7 +45,7 @@ func (c *checkedTTY) stopError() error {
 	return c.stopped
 }
 
-// WindowSize implements tcell.Tty. A terminal that does not tell its size has the one it had.
+// WindowSize implements tcell.Tty. If a terminal does not report its size, it has the last one.
 func (c *checkedTTY) WindowSize() (tcell.WindowSize, error) {
 	size, err := c.Tty.WindowSize()
 	c.mu.Lock()

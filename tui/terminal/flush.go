@@ -8,26 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readBy is how long a terminal gets to read what it was sent last.
+// readBy is how long a terminal has to read the last output.
 const readBy = 50 * time.Millisecond
 
-// noFlush keeps what the terminal is sent last, when it is left. Once its settings are
-// the shell's again, a Ctrl+C – a second one, typed in impatience – has the kernel throw
-// away all output that was not read yet, and with it what switches the alternate screen
-// and the mouse off (seen on Linux 6.18, on a pseudo terminal). Nobody can ask it whether
-// something is left; so for a moment nothing may be thrown away.
+// noFlush protects the last output to the terminal when it is left. Once the shell's settings are restored,
+// a Ctrl+C (often typed twice) makes the kernel discard all output that was not read yet, including the
+// sequences that switch off the alternate screen and the mouse (seen on Linux 6.18, on a pseudo terminal).
+// It is not possible to find out whether unread output is left, so for a moment nothing may be discarded.
 type noFlush struct {
 	tcell.Tty
-	line func() (*os.File, error) // the terminal, to be closed
-	was  *unix.Termios            // its settings before, while they are others
+	line func() (*os.File, error) // the terminal; the caller closes it
+	was  *unix.Termios            // its original settings, while they are changed
 }
 
 func keep(tty tcell.Tty) *noFlush {
 	return &noFlush{Tty: tty, line: func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }}
 }
 
-// Start implements tcell.Tty. The library takes the settings that it finds for those to
-// go back to.
+// Start implements tcell.Tty. The library restores the settings that it finds now.
 func (k *noFlush) Start() error {
 	k.set(func(now *unix.Termios) {
 		was := *now
@@ -49,8 +47,8 @@ func (k *noFlush) Stop() error {
 	return err
 }
 
-// set changes the settings. A terminal that cannot be asked stays as it is: it is left
-// as any program leaves it.
+// set changes the settings. If they cannot be read, nothing is changed: the terminal is then left without
+// this protection, as by other programs.
 func (k *noFlush) set(change func(*unix.Termios)) {
 	f, err := k.line()
 	if err != nil {

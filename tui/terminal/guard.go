@@ -8,15 +8,13 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// maxPaste bounds what is kept of one paste while it arrives; what is longer is
-// refused as a whole.
+// maxPaste bounds what is kept of one paste while it arrives; a longer paste is refused as a whole.
 const maxPaste = 64 << 20
 
-// How large a window can be.
+// Maximum size of a window.
 const maxColumns, maxRows = 2000, 600
 
-// pastedMark is what the screen's library is given in place of what was pasted: it
-// reports no paste that is empty.
+// pastedMark replaces the pasted text for the screen's library, which does not report empty pastes.
 const pastedMark = "."
 
 var (
@@ -24,19 +22,18 @@ var (
 	pasteEnds   = []byte("\x1b[201~")
 )
 
-// guard takes what is pasted out of the terminal's stream before the screen's library
-// reads it. That library looks for keys in it: "ESC [ 201 ; 1 ~" would end the paste
-// for it, where no terminal filters that out, and what follows would be typed; "ESC ]"
-// would swallow the end, and all that is typed after it. Here the exact bytes end it,
-// and nothing else in it means anything. It is faster, too: a key for each character
-// takes seconds for ten megabytes.
+// guard removes pasted text from the terminal's input before the screen's library reads it. That library
+// looks for keys in it: "ESC [ 201 ; 1 ~" would end the paste, if the terminal does not filter it, and the
+// following text would count as typed; "ESC ]" would swallow the end mark, and all that is typed after it.
+// Here only the exact bytes end a paste, and nothing else in it has a meaning. It is faster, too: a key
+// event for each character takes seconds for ten megabytes.
 type guard struct {
 	tcell.Tty
 
-	// Of the goroutine that reads.
+	// Owned by the goroutine that reads.
 	raw     []byte
-	rest    []byte // read, and not handed on yet
-	seen    int    // how much of a mark the last bytes were
+	rest    []byte // read, and not passed on yet
+	seen    int    // how much of a mark the last bytes matched
 	pasting bool
 	text    strings.Builder
 	lost    int
@@ -45,34 +42,33 @@ type guard struct {
 	ready []Paste
 }
 
-// Paste is what was pasted, unchanged. One that was longer than could be kept has no text.
+// Paste is a pasted text, unchanged. If it was too long to be kept, Text is empty.
 type Paste struct {
 	Text string
 	Size int // in bytes
 }
 
-// Guard keeps what is pasted out of what is read from a terminal.
+// Guard removes pasted text from the input of a terminal.
 func Guard(tty tcell.Tty) tcell.Tty { return newGuard(tty) }
 
 func newGuard(tty tcell.Tty) *guard { return &guard{Tty: tty, raw: make([]byte, 64<<10)} }
 
-// Start implements tcell.Tty: the program that had the terminal meanwhile left no half of
-// anything.
+// Start implements tcell.Tty: it discards incomplete input from before another program had the terminal.
 func (g *guard) Start() error {
 	g.rest, g.seen, g.pasting, g.lost = nil, 0, false, 0
 	g.text.Reset()
 	return g.Tty.Start()
 }
 
-// WindowSize implements tcell.Tty. A terminal may say anything of its size, and memory
-// is taken for each cell: more than fit on the finest of displays there are not.
+// WindowSize implements tcell.Tty. A terminal may report any size, and memory is allocated for each cell,
+// so the size is limited to what the finest displays have.
 func (g *guard) WindowSize() (tcell.WindowSize, error) {
 	size, err := g.Tty.WindowSize()
 	size.Width, size.Height = min(size.Width, maxColumns), min(size.Height, maxRows)
 	return size, err
 }
 
-// Read implements tcell.Tty. It may return nothing at all.
+// Read implements tcell.Tty. It may return no bytes.
 func (g *guard) Read(b []byte) (int, error) {
 	if len(g.rest) == 0 {
 		n, err := g.Tty.Read(g.raw)
@@ -86,7 +82,7 @@ func (g *guard) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// filter is what is left of the terminal's bytes without what was pasted.
+// filter returns the terminal's bytes without pasted text.
 func (g *guard) filter(in []byte) []byte {
 	var out []byte
 	for len(in) > 0 {
@@ -113,8 +109,8 @@ func (g *guard) filter(in []byte) []byte {
 	return out
 }
 
-// match is how far to go: to the end of the mark if it is there, whole, counting what
-// was seen of it before.
+// match returns how far to advance: to the end of the mark if it is completely there, counting the part
+// that was seen before.
 func (g *guard) match(in, mark []byte) (n int, whole bool) {
 	for i := 0; i < len(in); i++ {
 		if g.seen == 0 {
@@ -149,7 +145,7 @@ func (g *guard) keep(p []byte) {
 	g.text.Write(p)
 }
 
-// finish hands over what was pasted, without the mark at its end.
+// finish queues the pasted text, without the mark at its end.
 func (g *guard) finish() {
 	p := Paste{Size: g.text.Len() + g.lost - len(pasteEnds)}
 	if g.lost == 0 {
@@ -161,7 +157,7 @@ func (g *guard) finish() {
 	g.ready = append(g.ready, p)
 }
 
-// take is the oldest paste that nobody has taken.
+// take returns the oldest paste that was not taken yet.
 func (g *guard) take() (p Paste, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,16 +2,16 @@ package terminal
 
 import "github.com/gdamore/tcell/v2"
 
-// pasteScreen is a screen whose pastes keep their line feeds. Most terminals turn those of
-// a paste into carriage returns, but not all do, and the widget library drops a line
-// feed (it is the key Ctrl+J) while it collects a paste.
+// pasteScreen is a screen whose pastes keep their line feeds. Most, but not all, terminals convert those of
+// a paste to carriage returns, and the widget library drops a line feed (the key Ctrl+J) while it collects
+// a paste.
 type pasteScreen struct {
 	tcell.Screen
 	pasting bool
-	enter   bool // the event before was a carriage return
+	enter   bool // the previous event was a carriage return
 }
 
-// PollEvent is called by one goroutine only.
+// PollEvent may be called only by one goroutine.
 func (s *pasteScreen) PollEvent() tcell.Event {
 	for {
 		e := s.Screen.PollEvent()

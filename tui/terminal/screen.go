@@ -15,45 +15,44 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Screen is a tcell screen with what tview leaves out: whether it could be opened and taken
-// back, and sequences to the terminal that are no cells. It belongs to tview's loop, but for
-// PollEvent and Gone.
+// Screen is a tcell screen with what tview lacks: errors of opening and resuming, and sequences that are
+// not cells. It belongs to tview's loop, except PollEvent and Gone.
 type Screen struct {
 	tcell.Screen
-	// OnLoss is called once when the terminal is gone, on any goroutine. It must not wait
-	// for the loop. Set it before the screen is used.
+	// OnLoss is called once when the terminal is lost, on any goroutine. It must not wait for the loop. Set
+	// it before the screen is used.
 	OnLoss func(error)
-	// OnSend, if it is set, sees each sequence that Send is given.
+	// OnSend, if set, is called with each sequence that is passed to Send.
 	OnSend func(sequence string)
 
-	base       tcell.Screen // tcell's own, below all that is added here
+	base       tcell.Screen // tcell's own, below the wrappers
 	failed     error
-	pastes     *guard // nil for a screen that is not the terminal's own, and so are
+	pastes     *guard // nil for a screen that is not the terminal's own, as are
 	background *backgroundReader
 	tty        *checkedTTY
 	title      string
 	closed     bool
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the following fields
 	lost error      // why nothing is drawn any more
 }
 
-// Wrap makes a Screen of one that is not the terminal's own, such as a simulated one.
+// Wrap returns a Screen for one that is not the terminal's own, such as a simulated one.
 func Wrap(s tcell.Screen) *Screen {
 	return &Screen{Screen: &pasteScreen{Screen: newChangesScreen(s)}, base: s}
 }
 
-// Open makes the screen of the process's terminal. Nothing is written to it before Init.
+// Open returns the screen of the process's terminal. Nothing is written to it before Init.
 func Open() (*Screen, error) {
 	info, err := tcell.LookupTerminfo(os.Getenv("TERM"))
 	if err != nil {
 		return nil, err
 	}
-	// The library sleeps where old terminals want padding: several times a frame. It
-	// also does so for a text that looks like padding, such as a title of "$<9999>".
+	// The library sleeps several times per frame where old terminals need padding. It also does so for a
+	// text that looks like padding, such as a title of "$<9999>".
 	own := *info
 	own.PadChar = ""
-	// A character set that the library does not know has ASCII in it.
+	// A character set that the library does not support includes ASCII.
 	tcell.SetEncodingFallback(tcell.EncodingFallbackASCII)
 	tty, err := tcell.NewDevTty()
 	if err != nil {
@@ -66,7 +65,7 @@ func Open() (*Screen, error) {
 	return t, err
 }
 
-// On makes the screen of a terminal of that kind.
+// On returns the screen of a terminal of that kind.
 func On(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	e := &backgroundReader{Tty: tty}
 	g := newGuard(e)
@@ -82,8 +81,8 @@ func On(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	return &Screen{Screen: changes, base: s, pastes: g, background: e, tty: checked}, nil
 }
 
-// AskBackground asks the terminal what its background is, if it is one that can be
-// asked; heard is called on another goroutine, if at all.
+// AskBackground requests the terminal's background color, if that is safe; heard is called on another
+// goroutine, if at all.
 func (t *Screen) AskBackground(heard func(render.RGB)) {
 	if t.background != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
 		t.background.heard = heard
@@ -91,7 +90,7 @@ func (t *Screen) AskBackground(heard func(render.RGB)) {
 	}
 }
 
-// plainer is what stands for typography where the character set has none.
+// plainer maps typographic characters to replacements for character sets that lack them.
 var plainer = map[rune]string{
 	'–': "-", '—': "-", '…': ".", '·': "-", '“': `"`, '”': `"`, '„': `"`, '‘': "'", '’': "'", '→': ">", '•': "*",
 	'\u00a0': " ", '✓': "v", '✗': "!",
@@ -103,23 +102,23 @@ func (t *Screen) Init() error {
 	return t.failed
 }
 
-// Failed is the error of Init.
+// Failed returns the error of Init.
 func (t *Screen) Failed() error { return t.failed }
 
-// SetWindowTitle changes the window's title, if it is another one.
+// SetWindowTitle changes the window's title, if it differs.
 func (t *Screen) SetWindowTitle(title string) {
 	if title != t.title {
 		t.title = title
-		t.SetTitle(strings.ReplaceAll(title, "$<", "$ <")) // that would be padding
+		t.SetTitle(strings.ReplaceAll(title, "$<", "$ <")) // it would count as padding
 	}
 }
 
-// ForgetTitle has the next title be set even if it is the same one: another program that
-// had the terminal may have changed it.
+// ForgetTitle makes the next title be set even if it is unchanged: another program that had the terminal
+// may have changed it.
 func (t *Screen) ForgetTitle() { t.title = "" }
 
-// Paste takes the oldest paste that was not taken yet. It reports false if the screen does
-// not keep pastes apart, or has none.
+// Paste returns the oldest paste that was not taken yet. It returns false if the screen does not separate
+// pastes, or has none.
 func (t *Screen) Paste() (Paste, bool) {
 	if t.pastes == nil {
 		return Paste{}, false
@@ -136,12 +135,12 @@ func (t *Screen) Send(sequence string) {
 		t.OnSend(sequence)
 	}
 	if tty, ok := t.Tty(); ok && sequence != "" {
-		_, _ = tty.Write([]byte(sequence)) // a terminal that is gone is found out elsewhere
+		_, _ = tty.Write([]byte(sequence)) // the loss of the terminal is detected elsewhere
 	}
 }
 
-// PollEvent implements tcell.Screen. It is called on a goroutine of tview's. A terminal that
-// cannot be read is gone; the frontend ends while the loop still answers, so tview is not told.
+// PollEvent implements tcell.Screen. A goroutine of tview calls it. A terminal that cannot be read is lost;
+// the frontend ends while the loop still answers, so tview does not get the error.
 func (t *Screen) PollEvent() tcell.Event {
 	for {
 		e := t.Screen.PollEvent()
@@ -153,8 +152,7 @@ func (t *Screen) PollEvent() tcell.Event {
 	}
 }
 
-// Suspend implements tcell.Screen. It fails where the terminal is gone: then there is none to
-// lend.
+// Suspend implements tcell.Screen. It fails if the terminal is lost.
 func (t *Screen) Suspend() error {
 	if t.Gone() == nil {
 		t.lose(t.Screen.Suspend())
@@ -204,22 +202,22 @@ func (t *Screen) lose(err error) {
 	}
 }
 
-// Gone is why the terminal is lost; nil while it is not.
+// Gone returns why the terminal is lost; nil while it is not.
 func (t *Screen) Gone() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lost
 }
 
-// errCells says that tcell's buffer is smaller than its screen.
+// errCells reports that tcell's buffer is smaller than its screen.
 var errCells = errors.New("the screen cannot be drawn: it lost its cells")
 
-// drawable guards against a fault of tcell (v2.13.10), whose draw never ends where its buffer of
-// cells is smaller than its screen: outside of the buffer drawCell returns a width of 0, so that
-// "x += width - 1" undoes the loop's x++. Suspend and Fini empty the buffer, and it stays empty
-// when Resume fails; the screen keeps its size. To report upstream: draw should continue by
-// max(width, 1), Fini should set fini (which Show asks for and nobody sets), and resize should
-// compare the window's size with the buffer's, too.
+// drawable guards against a fault of tcell (v2.13.10), whose draw never ends if its buffer of cells is
+// smaller than its screen: outside of the buffer drawCell returns a width of 0, so that "x += width - 1"
+// undoes the loop's x++. Suspend and Fini empty the buffer, and it stays empty when Resume fails; the
+// screen keeps its size. To report upstream: draw should continue by max(width, 1), Fini should set fini
+// (which Show checks, but which is never set), and resize should compare the window's size with the
+// buffer's, too.
 func (t *Screen) drawable() bool {
 	if t.Gone() != nil || t.closed {
 		return false

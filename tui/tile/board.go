@@ -9,25 +9,25 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Board is the tiles of all agents beside and below one another. It belongs to the loop that draws.
+// Board holds the tiles of all agents in columns. It belongs to the loop that draws.
 type Board struct {
-	placed []placed // as drawn last
+	placed []placed // as last drawn
 }
 
-// placed is where a tile lies on the screen.
+// placed is the place of a tile on the screen.
 type placed struct {
 	id         string
 	x, y, w, h int
-	group      int // the row of the screen on which its subagents fold; -1: none
+	group      int // the screen row on which its subagents fold; -1: none
 }
 
 const (
-	columnWidth = 80 // the least width of a tile where there is more than one column of them
+	columnWidth = 80 // minimum width of a tile if there are several columns of them
 	gap         = 2  // columns between two tiles
-	idleRows    = 3  // of an agent that does nothing, where there is room
+	idleRows    = 3  // of an idle agent, if there is room
 )
 
-// Draw draws the tiles. Selected is the agent that is marked; empty: none.
+// Draw draws the tiles. selected is the selected agent; empty: none.
 func (b *Board) Draw(c render.Canvas, tiles []Tile, selected string, now time.Time) {
 	c.Clear(render.Base)
 	b.placed = b.placed[:0]
@@ -71,7 +71,7 @@ func (b *Board) column(c render.Canvas, tiles []Tile, selected string, now time.
 	}
 }
 
-// At is the agent whose tile is at a place of the screen, and whether the place folds its subagents.
+// At returns the agent whose tile is at a place of the screen, and whether the place folds its subagents.
 func (b *Board) At(x, y int) (id string, folds, ok bool) {
 	for _, p := range b.placed {
 		if x >= p.x && x < p.x+p.w && y >= p.y && y < p.y+p.h {
@@ -81,7 +81,7 @@ func (b *Board) At(x, y int) (id string, folds, ok bool) {
 	return "", false, false
 }
 
-// matter leaves out the tiles that matter least where there is not a row for each.
+// matter omits the least important tiles if there is not a row for each.
 func matter(tiles []Tile, h int, selected string) (shown []Tile, hidden int) {
 	if len(tiles) <= h {
 		return tiles, 0
@@ -101,7 +101,7 @@ func matter(tiles []Tile, h int, selected string) (shown []Tile, hidden int) {
 	return shown, len(tiles) - len(shown)
 }
 
-// rank is how much it matters to see an agent.
+// rank returns how important it is to show an agent.
 func rank(a pages.Agent, selected string) int {
 	switch {
 	case a.Bell || a.ID == selected:
@@ -114,7 +114,7 @@ func rank(a pages.Agent, selected string) int {
 	return 1
 }
 
-// weights are how many rows tiles would like to have; 0: as many as there are.
+// weights returns how many rows tiles need; 0: as many as there are.
 func weights(tiles []Tile) (list []int) {
 	for _, t := range tiles {
 		switch a := t.Row; {
@@ -129,8 +129,8 @@ func weights(tiles []Tile) (list []int) {
 	return list
 }
 
-// heights divides rows among tiles: one for each, then what is left to those that want more, in
-// equal parts. Space is how many blank rows part them.
+// heights distributes rows among tiles: one for each, then the rest in equal parts to those that need more.
+// space is the number of blank rows between them.
 func heights(wants []int, rows int) (heights []int, space int) {
 	n := len(wants)
 	if n == 0 {

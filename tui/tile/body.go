@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// painter lays the body of one tile out.
+// painter lays out the body of one tile.
 type painter struct {
 	tile  Tile
 	look  *render.Look
@@ -21,7 +21,7 @@ type painter struct {
 	width int
 }
 
-// body is the last lines of what an agent did, and below them what it does now.
+// body lays out the last lines of what an agent did, and below them its current activity.
 func (p painter) body(height int) lines {
 	if p.tile.Row.Past {
 		return lines{group: -1}
@@ -29,7 +29,7 @@ func (p painter) body(height int) lines {
 	present := p.present(height)
 	room := height - len(present.list)
 	var before []render.Line
-	told := false // an answer of a call
+	told := false // whether the result of a call was shown
 	for _, item := range slices.Backward(p.tile.Work.Items) {
 		if len(before) >= room {
 			break
@@ -56,7 +56,7 @@ func (p painter) starts(i activity.Item) bool {
 		func(s activity.Subagent) bool { return s.ID == i.Use })
 }
 
-// past is an item that is over. Last is the call that ended last: its result is shown.
+// past lays out a finished item. last reports that it is the last call that ended: its result is shown.
 func (p painter) past(i activity.Item, last bool) []render.Line {
 	g := p.look.Glyphs
 	if !i.Call() {
@@ -94,7 +94,7 @@ func (p painter) past(i activity.Item, last bool) []render.Line {
 	return list
 }
 
-// telling are the tools whose answers are worth a line.
+// telling are the tools whose results are worth a line.
 var telling = map[string]bool{"Bash": true, "BashOutput": true, "Check": true}
 
 // changed counts the lines that an edit added and removed.
@@ -106,7 +106,7 @@ func changed(i activity.Item) render.Line {
 	return l
 }
 
-// call is a call on one line: its mark, its tool, what it is about, and at the right the result.
+// call lays out a call on one line: its mark, its tool, its summary, and at the right the result.
 func (p painter) call(mark render.Span, role render.Role, i activity.Item, tail render.Line) render.Line {
 	l := render.Line{mark, {Text: " " + i.Tool, Role: render.Strong}}
 	if role == render.Dim {
@@ -122,7 +122,7 @@ func (p painter) call(mark render.Span, role render.Role, i activity.Item, tail 
 	return l
 }
 
-// present is what the agent does now: calls that run, subagents, the text that arrives, and what it
+// present lays out the current activity: running calls, subagents, the arriving text, and what the agent
 // waits for.
 func (p painter) present(height int) lines {
 	now := lines{group: -1}
@@ -170,7 +170,7 @@ func (p painter) asksFor(i activity.Item) bool {
 	return a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(p.tile.Root, i.Gist))
 }
 
-// waiting says what keeps the agent from its work.
+// waiting describes what keeps the agent from working.
 func (p painter) waiting() []render.Line {
 	a := p.tile.Row
 	mark := render.Span{Text: p.look.Glyphs.Failed + " ", Role: a.Tone}
@@ -194,7 +194,7 @@ func (p painter) waiting() []render.Line {
 	return list
 }
 
-// group is the subagents: one by one, or in one line where they are folded or there is no room.
+// group lays out the subagents: individually, or in one line if they are folded or there is no room.
 func (p painter) group(height int) []render.Line {
 	a, g := p.tile.Row, p.look.Glyphs
 	tokens, works := 0, 0

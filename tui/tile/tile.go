@@ -9,26 +9,26 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Tile is what is shown of one agent.
+// Tile is the content shown for one agent.
 type Tile struct {
-	Row     pages.Agent // who it is and how it stands
+	Row     pages.Agent // its name and state
 	Work    activity.Agent
-	Writing string // the end of the text that is arriving
-	Root    string // the directory it works in; paths are relative to it
-	Model   string // empty: not known
+	Writing string // the end of the arriving text
+	Root    string // the directory in which it works; paths are relative to it
+	Model   string // empty: unknown
 	CostUSD float64
-	// Simulated: a scripted model plays, costs are not real.
+	// Simulated reports that a scripted model plays; costs are not real.
 	Simulated bool
 }
 
-// lines are what a tile is made of, and which of them is the head of its subagents.
+// lines are the lines of a tile, and the index of the head of its subagents.
 type lines struct {
 	list  []render.Line
-	group int // -1: none is
+	group int // -1: there is none
 }
 
-// draw draws a tile of so many columns and rows at most. The first line is its head. Group is the
-// line that folds and unfolds its subagents; -1: there is none.
+// draw draws a tile of at most so many columns and rows. The first line is its head. group is the line that
+// folds and unfolds its subagents; -1: there is none.
 func draw(t Tile, width, height int, look *render.Look, now time.Time) (list []render.Line, group int) {
 	if width <= 0 || height <= 0 {
 		return nil, -1
@@ -53,8 +53,8 @@ func draw(t Tile, width, height int, look *render.Look, now time.Time) (list []r
 	return list, group
 }
 
-// head says who it is, how it stands, and its figures at the right. What tells least goes first where
-// there is no room.
+// head lays out the name, the state, and the figures at the right. If there is too little room, the least
+// important parts are omitted first.
 func (t Tile) head(look *render.Look, width int) render.Line {
 	a := t.Row
 	role := render.Speaker(a.ID)

@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// shortestCut is how long nobody must have played a run for that time to be left out.
+// shortestCut is the minimum time without a process after which that time is omitted.
 const shortestCut = time.Minute
 
-// maxCuts bounds how many such times are left out; later ones are drawn as they were.
+// maxCuts bounds how many such times are omitted; later ones are drawn.
 const maxCuts = 4096
 
-// Axis maps the time of a run to places on a line, from which the time is missing in which no process
-// played the run.
+// Axis maps the time of a run to places on a line that omits the time in which no process played the run.
 type Axis struct {
 	Began, Ended time.Time
 	cuts         []cut // in order
 }
 
-// cut is time that is left out.
+// cut is a time that is omitted.
 type cut struct {
 	from, until time.Time
-	sum         time.Duration // what is left out up to its end
+	sum         time.Duration // omitted time up to its end
 }
 
-// Len is how long the line is.
+// Len returns the length of the line.
 func (a Axis) Len() time.Duration { return max(a.Place(a.Ended), 0) }
 
-// Place is where a time lies on the line.
+// Place returns the place of a time on the line.
 func (a Axis) Place(t time.Time) time.Duration {
 	n := sort.Search(len(a.cuts), func(i int) bool { return !a.cuts[i].from.Before(t) })
 	if n == 0 {
@@ -40,7 +39,7 @@ func (a Axis) Place(t time.Time) time.Duration {
 	return t.Sub(a.Began) - c.sum
 }
 
-// Time is the time of a place; at a cut the one behind it.
+// Time returns the time of a place; at a cut the one behind it.
 func (a Axis) Time(p time.Duration) time.Time {
 	n := sort.Search(len(a.cuts), func(i int) bool {
 		return a.cuts[i].until.Sub(a.Began)-a.cuts[i].sum > p

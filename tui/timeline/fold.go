@@ -10,17 +10,17 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// How much is kept.
+// Bounds of what is kept.
 const (
 	maxSpans = 24_000 // of a run
-	maxOpen  = 4096   // that go on at a time
+	maxOpen  = 4096   // in progress at a time
 	maxLanes = 1000   // with a span of each kind they are half of maxSpans
 	maxText  = 120    // of a span, in characters
-	maxID    = 256    // bytes of what names a call
+	maxID    = 256    // bytes of the id of a call
 )
 
-// Timeline is when the agents of a run did what. One goroutine adds, any may ask. The zero Timeline is
-// ready to use.
+// Timeline records what the agents of a run did at which time. One goroutine adds, any may read. The zero
+// Timeline is ready to use.
 type Timeline struct {
 	mu    sync.Mutex
 	run   string
@@ -30,21 +30,21 @@ type Timeline struct {
 	first time.Time
 	last  time.Time
 	live  bool // a process plays the run
-	// simulated says that a scripted model plays, and that its prices are made up.
+	// simulated reports that a scripted model plays, and that its prices are made up.
 	simulated bool
 	cuts      []cut
 	spans     int           // of all lanes
-	coarse    time.Duration // spans of the same kind that were closer than this are one
+	coarse    time.Duration // spans of the same kind that were closer than this were joined
 }
 
-// key names something that goes on.
+// key identifies an activity in progress.
 type key struct {
 	lane string
 	kind Kind
 	id   string
 }
 
-// Become takes over what another one has. Nothing adds to that one any more.
+// Become takes over the content of another one, to which nothing may be added any more.
 func (t *Timeline) Become(other *Timeline) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *Timeline) Become(other *Timeline) {
 	t.simulated = other.simulated
 }
 
-// Add takes an event up.
+// Add adds an event.
 func (t *Timeline) Add(at time.Time, e contract.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *Timeline) Add(at time.Time, e contract.Event) {
 	}
 }
 
-// session begins with the process that plays the run from here on.
+// session records the process that plays the run from here on.
 func (t *Timeline) session(at time.Time, s contract.Session) {
 	if t.run != "" && s.Session != t.run { // another run
 		t.lanes, t.byID, t.open, t.cuts, t.spans, t.coarse = nil, nil, nil, nil, 0, 0
@@ -134,7 +134,7 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 	}
 }
 
-// author is whose lane shows what the supervisor tells: the Arbiter's.
+// author returns the lane that shows the supervisor's messages: the Arbiter's.
 func author(id string) string {
 	if id == contract.Supervisor {
 		return contract.Arbiter
@@ -142,17 +142,17 @@ func author(id string) string {
 	return id
 }
 
-// wait is a delay, within reason.
+// wait limits a delay.
 func wait(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), time.Hour.Milliseconds())) * time.Millisecond
 }
 
-// text says an event on one line.
+// text describes an event on one line.
 func text(e contract.Event) string {
 	return strings.Clone(eventtext.One(eventtext.Line(e, nil), maxText))
 }
 
-// lane finds or begins the lane of an agent; nil if it is nobody's, or there are too many.
+// lane returns the lane of an agent; nil if the id is not an agent's, or there are too many lanes.
 func (t *Timeline) lane(id string) *lane {
 	if l := t.byID[id]; l != nil {
 		return l
@@ -165,7 +165,7 @@ func (t *Timeline) lane(id string) *lane {
 	}
 	l := &lane{id: strings.Clone(id)}
 	t.byID[l.id] = l
-	if id == contract.Human { // stands above all
+	if id == contract.Human { // at the top
 		t.lanes = slices.Insert(t.lanes, 0, l)
 	} else {
 		t.lanes = append(t.lanes, l)
@@ -186,7 +186,7 @@ func (t *Timeline) spawned(at time.Time, e contract.Event, b contract.Spawn) {
 	t.moment(at, e.ID, kind, text(e))
 }
 
-// works takes up a sign of life of an agent in a turn.
+// works records a sign of life of an agent in a turn.
 func (t *Timeline) works(at time.Time, e contract.Event) {
 	if e.ID == contract.Human || e.ID == contract.Supervisor {
 		return
@@ -203,7 +203,7 @@ func (t *Timeline) works(at time.Time, e contract.Event) {
 	case contract.Cost:
 		t.byID[e.ID].turnUSD = b.CostUSD
 	case contract.ToolUse:
-		if b.Subagent != "" { // it lies within the call that started the subagent
+		if b.Subagent != "" { // it is within the call that started the subagent
 			return
 		}
 		t.byID[e.ID].tools++
@@ -215,7 +215,7 @@ func (t *Timeline) works(at time.Time, e contract.Event) {
 	}
 }
 
-// turned ends a turn, and the calls that it leaves without an answer.
+// turned ends a turn, and the calls that it leaves without a result.
 func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
 	l := t.lane(e.ID)
 	if l == nil {
@@ -237,7 +237,7 @@ func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
 	}
 }
 
-// begin takes up what goes on from here. What goes on already stays.
+// begin records the start of an activity. One that is in progress already is not changed.
 func (t *Timeline) begin(at time.Time, k key, e contract.Event) {
 	l := t.lane(k.lane)
 	if l == nil || len(k.id) > maxID {
@@ -250,7 +250,7 @@ func (t *Timeline) begin(at time.Time, k key, e contract.Event) {
 	if k.kind != Alive && e.Body != nil {
 		s.Text = text(e)
 	}
-	if len(t.open) >= maxOpen || k.kind == Tool && k.id == "" { // nobody reports when it ends
+	if len(t.open) >= maxOpen || k.kind == Tool && k.id == "" { // its end will not be reported
 		t.keep(l, s)
 		return
 	}
@@ -258,7 +258,7 @@ func (t *Timeline) begin(at time.Time, k key, e contract.Event) {
 	t.open[k] = s
 }
 
-// end ends what was under way.
+// end ends an activity.
 func (t *Timeline) end(at time.Time, k key) {
 	s, ok := t.open[k]
 	if !ok {
@@ -272,7 +272,7 @@ func (t *Timeline) end(at time.Time, k key) {
 	t.keep(t.byID[k.lane], s)
 }
 
-// closeLane ends all that goes on in a lane.
+// closeLane ends all activities of a lane.
 func (t *Timeline) closeLane(at time.Time, id string) {
 	for k := range t.open {
 		if k.lane == id {
@@ -284,7 +284,7 @@ func (t *Timeline) closeLane(at time.Time, id string) {
 	}
 }
 
-// closeAll ends all that goes on.
+// closeAll ends all activities.
 func (t *Timeline) closeAll(at time.Time) {
 	for k := range t.open {
 		t.end(at, k)
@@ -306,7 +306,7 @@ func (t *Timeline) keep(l *lane, s Span) {
 	t.spans++
 }
 
-// joinSpans joins spans until there are half as many as may be.
+// joinSpans joins spans until there are half as many as allowed.
 func (t *Timeline) joinSpans() {
 	for t.spans > maxSpans/2 {
 		t.coarse = max(2*t.coarse, t.last.Sub(t.first)/maxSpans, time.Millisecond)

@@ -10,15 +10,15 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Frame is what a timeline is drawn for.
+// Frame describes for what a timeline is drawn.
 type Frame struct {
 	Look  *render.Look
 	Names map[string]string // of the agents, by their ids
 	Now   time.Time
-	Note  string // at the title: what a person should know
+	Note  string // at the title: a notice for the person
 }
 
-// glyph is how a kind is drawn.
+// glyph is the drawing of a kind.
 type glyph struct {
 	unicode, ascii string
 	role           render.Role
@@ -32,7 +32,7 @@ var glyphs = [kinds]glyph{
 	Renewed: {"◆", "R", render.Active}, HandedOff: {"→", ">", render.Good}, Failed: {"✗", "!", render.Bad},
 }
 
-// legend is what of the glyphs is explained.
+// legend are the kinds that the legend explains.
 var legend = []Kind{Turn, Tool, Wait, HandedOff, Renewed, Restarted, APIWait, Failed, Spoke}
 
 func (g glyph) of(look *render.Look) string {
@@ -42,7 +42,7 @@ func (g glyph) of(look *render.Look) string {
 	return g.unicode
 }
 
-// Lines draws the timeline: as many lines as are asked for at most, none wider.
+// Lines draws the timeline, with at most so many lines, none of them wider.
 func (t *Timeline) Lines(v *View, f Frame, width, height int) []render.Line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ type picture struct {
 	width int
 }
 
-// margin is how many columns the names take.
+// margin returns how many columns the names take.
 func (p *picture) margin() int {
 	switch {
 	case p.width < 60:
@@ -100,7 +100,7 @@ func (p *picture) margin() int {
 	return 24
 }
 
-// rooms are the rows below the lanes: for what is at hand, and for the legend.
+// rooms returns the rows below the lanes: for the details, and for the legend.
 func (p *picture) rooms(height int) (detail, key int) {
 	if height >= 14 {
 		key = 1
@@ -116,7 +116,7 @@ func (p *picture) rule() string {
 	return r
 }
 
-// title says how long the run was, and what it has cost.
+// title shows how long the run was, and what it has cost.
 func (p *picture) title() render.Line {
 	l := render.Of(render.Title, "TIMELINE")
 	sep := " " + p.Look.Glyphs.Separator + " "
@@ -138,10 +138,10 @@ func (p *picture) title() render.Line {
 	return l.Append(render.Dim, text).Shorten(p.width, p.Look.Glyphs.Ellipsis)
 }
 
-// first0 reports whether there is nothing yet.
+// first0 reports whether there is no event yet.
 func (p *picture) first0() bool { return p.Timeline.first.IsZero() }
 
-// clock is the row with times, and a mark above the cursor.
+// clock draws the row with times, and a mark above the cursor.
 func (p *picture) clock() render.Line {
 	layout := "15:04"
 	switch {
@@ -173,7 +173,7 @@ func (p *picture) clock() render.Line {
 	return l
 }
 
-// local is a time as its reader's clock shows it.
+// local converts a time to the reader's time zone.
 func (p *picture) local(t time.Time) time.Time { return t.In(p.Now.Location()) }
 
 // lane draws an agent's lane: its name, its line, its cost.
@@ -205,7 +205,7 @@ func (p *picture) lane(l *lane, n, price int) render.Line {
 	return line.Append(render.Dim, fmt.Sprintf("%*s", price, render.Shorten(cost, price-1, "")))
 }
 
-// name is how the agent of a lane is called here: briefly where there is little room.
+// name returns the name of a lane's agent: a short one if there is little room.
 func (p *picture) name(id string) string {
 	if p.gutter < 16 {
 		return eventtext.One(id, p.gutter)
@@ -216,7 +216,7 @@ func (p *picture) name(id string) string {
 	return eventtext.Name(id)
 }
 
-// cells are what is drawn in each column of a lane; kinds: nothing.
+// cells returns the kind to draw in each column of a lane; kinds stands for none.
 func (p *picture) cells(l *lane) []Kind {
 	row := make([]Kind, p.columns)
 	for i := range row {
@@ -237,7 +237,7 @@ func (p *picture) cells(l *lane) []Kind {
 	return row
 }
 
-// detail says what is at hand.
+// detail describes what is under the cursor.
 func (p *picture) detail(rows int) []render.Line {
 	at := p.axis.Time(p.cursor)
 	layout := "15:04:05"
@@ -266,7 +266,7 @@ func (p *picture) detail(rows int) []render.Line {
 	return lines
 }
 
-// span says what one is, on a line.
+// span describes a span on one line.
 func (p *picture) span(s Span) render.Line {
 	l := render.Of(glyphs[s.Kind].role, "  "+glyphs[s.Kind].of(p.Look)+" ")
 	what := kindWords[s.Kind]

@@ -2,30 +2,30 @@ package timeline
 
 import "time"
 
-// Kind says what a span is. Where several lie in the same column, the last of them is drawn.
+// Kind is the kind of a span. If several are in one column, the last of them is drawn.
 type Kind uint8
 
-// The kinds. From Stopped on they are moments, and stand out.
+// The kinds. From Stopped on they are moments, which are highlighted.
 const (
-	Alive   Kind = iota // there is such an agent
+	Alive   Kind = iota // the agent exists
 	Turn                // it works
 	Tool                // a call runs
 	Stopped             // it ended
 	Began
 	Spoke     // a human spoke
-	APIWait   // API trouble is waited out
-	Wait      // a human is awaited
+	APIWait   // waiting for the API after an error
+	Wait      // waiting for a human
 	Restarted // its process was started again
-	Renewed   // another session took its work up
+	Renewed   // another session took over its work
 	HandedOff
 	Failed
 	kinds
 )
 
-// moments are the kinds that [View.Step] goes to.
+// moments is the first of the kinds to which [View.Step] goes.
 const moments = Stopped
 
-// words are how the kinds are called.
+// kindWords are the names of the kinds.
 var kindWords = [kinds]string{
 	Alive: "is there", Turn: "works", Tool: "call", Stopped: "ended", Began: "began", Spoke: "you spoke",
 	APIWait: "waits for the API", Wait: "waits for you", Restarted: "restarted", Renewed: "renewed",
@@ -37,27 +37,27 @@ type Span struct {
 	Kind    Kind
 	From    time.Time
 	Until   time.Time // the same for a moment
-	Open    bool      // it continues; Until is then when it was asked for
-	N       int       // of how many it was made
-	Text    string    // what it was; empty where it was made of several
+	Open    bool      // it continues; Until is then the time of the query
+	N       int       // how many spans were joined
+	Text    string    // its text; empty if several were joined
 	CostUSD float64   // of turns
 }
 
-// lane is what is kept of an agent.
+// lane is the record of an agent.
 type lane struct {
 	id      string
-	spans   []Span // that are over, in the order of their ends
+	spans   []Span // finished spans, in the order of their ends
 	turns   int
 	tools   int
 	waited  time.Duration
-	doneUSD float64 // of the turns that are over
-	turnUSD float64 // of the one that runs
+	doneUSD float64 // of the finished turns
+	turnUSD float64 // of the running turn
 }
 
-// cost is what the agent has cost so far.
+// cost returns what the agent has cost so far.
 func (l *lane) cost() float64 { return l.doneUSD + l.turnUSD }
 
-// thin joins spans of the same kind that have less than a gap between them.
+// thin joins spans of the same kind with less than a gap between them.
 func (l *lane) thin(gap time.Duration) {
 	kept := l.spans[:0]
 	var last [kinds]int // where the last span of a kind is kept, plus one

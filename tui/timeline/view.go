@@ -9,36 +9,36 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// maxZoom is how often the line can be drawn twice as long.
+// maxZoom is how many times the scale can be doubled.
 const maxZoom = 24
 
-// finest is how much time a column stands for at least.
+// finest is the minimum time of a column.
 const finest = 10 * time.Millisecond
 
-// View is what of a timeline is in sight, and what is at hand: a time and a lane. The zero View follows
-// the end of the whole run.
+// View is the visible part of a timeline, with a cursor: a time and a lane. The zero View follows the end
+// of the whole run.
 type View struct {
 	zoom   int
 	cursor time.Duration // on the axis
-	left   time.Duration // where the first column lies
-	behind bool          // the cursor stays where it is; else it follows the end of the run
+	left   time.Duration // place of the first column
+	behind bool          // the cursor stays where it is; otherwise it follows the end of the run
 	lane   string        // the current lane; empty: the first of an agent
 
-	// As drawn last.
+	// As last drawn.
 	total   time.Duration
-	column  time.Duration // how much time a column stands for
+	column  time.Duration // how much time a column covers
 	columns int
 	lanes   []string
-	top     int // the first lane in sight
-	rows    int // of lanes in sight
+	top     int // the first visible lane
+	rows    int // of visible lanes
 	gutter  int // columns before the line
 	first   int // the row of the first lane
 }
 
-// fit takes over how long the run is, and how much room there is for it.
+// fit sets the length of the run, and the room for it.
 func (v *View) fit(total time.Duration, columns int) {
 	v.total, v.columns = total, max(columns, 1)
-	v.column = max((total/time.Duration(v.columns))>>v.zoom+1, finest) // the end lies in the last column
+	v.column = max((total/time.Duration(v.columns))>>v.zoom+1, finest) // the end is in the last column
 	if !v.behind {
 		v.cursor = total
 	}
@@ -57,7 +57,7 @@ func (v *View) fit(total time.Duration, columns int) {
 	v.left -= v.left % v.column
 }
 
-// at is the number of the current lane: at first that of an agent.
+// at returns the number of the current lane: at first that of an agent.
 func (v *View) at() int {
 	i := slices.Index(v.lanes, v.lane)
 	if i < 0 && len(v.lanes) > 1 && v.lanes[0] == contract.Human {
@@ -81,7 +81,7 @@ func (v *View) goTo(place time.Duration) {
 func (v *View) Home() { v.goTo(0) }
 func (v *View) End()  { v.goTo(v.total) }
 
-// Page is how many columns a large step takes.
+// Page returns how many columns a large step takes.
 func (v *View) Page() int { return max(v.columns/8, 2) }
 
 // Lane moves to another lane.
@@ -91,8 +91,7 @@ func (v *View) Lane(by int) {
 	}
 }
 
-// Zoom draws the line twice as long, so many times; negative: half as long. The cursor stays where it is
-// on the screen.
+// Zoom doubles the scale so many times; negative: halves it. The cursor stays where it is on the screen.
 func (v *View) Zoom(by int) {
 	zoom := max(min(v.zoom+by, maxZoom), 0)
 	if by > 0 && v.column <= finest {
@@ -107,8 +106,8 @@ func (v *View) Zoom(by int) {
 	v.zoom, v.left = zoom, max(v.cursor-offset, 0)
 }
 
-// Point takes what is drawn at a column and a row of the picture at hand, and reports whether it was so
-// already, or that nothing is drawn there.
+// Point moves the cursor to a column and a row of the drawing. again reports that it was there already; ok
+// is false if nothing is drawn there.
 func (v *View) Point(x, y int) (again, ok bool) {
 	i := v.top + y - v.first
 	if y < v.first || y >= v.first+v.rows || i >= len(v.lanes) || x >= v.gutter+v.columns {
@@ -127,7 +126,7 @@ func (v *View) Point(x, y int) (again, ok bool) {
 	return again, true
 }
 
-// columnOf is the column of a place; it may be out of sight.
+// columnOf returns the column of a place; it may be outside of the visible part.
 func (v *View) columnOf(place time.Duration) int {
 	if place < v.left {
 		return -1
@@ -135,8 +134,8 @@ func (v *View) columnOf(place time.Duration) int {
 	return int((place - v.left) / max(v.column, 1))
 }
 
-// Step moves the cursor to the next moment of the current lane, or the one before: a hand-off, a renewal,
-// an error, a time when a human was awaited. It reports false where there is none.
+// Step moves the cursor to the next moment of the current lane, or to the previous one: a hand-off, a
+// renewal, an error, a time when a human was awaited. It returns false if there is none.
 func (t *Timeline) Step(v *View, now time.Time, back bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,7 +164,7 @@ func (t *Timeline) Step(v *View, now time.Time, back bool) bool {
 // columnAbs numbers columns from the beginning of the run.
 func (v *View) columnAbs(place time.Duration) int64 { return int64(place / max(v.column, 1)) }
 
-// laneOf is the current lane.
+// laneOf returns the current lane.
 func (v *View) laneOf() string {
 	if len(v.lanes) == 0 {
 		return ""
@@ -173,14 +172,14 @@ func (v *View) laneOf() string {
 	return v.lanes[v.at()]
 }
 
-// Point of a run that something can be looked up by.
+// Point is a point of a run by which entries can be looked up.
 type Point struct {
 	At   time.Time
 	Lane string
 }
 
-// Point is what is at hand: the beginning of what is drawn under the cursor, or the time itself. It reports
-// false where nothing has happened yet.
+// Point returns the point under the cursor: the beginning of the span there, or the time itself. It returns
+// false if nothing has happened yet.
 func (t *Timeline) Point(v *View, now time.Time) (Point, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,14 +190,14 @@ func (t *Timeline) Point(v *View, now time.Time) (Point, bool) {
 	p := Point{At: axis.Time(v.cursor), Lane: v.laneOf()}
 	if spans := t.under(v, axis, now); len(spans) > 0 && spans[0].Kind != Alive {
 		if from := spans[0].From; v.columnAbs(axis.Place(from)) == v.columnAbs(v.cursor) ||
-			spans[0].Kind > Turn { // of a long turn, the events at the cursor count
+			spans[0].Kind > Turn { // within a long turn, use the events at the cursor
 			p.At = from
 		}
 	}
 	return p, true
 }
 
-// axis is the line of the run.
+// axis returns the axis of the run.
 func (t *Timeline) axis(now time.Time) Axis {
 	a := Axis{Began: t.first, Ended: t.last, cuts: t.cuts}
 	if t.live && now.After(a.Ended) {
@@ -207,7 +206,7 @@ func (t *Timeline) axis(now time.Time) Axis {
 	return a
 }
 
-// all are the spans of a lane, with those that go on.
+// all returns the spans of a lane, including those in progress.
 func (t *Timeline) all(l *lane, now time.Time) iter.Seq[Span] {
 	return func(yield func(Span) bool) {
 		for _, s := range l.spans {
@@ -227,7 +226,7 @@ func (t *Timeline) all(l *lane, now time.Time) iter.Seq[Span] {
 	}
 }
 
-// under are the spans of the current lane that lie under the cursor, what stands out first.
+// under returns the spans of the current lane under the cursor, the most prominent first.
 func (t *Timeline) under(v *View, axis Axis, now time.Time) []Span {
 	l := t.byID[v.laneOf()]
 	if l == nil {

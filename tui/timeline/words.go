@@ -10,11 +10,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// toldMoments is how many moments of an agent are put into words.
+// toldMoments is how many moments of an agent are described.
 const toldMoments = 20
 
-// Words tells the timeline in words: of each agent how long it worked, what it did and has cost, and the
-// latest of what stood out.
+// Words describes the timeline in words: for each agent how long it worked, what it did and has cost, and
+// the latest prominent moments.
 func (t *Timeline) Words(names map[string]string, now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,7 +38,7 @@ func (t *Timeline) Words(names map[string]string, now time.Time) string {
 	return b.String()
 }
 
-// dollars is an amount, marked where a scripted model made it up.
+// dollars formats an amount, marked if a scripted model made it up.
 func (t *Timeline) dollars(usd float64) string {
 	return eventtext.Dollars(usd) + eventtext.Simulated(t.simulated)
 }
@@ -70,14 +70,14 @@ func (p *picture) summary(l *lane) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// told are the latest moments of a lane, in order.
+// told returns the latest moments of a lane, in order.
 func (p *picture) told(l *lane) []Span {
 	list := slices.DeleteFunc(slices.Collect(p.all(l, p.Now)), func(s Span) bool { return s.Kind < moments })
 	slices.SortStableFunc(list, func(a, b Span) int { return a.From.Compare(b.From) })
 	return list[max(len(list)-toldMoments, 0):]
 }
 
-// sentence says what stood out, and when.
+// sentence describes a moment, with its time.
 func (p *picture) sentence(s Span) string {
 	text := p.local(s.From).Format("15:04:05") + " " + kindWords[s.Kind]
 	if s.N > 1 {

@@ -11,13 +11,13 @@ import (
 // Step is one card of the tour.
 type Step struct{ Title, Text string }
 
-// place is an action and where its key is pressed.
+// place is an action and the context in which its key is pressed.
 type place struct {
 	context keys.Context
 	action  keys.Action
 }
 
-// named are the keys that texts name, by the words that stand for them.
+// named maps the words in the texts to their keys.
 var named = map[string]place{
 	"EDITOR": {keys.Insert, keys.Editor}, "PALETTE": {keys.Everywhere, keys.OpenPalette},
 	"HELP": {keys.Everywhere, keys.OpenHelp}, "INBOX": {keys.Everywhere, keys.OpenInbox},
@@ -65,7 +65,7 @@ Each page names its keys in its last row. {HELP} lists all of them, and {PALETTE
 arbiter --resume continues a run that was stopped. /tour shows this again.`},
 }
 
-// Steps are the steps of the tour.
+// Steps returns the steps of the tour.
 func Steps() []Step {
 	var pairs []string
 	for word, p := range named {
@@ -76,7 +76,7 @@ func Steps() []Step {
 	for _, s := range texts {
 		paragraphs := strings.Split(fill.Replace(s.Text), "\n\n")
 		for i, p := range paragraphs {
-			paragraphs[i] = strings.ReplaceAll(p, "\n", " ") // the width is the screen's
+			paragraphs[i] = strings.ReplaceAll(p, "\n", " ") // the screen wraps it
 		}
 		steps = append(steps, Step{s.Title, strings.Join(paragraphs, "\n\n")})
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Rows are the texts of the screen's rows, without the blanks at their ends.
+// Rows returns the texts of the screen's rows, without trailing blanks.
 func (s *Stage) Rows() []string {
 	grid := s.grid()
 	rows := make([]string, len(grid))
@@ -15,15 +15,15 @@ func (s *Stage) Rows() []string {
 	return rows
 }
 
-// Text is the screen's text without the empty rows at its end.
+// Text returns the screen's text without trailing empty rows.
 func (s *Stage) Text() string { return strings.TrimRight(strings.Join(s.Rows(), "\n"), "\n") }
 
-// Shows reports whether a text stands in one of the rows.
+// Shows reports whether one of the rows contains a text.
 func (s *Stage) Shows(text string) bool {
 	return slices.ContainsFunc(s.Rows(), func(row string) bool { return strings.Contains(row, text) })
 }
 
-// Expect fails unless each of the texts stands in one of the rows.
+// Expect fails unless each of the texts is in one of the rows.
 func (s *Stage) Expect(texts ...string) {
 	s.T.Helper()
 	for _, text := range texts {
@@ -33,7 +33,7 @@ func (s *Stage) Expect(texts ...string) {
 	}
 }
 
-// ExpectNot fails if one of the texts stands in one of the rows.
+// ExpectNot fails if one of the texts is in one of the rows.
 func (s *Stage) ExpectNot(texts ...string) {
 	s.T.Helper()
 	for _, text := range texts {
@@ -43,7 +43,7 @@ func (s *Stage) ExpectNot(texts ...string) {
 	}
 }
 
-// ExpectOrder fails unless the texts stand in rows from the top down.
+// ExpectOrder fails unless the texts are in rows from the top down.
 func (s *Stage) ExpectOrder(texts ...string) {
 	s.T.Helper()
 	rest := s.Rows()
@@ -64,7 +64,7 @@ func (s *Stage) ExpectTitle(want string) {
 	}
 }
 
-// ExpectClipboard fails unless that text was put into the clipboard last.
+// ExpectClipboard fails unless that text was the last one put into the clipboard.
 func (s *Stage) ExpectClipboard(want string) {
 	s.T.Helper()
 	if got := string(s.Screen.GetClipboardData()); got != want {
@@ -72,9 +72,8 @@ func (s *Stage) ExpectClipboard(want string) {
 	}
 }
 
-// ExpectSound fails if something is on the screen that no terminal could show, or
-// would act on: a control character, half a wide one. It is the invariant of tests
-// with random input.
+// ExpectSound fails if the screen contains something that no terminal could show, or that it would
+// interpret: a control character, half a wide one. It is the invariant of tests with random input.
 func (s *Stage) ExpectSound() {
 	s.T.Helper()
 	if fault := unsound(s.grid()); fault != "" {
@@ -98,7 +97,7 @@ func (s *Stage) find(text string) (x, y int, ok bool) {
 	return 0, 0, false
 }
 
-// fatalf fails with what is on the screen.
+// fatalf fails and shows the screen.
 func (s *Stage) fatalf(format string, args ...any) {
 	s.T.Helper()
 	s.T.Fatalf(format+"\n%s", append(args, framed(s.grid()))...)

@@ -2,8 +2,8 @@ package tuitest
 
 import "slices"
 
-// Keys makes names of keys out of random bytes, for fuzz targets: every byte is one,
-// and all that a keyboard has are among them.
+// Keys makes names of keys from random bytes, for fuzz targets: every byte stands for one, and all keys of
+// a keyboard are among them.
 func Keys(data []byte) []string {
 	names := make([]string, 0, len(data))
 	for _, b := range data {
@@ -24,7 +24,7 @@ func keyOf(b byte) string {
 	return others[int(b)%len(others)]
 }
 
-// Encode is what Keys reads as these keys. It panics for a name that no byte stands for.
+// Encode returns the bytes that Keys reads as these keys. It panics for a name that no byte stands for.
 func Encode(names ...string) []byte {
 	data := make([]byte, 0, len(names))
 	for _, name := range names {

@@ -25,8 +25,7 @@ func (s *Stage) Golden(name string) {
 	}
 }
 
-// File compares a text with testdata/NAME.golden, or writes it, and reports whether it is
-// the same.
+// File compares a text with testdata/NAME.golden, or writes it, and reports whether they are equal.
 func File(t testing.TB, name, got string) bool {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
@@ -50,8 +49,8 @@ func File(t testing.TB, name, got string) bool {
 	return diff == ""
 }
 
-// Dump is the screen as text: its size, cursor and title, the rows, the rows again
-// with a letter for each cell's style, and what the letters mean.
+// Dump returns the screen as text: its size, cursor and title, the rows, the rows again with a letter for
+// each cell's style, and the meaning of the letters.
 func (s *Stage) Dump() string {
 	grid := s.grid()
 	width := 0
@@ -89,7 +88,7 @@ func (s *Stage) Dump() string {
 	return trimLines(b.String())
 }
 
-// trimLines takes the blanks off the ends of lines: editors do.
+// trimLines removes trailing blanks from lines, because editors do.
 func trimLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -100,8 +99,8 @@ func trimLines(text string) string {
 
 const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// styleLetters gives each style a letter: where it can, the same on every screen, so
-// that a style more does not rename the others. The terminal's own is a blank.
+// styleLetters gives each style a letter: if possible, the same on every screen, so that a new style does
+// not rename the others. The terminal's own style is a blank.
 func styleLetters(grid [][]place) map[string]byte {
 	letters := map[string]byte{}
 	for _, row := range grid {
@@ -117,7 +116,7 @@ func styleLetters(grid [][]place) map[string]byte {
 		}
 		h := fnv.New32a()
 		h.Write([]byte(d))
-		letters[d] = '?' // for more styles than a reader could tell apart
+		letters[d] = '?' // for more styles than a reader could distinguish
 		for i := range uint32(len(alphabet)) {
 			if c := alphabet[(h.Sum32()%uint32(len(alphabet))+i)%uint32(len(alphabet))]; !taken[c] {
 				letters[d], taken[c] = c, true
@@ -130,7 +129,7 @@ func styleLetters(grid [][]place) map[string]byte {
 
 const plain = "plain"
 
-// describe is a style in words: "fg=#c8b273 bg=#101014 bold".
+// describe returns a style in words: "fg=#c8b273 bg=#101014 bold".
 func describe(style tcell.Style) string {
 	var words []string
 	fg, bg, attrs := style.Decompose()
@@ -160,8 +159,7 @@ func describe(style tcell.Style) string {
 	return strings.Join(words, " ")
 }
 
-// colorName is a palette's number or #rrggbb: names say neither which, nor the same
-// in every version.
+// colorName returns a palette's number or #rrggbb: names are ambiguous, and differ between versions.
 func colorName(c tcell.Color) string {
 	if c.IsRGB() || c&tcell.ColorSpecial != 0 {
 		return fmt.Sprintf("#%06x", c.Hex())

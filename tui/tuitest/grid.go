@@ -9,15 +9,14 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// place is one cell. A covered one, the second half of a wide one, has no text and
-// the style of the first.
+// place is one cell. A covered cell, the second half of a wide one, has no text and the style of the first.
 type place struct {
 	text  string
 	width int
 	style tcell.Style
 }
 
-// grid is what was painted last. It is shared, and not to be changed.
+// grid returns what was last painted. It is shared, and must not be changed.
 func (s *Stage) grid() [][]place { return s.Screen.grid() }
 
 // gridOf reads what was painted, row by row.
@@ -57,7 +56,7 @@ func rowText(row []place) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// framed is the grid's text between lines, so that blanks are seen.
+// framed returns the grid's text between lines, so that blanks are visible.
 func framed(grid [][]place) string {
 	var b strings.Builder
 	for _, row := range grid {
@@ -70,7 +69,7 @@ func framed(grid [][]place) string {
 	return b.String()
 }
 
-// unsound finds what no terminal could show as it is.
+// unsound finds a cell that no terminal could show unchanged.
 func unsound(grid [][]place) string {
 	for y, row := range grid {
 		for x, p := range row {

@@ -2,11 +2,10 @@ package tuitest
 
 import "strings"
 
-// Hostile is what those whose words are shown may write to reach beyond their place: a
-// terminal's control sequences in both forms, ended and not, questions that a terminal
-// would answer, characters that reorder, hide or pile up, the markup of the library the
-// screen is drawn with, and what looks like the screen's own. It is valid UTF-8 with two
-// exceptions at its end.
+// Hostile returns texts by which an author may try to write outside of the place for the text: a terminal's
+// control sequences in both forms, complete and incomplete, requests that a terminal would answer,
+// characters that reorder, hide or pile up, the markup of the screen's library, and imitations of the
+// screen's own texts. They are valid UTF-8 with two exceptions at the end.
 func Hostile() []string {
 	var list []string
 	for _, intro := range []string{"\x1b", ""} { // ESC and a letter, or the C1 control

@@ -14,14 +14,14 @@ var named = map[string]tcell.Key{
 	"home": tcell.KeyHome, "end": tcell.KeyEnd, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn,
 }
 
-// Names are the keys that [Key] knows by a name, without those of one character.
+// Names are the keys that [Key] accepts by name, without those of one character.
 var Names = []string{
 	"Enter", "Tab", "Esc", "Backspace", "Delete", "Insert", "Up", "Down", "Left", "Right", "Home", "End", "PgUp",
 	"PgDn", "Space", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12",
 }
 
-// Key is the event of a key: "a", "Enter", "Ctrl+A", "Alt+Enter", "Shift+Tab", "F1",
-// "PgUp", "Space". Letters keep their case but with Ctrl, which has none.
+// Key returns the event of a key: "a", "Enter", "Ctrl+A", "Alt+Enter", "Shift+Tab", "F1", "PgUp", "Space".
+// Letters are case-sensitive, except with Ctrl.
 func Key(name string) (*tcell.EventKey, error) {
 	mod, base := modifiers(name)
 	runes := []rune(base)
@@ -43,7 +43,7 @@ func Key(name string) (*tcell.EventKey, error) {
 	return tcell.NewEventKey(key, 0, mod), nil
 }
 
-// modifiers are those in front of a key; what follows the last + may be a + itself.
+// modifiers returns the modifiers of a key; the key after the last + may be a + itself.
 func modifiers(name string) (mod tcell.ModMask, base string) {
 	for base = name; ; {
 		word, rest, found := strings.Cut(base, "+")
@@ -57,7 +57,7 @@ func modifiers(name string) (mod tcell.ModMask, base string) {
 	}
 }
 
-// charKey is the event of a character, as tcell makes it of what a terminal sends.
+// charKey returns the event of a character, as tcell makes it from a terminal's input.
 func charKey(r rune, mod tcell.ModMask) *tcell.EventKey {
 	if mod&tcell.ModCtrl == 0 {
 		if mod&tcell.ModShift != 0 && r != ' ' {
@@ -69,7 +69,7 @@ func charKey(r rune, mod tcell.ModMask) *tcell.EventKey {
 		return tcell.NewEventKey(tcell.KeyRune, []rune(strings.ToLower(string(r)))[0], mod)
 	}
 	switch upper := []rune(strings.ToUpper(string(r)))[0]; {
-	case upper == 'H' || upper == 'I' || upper == 'M': // the same bytes as these
+	case upper == 'H' || upper == 'I' || upper == 'M': // the same bytes as Backspace, Tab and Enter
 		key := map[rune]tcell.Key{'H': tcell.KeyBackspace, 'I': tcell.KeyTab, 'M': tcell.KeyEnter}[upper]
 		return tcell.NewEventKey(key, 0, tcell.ModNone)
 	case upper >= '@' && upper <= '_':

@@ -2,7 +2,7 @@ package tuitest
 
 import "github.com/gdamore/tcell/v2"
 
-// Move moves the mouse, with the buttons that are down.
+// Move moves the mouse, with the buttons that are pressed.
 func (s *Stage) Move(x, y int) {
 	s.T.Helper()
 	s.deliver(tcell.NewEventMouse(x, y, s.buttons, tcell.ModNone))
@@ -35,7 +35,7 @@ func (s *Stage) ClickOn(text string) {
 	s.Click(x, y)
 }
 
-// Wheel turns the wheel at a cell: up by a negative number of steps, or down.
+// Wheel turns the wheel at a cell: up for a negative number of steps, otherwise down.
 func (s *Stage) Wheel(x, y, steps int) {
 	s.T.Helper()
 	turn := tcell.WheelDown

@@ -2,5 +2,5 @@
 
 package tuitest
 
-// Race says that the race detector slows everything down ten times.
+// Race reports whether the race detector is on, which makes everything ten times slower.
 const Race = true

@@ -9,26 +9,26 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// Screen is a simulated screen of a size of its own: tview initialises the screen it
-// is handed, and that resets a plain one to 80×25.
+// Screen is a simulated screen that keeps its size: tview initialises the screen that it gets, which resets
+// a plain one to 80×25.
 type Screen struct {
 	tcell.SimulationScreen
 
 	paints atomic.Int64
 	bells  atomic.Int64
-	given  atomic.Bool // up, by Fini: nothing takes events
+	given  atomic.Bool // up, by Fini: events are no longer handled
 
-	// mu makes reading what was painted, the title and the clipboard safe while the
-	// program continues: the simulation hands out what it draws into.
+	// mu makes reading the painted cells, the title and the clipboard safe while the program continues: the
+	// simulation returns the buffer that it draws into.
 	mu    sync.Mutex
 	w, h  int
 	title string
 	clip  []byte
-	front painting  // what was painted last
-	seen  [][]place // the same, once somebody has looked at it
+	front painting  // last painted
+	seen  [][]place // the same as a grid, once it was read
 }
 
-// painting is what was drawn into a screen's cells when it was shown: the text and the style of each, row by row.
+// painting is what was in a screen's cells when it was shown: the text and the style of each, row by row.
 type painting struct {
 	w, h  int
 	cells []painted
@@ -39,8 +39,8 @@ type painted struct {
 	style tcell.Style
 }
 
-// canvas is what a simulation draws into. It would make a copy of its own when it is shown, in several encodings, which
-// takes longer than all that is drawn.
+// canvas is the buffer that a simulation draws into. On Show the simulation would make a copy of it, in
+// several encodings, which takes longer than all drawing.
 type canvas interface {
 	sync.Locker
 	GetCells() *tcell.CellBuffer
@@ -50,7 +50,7 @@ func newScreen(w, h int) *Screen {
 	return &Screen{SimulationScreen: tcell.NewSimulationScreen("UTF-8"), w: w, h: h}
 }
 
-// Init begins, or begins again after the screen was given up.
+// Init initialises the screen, also again after Fini.
 func (s *Screen) Init() error {
 	if err := s.SimulationScreen.Init(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *Screen) Show() {
 	s.paint()
 }
 
-// paint takes over what was drawn.
+// paint copies what was drawn.
 func (s *Screen) paint() {
 	drawn := s.SimulationScreen.(canvas)
 	drawn.Lock()
@@ -84,14 +84,14 @@ func (s *Screen) paint() {
 		for x := range s.front.w {
 			text, style, width := cells.Get(x, y)
 			if x+width > s.front.w {
-				text = " " // which a terminal shows, too, where half of a character would be
+				text = " " // a terminal also shows a blank instead of half a character
 			}
 			s.front.cells = append(s.front.cells, painted{text, style})
 		}
 	}
 }
 
-// Sync paints everything anew.
+// Sync paints everything again.
 func (s *Screen) Sync() {
 	s.paints.Add(1)
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (s *Screen) Sync() {
 	s.paint()
 }
 
-// Fini gives the screen up.
+// Fini closes the screen.
 func (s *Screen) Fini() {
 	s.given.Store(true)
 	s.mu.Lock()
@@ -108,7 +108,7 @@ func (s *Screen) Fini() {
 	s.SimulationScreen.Fini()
 }
 
-// grid is what was painted last. It is shared, and not to be changed.
+// grid returns what was last painted. It is shared, and must not be changed.
 func (s *Screen) grid() [][]place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Screen) SetTitle(title string) {
 	s.title = title
 }
 
-// GetTitle is the title set last.
+// GetTitle returns the last title.
 func (s *Screen) GetTitle() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,23 +139,23 @@ func (s *Screen) SetClipboard(data []byte) {
 	s.clip = slices.Clone(data)
 }
 
-// GetClipboardData is what was put there last.
+// GetClipboardData returns the content of the clipboard.
 func (s *Screen) GetClipboardData() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.clip)
 }
 
-// Beep rings.
+// Beep counts a bell.
 func (s *Screen) Beep() error {
 	s.bells.Add(1)
 	return nil
 }
 
-// Paints is how often the screen was painted.
+// Paints returns how many times the screen was painted.
 func (s *Screen) Paints() int { return int(s.paints.Load()) }
 
-// Bells is how often it rang.
+// Bells returns how many times it rang.
 func (s *Screen) Bells() int { return int(s.bells.Load()) }
 
 // resize changes the size and notifies the program.
@@ -168,8 +168,7 @@ func (s *Screen) resize(w, h int) {
 	s.post(tcell.NewEventResize(w, h))
 }
 
-// post hands an event in as the terminal would. While the queue is full, the program
-// takes from it.
+// post passes an event to the program, like a terminal. While the queue is full, it waits for the program.
 func (s *Screen) post(e tcell.Event) {
 	for s.PostEvent(e) != nil && !s.given.Load() {
 		synctest.Wait()

@@ -11,12 +11,12 @@ import (
 	"github.com/rivo/tview"
 )
 
-// Stage is one scenario's program, its screen and its user.
+// Stage holds the program, the screen and the user of one scenario.
 type Stage struct {
 	T      *testing.T
 	Screen *Screen
 
-	App     *tview.Application // of Show
+	App     *tview.Application // set by Show
 	stop    func()
 	ended   chan struct{}
 	err     error
@@ -33,16 +33,15 @@ func Play(t *testing.T, w, h int, scene func(s *Stage)) {
 	})
 }
 
-// Show runs an application that has p for its whole screen, and returns when it is
-// drawn.
+// Show runs an application with p as its whole screen, and returns when it is drawn.
 func (s *Stage) Show(p tview.Primitive) {
 	s.T.Helper()
 	s.App = tview.NewApplication().SetScreen(s.Screen).EnableMouse(true).EnablePaste(true).SetRoot(p, true)
 	s.Start(s.App.Run, s.App.Stop)
 }
 
-// Start runs a program that draws on s.Screen, until stop is called: at the end of the
-// scenario, if it has not ended by then.
+// Start runs a program that draws on s.Screen, until stop is called: at the end of the scenario, unless it
+// has ended before.
 func (s *Stage) Start(run func() error, stop func()) {
 	s.T.Helper()
 	if s.ended != nil && !s.Ended() {
@@ -56,8 +55,8 @@ func (s *Stage) Start(run func() error, stop func()) {
 	s.AwaitIdle()
 }
 
-// end waits for the program. It runs after a failure, too: the message would else be
-// that of a bubble that cannot end.
+// end waits for the program. It runs after a failure, too: otherwise the message would be that of a bubble
+// that cannot end.
 func (s *Stage) end() {
 	if s.ended == nil {
 		return
@@ -68,7 +67,7 @@ func (s *Stage) end() {
 	<-s.ended
 }
 
-// Ended reports whether the program is over.
+// Ended reports whether the program has ended.
 func (s *Stage) Ended() bool {
 	select {
 	case <-s.ended:
@@ -78,7 +77,7 @@ func (s *Stage) Ended() bool {
 	}
 }
 
-// ExpectEnd fails unless the program is over, and returns what it returned.
+// ExpectEnd fails unless the program has ended, and returns its error.
 func (s *Stage) ExpectEnd() error {
 	s.T.Helper()
 	if !s.Ended() {
@@ -87,8 +86,7 @@ func (s *Stage) ExpectEnd() error {
 	return s.err
 }
 
-// AwaitIdle returns when all goroutines of the bubble wait: everything that was asked
-// for is drawn. Time does not pass.
+// AwaitIdle returns when all goroutines of the bubble wait: everything is drawn then. Time does not pass.
 func (s *Stage) AwaitIdle() { synctest.Wait() }
 
 // Advance lets time pass.
@@ -124,8 +122,8 @@ func (s *Stage) Type(text string) {
 	}
 }
 
-// Paste pastes a text in brackets, as the terminal sends it: its keys are in the
-// program's queue all at once.
+// Paste pastes a text in brackets, as the terminal sends it: all its keys are in the program's queue at
+// once.
 func (s *Stage) Paste(text string) {
 	s.T.Helper()
 	s.begin()
@@ -159,7 +157,7 @@ func (s *Stage) deliver(e tcell.Event) {
 	s.AwaitIdle()
 }
 
-// begin fails if nobody is there to take what the user does.
+// begin fails if no program is running that could handle the user's action.
 func (s *Stage) begin() {
 	s.T.Helper()
 	switch {
