@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// FuzzState does random things in random order. Whatever happens, the Arbiter has weakened nothing, what is accepted
-// was proved on the tree, no copy is written to, and a decoded state continues like the one that was encoded.
+// FuzzState calls random methods in random order. In every case, the Arbiter has weakened nothing, every
+// accepted criterion was proven on the tree, no copy is changed, and a decoded state continues like the encoded
+// one.
 func FuzzState(f *testing.F) {
 	f.Add([]byte("h1a2b1f0f0jb1f1f0j"))
 	f.Add([]byte("h3b2f0a0f1jx1b2f0f0f0jd1q"))
@@ -42,7 +43,7 @@ func encoded(t *testing.T, s State) string {
 	return string(data)
 }
 
-// act does one thing. Errors are answers, and no failures.
+// act calls one method. Errors are valid answers.
 func act(t *testing.T, s *State, what byte, n int) {
 	trees := []string{"", "one", "two"}
 	switch what {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// judged has the human demand commands, and runs a round in which those in failing fail.
+// judged sets commands as the human's criteria, and runs a round in which those in failing fail.
 func judged(t *testing.T, s *State, tree string, failing ...string) Outcome {
 	t.Helper()
 	for _, run := range s.Begin(tree) {
@@ -66,7 +66,7 @@ func TestArbiterCannotWeaken(t *testing.T) {
 	}
 }
 
-// TestHumanMayDoAnything: set, add, take over from the Arbiter, and drop.
+// TestHumanMayDoAnything: set and add criteria, take them over from the Arbiter, and drop them.
 func TestHumanMayDoAnything(t *testing.T) {
 	s := set(t, tests)
 	if err := s.ArbiterSets([]Given{tests, lint, reads}); err != nil {
@@ -94,7 +94,7 @@ func TestHumanMayDoAnything(t *testing.T) {
 	}
 }
 
-// TestBounds: what cannot be a criterion is refused with its number.
+// TestBounds: an invalid criterion is refused with its number.
 func TestBounds(t *testing.T) {
 	for want, list := range map[string][]Given{
 		"criterion 2 has neither a text": {tests, {Text: " \n"}},
@@ -114,7 +114,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestThreeRejections: the third one is for the human, and an answer gives three more.
+// TestThreeRejections: the third rejection goes to the human, and an answer allows three more.
 func TestThreeRejections(t *testing.T) {
 	s := set(t, tests, reads)
 	if err := s.ArbiterSets([]Given{tests, reads, lint}); err != nil {
@@ -138,7 +138,7 @@ func TestThreeRejections(t *testing.T) {
 	}
 }
 
-// TestResultsBelongToTheirTree: nothing that was found on another tree, or in another round, proves anything.
+// TestResultsBelongToTheirTree: a result on another tree, or in another round, proves nothing.
 func TestResultsBelongToTheirTree(t *testing.T) {
 	s := set(t, tests, reads)
 	old := s.Begin("one")[0]
@@ -174,7 +174,8 @@ func TestResultsBelongToTheirTree(t *testing.T) {
 	}
 }
 
-// TestCriterionWithoutARunFails: doubt is not accepted, and a change of the criteria voids the round.
+// TestCriterionWithoutARunFails: a command that did not run counts as failed, and a change of the criteria
+// voids the round.
 func TestCriterionWithoutARunFails(t *testing.T) {
 	s := set(t, tests)
 	run := s.Begin("")[0]
@@ -195,7 +196,7 @@ func TestCriterionWithoutARunFails(t *testing.T) {
 	}
 }
 
-// TestAskHow: the Arbiter is asked once for each list what holds without proof.
+// TestAskHow: the Arbiter is asked once for each list how the criteria without proof hold.
 func TestAskHow(t *testing.T) {
 	s := set(t, tests, reads)
 	if text := s.AskHow(); !strings.Contains(text, reads.Text) || strings.Contains(text, tests.Text) {
@@ -209,7 +210,7 @@ func TestAskHow(t *testing.T) {
 	}
 }
 
-// TestEvidenceIsBounded: as long as every criterion fails with endless output.
+// TestEvidenceIsBounded: even if every criterion fails with endless output.
 func TestEvidenceIsBounded(t *testing.T) {
 	var list []Given
 	for i := range MaxCriteria {
@@ -229,8 +230,8 @@ func TestEvidenceIsBounded(t *testing.T) {
 	}
 }
 
-// TestRepeatingIsNotAdopting: a list can repeat a criterion of the Arbiter and leave it the Arbiter's, so that its
-// command still needs permission.
+// TestRepeatingIsNotAdopting: a list can repeat a criterion of the Arbiter and leave it to the Arbiter, so that
+// its command still needs permission.
 func TestRepeatingIsNotAdopting(t *testing.T) {
 	s := set(t, tests)
 	if err := s.ArbiterSets([]Given{tests, {Text: "it is clean", Command: "make lint"}}); err != nil {

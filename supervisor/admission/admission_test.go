@@ -25,8 +25,8 @@ func admitted(t *testing.T, s *Subagents, l Limits, at time.Time, agent bridge.A
 	}
 }
 
-// TestAtOnce: all agents share the limit. A subagent makes room when it ends, when its call is answered, at the end of
-// the turn, and when its agent's process is another one.
+// TestAtOnce: all agents share the limit. A subagent frees its slot when it ends, when its call is answered, at
+// the end of the turn, and when its agent has another process.
 func TestAtOnce(t *testing.T) {
 	var s Subagents
 	l := Limits{AtOnce: 2}
@@ -50,7 +50,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestPerHour counts all that were started within the last hour, whatever happened to them.
+// TestPerHour counts all subagents that were started within the last hour, whatever happened to them.
 func TestPerHour(t *testing.T) {
 	var s Subagents
 	l := Limits{AtOnce: 9, PerHour: 2}
@@ -64,7 +64,7 @@ func TestPerHour(t *testing.T) {
 	admitted(t, &s, Limits{}, noon.Add(time.Hour), two, "d", "") // without limits
 }
 
-// TestStorm: of a thousand calls at the same moment, no more are admitted than may work.
+// TestStorm: of a thousand simultaneous calls, no more are admitted than may work at once.
 func TestStorm(t *testing.T) {
 	var s Subagents
 	var passed atomic.Int32

@@ -19,7 +19,7 @@ func TestBuiltin(t *testing.T) {
 		if _, problems := read(a.Name+".md", src); len(problems) > 0 {
 			t.Errorf("%v", problems)
 		}
-		// What everybody needs to know: how it ends, and what to do when it cannot continue.
+		// What every agent needs to know: how it ends, and what to do when it cannot continue.
 		for _, part := range []string{"\nEnd ", "(`kind: question`) with", "exact error"} {
 			if !strings.Contains(a.Prompt, part) {
 				t.Errorf("%s does not say %q", a.Name, part)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// home is a person's files, with a repository in it.
+// home is a user's files, with a repository in it.
 type home struct {
 	t    *testing.T
 	root string
@@ -49,7 +49,7 @@ func (h home) link(to, path string) {
 	}
 }
 
-// find discovers, and tells it in lines without the root.
+// find calls Discover, and returns the result in lines without the root.
 func (h home) find(cwd string, trusted bool) string {
 	env := map[string]string{"HOME": h.root}
 	found := Discover(UserPlaces(filepath.Join(h.root, cwd), trusted, func(k string) string { return env[k] }))
@@ -104,7 +104,7 @@ func TestPrecedence(t *testing.T) {
 		"? repo/.claude/agents/u.md")
 }
 
-// TestHomeIsNoWorkspace: anyone who works in the home directory need not trust it.
+// TestHomeIsNoWorkspace: a user who works in the home directory need not trust it.
 func TestHomeIsNoWorkspace(t *testing.T) {
 	h := newHome(t)
 	h.agent(".claude/agents/u.md", "x")
@@ -153,7 +153,7 @@ func TestBrokenFiles(t *testing.T) {
 		`! repo/.claude/agents/twin2.md: name: "twin" is the name in repo/.claude/agents/twin1.md, too, which is used`)
 }
 
-// TestStrangeEntries: nothing of this may hang, be read, or hide the rest.
+// TestStrangeEntries: none of these entries may block the search, be read, or hide other entries.
 func TestStrangeEntries(t *testing.T) {
 	h := newHome(t)
 	h.agent("secret/out.md", "out")
@@ -191,7 +191,7 @@ func TestStrangeEntries(t *testing.T) {
 	}
 }
 
-// TestUserLinks: a person's own links lead where they will.
+// TestUserLinks: a user's own links may lead anywhere.
 func TestUserLinks(t *testing.T) {
 	h := newHome(t)
 	h.agent("dotfiles/agents/a.md", "a")

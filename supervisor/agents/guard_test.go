@@ -92,7 +92,7 @@ func TestAllowsSaysWhy(t *testing.T) {
 			t.Errorf("%s: %s: %s", call, rule, why)
 		}
 	}
-	// What cannot be read is nothing that may be done.
+	// Input that cannot be read is not allowed.
 	for _, input := range []string{"", "null", "[]", `{"command":3}`, `{"Command":"git log"}`} {
 		if ok, _, _ := a.Allows("/w", "", "Bash", json.RawMessage(input)); ok {
 			t.Errorf("allowed: %q", input)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// file is an agent file with these lines beside name and description.
+// file is an agent file with these lines in addition to name and description.
 func file(lines ...string) string {
 	return "---\nname: x\ndescription: d\n" + strings.Join(append(lines, "---"), "\n") + "\nDo it.\n"
 }
@@ -173,7 +173,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestReadIsBounded feeds what has made YAML readers explode.
+// TestReadIsBounded parses input that makes some YAML readers explode.
 func TestReadIsBounded(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// asked is a run whose Orchestrator asks to run a command.
+// asked is a run whose Orchestrator requests permission to run a command.
 func asked(change func(*process.Context)) *process.Context {
 	c := parttest.Run(runconfig.Options{})
 	a := parttest.Orchestrator(c)
@@ -27,7 +27,7 @@ func asked(change func(*process.Context)) *process.Context {
 	return c
 }
 
-// TestAsked: the human is asked, unless everything is halted or the agent ends.
+// TestAsked: the human is asked, unless everything is halted or the agent is ending.
 func TestAsked(t *testing.T) {
 	if c := asked(nil); len(c.Permission.Open) != 1 {
 		t.Errorf("nobody is asked: %+v", c.Permission)
@@ -42,7 +42,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestAnswer: a denial with a rule holds from then on, and only the human's own channels answer.
+// TestAnswer: a denial with a rule applies from then on, and only the human's own channels can answer.
 func TestAnswer(t *testing.T) {
 	c := asked(nil)
 	no := contract.Permit{Request: c.Permission.Open[0].ID, Behavior: bridge.Deny, Rule: "Bash(git push)",

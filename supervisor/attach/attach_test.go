@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
-// working is a run with an Orchestrator that has said something.
+// working is a run with an Orchestrator that has answered.
 func working() (*Context, *roster.Agent) {
 	c := &Context{Context: parttest.Run(runconfig.Options{})}
 	a := parttest.Orchestrator(c.Context)
@@ -24,7 +24,7 @@ func working() (*Context, *roster.Agent) {
 	return c, a
 }
 
-// handed is such a run whose human has the Orchestrator's session in a terminal.
+// handed is such a run in which the human has the Orchestrator's session in a terminal.
 func handed(t *testing.T) (*Context, *roster.Agent) {
 	t.Helper()
 	c, a := working()
@@ -48,7 +48,8 @@ func states(c *Context) string {
 	return strings.Join(list, " ")
 }
 
-// TestHandedAndBack: a session goes to the human and comes back, and the agent's process is started on it again.
+// TestHandedAndBack: a session goes to the human and comes back, and the agent's process is started again on
+// it.
 func TestHandedAndBack(t *testing.T) {
 	c, a := handed(t)
 	if ptys := parttest.Did[effect.OpenPTY](c.Context); len(ptys) != 1 || ptys[0].Params.AgentRef != a.AgentRef {
@@ -69,7 +70,7 @@ func TestHandedAndBack(t *testing.T) {
 	}
 }
 
-// TestRefusals: an agent that cannot be taken over stays as it is.
+// TestRefusals: an agent that cannot be taken over stays unchanged.
 func TestRefusals(t *testing.T) {
 	for want, change := range map[string]func(*Context, *roster.Agent){
 		"no living agent":      func(_ *Context, a *roster.Agent) { a.Status = roster.Ended },
@@ -94,7 +95,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestALostTerminal: what was done in a terminal that was lost with its bridge is read with the next one.
+// TestALostTerminal: what was done in a terminal that was lost with its bridge is read with the next bridge.
 func TestALostTerminal(t *testing.T) {
 	c, a := handed(t)
 	c.LoseTerminals("elsewhere")

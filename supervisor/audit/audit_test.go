@@ -26,7 +26,7 @@ type memory struct{ *bytes.Reader }
 func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (m memory) Close() error         { return nil }
 
-// recorded is the event log of a run of these facts.
+// recorded is the event log of a run with these inputs.
 func recorded(t *testing.T, facts ...input.Body) *eventlog.Log {
 	t.Helper()
 	var (
@@ -52,7 +52,7 @@ func recorded(t *testing.T, facts ...input.Body) *eventlog.Log {
 	return eventlog.New(memory{bytes.NewReader(raw)})
 }
 
-// TestAuditIsTamperProof: whatever is done to an export, it is seen, with its line.
+// TestAuditIsTamperProof: every change of an export is detected, with its line.
 func TestAuditIsTamperProof(t *testing.T) {
 	log := recorded(t,
 		input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff",
@@ -98,12 +98,11 @@ func TestAuditIsTamperProof(t *testing.T) {
 		}
 		broken("blank in it", i+1, slices.Concat(lines[:i], []string{" " + line}, lines[i+1:]))
 	}
-	// A whole chain that somebody made anew holds on its own, but not against the journal.
+	// A complete forged chain is correct in itself, but does not match the journal.
 	broken("made anew", 3, forgedAudit(t, lines))
 }
 
-// forgedAudit changes a line and makes the chain anew behind it, as anybody can who knows
-// the format.
+// forgedAudit changes a line and computes the chain after it again, as anybody can who knows the format.
 func forgedAudit(t *testing.T, lines []string) []string {
 	t.Helper()
 	canonical := func(fields map[string]any) string {

@@ -16,7 +16,7 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestRoom shrinks with what is left, and with what a report may cost.
+// TestRoom: fewer turns may run the less is left, and the more a report may cost.
 func TestRoom(t *testing.T) {
 	for _, c := range []struct {
 		s     State

@@ -40,7 +40,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestReserve is reached by the window that is past it, until that resets or a human lifts it.
+// TestReserve: the window whose reserve is reached holds the run, until it resets or a human lifts it.
 func TestReserve(t *testing.T) {
 	var s State
 	resets := noon.Add(time.Hour)
@@ -66,7 +66,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A window that outlasts the pace is not forecast to be used up.
+// A window that resets before it is used up at the present pace has no forecast.
 func TestForecastAfterTheReset(t *testing.T) {
 	var s State
 	s.Read("five_hour", 10, noon.Add(time.Hour), noon)

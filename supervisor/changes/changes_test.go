@@ -21,7 +21,7 @@ type run struct {
 
 func begin(t *testing.T, alive ...string) *run { return &run{t: t, alive: alive} }
 
-// asked returns the Record that was asked for since the last call; nil: none.
+// asked returns the Record that was requested since the last call, or nil.
 func (r *run) asked() *Record {
 	r.t.Helper()
 	var found *Record
@@ -36,7 +36,7 @@ func (r *run) asked() *Record {
 	return found
 }
 
-// turn ends a turn, in which tools named files, and has its snapshot show paths.
+// turn ends a turn, in which tools named files, and lets its snapshot show paths.
 func (r *run) turn(agent string, named, working, paths []string) []contract.Event {
 	r.t.Helper()
 	r.out = effect.Collector{}
@@ -44,7 +44,7 @@ func (r *run) turn(agent string, named, working, paths []string) []contract.Even
 	return r.record(paths)
 }
 
-// record answers the Record that was asked for, and returns the events that follow.
+// record answers the requested Record, and returns the events that follow.
 func (r *run) record(paths []string) []contract.Event {
 	r.t.Helper()
 	asked := r.asked()
@@ -91,7 +91,7 @@ func overlapsOf(events []contract.Event) (found []contract.Overlap) {
 	return found
 }
 
-// TestAloneItIsTheAuthor: what a command wrote is its agent's if nobody else was at work.
+// TestAloneItIsTheAuthor: what a command wrote is attributed to its agent if no other agent worked.
 func TestAloneItIsTheAuthor(t *testing.T) {
 	r := begin(t, "orch-1")
 	r.s.Acts("orch-1")
@@ -101,8 +101,8 @@ func TestAloneItIsTheAuthor(t *testing.T) {
 	}
 }
 
-// TestTwoAtWork: what neither named may be of both, and is no overlap. A name settles it, even if a snapshot of the
-// other's turn saw the file first.
+// TestTwoAtWork: a change that neither agent's tools named may be from both, and is no overlap. A named file is
+// attributed to the agent that named it, even if a snapshot of the other's turn showed it first.
 func TestTwoAtWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.s.Acts("orch-1")
@@ -131,7 +131,7 @@ func TestTwoAtWork(t *testing.T) {
 	}
 }
 
-// TestOverlap: two living agents that changed a file are reported once; a successor of one that is gone is not.
+// TestOverlap: two living agents that changed a file are reported once; the successor of an ended agent is not.
 func TestOverlap(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"})
@@ -170,7 +170,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// TestLast: the last snapshot follows those that are wanted.
+// TestLast: the last snapshot follows those that are requested already.
 func TestLast(t *testing.T) {
 	r := begin(t, "orch-1")
 	for range 2 {
@@ -193,7 +193,7 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestTroubleIsReportedOnce, until a snapshot succeeds.
+// TestTroubleIsReportedOnce: failures are reported once, until a snapshot succeeds.
 func TestTroubleIsReportedOnce(t *testing.T) {
 	r := begin(t)
 	notices := 0
@@ -210,7 +210,7 @@ func TestTroubleIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreLeftOut of a snapshot are reported, each once.
+// TestFilesThatAreLeftOut: files that a snapshot does not contain are reported, each once.
 func TestFilesThatAreLeftOut(t *testing.T) {
 	r := begin(t)
 	var told []string
@@ -232,8 +232,8 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestResumed: what a process was asked for that is gone is asked for again, but not the last snapshot: the run goes
-// on.
+// TestResumed: requests of a process that has ended are repeated, except for the last snapshot: the run
+// continues.
 func TestResumed(t *testing.T) {
 	r := begin(t, "orch-1")
 	r.s.TurnEnded(&r.out, repository, Turn{Agent: "orch-1", Alive: r.alive}, nil)
@@ -250,7 +250,7 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestWithoutGit: nothing is asked for.
+// TestWithoutGit: nothing is requested.
 func TestWithoutGit(t *testing.T) {
 	r := begin(t)
 	r.s.TurnEnded(&r.out, runconfig.Workspace{}, Turn{Agent: "orch-1"}, nil)

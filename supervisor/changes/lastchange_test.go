@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
-// last returns who changed one of some files last, as far as it is known.
+// last returns who changed one of some files last, if known.
 func (r *run) last(paths ...string) LastChange {
 	return r.s.LastChange(func(f File) bool { return slices.Contains(paths, f.Path) })
 }
@@ -22,7 +22,7 @@ func (r *run) wants(want LastChange, paths ...string) {
 	}
 }
 
-// TestLastChange: the newest change counts, and who is not known to have made it is not named.
+// TestLastChange: the newest change counts, and an agent is named only if it is known to have made it.
 func TestLastChange(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.wants(LastChange{}, "a")
@@ -37,15 +37,15 @@ func TestLastChange(t *testing.T) {
 	r.wants(LastChange{"orch-2", []string{"a"}}, "a") // its tools named it
 	r.wants(LastChange{}, "b")                        // either may have been the last
 	r.wants(LastChange{"orch-1", []string{"c"}}, "c")
-	// Both of them wrote it, and nobody knows who did last.
+	// Both of them wrote it, and it is not known who did last.
 	r.turn("orch-1", []string{"/w/a"}, nil, nil)
 	r.wants(LastChange{}, "a")
-	// A snapshot under way may show another.
+	// A pending snapshot may show another change.
 	r.s.TurnEnded(&r.out, repository, Turn{Agent: "orch-2", Alive: r.alive}, nil)
 	r.wants(LastChange{}, "c")
 }
 
-// TestBothNamedIt: an overlap is noticed where one snapshot shows what both wrote.
+// TestBothNamedIt: an overlap is noticed if one snapshot shows a file that both wrote.
 func TestBothNamedIt(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.s.Acts("orch-2")
@@ -58,14 +58,15 @@ func TestBothNamedIt(t *testing.T) {
 	}
 }
 
-// TestMergedWork counts as its author's when it is merged, and not as that of an agent whose snapshot shows it.
+// TestMergedWork: merged work is attributed to its author at the merge, and not to the agent whose snapshot
+// shows it.
 func TestMergedWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.turn("orch-2", nil, nil, []string{"a"})
 	r.out = effect.Collector{}
 	r.s.TurnEnded(&r.out, repository, Turn{Agent: "orch-1", Top: "/own/orch-1", Alive: r.alive}, nil)
 	r.record([]string{"a", "b"})
-	r.wants(LastChange{"orch-2", []string{"a"}}, "a", "b") // it is not merged
+	r.wants(LastChange{"orch-2", []string{"a"}}, "a", "b") // it is not merged yet
 	r.s.Merged("orch-1", []string{"a", "b"}, true)
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")
 	events := r.turn("orch-2", nil, nil, []string{"a", "b", "c"})

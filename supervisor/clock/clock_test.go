@@ -16,8 +16,8 @@ func sleepyClock() (c *Clock, sleep func(time.Duration)) {
 	}
 }
 
-// TestClock follows the machine's sleep, and nothing else that moves the wall clock:
-// it is wall time once, at its start, and from then on what has passed.
+// TestClock: the clock follows the machine's sleep, but no other change of the wall clock: it reads wall time
+// once, at its start, and then adds the time that has passed.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, sleep := sleepyClock()
@@ -53,7 +53,7 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// TestOrder: inputs are stamped by several goroutines, and history never runs back.
+// TestOrder: several goroutines stamp inputs, and times never go backwards.
 func TestOrder(t *testing.T) {
 	var c Clock
 	at := time.Unix(1_800_000_000, 0)

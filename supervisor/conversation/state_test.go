@@ -14,7 +14,7 @@ func sent(m Mail) State {
 	return State{Mail: []Mail{m}, Ledger: Ledger{Posted: 1, Sent: 1}}
 }
 
-// TestCopiesAreIndependent: what is written to one copy of the state is not seen in another.
+// TestCopiesAreIndependent: a change of one copy of the state is not visible in another.
 func TestCopiesAreIndependent(t *testing.T) {
 	before := sent(Mail{ID: "m1", To: "orch-1", Kind: KindBrief, Content: "begin"})
 	before.WorkLog = []Entry{{ID: "e1", Carrier: "m1"}}
@@ -39,8 +39,8 @@ func TestCopiesAreIndependent(t *testing.T) {
 	}
 }
 
-// TestDeliverAndRequeue: a delivered message is kept while its turn runs, and goes out under another id if the process
-// dies.
+// TestDeliverAndRequeue: a delivered message is kept while its turn runs, and is sent under another id if the
+// process ends.
 func TestDeliverAndRequeue(t *testing.T) {
 	s := sent(Mail{ID: "m1", To: "orch-1"})
 	if _, ok := s.Deliver("other", true); ok {
@@ -60,7 +60,7 @@ func TestDeliverAndRequeue(t *testing.T) {
 	}
 }
 
-// TestReleaseReturnsEverything: mail that an agent did not get, and what it got in a refused turn.
+// TestReleaseReturnsEverything: mail that an agent did not get is returned, and so is mail from a refused turn.
 func TestReleaseReturnsEverything(t *testing.T) {
 	s := sent(Mail{ID: "m1", To: "orch-1"})
 	s.Deliver("m1", true)
@@ -88,7 +88,8 @@ func TestResendOnce(t *testing.T) {
 	}
 }
 
-// TestRecentMessagesAreBounded: the conversation remembers the last messages, and corrects them in its own copy only.
+// TestRecentMessagesAreBounded: the conversation keeps the last messages, and corrects them only in its own
+// copy.
 func TestRecentMessagesAreBounded(t *testing.T) {
 	var s State
 	for i := range RecentMessagesKept + 5 {

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// working is a run with two Orchestrators at work, whose turns have cost a dollar and two.
+// working is a run with two working Orchestrators, whose turns have cost one and two dollars.
 func working(o runconfig.Options) *costs.Context {
 	c := parttest.Run(o)
 	for _, usd := range []float64{1, 2} {
@@ -23,7 +23,7 @@ func working(o runconfig.Options) *costs.Context {
 	return &costs.Context{Account: costs.Account{Options: c.Options, Roster: c.Roster, Budget: c.Budget}, Mail: c.Context}
 }
 
-// TestTurnEnded: what a running turn has cost counts until it ends, and once after that.
+// TestTurnEnded: the cost of a running turn counts until it ends, and once after that.
 func TestTurnEnded(t *testing.T) {
 	c := working(runconfig.Options{})
 	if got := c.Spent(); got != 3 {
@@ -36,7 +36,7 @@ func TestTurnEnded(t *testing.T) {
 	}
 }
 
-// TestLevelsOfAnAgent: a level is reported once, and the Arbiter reads of the first.
+// TestLevelsOfAnAgent: a level is reported once, and the Arbiter reads about the first.
 func TestLevelsOfAnAgent(t *testing.T) {
 	c := working(runconfig.Options{MaxCostPerAgent: 2.2})
 	for range 2 {
@@ -57,7 +57,7 @@ func TestLevelsOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestLimitSpent: a limit that is spent holds messages back until it is raised.
+// TestLimitSpent: a limit that is reached holds messages back until it is raised.
 func TestLimitSpent(t *testing.T) {
 	c := working(runconfig.Options{MaxCostUSD: 2.5})
 	if !c.Holds() || c.NoNewSubagent() == "" || !strings.Contains(c.Question(), costs.ChooseRaise) {
@@ -68,7 +68,7 @@ func TestLimitSpent(t *testing.T) {
 	}
 }
 
-// TestStopTurns: of turns for which too little is left, the one that has cost most continues.
+// TestStopTurns: of the turns for which too little is left, the one that has cost most continues.
 func TestStopTurns(t *testing.T) {
 	c := working(runconfig.Options{MaxCostUSD: 3.1})
 	c.Budget.StepUSD = 1
@@ -80,7 +80,7 @@ func TestStopTurns(t *testing.T) {
 	}
 }
 
-// TestCountTurn: the last turn that a mode allows has its agent hand off.
+// TestCountTurn: after the last turn that its mode allows, an agent has to hand off.
 func TestCountTurn(t *testing.T) {
 	c := working(runconfig.Options{MaxCostPerAgent: 1})
 	c.Roster.Edit("orch-1").CostUSD = 1

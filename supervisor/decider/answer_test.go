@@ -111,7 +111,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 	}
 }
 
-// TestParseDecisionIsBounded: braces without an end cost no more than their number allows.
+// TestParseDecisionIsBounded: unclosed braces cost no more than the bound of their number allows.
 func TestParseDecisionIsBounded(t *testing.T) {
 	deep := `{"decision"` + strings.Repeat(`{"a":`, maxAnswer/5-20) + `"decision"`
 	if _, err := parseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
@@ -123,7 +123,7 @@ func TestParseDecisionIsBounded(t *testing.T) {
 	}
 }
 
-// TestSchema: the schema is flat, and takes what the parser takes.
+// TestSchema: the schema is flat, and accepts what the parser accepts.
 func TestSchema(t *testing.T) {
 	if s := schema(decision.PointTalk); s != nil {
 		t.Errorf("a schema for talking: %s", s)

@@ -33,7 +33,7 @@ func TestCachedAsksOnce(t *testing.T) {
 		t.Errorf("after %d questions (-want +got):\n%s", asker.count(), diff)
 	}
 
-	// All that makes another question.
+	// Everything that makes a different question.
 	for i, ask := range []func() (Decision, error){
 		func() (Decision, error) { return c.EvaluateProgress(ctx, decision.Evaluate(task)) },
 		func() (Decision, error) {
@@ -65,7 +65,7 @@ func TestCachedKeys(t *testing.T) {
 			}
 		}
 	}
-	// One answer is another under each of these.
+	// Each of these gives a different key.
 	salts := map[string]bool{}
 	for _, o := range []Options{{}, {Asked: []string{"a"}}, {Asked: []string{"", "a"}}, {Templates: "a"},
 		{Asked: []string{"a\" \"b"}},
@@ -96,7 +96,7 @@ func TestCachedKeepsNothingDoubtful(t *testing.T) {
 	}
 }
 
-// TestCachedTrustsNoStore: what is found must be a decision of this question.
+// TestCachedTrustsNoStore: a cached entry must be a decision for this question.
 func TestCachedTrustsNoStore(t *testing.T) {
 	in := decision.Select(record(ran(developer, 1, ok)))
 	for _, found := range []Decision{
@@ -141,7 +141,7 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	}
 }
 
-// hammer uses a store from several goroutines; what is found must be what was put.
+// hammer uses a store from several goroutines; it must return what was put.
 func hammer(t *testing.T, s Store) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -169,7 +169,7 @@ func TestStoresAreSafe(t *testing.T) {
 	hammer(t, dir)
 }
 
-// conforming are all deciders there are, each with a model that answers well.
+// conforming are all deciders, each with a model that answers correctly.
 func conforming(t *testing.T) map[string]Decider {
 	list := map[string]Decider{"hybrid with nobody else": Fallback{First: Hybrid{}}}
 	for _, name := range []string{"stateless", "hybrid", "rules", "unknown"} {

@@ -23,7 +23,7 @@ func builtIn() []decision.AgentDescription {
 	return agentsNamed(developer, planner, reviewer, tester)
 }
 
-// ran is an execution under a summon of its own.
+// ran is an execution after its own summons.
 func ran(agent string, iteration int, status decision.Status) decision.Execution {
 	e := decision.Execution{Agent: agent, Iteration: iteration, Status: status,
 		StartedAt: epoch.Add(time.Duration(iteration) * time.Minute)}
@@ -44,7 +44,7 @@ func record(done ...decision.Execution) decision.Record {
 	return r
 }
 
-// add books an execution as the supervisor does.
+// add records an execution as the supervisor does.
 func add(r *decision.Record, e decision.Execution) {
 	r.History = r.History.Add(e)
 	r.Iteration = max(r.Iteration, e.Iteration)
@@ -61,12 +61,12 @@ func add(r *decision.Record, e decision.Execution) {
 
 func steps(list ...decision.Step) []decision.Step { return list }
 
-// step is one of a plan: its status, and the mode it names.
+// step is a step of a plan: its status, and the mode it names.
 func step(status, mode string) decision.Step {
 	return decision.Step{Description: "weave a thread", Status: status, Mode: mode}
 }
 
-// plain are prompts that hold the key of the input.
+// plain are prompts that contain the key of the input.
 type plain struct{ err error }
 
 func (p plain) Select(in decision.SelectAgentInput) (string, string, error) {
@@ -84,7 +84,7 @@ type reply struct {
 	hangs bool // until the context ends
 }
 
-// script answers questions in order, the last reply for ever.
+// script answers questions in order, and then repeats the last reply.
 type script struct {
 	mu      sync.Mutex
 	replies []reply
@@ -119,7 +119,7 @@ func (s *script) count() int {
 	return len(s.asked)
 }
 
-// passing is trouble that calls itself transient, or not.
+// passing is an error that calls itself transient, or not.
 type passing bool
 
 func (p passing) Error() string   { return "the service is overloaded" }

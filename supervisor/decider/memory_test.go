@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// MemoryStore keeps the decisions used last, up to a number.
+// MemoryStore keeps the most recently used decisions, up to a number.
 type MemoryStore struct {
 	mu    sync.Mutex
 	max   int
 	byKey map[string]*list.Element // of remembered
-	order *list.List               // used last in front
+	order *list.List               // most recently used first
 }
 
 type remembered struct {
@@ -18,7 +18,7 @@ type remembered struct {
 	decision Decision
 }
 
-// NewMemoryStore keeps n decisions at most; n ≤ 0: [DefaultStoreSize].
+// NewMemoryStore keeps at most n decisions; n ≤ 0: [DefaultStoreSize].
 func NewMemoryStore(n int) *MemoryStore {
 	if n <= 0 {
 		n = DefaultStoreSize
@@ -54,7 +54,7 @@ func (s *MemoryStore) Put(key string, d Decision) {
 	}
 }
 
-// Len is how many it holds.
+// Len is how many decisions it contains.
 func (s *MemoryStore) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// game is a task led by the rules alone, with the moves and limits of the task machine.
+// game is a task that only the rules lead, with the moves and limits of the task machine.
 type game struct {
 	t      *testing.T
 	task   decision.Record
-	agent  string   // that works, or worked last
+	agent  string   // the agent that works, or worked last
 	path   []string // the agents' executions
 	turn   func(g *game) decision.Status
 	alive  func() bool // whether the agent can continue
@@ -87,8 +87,8 @@ func (g *game) summons(mode string) {
 	g.agent = mode
 }
 
-// TestRulesEnd plays random tasks: with any actions of the agents, the rules come to an end within
-// the limits, and choose only agents that exist.
+// TestRulesEnd plays random tasks: whatever the agents do, the rules reach an end within the limits, and choose
+// only agents that exist.
 func TestRulesEnd(t *testing.T) {
 	results := map[string]int{}
 	for seed := range uint64(3000) {
@@ -154,7 +154,7 @@ func (g *game) advance() {
 	}
 }
 
-// TestRulesLead plays tasks where nothing goes wrong, or one thing.
+// TestRulesLead plays tasks with no failure, or with one.
 func TestRulesLead(t *testing.T) {
 	plan := steps(step("pending", developer), step("pending", developer), step("pending", tester))
 	for _, c := range []struct {
@@ -202,7 +202,7 @@ func TestRulesLead(t *testing.T) {
 	}
 }
 
-// TestRulesAreDeterministic: the same input, the same words.
+// TestRulesAreDeterministic: the same input gives the same decision and text.
 func TestRulesAreDeterministic(t *testing.T) {
 	for seed := range uint64(50) {
 		g := random(t, rand.New(rand.NewPCG(seed, 7)))

@@ -24,7 +24,7 @@ type ruling struct {
 	Clear          bool
 }
 
-// rulingCase is a task and what the rules make of it. Facts must be in the reason.
+// rulingCase is a task and the decision of the rules about it. Facts must be in the reason.
 type rulingCase struct {
 	name  string
 	task  decision.Record
@@ -192,7 +192,7 @@ func checkRuling(t *testing.T, c rulingCase, d Decision, clear bool) {
 	checkWords(t, d)
 }
 
-// checkWords holds every ruling to full sentences.
+// checkWords checks that every ruling consists of full sentences.
 func checkWords(t *testing.T, d Decision) {
 	t.Helper()
 	if d.Source != ByRules || !strings.HasSuffix(d.Reason, ".") || strings.Contains(d.Reason, "..") {

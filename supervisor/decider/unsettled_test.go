@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// TestRulesNeverCompleteOverOpenWork of a tester or reviewer: it is done, and then looked at
-// again by the one who found it. What others leave open does not keep a task from its end.
+// TestRulesNeverCompleteOverOpenWork: open work that a tester or reviewer reports is done, and then checked
+// again by the agent that reported it. What others leave open does not prevent the end of a task.
 func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 	done := &decision.Plan{Steps: []decision.Step{{Index: 1, Status: "complete"}}, CurrentStepIndex: 1,
 		IsComplete: true}

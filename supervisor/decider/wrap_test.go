@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// fixed decides the same always.
+// fixed always makes the same decision.
 type fixed struct {
 	d     Decision
 	err   error
@@ -114,7 +114,7 @@ func TestFallbackLetsPass(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	f := Fallback{First: fixed{err: errBroken}, Warn: func(string) { t.Error("warned of a cancelled decision") }}
-	if d, err := f.SelectAgent(ctx, in); err != errBroken { // not another's beside it
+	if d, err := f.SelectAgent(ctx, in); err != errBroken { // and no other error with it
 		t.Errorf("decided %+v, %v after the context's end", d, err)
 	}
 	if d, err := f.EvaluateProgress(ctx, decision.Evaluate(record(ran(developer, 1, ok)))); err != errBroken {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// busy is a record with so many executions of the usual length, and the same as a plain
-// list, the latest of which are alike however many there are.
+// busy is a record with so many executions of the usual length, and the same as a plain list. The latest ones
+// are equal however many there are.
 func busy(n int) (Record, []Execution) {
 	r := full()
 	r.History = History{}
@@ -25,9 +25,9 @@ func busy(n int) (Record, []Execution) {
 	return r, all
 }
 
-// BenchmarkSelect builds an input over histories of 20 and of 10,000 executions, and, for
-// comparison, as SPEC-0006's own algorithm does: over a list of them all. The last
-// reports both as multiples of the short history's cost.
+// BenchmarkSelect builds an input from histories of 20 and of 10,000 executions, and, for comparison, with
+// SPEC-0006's own algorithm, from a list of all executions. The last case reports both as multiples of the
+// short history's cost.
 func BenchmarkSelect(b *testing.B) {
 	cost := map[string]float64{}
 	for _, n := range []int{20, 10_000} {
@@ -60,8 +60,8 @@ func BenchmarkSelect(b *testing.B) {
 
 func perOp(b *testing.B) float64 { return float64(b.Elapsed().Nanoseconds()) / float64(b.N) }
 
-// asSpecified is SPEC-0006's buildExecutionHistory: it searches the whole list for the
-// failures, and for the place of each entry.
+// asSpecified is SPEC-0006's buildExecutionHistory: it searches the whole list for the failures, and for the
+// place of each entry.
 func asSpecified(all []Execution, window int) []ExecutionSummary {
 	failure := func(e Execution) bool { return e.Status == StatusFailure }
 	last := all[max(len(all)-window, 0):]
@@ -89,8 +89,8 @@ func asSpecified(all []Execution, window int) []ExecutionSummary {
 	return out
 }
 
-// figuresAsSpecified counts an agent's performance, which SPEC-0006 asks for and gives no
-// algorithm for, the plain way.
+// figuresAsSpecified computes an agent's performance in the plain way. SPEC-0006 requires it and gives no
+// algorithm.
 func figuresAsSpecified(all []Execution, agent string) *Performance {
 	p, succeeded, counted := Performance{}, 0, 0
 	for _, e := range all {
@@ -120,8 +120,8 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// TestInputsCostTheWindow: an input over a history of 10,000 executions is made with as
-// many allocations as one over 20, and memory holds no more of it than is kept.
+// TestInputsCostTheWindow: building an input from a history of 10,000 executions needs as many allocations as
+// from one of 20, and memory contains only what is kept.
 func TestInputsCostTheWindow(t *testing.T) {
 	short, _ := busy(20)
 	long, _ := busy(10_000)

@@ -11,9 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestDocumentsReachBothInputs: what is judged tells its whole document, a history what it
-// leaves open and what its checks came to, and both inputs what is open by the last
-// document of each mode.
+// TestDocumentsReachBothInputs: the judged execution contains its full document, a history contains what it
+// leaves open and the results of its checks, and both inputs contain what the last document of each mode leaves
+// open.
 func TestDocumentsReachBothInputs(t *testing.T) {
 	given := &verdict.Document{
 		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data", " None. "},
@@ -68,8 +68,8 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, d)
 		}
 	}
-	// Another works, and then the reviewer has nothing left: the point is reported with who
-	// worked, and is gone after that.
+	// Another agent works, and then the reviewer has nothing left: the point is reported with the agent that
+	// worked, and is not reported after that.
 	r.History = r.History.Add(worked(2, "developer", StatusSuccess))
 	open[0].Since = []string{"developer"}
 	if diff := cmp.Diff(open, Select(r).OpenPoints); diff != "" {
@@ -87,7 +87,8 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 	}
 }
 
-// TestOpenPointsOutliveTheWindow, and a step of the plan is none.
+// TestOpenPointsOutliveTheWindow: open points are kept beyond the window; a step of the plan is not an open
+// point.
 func TestOpenPointsOutliveTheWindow(t *testing.T) {
 	r := full()
 	r.History = History{}
@@ -106,7 +107,7 @@ func TestOpenPointsOutliveTheWindow(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreBounded, however much one says.
+// TestDocumentsAreBounded: however long a document is.
 func TestDocumentsAreBounded(t *testing.T) {
 	long := strings.Repeat("word and word, ", 200)
 	d := &verdict.Document{KeyContext: long}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// full is a record in which everything is there.
+// full is a record in which every field is set.
 func full() Record {
 	h := made(12, func(i int) Status { return []Status{StatusSuccess, StatusFailure}[i%2] })
 	return Record{
@@ -24,7 +24,7 @@ func full() Record {
 	}
 }
 
-// later is the same situation in another run: later, slower, dearer.
+// later is the same situation in another run: later, slower, more expensive.
 func later(r Record) Record {
 	var h History
 	for _, e := range r.History.Last(keptExecutions) {
@@ -86,8 +86,8 @@ func TestKeysSurviveTheJournal(t *testing.T) {
 	}
 }
 
-// TestEveryMemberIsInTheKey changes each member of an input, wherever it is, and looks
-// whether the key changes: of those that measure time or money it must not.
+// TestEveryMemberIsInTheKey changes each member of an input, wherever it is, and checks that the key changes,
+// except for members that measure time or money.
 func TestEveryMemberIsInTheKey(t *testing.T) {
 	in, eval := Select(full()), Evaluate(full())
 	changed := 0

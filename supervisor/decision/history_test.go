@@ -98,8 +98,8 @@ func TestHistoryForgetsWhatOldExecutionsSaid(t *testing.T) {
 	}
 }
 
-// TestAddsDoNotSeeEachOther grows two histories from one value, at every length around
-// those at which something is dropped or shortened.
+// TestAddsDoNotSeeEachOther extends two histories from one value, at every length around those at which
+// something is dropped or shortened.
 func TestAddsDoNotSeeEachOther(t *testing.T) {
 	for n := range 2*keptExecutions + 2 {
 		old := made(n, func(i int) Status { return []Status{StatusSuccess, StatusFailure}[i%2] })
@@ -181,7 +181,7 @@ func TestPerformance(t *testing.T) {
 	}
 	want := &Performance{
 		LastSuccess: "2026-01-02T03:04:09.000Z", LastFailure: "2026-01-02T03:04:10.000Z",
-		SuccessRate: 40, IterationAverage: 2, // three to the first success, one to the second
+		SuccessRate: 40, IterationAverage: 2, // three executions up to the first success, one up to the second
 	}
 	if diff := cmp.Diff(want, h.Performance("developer")); diff != "" {
 		t.Errorf("the developer's (-want +got):\n%s", diff)
@@ -197,8 +197,8 @@ func TestPerformance(t *testing.T) {
 	}
 }
 
-// TestFiguresAgreeWithAllThatWas computes the figures from a plain list, for histories
-// far longer than what is kept.
+// TestFiguresAgreeWithAllThatWas computes the statistics from a plain list, for histories far longer than what
+// is kept.
 func TestFiguresAgreeWithAllThatWas(t *testing.T) {
 	var h History
 	var all []Execution

@@ -161,7 +161,7 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s: the record was changed", c.statuses)
 		}
 	}
-	for _, wrong := range []int{-1, 9} { // of an input that was written by hand
+	for _, wrong := range []int{-1, 9} { // in an input that was written by hand
 		if p := (&Plan{Steps: make([]Step, 3), CurrentStepIndex: wrong}); p.Current() != nil || len(p.Near(2)) != 2 {
 			t.Errorf("a plan at %d has %v at hand", wrong, p.Current())
 		}

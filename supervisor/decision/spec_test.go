@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // began is when the task of SPEC-0006's examples began.
 var began = time.Date(2026, 1, 23, 9, 0, 0, 0, time.UTC)
 
-// TestSituationsOfTheSpecification builds the inputs of SPEC-0006's three examples, and
-// the prompts made of them. Where the examples contradict the rules, the rules hold.
+// TestSituationsOfTheSpecification builds the inputs of SPEC-0006's three examples, and their prompts. Where
+// the examples contradict the rules, the rules apply.
 func TestSituationsOfTheSpecification(t *testing.T) {
 	first, second, third := planning(), failing(), evaluating()
 	set, err := prompts.NewSet(nil)

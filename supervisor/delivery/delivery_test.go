@@ -45,7 +45,7 @@ func sends(c *Context) (wires []string) {
 	return wires
 }
 
-// TestClosed: a run that ends queues no message.
+// TestClosed: a run that is ending queues no message.
 func TestClosed(t *testing.T) {
 	c := ready()
 	c.Closed = true
@@ -55,7 +55,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestProofOverdue: a message without proof is written once more under its ID, and then its agent is started again.
+// TestProofOverdue: a message without proof is written once more under its ID, and then its agent is restarted.
 func TestProofOverdue(t *testing.T) {
 	c := ready()
 	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")
@@ -97,8 +97,8 @@ func TestDelivered(t *testing.T) {
 	}
 }
 
-// TestSendFailed: a message that could not be written is queued again, and after a few times its agent is started
-// again.
+// TestSendFailed: a message that could not be written is queued again, and after a few times its agent is
+// restarted.
 func TestSendFailed(t *testing.T) {
 	c := ready()
 	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")

@@ -15,7 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// handingOff is a run whose Orchestrator hands a document over, with two checks; or none, to have it generated.
+// handingOff is a run whose Orchestrator hands over a document with two checks; or none, so that it is
+// generated.
 func handingOff(t *testing.T, document bool) (*Context, int) {
 	t.Helper()
 	c := &Context{Context: parttest.Run(runconfig.Options{CheckTimeout: time.Minute}), Changes: &changes.State{}}
@@ -31,7 +32,7 @@ func handingOff(t *testing.T, document bool) (*Context, int) {
 	return c, serial
 }
 
-// checked answers the check that was asked for last.
+// checked answers the check that was requested last.
 func checked(c *Context, exit int) bool {
 	asked := parttest.Did[effect.RunCheck](c.Context)
 	last := asked[len(asked)-1]
@@ -39,7 +40,7 @@ func checked(c *Context, exit int) bool {
 		Result: bridge.CheckResult{Exit: exit}})
 }
 
-// TestWay: a document's checks run one after the other; then it is at its end, once, with their receipts.
+// TestWay: a document's checks run one after the other; then it is finished, once, with their receipts.
 func TestWay(t *testing.T) {
 	c, serial := handingOff(t, true)
 	for n := range 2 {
@@ -77,7 +78,8 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestLostCheck: a check that was lost with its bridge is asked for again, and a late answer to it is not taken.
+// TestLostCheck: a check that was lost with its bridge is requested again, and a late answer to it is not
+// accepted.
 func TestLostCheck(t *testing.T) {
 	c, serial := handingOff(t, true)
 	c.LoseOn("elsewhere")
@@ -95,7 +97,7 @@ func TestLostCheck(t *testing.T) {
 	}
 }
 
-// TestOutOfTime: what was not done in time is said to be so.
+// TestOutOfTime: checks that were not run in time are reported as such.
 func TestOutOfTime(t *testing.T) {
 	c, serial := handingOff(t, true)
 	c.Halted = true
@@ -111,7 +113,7 @@ func TestOutOfTime(t *testing.T) {
 	}
 }
 
-// TestForget: what is not wanted any more leaves its way, but for the Arbiter's own document.
+// TestForget: unwanted documents are dropped, except for the Arbiter's own.
 func TestForget(t *testing.T) {
 	c, _ := handingOff(t, true)
 	renewed := c.Begin(handoff.Handover{Agent: c.Roster.Agents[0].AgentRef, Kind: handoff.KindRenewal,

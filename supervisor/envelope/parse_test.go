@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Parse reads what Render wrote: one whole envelope and nothing around it. Models read
-// envelopes with their own eyes.
+// Parse reads what Render wrote: one complete envelope and nothing around it. Only tests need it: models read
+// envelopes themselves.
 func Parse(delimiter, text string) (Envelope, error) {
 	e, err := parse(delimiter, text)
 	if err != nil {
@@ -54,8 +54,8 @@ func parse(delimiter, text string) (Envelope, error) {
 	return e, nil
 }
 
-// split cuts the text at its marks; gaps[i] stands between marks i and i+1. The
-// delimiter may stand in marks only.
+// split splits the text at its marks; gaps[i] is between marks i and i+1. The delimiter may occur only in
+// marks.
 func split(delimiter, text string) (marks, gaps []string, err error) {
 	open := opening + delimiter + between
 	for {
@@ -83,8 +83,8 @@ func split(delimiter, text string) (marks, gaps []string, err error) {
 	}
 }
 
-// body takes the line ends of the two marks off; ok is false when nothing, not
-// even an empty text, stands between them.
+// body removes the line ends of the two marks; ok is false if there is nothing, not even an empty text, between
+// them.
 func body(gap string) (text string, ok bool) {
 	if len(gap) < 2 {
 		return "", false

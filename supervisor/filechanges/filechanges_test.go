@@ -21,7 +21,7 @@ func working() (*Context, *process.Context) {
 	return &Context{Context: p.Context, Changes: &changes.State{}}, p
 }
 
-// TestTurnEnded: the files are recorded after a turn of an Orchestrator that used tools, and after no other.
+// TestTurnEnded: a snapshot is requested after a turn of an Orchestrator that used tools, and after no other.
 func TestTurnEnded(t *testing.T) {
 	c, p := working()
 	c.TurnEnded(contract.Arbiter, bridge.Turn{Tools: 3}, 0)
@@ -35,7 +35,8 @@ func TestTurnEnded(t *testing.T) {
 	}
 }
 
-// TestTellOverlaps: those at work learn of files that others changed, too, and the Arbiter reads it later.
+// TestTellOverlaps: working agents are notified of files that others changed, too, and the Arbiter reads it
+// later.
 func TestTellOverlaps(t *testing.T) {
 	c, _ := working()
 	c.TellOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
@@ -45,7 +46,7 @@ func TestTellOverlaps(t *testing.T) {
 	}
 }
 
-// TestRevert: the command is answered when the change is taken back, and agents at work learn of it.
+// TestRevert: the command is answered when the change is reverted, and working agents are notified.
 func TestRevert(t *testing.T) {
 	c, p := working()
 	c.Revert("r1", contract.Revert{Path: "a.go"})

@@ -22,8 +22,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// adderEnv makes the test binary add grants as a process of its own: state directory,
-// workspace and a name, separated by newlines.
+// adderEnv makes the test binary add grants in a separate process: state directory, workspace and a name,
+// separated by newlines.
 const adderEnv = "GRANTS_TEST_ADDER"
 
 func TestMain(m *testing.M) {
@@ -115,7 +115,7 @@ func TestAddAndRemove(t *testing.T) {
 	}
 }
 
-// TestOneWorkspaceByTwoNames: what the human allowed goes with the directory.
+// TestOneWorkspaceByTwoNames: grants belong to the directory, not to its name.
 func TestOneWorkspaceByTwoNames(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
@@ -152,7 +152,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o777} {
 		state := filepath.Join(t.TempDir(), "state")
 		if umask == 0o777 {
-			must(t, os.Mkdir(state, 0o700)) // it would be ours to open
+			must(t, os.Mkdir(state, 0o700)) // we could open it
 		}
 		cwd := t.TempDir()
 		old := unix.Umask(umask)
@@ -174,8 +174,8 @@ func TestModesUnderAnyUmask(t *testing.T) {
 	}
 }
 
-// TestUnsafeFiles: a file that somebody else may have put there is not believed, not
-// written to and left as it is.
+// TestUnsafeFiles: a file that somebody else may have put there is not accepted, not written to and not
+// changed.
 func TestUnsafeFiles(t *testing.T) {
 	valid := func(s *Store) []byte {
 		must(t, s.Add(byRule))
@@ -273,7 +273,7 @@ func TestUnsafeDirectories(t *testing.T) {
 	}
 }
 
-// TestCorruptFiles: they are refused with a reason, and never written over.
+// TestCorruptFiles: they are refused with a reason, and never overwritten.
 func TestCorruptFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	must(t, s.Add(byRule))
@@ -309,7 +309,7 @@ func TestCorruptFiles(t *testing.T) {
 	}
 }
 
-// TestEntriesNotBelieved are reported, allow nothing, and stay where they are.
+// TestEntriesNotBelieved: they are reported, allow nothing, and stay in the file.
 func TestEntriesNotBelieved(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	bad := []string{`7`, `{}`, `{"rule":"Bash(","by":"human"}`, `{"rule":"Bash"}`, `{"rule":"Bash","by":"arbiter"}`,
@@ -341,7 +341,7 @@ func TestEntriesNotBelieved(t *testing.T) {
 	}
 }
 
-// TestLeftovers: who was killed while it wrote left a piece, which nothing reads.
+// TestLeftovers: a process that was killed while writing left a partial file, which nothing reads.
 func TestLeftovers(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	must(t, s.Add(byRule))
@@ -359,7 +359,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestManyAddAtOnce: goroutines and processes lose none of each other's grants.
+// TestManyAddAtOnce: goroutines and processes do not lose each other's grants.
 func TestManyAddAtOnce(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
 	const each = 3
@@ -385,7 +385,7 @@ func TestManyAddAtOnce(t *testing.T) {
 	}
 }
 
-// TestLockIsNotWaitedForForever: one who holds the lock and hangs stops nobody for long.
+// TestLockIsNotWaitedForForever: a process that holds the lock and hangs does not block others for long.
 func TestLockIsNotWaitedForForever(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	unlock, err := s.dir.Lock(s.name+".lock", 0)

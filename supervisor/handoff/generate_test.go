@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestGenerateLeavesTheDocumentAlone: an author's own earlier document goes into the record,
-// and stays as it was.
+// TestGenerateLeavesTheDocumentAlone: an author's own earlier document goes into the record, and is not
+// changed.
 func TestGenerateLeavesTheDocumentAlone(t *testing.T) {
 	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"),
 		Files: append(make([]string, 0, 8), "a.go")}

@@ -21,7 +21,8 @@ func document(checks ...string) *verdict.Document {
 	return d
 }
 
-// TestDocumentsOfAnAuthorKeepTheirOrder: a later one waits for an earlier one, those of others do not.
+// TestDocumentsOfAnAuthorKeepTheirOrder: a later document waits for an earlier one, but not for those of other
+// authors.
 func TestDocumentsOfAnAuthorKeepTheirOrder(t *testing.T) {
 	var s State
 	first := s.Add(Handover{Agent: by("orch-1"), Kind: KindDone, Document: document("make")})
@@ -63,7 +64,7 @@ func TestSuccessorQueue(t *testing.T) {
 	}
 }
 
-// TestProofsThatBreak: a check that held and fails when it is repeated is news once.
+// TestProofsThatBreak: a check that held and fails when it is repeated is reported as new once.
 func TestProofsThatBreak(t *testing.T) {
 	d := document("make test", "make lint", "make secret")
 	passed, failed := verdict.Receipt{Result: verdict.CheckPassed}, verdict.Receipt{Result: verdict.CheckFailed}
@@ -99,7 +100,7 @@ func TestProofsThatBreak(t *testing.T) {
 	}
 }
 
-// TestProofsAreBounded: the oldest become a count.
+// TestProofsAreBounded: the oldest proofs are only counted.
 func TestProofsAreBounded(t *testing.T) {
 	var s State
 	for i := range MaxProofs + 10 {

@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ path, want, problem string }{
-		// What the contents are counts, not the name.
+		// The contents count, not the name.
 		"png":    {path: file("a.txt", encoded(t, 64, 48, png.Encode)), want: "64×48 png"},
 		"jpeg":   {path: file("b.png", encoded(t, 3, 5, asJPEG)), want: "3×5 jpeg"},
 		"gif":    {path: file("c.gif", encoded(t, 7, 1, asGIF)), want: "7×1 gif"},
@@ -80,7 +80,8 @@ func TestRead(t *testing.T) {
 func asJPEG(w io.Writer, i image.Image) error { return jpeg.Encode(w, i, nil) }
 func asGIF(w io.Writer, i image.Image) error  { return gif.Encode(w, i, nil) }
 
-// TestStore: what was kept is there although the file has changed; what was changed in the store is not loaded.
+// TestStore: a kept image is available although the file has changed; an image that was changed in the store is
+// not loaded.
 func TestStore(t *testing.T) {
 	dir, base := filepath.Join(t.TempDir(), "images"), t.TempDir()
 	picture := encoded(t, 64, 48, png.Encode)

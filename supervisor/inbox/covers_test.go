@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
-// TestSettles: a rule settles the requests that it covers, of any agent, and none that a deny or an ask rule may be
-// about.
+// TestSettles: a rule settles the requests that it covers, of any agent, but none that a deny or an ask rule
+// may be about.
 func TestSettles(t *testing.T) {
 	home := t.TempDir()
 	ask := func(id, agent, tool, in string) permission.Request {

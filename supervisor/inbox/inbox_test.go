@@ -119,7 +119,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestAwaited: what an agent may settle as well calls nobody.
+// TestAwaited: what an agent may settle as well causes no notification.
 func TestAwaited(t *testing.T) {
 	list := []Item{{ID: "a"}, {ID: "b", Optional: true}, {ID: "c"}}
 	if got := Awaited(list); len(got) != 2 || got[1].ID != "c" || list[1].ID != "b" {

@@ -33,7 +33,7 @@ var (
 	}
 )
 
-// sampleFacts are facts of every kind, filled and empty.
+// sampleFacts are inputs of every kind, filled and empty.
 func sampleFacts(t testing.TB) []Body {
 	t.Helper()
 	var list []Body
@@ -64,7 +64,7 @@ func sampleFacts(t testing.TB) []Body {
 	return list
 }
 
-// withInput gives an empty fact the one thing that is never absent: a call's
+// withInput fills in the one field of an empty input that is never absent: the input of a call.
 func withInput(f Body) Body {
 	switch f := f.(type) {
 	case ToolCalled:
@@ -80,7 +80,7 @@ func withInput(f Body) Body {
 	return f
 }
 
-// TestFactsRoundTrip: what goes into the journal comes back, to the byte.
+// TestFactsRoundTrip: decoding the journal gives the same input, byte for byte.
 func TestFactsRoundTrip(t *testing.T) {
 	for _, f := range sampleFacts(t) {
 		in := Input{At: time.Unix(2_200_000_000, 123_456_789), Body: f}
@@ -107,8 +107,8 @@ func TestFactsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEveryFactHasAName: a fact that is added without a name in the journal, or a
-// body without a sample above, fails here.
+// TestEveryFactHasAName: a new input without a name in the journal, or a new body without a sample above, fails
+// here.
 func TestEveryFactHasAName(t *testing.T) {
 	named, events, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for name, typ := range Kinds {
@@ -139,9 +139,8 @@ func TestEveryFactHasAName(t *testing.T) {
 	}
 }
 
-// TestActionsKeepTheirKeys: what a human allowed is known by the bytes of the tool's
-//
-//	They must be the same after the journal was folded.
+// TestActionsKeepTheirKeys: a human's grant is identified by the bytes of the tool's input. They must be the
+// same after the journal was replayed.
 func TestActionsKeepTheirKeys(t *testing.T) {
 	for _, raw := range []string{`{"command":"make && ls > out <in"}`, `{"n":1.50,"big":12345678901234567890}`,
 		`{"s":"\u2028\ud800 ä\/"}`} {
@@ -181,8 +180,7 @@ func TestFactsThatDoNotDecode(t *testing.T) {
 	}
 }
 
-// FuzzDecodeInput: whatever a journal holds, it is a fact that can be written again,
-// or an error.
+// FuzzDecodeInput: whatever a journal contains, it is an input that can be encoded again, or an error.
 func FuzzDecodeInput(f *testing.F) {
 	for _, fact := range sampleFacts(f) {
 		raw, err := EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Body: fact})
@@ -224,14 +222,14 @@ func FuzzDecodeInput(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The bytes may differ once: what is not UTF-8 is replaced.
+		// The bytes may differ once: invalid UTF-8 is replaced.
 		if again, err := DecodeInput(second); err != nil || !reflect.DeepEqual(again, back) {
 			t.Fatalf("%v:\n%s\n%s", err, first, second)
 		}
 	})
 }
 
-// TestProseDoesNotGrow: what is common in prose and code takes its own size in the journal.
+// TestProseDoesNotGrow: common characters of prose and code take only their own size in the journal.
 func TestProseDoesNotGrow(t *testing.T) {
 	text := strings.Repeat("<&>", 1000)
 	raw, err := json.Marshal(map[string]string{"kind": "done", "message": "m"})

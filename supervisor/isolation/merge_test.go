@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
-// done is what a call led to: the merges that it asked for, and what it told.
+// done is the result of a call: the merges that it requested, and the events.
 type done struct {
 	Asked []Merge
 	Told  []contract.Body
@@ -42,7 +42,7 @@ func (s *State) take(t *testing.T, m Merged) (o Outcome, d done) {
 	return o, d
 }
 
-// TestOneMergeAtATime in the order in which they were asked for, each once.
+// TestOneMergeAtATime: in the order in which they were requested, each once.
 func TestOneMergeAtATime(t *testing.T) {
 	var s State
 	got := act(func(out *effect.Collector) {
@@ -62,7 +62,7 @@ func TestOneMergeAtATime(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || o != (Outcome{Document: 7, Agent: "orch-1", Merged: true}) {
 		t.Errorf("outcome %+v; -want +got:\n%s", o, diff)
 	}
-	// The first is not wanted any more: the next one is asked for, and the old result comes too late.
+	// The first is no longer wanted: the next one is requested, and the old result comes too late.
 	got = act(func(out *effect.Collector) { s.Drop(out, 8) })
 	if diff := cmp.Diff([]Merge{{Serial: 3, Agent: "orch-3"}}, got.Asked); diff != "" {
 		t.Error(diff)
@@ -70,7 +70,7 @@ func TestOneMergeAtATime(t *testing.T) {
 	if _, ok := s.Merged(&effect.Collector{}, Merged{Serial: 2, Status: StatusMerged}); ok {
 		t.Error("a result that nobody waits for was taken")
 	}
-	// Another process asks once more.
+	// Another process repeats the request.
 	got = act(func(out *effect.Collector) { s.Again(out) })
 	if diff := cmp.Diff([]Merge{{Serial: 4, Agent: "orch-3"}}, got.Asked); diff != "" {
 		t.Error(diff)
@@ -81,8 +81,8 @@ func TestOneMergeAtATime(t *testing.T) {
 	}
 }
 
-// TestConflictsGoBack to their author three times in a row, then to the Arbiter. A merge in between, or a word of the
-// Arbiter, begins anew.
+// TestConflictsGoBack: conflicts go back to their author three times in a row, then to the Arbiter. A merge in
+// between, or a message of the Arbiter, resets the count.
 func TestConflictsGoBack(t *testing.T) {
 	var s State
 	conflict := func() Outcome {

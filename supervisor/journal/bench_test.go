@@ -22,8 +22,8 @@ func quantile(d []time.Duration, q float64) float64 {
 	return float64(d[int(q*float64(len(d)-1))]) / float64(time.Millisecond)
 }
 
-// produce has n producers write until all messages are durable, each its next when
-// the one before is, and returns how long each took.
+// produce lets n producers write until all messages are durable, each its next one when the one before is
+// durable, and returns how long each took.
 func produce(n, messages int, write func() error) ([]time.Duration, error) {
 	var wg sync.WaitGroup
 	took := make([][]time.Duration, n)
@@ -48,8 +48,8 @@ func produce(n, messages int, write func() error) ([]time.Duration, error) {
 	return slices.Concat(took...), nil
 }
 
-// BenchmarkDurable says how many messages a second are durable, and after how long,
-// beside the plain way in the same directory: append and fsync, one after the other.
+// BenchmarkDurable measures how many messages a second become durable, and after how long. The baseline is the
+// plain way in the same directory: append and fsync, one after the other.
 func BenchmarkDurable(b *testing.B) {
 	for _, producers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint("producers=", producers), func(b *testing.B) {
@@ -161,8 +161,7 @@ func bigRun(tb testing.TB, dir string) (*Store, int64) {
 	return s, size
 }
 
-// BenchmarkRead100MB opens a run of 100 MB and goes through its records, beside
-// reading the file as it is.
+// BenchmarkRead100MB opens a run of 100 MB and reads its records. The baseline is reading the file.
 func BenchmarkRead100MB(b *testing.B) {
 	s, size := bigRun(b, filepath.Join(b.TempDir(), "state"))
 	defer s.Close()
@@ -206,8 +205,8 @@ func readBig(tb testing.TB, s *Store) time.Duration {
 	return time.Since(began)
 }
 
-// TestRead100MB: what a journal holds is read without taking its size in memory again and again.
-// BenchmarkRead100MB measures how long it takes.
+// TestRead100MB: reading a journal does not allocate its size in memory again and again. BenchmarkRead100MB
+// measures the time.
 func TestRead100MB(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100 MB")
@@ -223,7 +222,7 @@ func TestRead100MB(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend is the cost of a batch of one record of 500 bytes besides the disk.
+// BenchmarkAppend is the cost of a batch of one record of 500 bytes, without the disk.
 func BenchmarkAppend(b *testing.B) {
 	payload, seed := make([]byte, 500), seedOf(testRun)
 	var buf []byte

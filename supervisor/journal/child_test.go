@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The test binary, run again, is the other process. It says on stdout what it did,
-// one line each, and continues when it reads a line.
+// The test binary, run again, is the other process. It reports on stdout what it did, one line each, and
+// continues when it reads a line.
 const (
 	childRole = "JOURNAL_TEST_ROLE"
 	childDir  = "JOURNAL_TEST_DIR"
@@ -109,7 +109,7 @@ func playChild(role string) int {
 	return 0
 }
 
-// playParent opens a run, hands its lock to a child and waits to be killed.
+// playParent opens a run, passes its lock to a child and waits to be killed.
 func playParent(s *Store, say func(string, ...any)) int {
 	r, err := s.Create(Meta{Run: testRun}, Options{})
 	if err != nil {
@@ -129,8 +129,8 @@ func playParent(s *Store, say func(string, ...any)) int {
 	return 0
 }
 
-// playWriter appends records of 100 bytes until it cannot, one at a time, and says
-// what was committed, what the trouble is, and at the end what came out.
+// playWriter appends records of 100 bytes until it cannot, one at a time, and reports what was committed, what
+// the trouble is, and finally the result.
 func playWriter(s *Store, say func(string, ...any), fail func(error) int) int {
 	o := Options{
 		Committed: func(upTo uint64) { say("committed %d", upTo) },
@@ -170,8 +170,7 @@ type child struct {
 	ended chan struct{}
 }
 
-// startChild plays a role in another process. The command may be wrapped, as in
-// prlimit … test binary.
+// startChild runs a role in another process. The command may be wrapped, as in prlimit … test binary.
 func startChild(t *testing.T, role, dir, arg string, wrap ...string) *child {
 	t.Helper()
 	argv := append(wrap, os.Args[0])
@@ -229,13 +228,13 @@ func (c *child) until(prefix string) (before []string, line string) {
 	}
 }
 
-// kill ends the child as a power cut would, and waits until it is gone.
+// kill kills the child, and waits until it has ended.
 func (c *child) kill() {
 	c.cmd.Process.Kill()
 	<-c.ended
 }
 
-// end lets the child end on its own, or kills it.
+// end lets the child end by itself, or kills it.
 func (c *child) end() {
 	c.in.Close()
 	select {

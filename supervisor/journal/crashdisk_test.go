@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// crashDisk follows the log of a memFS and knows what is durable at each point. What
-// is not may or may not be on the disk after a power cut, each change on its own:
-// files are not synced with their directories nor directories with their files,
-// and a write may get through in part. What a failed sync did not write looks
+// crashDisk follows the log of a memFS and knows what is durable at each point. What is not durable may or may
+// not be on the disk after a power cut, independently for each change: syncing a file does not sync its
+// directory, nor the other way round, and a write may be partial. What a failed sync did not write looks
+// written and is lost permanently: no later sync makes it durable.
 // written and is lost for good: no later sync makes it durable.
 type crashDisk struct {
 	nodes map[int]*diskNode
@@ -19,7 +19,7 @@ type crashDisk struct {
 type diskNode struct {
 	entries map[string]int // durable
 	data    []byte         // durable
-	loose   []looseOp      // changes since, in order
+	loose   []looseOp      // later changes, in order
 }
 
 type looseOp struct {
@@ -31,7 +31,7 @@ func newCrashDisk() *crashDisk {
 	return &crashDisk{nodes: map[int]*diskNode{}}
 }
 
-// diskOf takes a memFS as wholly durable.
+// diskOf treats a memFS as completely durable.
 func diskOf(m *memFS) *crashDisk {
 	d := newCrashDisk()
 	for _, n := range m.nodes {
@@ -101,7 +101,7 @@ const (
 	applied
 	tornByte // a part of the write, to some byte
 	tornSectors
-	tornZero // the file has grown and holds zeros
+	tornZero // the file has grown and contains zeros
 )
 
 // cut returns the disk after a power cut.
@@ -146,8 +146,7 @@ func (n *diskNode) tear(o diskOp, how int, rnd *rand.Rand) {
 	}
 }
 
-// fates are the ways a power cut is played: the plain ones, and as many at random
-// as asked for.
+// fates are the simulated effects of a power cut: the plain ones, and as many random ones as requested.
 func fates(rnd *rand.Rand, random int) []fate {
 	all := []fate{
 		func(diskOp) int { return dropped },

@@ -61,8 +61,8 @@ func TestCrashPointsAreListed(t *testing.T) {
 	}
 }
 
-// TestKilledAtEachPoint kills a process at the first, second and third passing of each
-// point, and then finds all it called durable.
+// TestKilledAtEachPoint kills a process at the first, second and third time that it passes each point, and then
+// checks that everything it reported as durable exists.
 func TestKilledAtEachPoint(t *testing.T) {
 	times := 2
 	if os.Getenv("ARBITER_LONG") != "" {
@@ -79,7 +79,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
-// hitPoints runs one process undisturbed, and counts the points it passes.
+// hitPoints runs one process without a kill, and counts the points it passes.
 func hitPoints(t *testing.T) map[string]int {
 	c := startChild(t, "life", filepath.Join(t.TempDir(), "state"), "")
 	hit := map[string]int{}
@@ -138,8 +138,7 @@ func killAt(t *testing.T, point string, nth int) {
 	checkRecords(t, reader(s, testRun), rec.Records+25)
 }
 
-// playLife does all that passes a crash point, once or more, and kills itself at the
-// one asked for.
+// playLife passes all crash points, once or more, and kills itself at the requested one.
 func playLife(dir string, say func(string, ...any)) error {
 	point, nth := "", 0
 	fmt.Sscan(os.Getenv(childArg), &point, &nth)
@@ -163,9 +162,9 @@ func playLife(dir string, say func(string, ...any)) error {
 	return liveHurt(s)
 }
 
-// tellAndSnapshot adds lines to the event log, and then has a snapshot made. It returns when
-// the lines are written and the snapshot is made, so that a process passes the same crash points
-// each time, however the writer puts its work together.
+// tellAndSnapshot adds lines to the event log, and then requests a snapshot. It returns when the lines and the
+// snapshot are written, so that a process passes the same crash points each time, however the writer groups its
+// work.
 func tellAndSnapshot(r *Run) error {
 	upTo := r.Durable()
 	if err := r.Tell(Fact, linesOf(upTo)...); err != nil {
@@ -173,7 +172,7 @@ func tellAndSnapshot(r *Run) error {
 	}
 	for made := false; !made; {
 		r.Snapshot(func() ([]byte, error) { made = true; return snapshotAt(upTo, upTo), nil })
-		for underWay(r) { // the writer does an update between two steps
+		for underWay(r) { // the writer handles an update between two steps
 			if err := r.Update(context.Background(), func(*Meta) {}); err != nil {
 				return err
 			}
@@ -232,7 +231,7 @@ func addSome(r *Run, n uint64) error {
 	return r.Sync(context.Background())
 }
 
-// fileLimit lets the segment in use grow by 300 bytes only, as a full disk would.
+// fileLimit lets the current segment grow by only 300 bytes, as on a full disk.
 func fileLimit(r *Run, do func() error) error {
 	var old unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
@@ -245,7 +244,7 @@ func fileLimit(r *Run, do func() error) error {
 			if err != nil {
 				return err
 			}
-			size = info.Size() // of the last
+			size = info.Size() // of the last one
 		}
 		return err
 	})
@@ -258,7 +257,7 @@ func fileLimit(r *Run, do func() error) error {
 	return errors.Join(do(), unix.Setrlimit(unix.RLIMIT_FSIZE, &old))
 }
 
-// liveHurt makes a run, damages it, opens it, and removes it.
+// liveHurt creates a run, damages it, opens it, and removes it.
 func liveHurt(s *Store) error {
 	if err := s.Remove("hurt"); err != nil && !errors.Is(err, ErrNotFound) {
 		return err
@@ -288,8 +287,8 @@ func liveHurt(s *Store) error {
 	return errors.Join(r.Close(), s.Remove("hurt"))
 }
 
-// TestKilledOften kills a process that writes without a pause, after some commit, and
-// lets the next go on: nothing called durable is missing, ever.
+// TestKilledOften kills a process that writes without a pause, after some commit, and lets the next one
+// continue: nothing that was reported as durable is ever missing.
 func TestKilledOften(t *testing.T) {
 	kills := 40
 	if *long {

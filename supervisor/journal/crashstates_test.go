@@ -19,13 +19,13 @@ import (
 
 var long = flag.Bool("long", false, "try ten times as many crash states")
 
-// scenario is one process of a run on a disk, of which every moment is then crashed.
+// scenario is one process of a run on a disk. Then a crash is simulated at every moment of it.
 type scenario struct {
 	name string
 	play func(t *testing.T, m *memFS, s *Store)
 }
 
-// teller tells the disk what a run called durable, and hands the event log the lines of that.
+// teller records on the disk what a run reported as durable, and adds the lines for it to the event log.
 type teller struct {
 	m    *memFS
 	mu   sync.Mutex
@@ -51,7 +51,7 @@ func (tl *teller) begin(r *Run) *Run {
 	return r
 }
 
-// snapshot asks for one of all that was appended, and waits for it.
+// snapshot requests a snapshot of everything that was appended, and waits for it.
 func (tl *teller) snapshot(t *testing.T) {
 	t.Helper()
 	tl.mu.Lock()
@@ -94,8 +94,8 @@ func openOn(t *testing.T, m *memFS, s *Store) *Run {
 	return tl.begin(r)
 }
 
-// addBatches appends up to last, n records at a time, each batch whole and durable before
-// the next: the writer cannot take a part of one that is still being appended.
+// addBatches appends up to last, n records at a time, each batch complete and durable before the next: the
+// writer cannot take a part of a batch that is still being appended.
 func addBatches(t *testing.T, r *Run, last, n uint64) {
 	t.Helper()
 	for seq := r.Durable() + 1; seq <= last; seq += n {
@@ -134,7 +134,7 @@ var scenarios = []scenario{
 			addBatches(t, r, n, 4)
 			last[m].snapshot(t)
 		}
-		addBatch(t, r, 41, 45) // not durable when it is asked for
+		addBatch(t, r, 41, 45) // not durable when it is requested
 		last[m].snapshot(t)
 		addBatches(t, r, 50, 4)
 		m.reboot()
@@ -200,7 +200,7 @@ var scenarios = []scenario{
 		addBatches(t, r, 50, 10)
 		closeRun(t, r)
 	}},
-	// The process ends when its fsync has failed and before it can act on that.
+	// The process ends after its fsync has failed and before it can react.
 	{"failed fsync, then killed", func(t *testing.T, m *memFS, s *Store) {
 		r := createOn(t, m, s)
 		addBatches(t, r, 10, 5)
@@ -219,7 +219,7 @@ var scenarios = []scenario{
 		m.setFault(nil)
 		r.Close()
 		r = openOn(t, m, freshStore(t, m))
-		// How many of them were in the batch whose fsync failed is the writer's choice.
+		// The writer chooses how many of them were in the batch whose fsync failed.
 		got := r.Durable()
 		if got < 11 || got > 20 {
 			t.Errorf("%d records after the kill, want 11 to 20", got)
@@ -246,8 +246,7 @@ var scenarios = []scenario{
 	}},
 }
 
-// failTimes makes the next n calls on a file of that name fail; on any segment if
-// the name is empty.
+// failTimes makes the next n calls on a file of that name fail; if the name is empty, on any segment.
 func failTimes(m *memFS, call, name string, n int, err error) {
 	m.setFault(func(c, on string) error {
 		if _, segment := segmentNumber(strings.TrimSuffix(on, scratchSuffix)); c == call &&
@@ -259,8 +258,8 @@ func failTimes(m *memFS, call, name string, n int, err error) {
 	})
 }
 
-// isFile reports whether a handle is of the file called name: it may have been opened
-// before the file got that name.
+// isFile reports whether a handle belongs to the file called name: it may have been opened before the file got
+// that name.
 func isFile(handle, name string) bool { return strings.TrimSuffix(handle, scratchSuffix) == name }
 
 // failTimes2 adds a second fault to the one that is set.
@@ -285,10 +284,9 @@ func freshStore(t *testing.T, m *memFS) *Store {
 	return s
 }
 
-// TestCrashStates cuts the power at each moment of each scenario, lets what was not
-// synced get through in many ways, and checks what is there then: all that was
-// called durable, a prefix of what was appended, no false alarm. Then it cuts the
-// power while that is being recovered.
+// TestCrashStates cuts the power at each moment of each scenario, lets parts of what was not synced reach the
+// disk in many ways, and checks the result: everything that was reported as durable, a prefix of what was
+// appended, no false alarm. Then it cuts the power during the recovery.
 func TestCrashStates(t *testing.T) {
 	states := 0
 	for _, sc := range scenarios {
@@ -306,8 +304,8 @@ func TestCrashStates(t *testing.T) {
 	}
 }
 
-// crashEverywhere plays a log on a disk and cuts the power after each entry. Where
-// depth allows, some of the recoveries are cut as well.
+// crashEverywhere replays a log on a disk and cuts the power after each entry. If depth allows it, some of the
+// recoveries are cut as well.
 func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint64, depth int) (states int) {
 	random, recoveries := 2, 131 // one of so many recoveries is cut as well
 	if os.Getenv("ARBITER_LONG") != "" {
@@ -345,8 +343,8 @@ func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint6
 	return states
 }
 
-// checkAfterCrash opens what a crash left, continues with it, and reads it again. The
-// description has to be there if Create had returned, not if it was made up since.
+// checkAfterCrash opens what a crash left, continues the run, and reads it again. The description must exist if
+// Create had returned; it must not have been reconstructed.
 func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	s, err := openStore(m.root())
 	if err != nil {

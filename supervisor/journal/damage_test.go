@@ -94,9 +94,8 @@ func TestTruncatedAnywhere(t *testing.T) {
 	}
 }
 
-// TestEveryBitFlipped flips each bit of a journal of 64 KB. What is before the record
-// that was hit does not see it; so the reading begins there, and for some bits it is
-// done from the start.
+// TestEveryBitFlipped flips each bit of a journal of 64 KB. The records before the damaged one are not
+// affected, so reading begins there, and only for some bits at the start.
 func TestEveryBitFlipped(t *testing.T) {
 	var batches []int
 	for n := 0; n < 528; n += 8 {
@@ -139,7 +138,7 @@ func TestEveryBitFlipped(t *testing.T) {
 	wg.Wait()
 }
 
-// checkFlip reads the record that was hit, in its place.
+// checkFlip reads the damaged record, in its place.
 func checkFlip(t *testing.T, b []byte, ends []int64, links []link, at int) {
 	if at < headerSize {
 		return
@@ -163,7 +162,7 @@ func checkFlip(t *testing.T, b []byte, ends []int64, links []link, at int) {
 func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 	want := recordsBefore(ends, int64(at))
 	if at < headerSize {
-		want = uint64(len(ends)) - 1 // the other copy of the header serves
+		want = uint64(len(ends)) - 1 // the other copy of the header is used
 	}
 	_, s := memRun(b)
 	r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
@@ -174,7 +173,7 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 	if rec.Records != want || len(rec.Damage) != 1 {
 		t.Errorf("byte %d: %+v, want %d records and one damage", at, rec, want)
 	}
-	// All but the last batch is known to have been durable.
+	// All but the last batch are known to have been durable.
 	if lost := want < uint64(len(ends))-4; rec.Harmed() != lost {
 		t.Errorf("byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
 	}
@@ -187,7 +186,7 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 	closeRun(t, r)
 }
 
-// TestMetaBitFlipped: a description that was changed is never believed.
+// TestMetaBitFlipped: a changed description is never accepted.
 func TestMetaBitFlipped(t *testing.T) {
 	m := Meta{Run: testRun, CWD: "/", Title: "a title", Finished: true, Status: "complete", Closed: 7}
 	whole, err := encodeSmall(metaVersion, m)
@@ -206,8 +205,8 @@ func TestMetaBitFlipped(t *testing.T) {
 	}
 }
 
-// TestDamageIsSetAside on a real disk: the prefix is kept, the rest is copied, what was
-// there is not changed, and nothing is said twice.
+// TestDamageIsSetAside: on a real disk the prefix is kept, the rest is copied, existing files are not changed,
+// and nothing is reported twice.
 func TestDamageIsSetAside(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
@@ -253,8 +252,8 @@ func TestDamageIsSetAside(t *testing.T) {
 	}
 }
 
-// TestShortened: a journal that ends before where it was closed is damaged, though all
-// in it is good.
+// TestShortened: a journal that ends before the place where it was closed is damaged, though everything in it
+// is good.
 func TestShortened(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
@@ -322,8 +321,8 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// TestSparseSegment: a file of 1 TB without content costs neither memory nor minutes, and
-// counts for what it takes on disk.
+// TestSparseSegment: a file of 1 TB without content costs neither memory nor minutes, and counts with the space
+// that it takes on disk.
 func TestSparseSegment(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Faults of real file systems. Where the system does not let us make them, the test
-// says so and is skipped; the same faults are played in memory by the tests beside.
+// Faults of real file systems. Where the system does not let us cause them, the test says so and is skipped;
+// other tests simulate the same faults in memory.
 
 // mountTmpfs mounts a file system of a given size, as root.
 func mountTmpfs(t *testing.T, size string) string {
@@ -26,7 +26,7 @@ func mountTmpfs(t *testing.T, size string) string {
 	return dir
 }
 
-// TestRealFullDisk fills a file system of 64 KB under a run, and makes room again.
+// TestRealFullDisk fills a file system of 64 KB under a run, and frees space again.
 func TestRealFullDisk(t *testing.T) {
 	dir := mountTmpfs(t, "64k")
 	s := openTestStore(t, filepath.Join(dir, "state"))
@@ -39,7 +39,7 @@ func TestRealFullDisk(t *testing.T) {
 	if err := receive(t, told); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("trouble: %v", err)
 	}
-	if d := r.Durable(); d > 100 { // some fit into what is left of a page
+	if d := r.Durable(); d > 100 { // some fit into the rest of a page
 		t.Errorf("%d records are called durable", d)
 	}
 	add(t, r, 201, 210)
@@ -52,7 +52,7 @@ func TestRealFullDisk(t *testing.T) {
 	checkRecords(t, reader(s, testRun), 210)
 }
 
-// TestRealFullDiskAtStart: Create and Open fail in order, and leave nothing locked.
+// TestRealFullDiskAtStart: Create and Open return errors, and leave nothing locked.
 func TestRealFullDiskAtStart(t *testing.T) {
 	dir := mountTmpfs(t, "64k")
 	s := openTestStore(t, filepath.Join(dir, "state"))
@@ -108,8 +108,8 @@ func TestRealReadOnly(t *testing.T) {
 	}
 }
 
-// TestFileSizeLimit: with a limit on the size of a file a write comes through in part,
-// for real. The run continues in further segments.
+// TestFileSizeLimit: with a limit on the size of a file, a write is really partial. The run continues in
+// further segments.
 func TestFileSizeLimit(t *testing.T) {
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip("NO prlimit: a torn record of a real disk is not tried")
@@ -130,7 +130,7 @@ func TestFileSizeLimit(t *testing.T) {
 	checkRecordsAny(t, openTestStore(t, dir), 100)
 }
 
-// checkRecordsAny is checkRecords for what playWriter wrote, facts only.
+// checkRecordsAny is checkRecords for what playWriter wrote, which is facts only.
 func checkRecordsAny(t *testing.T, s *Store, n uint64) {
 	t.Helper()
 	rec, err := s.Read(testRun, func(r Record) error {
@@ -156,8 +156,8 @@ func needStrace(t *testing.T) {
 	}
 }
 
-// strace wraps a command so that calls on the first segment fail, once that has its
-// name. It counts for each thread.
+// strace wraps a command so that calls on the first segment fail, once it has its name. It counts for each
+// thread.
 func strace(dir, inject string) []string {
 	call, _, _ := strings.Cut(inject, ":")
 	segment := filepath.Join(dir, runsName, testRun, segmentName(1))
@@ -165,8 +165,7 @@ func strace(dir, inject string) []string {
 		"inject=" + inject}
 }
 
-// TestRealFailingCalls makes calls of the kernel fail in another process, which has to
-// get through with all records.
+// TestRealFailingCalls makes calls of the kernel fail in another process, which must still write all records.
 func TestRealFailingCalls(t *testing.T) {
 	needStrace(t)
 	for _, c := range []struct{ inject, trouble string }{
@@ -193,8 +192,7 @@ func TestRealFailingCalls(t *testing.T) {
 	}
 }
 
-// TestRealSlowDisk: while an fsync takes 5 s, another process reads, and appending waits
-// for nothing.
+// TestRealSlowDisk: while an fsync takes 5 s, another process reads, and appending does not wait.
 func TestRealSlowDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 5 s")
@@ -212,8 +210,8 @@ func TestRealSlowDisk(t *testing.T) {
 	checkRecords(t, reader(openTestStore(t, dir), testRun), 1000)
 }
 
-// TestFewDescriptors: with nearly no descriptors left opening fails and can be tried
-// again; a journal of many segments needs few.
+// TestFewDescriptors: with nearly no descriptors left, opening fails and can be retried; a journal of many
+// segments needs few.
 func TestFewDescriptors(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
@@ -222,7 +220,7 @@ func TestFewDescriptors(t *testing.T) {
 	dir, err := s.runs.Dir(testRun)
 	must(t, err)
 	defer dir.Close()
-	for n := 2; n <= 100; n++ { // as many crashes leave
+	for n := 2; n <= 100; n++ { // as many crashes would leave
 		sc := newScanner(dir, Meta{Run: testRun})
 		must(t, sc.scan())
 		seg, err := createSegment(dir, n, newHeader(testRun, 4, 3, sc.end.crc, 0), nil)

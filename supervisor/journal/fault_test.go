@@ -34,7 +34,7 @@ func (tr *troubles) options() Options {
 	}
 }
 
-// last says how many reports there were, and the present trouble.
+// last returns how many reports there were, and the present trouble.
 func (tr *troubles) last() (reports int, present error) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -44,7 +44,7 @@ func (tr *troubles) last() (reports int, present error) {
 	return len(tr.told), tr.told[len(tr.told)-1]
 }
 
-// failing is a call that fails until it is mended.
+// failing is a call that fails until it is repaired.
 type failing struct {
 	mu  sync.Mutex
 	err error
@@ -128,8 +128,8 @@ func TestFullDiskIsRetried(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsNeverTrusted: after a failed fsync nothing more goes into that
-// segment, and what was not durable is written anew, at once.
+// TestFailedSyncIsNeverTrusted: after a failed fsync nothing more is written to that segment, and what was not
+// durable is written again, at once.
 func TestFailedSyncIsNeverTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr troubles
@@ -204,7 +204,7 @@ func TestCloseGivesUpInTime(t *testing.T) {
 	})
 }
 
-// TestSlowDisk: with a disk that takes 5 s for an fsync only those wait who ask to.
+// TestSlowDisk: if an fsync takes 5 s, only callers that ask to wait do.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
@@ -241,7 +241,7 @@ func TestSlowDisk(t *testing.T) {
 	})
 }
 
-// TestHangingDisk: a disk that never answers does not hold Close for ever.
+// TestHangingDisk: a disk that never answers does not block Close for ever.
 func TestHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
@@ -344,7 +344,7 @@ func TestSizeIsBounded(t *testing.T) {
 		if n := fill(Fact, ErrFull); n != 40 {
 			t.Errorf("%d facts were taken", n)
 		}
-		if err := r.Finish(t.Context(), "limit"); err != nil { // needs no record
+		if err := r.Finish(t.Context(), "limit"); err != nil { // this needs no record
 			t.Error(err)
 		}
 		closeRun(t, r)

@@ -34,8 +34,8 @@ func addTo(t *testing.T, path string, b []byte) {
 	}
 }
 
-// TestForgedWhileRunning: another process adds to the journal of a live run. The next write,
-// or the end, notices; none of the addition ever counts.
+// TestForgedWhileRunning: another process adds to the journal of a live run. The run notices at the next write,
+// or at its end; the addition never counts.
 func TestForgedWhileRunning(t *testing.T) {
 	for name, atEnd := range map[string]bool{"noticed by the next write": false, "noticed at the end": true} {
 		t.Run(name, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestForgedWhileRunning(t *testing.T) {
 	}
 }
 
-// TestCutOffWhileRunning: durable records were taken away under a live run. It says so,
-// and calls nothing durable from then on.
+// TestCutOffWhileRunning: durable records of a live run were removed. The run reports it, and reports nothing
+// as durable from then on.
 func TestCutOffWhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()
@@ -112,7 +112,7 @@ func TestForeignLines(t *testing.T) {
 			return m.nodes[m.nodes[runs.entries[testRun]].entries[eventlog.Name]]
 		}
 		addBatches(t, r, 4, 2)
-		time.Sleep(2 * eventSync) // all is durable
+		time.Sleep(2 * eventSync) // everything is durable
 		synctest.Wait()
 		log().data = append(bytes.Clone(log().data), "{\"forged\":true}\n"...)
 		addBatches(t, r, 8, 2)
@@ -136,7 +136,7 @@ func TestForeignLines(t *testing.T) {
 	})
 }
 
-// TestEventsAreMadeAgain: a run that ends by a kill has its lines all the same, from its inputs.
+// TestEventsAreMadeAgain: if a run is killed, its lines are made again from its inputs.
 func TestEventsAreMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemFS()

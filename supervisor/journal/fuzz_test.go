@@ -19,8 +19,7 @@ var update = flag.Bool("update", false, "write the seed corpora")
 // A seed of FuzzRecover is the bytes of one or two segments.
 type recoverSeed struct{ first, second []byte }
 
-// segmentWith is a segment of any header with frames that are a chain from prev, one batch
-// each.
+// segmentWith is a segment with any header and frames that are a chain from prev, one per batch.
 func segmentWith(h header, seqs ...uint64) []byte {
 	b, prev := h.encode(), h.prev
 	for _, seq := range seqs {
@@ -40,7 +39,7 @@ func crcAfter(b []byte, frames int) uint32 {
 	return binary.LittleEndian.Uint32(b[headerSize+(frames-1)*(frameHead+100):])
 }
 
-// recoverSeeds are the states a state file is found in.
+// recoverSeeds are the states in which the files of a run may be found.
 func recoverSeeds() map[string]recoverSeed {
 	start := headerAt(1, seedOf(testRun))
 	good, ends := journalOf(2, 3, 1)
@@ -107,7 +106,7 @@ func recoverSeeds() map[string]recoverSeed {
 	}
 }
 
-// segmentWithSnapshot begins with a snapshot of what is before base.
+// segmentWithSnapshot begins with a snapshot of what comes before base.
 func segmentWithSnapshot(base uint64, prev uint32, seqs ...uint64) []byte {
 	snapshot := snapshotAt(base-1, base-1)
 	h := newHeader(testRun, base, base-1, prev, len(snapshot))
@@ -131,7 +130,7 @@ func controlBytes() []byte {
 	return append(headerAt(1, seedOf(testRun)).encode(), f...)
 }
 
-// TestSeedCorpus holds the checked-in seeds to the code, or writes them with -update.
+// TestSeedCorpus compares the checked-in seeds with the code, or writes them with -update.
 func TestSeedCorpus(t *testing.T) {
 	want := map[string]string{}
 	for name, s := range recoverSeeds() {
@@ -152,8 +151,7 @@ func TestSeedCorpus(t *testing.T) {
 	}
 }
 
-// TestSeedsRecover says how many records come out of each seed, and whether there is
-// an alarm.
+// TestSeedsRecover checks how many records are recovered from each seed, and whether damage is reported.
 func TestSeedsRecover(t *testing.T) {
 	seeds := recoverSeeds()
 	for name, want := range map[string]struct {
@@ -188,8 +186,8 @@ func (s recoverSeed) segments() [][]byte {
 	return [][]byte{s.first, s.second}
 }
 
-// FuzzRecover: with any segments, either the run is refused and unchanged, or it opens
-// with a gapless prefix, takes more records, and opens again with all of them.
+// FuzzRecover: with any segments, either the run is refused and unchanged, or it opens with a prefix without
+// gaps, accepts more records, and opens again with all of them.
 func FuzzRecover(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		m, s := memRun(recoverSeed{first, second}.segments()...)
@@ -232,7 +230,7 @@ func FuzzRecover(f *testing.F) {
 	})
 }
 
-// goOn opens a run, adds a record and reads all again.
+// goOn opens a run, adds a record and reads all records again.
 func goOn(t *testing.T, s *Store, found Recovery, seen []Record) {
 	var again []Record
 	r, rec, err := s.Open(testRun, 0, Options{}, func(r *Recovered) ([]byte, error) {

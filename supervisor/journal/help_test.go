@@ -58,7 +58,7 @@ func openRun(t *testing.T, s *Store, id string, o Options) (*Run, Recovery) {
 	return r, rec
 }
 
-// add appends records from to last, all facts but each third.
+// add appends records from to last, every third of them narration, the others facts.
 func add(t *testing.T, r *Run, from, last uint64) {
 	t.Helper()
 	for seq := from; seq <= last; seq++ {
@@ -95,7 +95,7 @@ func closeRun(t *testing.T, r *Run) {
 	}
 }
 
-// expectRecords checks that records come as 1, 2, 3 … with what add gave them.
+// expectRecords checks that records come as 1, 2, 3 … with the payloads that add gave them.
 type expectRecords struct {
 	t    *testing.T
 	next uint64
@@ -131,8 +131,8 @@ func checkRecords(t *testing.T, read func(func(Record) error) error, n uint64) {
 	}
 }
 
-// The state of the tests is how many records there were, and up to which of them their lines
-// were handed to the event log.
+// The state in these tests is how many records there were, and up to which of them their lines were added to
+// the event log.
 func snapshotAt(upTo, told uint64) []byte { return fmt.Appendf(nil, "%d %d", upTo, told) }
 
 func parseSnapshot(b []byte) (upTo, told uint64, err error) {
@@ -149,8 +149,8 @@ func linesOf(seq uint64) (list []eventlog.Content) {
 	return list
 }
 
-// resumeTest resumes a run of the tests: it verifies the records, and adds the lines that
-// the event log lacks.
+// resumeTest resumes a run of the tests: it verifies the records, and adds the lines that are missing in the
+// event log.
 func resumeTest(r *Recovered) ([]byte, error) {
 	var upTo, told uint64
 	err := r.Records(func(x Record) (err error) {
@@ -184,7 +184,7 @@ func resumeTest(r *Recovered) ([]byte, error) {
 	return snapshotAt(upTo, upTo), nil
 }
 
-// checkTold expects that the event log has all lines of the first n records, once each.
+// checkTold expects that the event log contains all lines of the first n records, once each.
 func checkTold(t *testing.T, s *Store, n uint64) {
 	t.Helper()
 	dir, err := s.runs.Dir(testRun)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// exported returns the files of a run with so many records, as Keep gives them.
+// exported returns the files of a run with so many records, as Keep returns them.
 func exported(t *testing.T, records uint64) map[string][]byte {
 	t.Helper()
 	s := newTestStore(t)
@@ -113,7 +113,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// An import that was killed is invisible, and gone with the next one or when runs are pruned.
+// A killed import is invisible, and removed by the next one or when runs are pruned.
 func TestImportCutShort(t *testing.T) {
 	files := exported(t, 3)
 	s := newTestStore(t)

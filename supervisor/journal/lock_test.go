@@ -32,8 +32,8 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	}
 }
 
-// TestLockOfAnotherProcess: it is refused while that lives, naming it, and taken at once
-// when it was killed.
+// TestLockOfAnotherProcess: while the other process is running, the lock is refused with its name; when it was
+// killed, the lock can be taken at once.
 func TestLockOfAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := openTestStore(t, dir)
@@ -46,11 +46,11 @@ func TestLockOfAnotherProcess(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	c.kill()
-	r, rec := openRun(t, s, testRun, Options{}) // at once: a lock that is held is an error
+	r, rec := openRun(t, s, testRun, Options{}) // at once: a held lock would be an error
 	if rec.Harmed() || rec.MetaLost != "" {
 		t.Errorf("%+v", rec)
 	}
-	// And the other way round.
+	// And the other way round: the child is refused.
 	if line := startChild(t, "open", dir, "").next(); line != fmt.Sprintf("held %d %s false", os.Getpid(), testRun) {
 		t.Errorf("the other process: %s", line)
 	}
@@ -60,7 +60,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestOpenWaits for a dying owner.
+// TestOpenWaits: Open waits for an ending owner.
 func TestOpenWaits(t *testing.T) {
 	dir := t.TempDir()
 	s := openTestStore(t, dir)
@@ -80,7 +80,7 @@ func TestOpenWaits(t *testing.T) {
 	}
 }
 
-// TestInheritedLock: a child that has the lock keeps it when its parent is killed.
+// TestInheritedLock: a child that inherited the lock keeps it when its parent is killed.
 func TestInheritedLock(t *testing.T) {
 	dir := t.TempDir()
 	s := openTestStore(t, dir)

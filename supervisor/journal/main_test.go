@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain plays a child where a test asks for one, and else looks for goroutines
+// TestMain runs a child's role if a test asks for one; otherwise it runs the tests, and looks for goroutines
 // that outlive their test.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(childRole); role != "" {

@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// memFS is a disk in memory. It keeps a log of all that changes it, from which
-// crashDisk makes what a power cut may leave, and it fails as told.
+// memFS is a disk in memory. It keeps a log of all changes, from which crashDisk computes what a power cut may
+// leave, and it can simulate failures.
 type memFS struct {
 	mu    sync.Mutex
 	nodes []*memNode // by id; the first is the root
 	log   []diskOp
-	boot  int // counts processes: handles of a dead one fail
+	boot  int // counts processes: handles of an ended one fail
 
-	// fault is asked before each call, outside of the lock. It may block.
+	// fault is called before each call, without the lock. It may block.
 	fault func(call, name string) error
 }
 
@@ -60,7 +60,7 @@ func newMemFS() *memFS {
 
 func (m *memFS) root() directory { return &memDir{memHandle{m: m, boot: m.boot, path: "/state"}} }
 
-// reboot ends all processes: what they hold is closed and unlocked.
+// reboot ends all processes: their handles are closed and unlocked.
 func (m *memFS) reboot() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +70,7 @@ func (m *memFS) reboot() {
 	}
 }
 
-// promise logs that records were called durable.
+// promise logs that records were reported as durable.
 func (m *memFS) promise(upTo uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ type memHandle struct {
 	path string
 }
 
-// begin asks for a fault, and takes the lock.
+// begin calls fault, and takes the lock.
 func (h *memHandle) begin(call, name string) (*memNode, error) {
 	h.m.mu.Lock()
 	fault := h.m.fault

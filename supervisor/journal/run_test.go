@@ -45,8 +45,7 @@ func TestWriteCloseOpen(t *testing.T) {
 	}
 }
 
-// TestReadTo reads from the last snapshot before an input: the newest one, or the one kept of
-// before.
+// TestReadTo reads from the last snapshot before an input: the newest one, or the previous one, which is kept.
 func TestReadTo(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})
@@ -56,7 +55,7 @@ func TestReadTo(t *testing.T) {
 		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(n, n), nil }) {
 			t.Fatal("no snapshot was begun")
 		}
-		if err := r.Update(t.Context(), func(*Meta) {}); err != nil { // it comes behind the snapshot, or beside it
+		if err := r.Update(t.Context(), func(*Meta) {}); err != nil { // it comes after the snapshot, or beside it
 			t.Fatal(err)
 		}
 		closeRun(t, r)
@@ -77,8 +76,8 @@ func TestReadTo(t *testing.T) {
 	}
 }
 
-// TestRefusedResumeChangesNothing: a state of another version, say. A torn end of the event
-// log, which may be none in that version, stays, too.
+// TestRefusedResumeChangesNothing: for example because of a state of another version. A torn end of the event
+// log is kept, too: in that version it may not be torn.
 func TestRefusedResumeChangesNothing(t *testing.T) {
 	s := newTestStore(t)
 	r := createRun(t, s, testRun, Options{})

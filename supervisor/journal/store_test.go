@@ -15,8 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// endRun creates a run with a record, active at a given minute, and finishes it if
-// wanted.
+// endRun creates a run with a record, active at a given minute, and finishes it if requested.
 func endRun(t *testing.T, s *Store, id, cwd string, minute int, finished bool) {
 	t.Helper()
 	r, err := s.Create(Meta{Run: id, CWD: cwd, Title: "run " + id}, Options{})
@@ -97,7 +96,7 @@ func TestListFindLatest(t *testing.T) {
 	}
 }
 
-// TestUnreadableRun: one that cannot be read does not hide the others.
+// TestUnreadableRun: a run that cannot be read does not hide the others.
 func TestUnreadableRun(t *testing.T) {
 	s := newTestStore(t)
 	endRun(t, s, "good", "", 1, true)
@@ -126,7 +125,7 @@ func TestUnreadableRun(t *testing.T) {
 			t.Errorf("%+v", i)
 		}
 	}
-	r, rec := openRun(t, s, "empty", Options{}) // what a crash in Create leaves
+	r, rec := openRun(t, s, "empty", Options{}) // this is what a crash in Create leaves
 	if rec.Records != 0 || rec.Harmed() {
 		t.Errorf("%+v", rec)
 	}

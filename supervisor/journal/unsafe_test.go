@@ -80,8 +80,8 @@ func wantMode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-// TestUnsafeFiles: a file that another user put in the place of a journal file is not used,
-// changed or waited for.
+// TestUnsafeFiles: a file that another user put in the place of a journal file is not used, changed or waited
+// for.
 func TestUnsafeFiles(t *testing.T) {
 	victim := filepath.Join(t.TempDir(), "victim")
 	for what, put := range map[string]func(path string) error{
@@ -190,8 +190,8 @@ func allOurs(t *testing.T, dir string) {
 	}))
 }
 
-// TestMovedAway: a run whose directory is moved, replaced or made read-only stops calling
-// records durable, follows no link, and continues when all is as it was.
+// TestMovedAway: a run whose directory is moved, replaced or made read-only stops reporting records as durable,
+// follows no link, and continues when everything is as before.
 func TestMovedAway(t *testing.T) {
 	for what, swap := range map[string]func(t *testing.T, dir, aside string){
 		"gone":     func(t *testing.T, dir, aside string) { must(t, os.Rename(dir, aside)) },
@@ -238,7 +238,7 @@ func TestMovedAway(t *testing.T) {
 					must(t, os.Rename(aside, dir))
 				}
 				for err := receive(t, told); err != nil; err = receive(t, told) {
-					if !errors.Is(err, ErrVanished) { // the cause may change on the way
+					if !errors.Is(err, ErrVanished) { // the cause may change in between
 						t.Errorf("trouble: %v", err)
 					}
 				}
@@ -260,8 +260,8 @@ func receive[T any](t *testing.T, from <-chan T) (v T) {
 	return v
 }
 
-// TestDeleted: when the files are gone for good, nothing more is called durable, and
-// Close says what is lost.
+// TestDeleted: when the files are lost for good, nothing more is reported as durable, and Close says what is
+// lost.
 func TestDeleted(t *testing.T) {
 	s := newTestStore(t)
 	told := make(chan error, 100)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLockWorkspace: a directory has one lock, by every path to it, and the lock leaves no file
-// in it. The end of its owner frees it.
+// TestLockWorkspace: a directory has one lock, by every path to it, and the lock leaves no file in it. The lock
+// is released when its owner ends.
 func TestLockWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")

@@ -13,7 +13,7 @@ import (
 
 var start = time.Unix(1_800_000_000, 0)
 
-// collect returns the effects of f at a time after the start, without the events among them.
+// collect returns the effects of f at a time after the start, without events.
 func collect(after time.Duration, f func(*effect.Collector)) (list []effect.Effect) {
 	c := effect.Collector{Now: start.Add(after)}
 	f(&c)
@@ -35,7 +35,7 @@ func (s *State) back(host string, claude bridge.ClaudeInfo) (is bool) {
 	return is
 }
 
-// TestABridgeFollowsALostOne on the host where it was lost, and nothing changes elsewhere or in earlier states.
+// TestABridgeFollowsALostOne: on the host where it was lost; nothing changes elsewhere or in earlier states.
 func TestABridgeFollowsALostOne(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{Version: "2"})
@@ -63,7 +63,7 @@ func TestABridgeFollowsALostOne(t *testing.T) {
 	}
 }
 
-// TestABridgeThatIsLostBeforeItsStartWasTold does not count as up.
+// TestABridgeThatIsLostBeforeItsStartWasTold: it does not count as up.
 func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{})
@@ -76,7 +76,7 @@ func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	}
 }
 
-// TestRetriesEnd: a bridge that is lost again and again is given up, whatever other bridges do.
+// TestRetriesEnd: retries for a bridge that is lost again and again end, whatever other bridges do.
 func TestRetriesEnd(t *testing.T) {
 	var s State
 	n := 0
@@ -99,7 +99,8 @@ func TestRetriesEnd(t *testing.T) {
 	})
 }
 
-// TestAMuteBridgeIsDropped after three unanswered rounds of probes in a row; agents that are probed together make one.
+// TestAMuteBridgeIsDropped: after three unanswered rounds of probes in a row; agents that are probed together
+// are one round.
 func TestAMuteBridgeIsDropped(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{})

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 )
 
-// statuses are what event `host` told of.
+// statuses are the statuses in `host` events.
 func statuses(f func(*effect.Collector)) (list []string) {
 	c := effect.Collector{Now: start}
 	f(&c)
@@ -27,7 +27,7 @@ func statuses(f func(*effect.Collector)) (list []string) {
 	return list
 }
 
-// TestAHostIsOpenedForItsFirstAgent once, however many follow, and is reported at each change.
+// TestAHostIsOpenedForItsFirstAgent: once, however many follow; each change is reported.
 func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{})
@@ -54,7 +54,7 @@ func TestAHostIsOpenedForItsFirstAgent(t *testing.T) {
 	}
 }
 
-// TestNothingStartsBeforeTheLeaseIsOver: neither after a loss, nor in another process of arbiter.
+// TestNothingStartsBeforeTheLeaseIsOver: neither after a loss, nor in another process of Arbiter.
 func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{})
@@ -80,7 +80,7 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 	}
 }
 
-// TestAParkedHostWaitsForAHuman: no timer and no agent has it tried again.
+// TestAParkedHostWaitsForAHuman: neither a timer nor an agent causes a retry.
 func TestAParkedHostWaitsForAHuman(t *testing.T) {
 	var s State
 	s.Start(bridge.ClaudeInfo{})

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// silent is a probe of a process that runs a turn and gives no sign of life.
+// silent is a probe of a process that runs a turn and shows no activity.
 func silent(at time.Time) Probe {
 	return Probe{Result: bridge.ProbeResult{SilentMS: Silence.Milliseconds()}, At: at, Busy: true, Silence: Silence}
 }

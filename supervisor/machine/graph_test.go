@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the graph into docs/machine.md")
 
-// wanted are the arrows that a graph must have: the table's, after its groups were
-// taken apart.
+// wanted are the arrows that a graph must have: those of the table, after its groups were expanded.
 func wanted() []string {
 	arrows := []string{"start → " + string(initial())}
 	for i, r := range Table {
@@ -34,7 +33,7 @@ func wanted() []string {
 	return arrows
 }
 
-// apart takes the groups of a drawn arrow apart, by the titles that a reader sees.
+// apart expands the groups of a drawn arrow, by the titles that a reader sees.
 func apart(from, to, text string, titles map[string]string) []string {
 	states := map[string][]State{
 		"any state": all, "any live state": live, "any live state with a task": tasked, "any final state": ends,
@@ -54,8 +53,8 @@ func apart(from, to, text string, titles map[string]string) []string {
 	return arrows
 }
 
-// These are the forms of lines that Mermaid's grammar for state diagrams takes and we
-// use; a label ends where a colon or semicolon stands.
+// These are the forms of lines in Mermaid's grammar for state diagrams that we use; a label ends at a colon or
+// semicolon.
 var (
 	mermaidTitle = regexp.MustCompile(`^    state "([^"]+)" as ([a-z_]+)$`)
 	mermaidEdge  = regexp.MustCompile(`^    ([a-z_]+|\[\*\]) --> ([a-z_]+|\[\*\])(?: : ([^:;#]+))?$`)
@@ -102,8 +101,8 @@ func TestMermaidDrawsTheTable(t *testing.T) {
 	}
 }
 
-// dotNode, dotEdge and dotSetting are the statements of Graphviz' language that we use;
-// names that its grammar reserves are no nodes.
+// dotNode, dotEdge and dotSetting are the statements of Graphviz' language that we use; names that its grammar
+// reserves are not nodes.
 var (
 	dotAttribute = `(?:[a-z]+=(?:[A-Za-z0-9]+|"(?:[^"\\]|\\.)*"))`
 	dotList      = `\[` + dotAttribute + `(?:, ` + dotAttribute + `)*\]`
@@ -150,7 +149,7 @@ func TestDOTDrawsTheTable(t *testing.T) {
 	}
 }
 
-// unquoted is the label of a list of attributes.
+// unquoted is the label in a list of attributes.
 func unquoted(t *testing.T, attributes string) string {
 	t.Helper()
 	m := dotLabel.FindStringSubmatch(attributes)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// everywhere brings every trigger to every state in many situations.
+// everywhere tries every trigger in every state in many situations.
 func everywhere(t *testing.T, look func(from State, on Trigger, s Situation, m Move, ok bool)) {
 	t.Helper()
 	c := rand.New(rand.NewPCG(1, 1))
@@ -49,7 +49,7 @@ func TestFinalStatesAreLeftByResetAndResume(t *testing.T) {
 	})
 }
 
-// No situation keeps a human from stopping a run, or a limit from ending it.
+// No situation prevents a human from stopping a run, or a limit from ending it.
 func TestNothingKeepsARunFromItsEnd(t *testing.T) {
 	ends := map[Trigger]State{Cancel: Cancelled, LimitReached: Complete, GiveUp: Failed}
 	everywhere(t, func(from State, on Trigger, s Situation, m Move, ok bool) {
@@ -65,7 +65,7 @@ func TestNothingKeepsARunFromItsEnd(t *testing.T) {
 	})
 }
 
-// An end that is reached is an end that is reported, and nothing else ends.
+// Every end that is reached is reported, and nothing else ends a run.
 func TestEndsAreReported(t *testing.T) {
 	told := map[Action]State{EndComplete: Complete, EndAtLimit: Complete, EndFailed: Failed, EndCancelled: Cancelled}
 	everywhere(t, func(from State, on Trigger, _ Situation, m Move, ok bool) {
@@ -100,7 +100,7 @@ func TestEveryTaskTerminates(t *testing.T) {
 	})
 }
 
-// A run is taken up in the state that it was left in, whichever that was.
+// A run is resumed in the state in which it ended, whichever that was.
 func TestResumeRestoresEveryState(t *testing.T) {
 	for _, was := range live {
 		for _, end := range append([]State{was}, ends...) {

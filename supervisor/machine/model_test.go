@@ -41,7 +41,7 @@ type seed struct {
 	Overview  []string             `yaml:"overview"`
 }
 
-// steps are a state's transitions by the place they stand in.
+// steps are a state's transitions by their place.
 func (s seedState) steps() map[string][]seedStep {
 	all := map[string][]seedStep{"onDone": s.Invoke.OnDone, "onError": s.Invoke.OnError, alwaysName: s.Always}
 	maps.Copy(all, s.On)
@@ -49,7 +49,7 @@ func (s seedState) steps() map[string][]seedStep {
 	return all
 }
 
-// deviations are the places where the machine is another on purpose.
+// deviations are the places where the machine differs on purpose.
 type deviations struct {
 	Events     map[string]string   `yaml:"events"`
 	Added      map[string]string   `yaml:"added"`
@@ -66,20 +66,20 @@ type deviation struct {
 	Becomes []transition `yaml:"becomes"`
 }
 
-// transition is one of the model's. An empty target does not leave the state.
+// transition is a transition of the model. With an empty target the state stays the same.
 type transition struct {
 	If     []string `yaml:"if"`
 	Target string   `yaml:"target"`
 	Do     []string `yaml:"do"`
 }
 
-// place is where transitions stand: what an event leads to in a state.
+// place is a place of transitions: an event in a state.
 type place struct{ state, event string }
 
-// model is SPEC-0003 with the deviations applied: a machine that knows nothing of Table.
+// model is SPEC-0003 with the deviations applied: a machine that does not use Table.
 type model map[place][]transition
 
-// loaded reads a file of testdata/machine, and takes no field it does not know.
+// loaded reads a file of testdata/machine, and refuses unknown fields.
 func loaded[T any](t testing.TB, name string) T {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "machine", name))
@@ -93,7 +93,7 @@ func loaded[T any](t testing.TB, name string) T {
 	return v
 }
 
-// asWritten is SPEC-0003 alone, in our words for events and actions.
+// asWritten is SPEC-0003 alone, in our names for events and actions.
 func asWritten(t testing.TB, s seed, d deviations) model {
 	t.Helper()
 	m := model{}
@@ -118,8 +118,7 @@ func asWritten(t testing.TB, s seed, d deviations) model {
 	return m
 }
 
-// ours translates the actions of a place. One that has no translation must be one that
-// only tells.
+// ours translates the actions of a place. An action without a translation must be one that only reports.
 func ours(t testing.TB, d deviations, where string, actions []string) []string {
 	t.Helper()
 	if here, ok := d.Actions[where]; ok {
@@ -133,7 +132,7 @@ func ours(t testing.TB, d deviations, where string, actions []string) []string {
 	return nil
 }
 
-// theModel applies the deviations. It also returns what SPEC-0003 says alone.
+// theModel applies the deviations. It also returns SPEC-0003 without them.
 func theModel(t testing.TB) (m, written model) {
 	t.Helper()
 	s, d := loaded[seed](t, "spec-0003.yaml"), loaded[deviations](t, "deviations.yaml")
@@ -147,7 +146,7 @@ func theModel(t testing.TB) (m, written model) {
 	return m, written
 }
 
-// next returns the model's move for an event. The index is that of the transition.
+// next returns the model's move for an event. The index is the transition's.
 func (m model) next(state State, on Trigger, s Situation) (index int, to State, do []string, ok bool) {
 	for i, tr := range m[place{string(state), triggerName(on)}] {
 		if !slices.ContainsFunc(tr.If, func(g string) bool { return !modelGuard(g, s) }) {
@@ -195,7 +194,7 @@ func modelGuard(name string, s Situation) bool {
 	return held
 }
 
-// triggers are all that can come, of both machines.
+// triggers are all triggers of both machines.
 func triggers(t testing.TB) []Trigger {
 	t.Helper()
 	s, d := loaded[seed](t, "spec-0003.yaml"), loaded[deviations](t, "deviations.yaml")

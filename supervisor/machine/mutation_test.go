@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-// mutant is the table with one fault in it.
+// mutant is the table with one fault.
 type mutant struct {
 	what  string
-	on    Trigger // of the rows it is in
+	on    Trigger // of the rows with the fault
 	table []Row
 }
 
-// Rows that hide what a fault changes.
+// Rows that hide the effect of a fault.
 const (
 	idleFirst  = "the row of idle comes before it"
 	finalFirst = "the row of final states comes before it"
 )
 
-// equivalents are the faults that make no other machine, each with its reason.
+// equivalents are the faults that do not change the machine, each with its reason.
 var equivalents = map[string]string{
 	"exchanged ARBITER_DECISION [isComplete] / endComplete → complete and ARBITER_DECISION [goesOn, agentAlive, " +
 		"maxIterationsReached, nobodyWorks] / endAtLimit → complete": "no decision is COMPLETE and goes on",
@@ -34,7 +34,7 @@ var equivalents = map[string]string{
 	"more state cancelled of RESUME → same":                            finalFirst,
 }
 
-// named is a row without its number, which moves when the table grows.
+// named is a row without its number, which changes when the table grows.
 func named(r Row) string {
 	_, text, _ := strings.Cut(label(0, r), " ")
 	to := string(r.To)
@@ -44,8 +44,8 @@ func named(r Row) string {
 	return text + " → " + to
 }
 
-// mutants has each row left out, each two of a trigger exchanged, and each part of each
-// row left out or made another.
+// mutants leaves out each row, exchanges each two rows of a trigger, and leaves out or changes each part of
+// each row.
 func mutants() []mutant {
 	var list []mutant
 	for i, r := range Table {
@@ -80,7 +80,7 @@ type part struct {
 	row  Row
 }
 
-// parts are a row's own faults.
+// parts are the faults of a single row.
 func parts(r Row) []part {
 	var list []part
 	add := func(what string, change func(*Row)) {
@@ -113,7 +113,7 @@ func parts(r Row) []part {
 	return list
 }
 
-// What the model test cannot notice it does not test.
+// A fault that the model test does not notice is not tested.
 func TestEveryFaultOfTheTableIsNoticed(t *testing.T) {
 	m, _ := theModel(t)
 	walked := map[Trigger][]sample{}
@@ -143,7 +143,7 @@ func TestEveryFaultOfTheTableIsNoticed(t *testing.T) {
 	}
 }
 
-// A guard that said the opposite would be noticed, too.
+// An inverted guard must be noticed, too.
 func TestEveryFaultOfAGuardIsNoticed(t *testing.T) {
 	m, _ := theModel(t)
 	walked := corpus(t, m)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A deviation without a reason, one of an unknown state or event, a place that is
-// named twice, or a transition that equals SPEC-0003's is an error of the list.
+// A deviation without a reason, one of an unknown state or event, a place that is named twice, or a transition
+// that equals SPEC-0003's is an error in the list.
 func TestDeviationsDeviate(t *testing.T) {
 	s, d := loaded[seed](t, "spec-0003.yaml"), loaded[deviations](t, "deviations.yaml")
 	_, written := theModel(t)
@@ -37,7 +37,7 @@ func TestDeviationsDeviate(t *testing.T) {
 	}
 }
 
-// What holds as it is written is this; the rest of SPEC-0003's transitions is deviated from.
+// These are the parts that hold as written; the machine deviates from the rest of SPEC-0003's transitions.
 func TestWhatHoldsAsWritten(t *testing.T) {
 	m, written := theModel(t)
 	var kept []string
@@ -57,7 +57,7 @@ func TestWhatHoldsAsWritten(t *testing.T) {
 	}
 }
 
-// All that SPEC-0003 names is there by its own name.
+// Everything that SPEC-0003 names exists under the same name.
 func TestEverythingNamedIsThere(t *testing.T) {
 	s := loaded[seed](t, "spec-0003.yaml")
 	m, _ := theModel(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// chooser is where a walk takes its choices from: chance, or a fuzzer's bytes.
+// chooser is the source of a walk's choices: chance, or a fuzzer's bytes.
 type chooser interface{ IntN(n int) int }
 
 // bytesChosen chooses by the bytes of an input; it chooses 0 when they are used up.
@@ -33,8 +33,7 @@ var (
 		ForceAgent, ForceAgent}
 )
 
-// situation is any one there can be: guards are told apart, whether or not a run
-// comes there.
+// situation is any situation: guards have to be distinguished, whether or not a run can reach it.
 func situation(c chooser) Situation {
 	yes := func() bool { return c.IntN(2) == 1 }
 	return Situation{
@@ -49,7 +48,7 @@ func situation(c chooser) Situation {
 	}
 }
 
-// sample is one step of a walk, and what the model makes of it.
+// sample is one step of a walk, and the model's result for it.
 type sample struct {
 	from State
 	on   Trigger
@@ -83,7 +82,7 @@ func (s sample) tables() told {
 	return told{To: m.To, Do: do}
 }
 
-// agrees reports whether the table makes of a step what the model does.
+// agrees reports whether the table and the model have the same result for a step.
 func (s sample) agrees() bool {
 	m, ok := Next(s.from, s.on, s.in)
 	return ok != s.ignored && (!ok || m.To == s.to && slices.EqualFunc(m.Do, s.do, func(a Action, b string) bool {
@@ -95,8 +94,8 @@ func (s sample) String() string {
 	return fmt.Sprintf("%s by %s in %+v", s.from, triggerName(s.on), s.in)
 }
 
-// walk plays events against the model, from the initial state, and begins anew where a
-// final state was reached every other time. Each state entered is asked for Always.
+// walk plays events against the model, from the initial state, and begins again at every other final state. In
+// each state entered it also tries Always.
 func walk(m model, list []Trigger, c chooser, steps int) []sample {
 	var walked []sample
 	at := initial()
@@ -140,8 +139,7 @@ func TestTableMatchesTheSpecification(t *testing.T) {
 	compare(t, corpus(t, m))
 }
 
-// A walk that never comes to a transition, or never sees a guard decide, proves nothing
-// about it.
+// A walk that never reaches a transition, or in which a guard never decides, proves nothing about it.
 func TestTheWalkCoversEverything(t *testing.T) {
 	m, _ := theModel(t)
 	rows, guards := map[int]bool{}, map[string]bool{}

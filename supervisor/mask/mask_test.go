@@ -8,10 +8,10 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// aSecret was never issued.
+// aSecret is made up.
 const aSecret = "sk-ant-api03-madeup0000madeup0000madeup0000-AA"
 
-// TestJSON: what was JSON is JSON again, also where letters are hidden in escapes.
+// TestJSON: JSON stays JSON, even where escapes hide letters.
 func TestJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":"x ` + aSecret + ` y"}`:                                        `{"a":"x sk-ant-*redacted:46* y"}`,
@@ -31,8 +31,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestPieces: a secret that comes in pieces is not told in pieces, wherever it is cut, and
-// what is none is reported once.
+// TestPieces: a secret that comes in pieces is not reported in pieces, wherever it is cut, and other text is
+// reported once.
 func TestPieces(t *testing.T) {
 	const text = "The key is " + aSecret + " and\npassword: hunter2hunter2\nthat is all. "
 	for size := 1; size < 40; size++ {

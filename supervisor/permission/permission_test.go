@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 )
 
-// asks is a request of an agent's process.
+// asks is a permission request of an agent's process.
 func asks(agent, request, command string) Request {
 	p := bridge.PermissionParams{
 		AgentRef: bridge.AgentRef{ID: agent, Generation: 1}, Request: request,
@@ -26,7 +26,7 @@ var (
 	present = Human{Present: true, Wait: time.Minute}
 )
 
-// responses are what processes were answered, by their request.
+// responses are the answers to processes, by request.
 func responses(c *effect.Collector) map[string]string {
 	got := map[string]string{}
 	for _, e := range c.Effects() {
@@ -37,7 +37,7 @@ func responses(c *effect.Collector) map[string]string {
 	return got
 }
 
-// told are the decisions that frontends are notified of.
+// told are the decisions that frontends receive.
 func told(c *effect.Collector) (list []string) {
 	for _, e := range c.Effects() {
 		if emit, ok := e.(effect.Emit); ok {
@@ -95,7 +95,7 @@ func TestAsked(t *testing.T) {
 
 func keyOf(command string) string { return Key("Bash", []byte(`{"command":"`+command+`"}`)) }
 
-// TestAnswer: a human's answer has to fit the request, and holds as long as it says.
+// TestAnswer: a human's answer has to fit the request, and applies as long as it says.
 func TestAnswer(t *testing.T) {
 	for name, tt := range map[string]struct {
 		given    contract.Permit
@@ -178,7 +178,8 @@ func TestTurnOver(t *testing.T) {
 	}
 }
 
-// TestReconsidered: a settlement counts for the request of the process that was looked at, and for the rules in force.
+// TestReconsidered: a settlement counts only for the request of the process that was checked, and for the
+// present rules.
 func TestReconsidered(t *testing.T) {
 	for name, tt := range map[string]struct {
 		of      Settlement
@@ -199,7 +200,7 @@ func TestReconsidered(t *testing.T) {
 	}
 }
 
-// TestResume: what was open waits for its agent to ask again; of agents that do not come back, nothing does.
+// TestResume: open requests wait until their agents ask again, unless the agents are not restarted.
 func TestResume(t *testing.T) {
 	s := State{
 		Open:          []Request{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make")},
@@ -216,7 +217,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestDeniedForTheRun: an action that was denied for the run is denied when it is asked for again, by anybody.
+// TestDeniedForTheRun: an action that was denied for the run is denied to every agent that asks again.
 func TestDeniedForTheRun(t *testing.T) {
 	s, c := State{Open: []Request{asks("orch-1", "p1", "make")}}, &effect.Collector{}
 	taken := s.Answer(c, "ref", contract.Permit{Request: "p1", Behavior: bridge.Deny, Scope: contract.ScopeRun})
@@ -230,8 +231,8 @@ func TestDeniedForTheRun(t *testing.T) {
 	}
 }
 
-// TestUnclaimedAreDecided: what waited for its agent to ask again is closed under its id when the rules decide it now,
-// and when the agent's call is decided without a question.
+// TestUnclaimedAreDecided: an unclaimed request is closed under its id when the rules decide it now, and when
+// the agent's call is decided without a question.
 func TestUnclaimedAreDecided(t *testing.T) {
 	old := func() State { return State{Unclaimed: []Request{asks("orch-1", "p0", "make")}, Changes: 3} }
 	allow := Finding{Behavior: bridge.Allow, By: "rule"}

@@ -28,7 +28,7 @@ func planned(t *testing.T) *process.Context {
 	return c
 }
 
-// TestSet: every agent with a process is reminded of a plan that is set, and frontends get it.
+// TestSet: a new plan goes to the reminder of every agent with a process, and to frontends.
 func TestSet(t *testing.T) {
 	c := parttest.Run(runconfig.Options{})
 	parttest.Orchestrator(c).Status = roster.Down
@@ -39,7 +39,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestSkip: who works on a step that is skipped learns of it, and so does the Arbiter.
+// TestSkip: an agent whose step is skipped is notified, and so is the Arbiter.
 func TestSkip(t *testing.T) {
 	c := planned(t)
 	Skip(c, 0)
@@ -63,7 +63,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestStumbled: an execution fails with the last tool of its agent; a human is called where that gave no verdict.
+// TestStumbled: an execution fails with the last tool of its agent; a human is asked if the agent gave no
+// verdict.
 func TestStumbled(t *testing.T) {
 	c := planned(t)
 	if Stumbled(c, "orch-1", "which way?") {

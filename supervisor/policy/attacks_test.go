@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
-// TestAttacks: no line of testdata/commands/attacks.yaml is allowed, by no mode, no rule of its
-// group, and not as harmless. The same lines are played with the real CLI in cmd/arbiter.
+// TestAttacks: no line of testdata/commands/attacks.yaml is allowed by any mode, by any rule of its group, or
+// as harmless. The same lines are played with the real CLI in cmd/arbiter.
 func TestAttacks(t *testing.T) {
 	for i, g := range corpus.Attacks(t, "../..") {
 		place := corpus.NewAttackPlace(t, filepath.Join(t.TempDir(), "place"), g)
@@ -39,8 +39,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestDailyLines: the lines that engineers' agents run every day are never in doubt about a rule
-// that is not about them where the CLI would run them without a question.
+// TestDailyLines: for lines that engineers' agents run every day, and that the CLI runs without a question,
+// there is never a doubt about a rule that is not about them.
 func TestDailyLines(t *testing.T) {
 	place := t.TempDir()
 	corpus.DailyPlace(t, place)

@@ -162,8 +162,8 @@ func TestBashDeny(t *testing.T) {
 	}
 }
 
-// TestBashInputInDoubt: a command that cannot be read is never covered by a rule
-// about commands, and may be what any deny rule names.
+// TestBashInputInDoubt: a command that cannot be parsed is never covered by a rule about commands, and may be
+// what any deny rule names.
 func TestBashInputInDoubt(t *testing.T) {
 	allow := Policy{Mode: ModeAsk, Allow: mustRules(t, "Bash(git *)")}
 	deny := Policy{Mode: ModeAllowAll, Deny: mustRules(t, "Bash(rm *)")}
@@ -182,8 +182,7 @@ func TestBashInputInDoubt(t *testing.T) {
 	}
 }
 
-// FuzzBash: no input panics, and what a prefix rule allows it no longer allows
-// with another command behind it.
+// FuzzBash: no input panics, and what a prefix rule allows it does not allow with another command after it.
 func FuzzBash(f *testing.F) {
 	for _, s := range []string{"git status", "git log --format='%H'", `git commit -m "a; b"`, "git log 2>&1 >/dev/null",
 		"git log $X ${Y}", "git log \\; x", "git log {a,b} [c]", "git a|git b", "git 'a", "git log $(x)",

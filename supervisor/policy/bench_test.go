@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDecide holds decisions by many rules, none of which matches, against the
-// least there is to do: comparing the request's text with each rule's.
+// BenchmarkDecide compares decisions with many rules, none of which matches, with the minimal work: comparing
+// the request's text with each rule's.
 func BenchmarkDecide(b *testing.B) {
 	for _, kind := range []string{"mixed", "path", "bash"} {
 		for _, n := range []int{1, 100, 1000} {

@@ -107,8 +107,8 @@ func randomRequest(r *rand.Rand) Request {
 	return Request{Tool: tool, Input: raw}
 }
 
-// TestCompiledSaysTheSame: finding rules by an index and trying one after the other
-// give the same result, for any rules and any request.
+// TestCompiledSaysTheSame: finding rules by an index and trying one after another give the same result, for any
+// rules and any request.
 func TestCompiledSaysTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	seen := map[string]int{}
@@ -169,8 +169,7 @@ func TestCompiledManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCompiledFollowsMovedLinks: a link that a rule goes through may be pointed
-// elsewhere later, and the rule goes with it.
+// TestCompiledFollowsMovedLinks: a link in a rule's path may be changed later, and the rule follows it.
 func TestCompiledFollowsMovedLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -196,8 +195,7 @@ func TestCompiledFollowsMovedLinks(t *testing.T) {
 	}
 }
 
-// manyRules is a policy of about n rules; no rule matches askedOfMany's
-// requests; each list has a third.
+// manyRules is a policy of about n rules, a third in each list; no rule matches askedOfMany's requests.
 func manyRules(t testing.TB, kind string, n int, cwd string) Policy {
 	kinds := map[string][]string{
 		"path": {"Edit(secret%d/**)", "Read(~/.keys%d/**)", "Read(//etc/x%d)", "Edit(**/gen%d/*.go)", "Read(*.ext%d)",
@@ -243,8 +241,8 @@ func plainly(texts []string, with string) float64 {
 	return float64(time.Since(begin).Nanoseconds()+int64(same)) / rounds
 }
 
-// TestManyRulesAreCheap: what a decision allocates does not grow with the rules, because what
-// is known of them is known beforehand. BenchmarkDecide tells the times.
+// TestManyRulesAreCheap: the allocations of a decision do not grow with the number of rules, because everything
+// about them is computed in advance. BenchmarkDecide measures the times.
 func TestManyRulesAreCheap(t *testing.T) {
 	dir := t.TempDir()
 	for _, kind := range []string{"mixed", "path", "bash"} {

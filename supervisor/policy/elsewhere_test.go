@@ -54,8 +54,8 @@ func asking(tool string, input map[string]string) Request {
 	return Request{Tool: tool, Input: raw}
 }
 
-// TestElsewhere holds requests against rules on the host where they would be carried out: its home, its directory, its
-// links. This machine's files have no say.
+// TestElsewhere checks requests against rules on the host where they would be carried out: its home, its
+// directory, its links. This machine's files do not matter.
 func TestElsewhere(t *testing.T) {
 	p := Policy{Mode: ModeAsk, CWD: "/srv/far/run8/orch-1", Home: "/home/far",
 		Deny: rulesOf(t, "Read(~/.ssh/**)"), Allow: rulesOf(t, "Edit(src/**)", "Bash(ls *)")}
@@ -97,7 +97,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestElsewhereAsksLittle: one decision with many rules takes few requests.
+// TestElsewhereAsksLittle: one decision with many rules needs few requests.
 func TestElsewhereAsksLittle(t *testing.T) {
 	p := Policy{Mode: ModeAsk, CWD: "/srv/w", Home: "/home/far",
 		Deny:  rulesOf(t, "Read(~/.ssh/**)", "Read(~/.aws/**)", "Read(//etc/shadow)", "Read(.env)", "Edit(.git/**)"),
@@ -121,7 +121,7 @@ func TestElsewhereAsksLittle(t *testing.T) {
 	}
 }
 
-// TestElsewhereInDoubt allows nothing when the host does not answer.
+// TestElsewhereInDoubt: nothing is allowed when the host does not answer.
 func TestElsewhereInDoubt(t *testing.T) {
 	for _, mode := range []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll} {
 		p := Policy{Mode: mode, CWD: "/srv/w", Home: "/home/far", Deny: rulesOf(t, "Read(~/.ssh/**)"),
@@ -136,7 +136,7 @@ func TestElsewhereInDoubt(t *testing.T) {
 			if d.Behavior == Allow || d.By != ByRule || mode == ModeRules && d.Behavior != Deny {
 				t.Errorf("%s, %s: %+v", mode, r.Input, d)
 			}
-			if _, denied := rules.Denied(r); !denied && r.Tool != "Edit" { // which no deny rule is about
+			if _, denied := rules.Denied(r); !denied && r.Tool != "Edit" { // no deny rule is about it
 				t.Errorf("%s is not denied in doubt", r.Input)
 			}
 			if _, covered := rules.Covered(r); covered && r.Tool != "Bash" {
@@ -149,7 +149,7 @@ func TestElsewhereInDoubt(t *testing.T) {
 	}
 }
 
-// TestElsewhereAgrees with the rules on this machine where the other file system is this one.
+// TestElsewhereAgrees: it agrees with the rules on this machine if the other file system is this one.
 func TestElsewhereAgrees(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/etc", filepath.Join(dir, "etc")); err != nil {

@@ -18,13 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// helpOption finds an option in what --help prints: its letter, its name, and how it takes a
-// value.
+// helpOption finds an option in the output of --help: its letter, its name, and how it takes a value.
 var helpOption = regexp.MustCompile(`^ +(?:-(\w)(?:[ =][A-Z]\S*)?)?(?:, +)?(?:--([\w-]+)(\[?=\S+)?)?(?:  |$)`)
 
-// TestReadingOptionsAreDocumented holds the tables of options against what the tools here say
-// of themselves: an option that takes a value must not be listed as one that takes none, or the
-// word behind it would not be looked at for what it is.
+// TestReadingOptionsAreDocumented compares the tables of options with the documentation of the installed tools:
+// an option that takes a value must not be listed as one that takes none, otherwise the word after it would not
+// be checked correctly.
 func TestReadingOptionsAreDocumented(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the tables are of GNU's tools")
@@ -37,7 +36,7 @@ func TestReadingOptionsAreDocumented(t *testing.T) {
 		}
 		out, _ := exec.Command(path, "--help").CombinedOutput()
 		if !strings.Contains(string(out), "--help") {
-			continue // a builtin's namesake, or not GNU's
+			continue // not the builtin's program, or not GNU's
 		}
 		for line := range strings.Lines(string(out)) {
 			m := helpOption.FindStringSubmatch(strings.TrimRight(line, "\n"))
@@ -46,7 +45,7 @@ func TestReadingOptionsAreDocumented(t *testing.T) {
 			}
 			letter, long, value := m[1], m[2], m[3]
 			optional := strings.HasPrefix(value, "[=")
-			// =slash says what it stands for
+			// =slash means the value itself
 			needed := len(value) > 1 && value[0] == '=' && strings.ToUpper(value) == value
 			checked++
 			switch {
@@ -66,8 +65,8 @@ func TestReadingOptionsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestHarmlessChangesNothing runs command lines of random options and operands that are called
-// harmless, and looks for anything that changed: in git also by options that write.
+// TestHarmlessChangesNothing runs harmless command lines with random options and operands, and checks that
+// nothing has changed; for git also with options that write.
 func TestHarmlessChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.txt": "one\ntwo\n", "b.txt": "two\n", "src/c.txt": "x\n"} {
@@ -137,14 +136,14 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// randomReading is a command that reads, with options of the tables and some that write.
+// randomReading is a command that reads, with options from the tables and some that write.
 func randomReading(r *rand.Rand) (words []string) {
 	use := reading{}
 	switch names := slices.Sorted(maps.Keys(readingCommands)); r.IntN(3) {
 	case 0:
 		name := names[r.IntN(len(names))]
 		if name == "tail" || name == "sleep" {
-			name = "sort" // they wait
+			name = "sort" // they would wait
 		}
 		words, use = []string{name}, readingCommands[name]
 	case 1:

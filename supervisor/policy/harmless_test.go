@@ -76,8 +76,8 @@ func TestHarmlessCommands(t *testing.T) {
 		"find out", "ｌｓ", "ls\u00a0-la", "lѕ", "ls \u2028rm", "cat ..\u2215etc", "echo x | tee y", "cat a | dd of=x",
 		"type -P x", "ls\t; rm x", "ls ;; rm x", "ls && ", "&& ls", "ls |", "coproc ls", "then ls", "ls %1 &",
 	} {
-		// Characters beyond ASCII are no blanks and no slashes to the shell: as parts of
-		// file names of the working directory they are harmless.
+		// For the shell, characters beyond ASCII are neither spaces nor slashes: as parts of file names of the
+		// working directory they are harmless.
 		if command == "ls \u2028rm" || command == "cat ..\u2215etc" {
 			continue
 		}
@@ -119,7 +119,7 @@ func TestHarmlessTools(t *testing.T) {
 	}
 }
 
-// TestHarmlessWithRealLinks: a link out of the working directory is seen through.
+// TestHarmlessWithRealLinks: a link out of the working directory is detected.
 func TestHarmlessWithRealLinks(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("/etc", filepath.Join(dir, "etc")); err != nil {
@@ -134,7 +134,7 @@ func TestHarmlessWithRealLinks(t *testing.T) {
 	}
 }
 
-// TestHarmlessAndClosedFiles: what may not be read is not read by a command either.
+// TestHarmlessAndClosedFiles: a command cannot read a file that must not be read, either.
 func TestHarmlessAndClosedFiles(t *testing.T) {
 	for _, tt := range []struct {
 		rule    string
@@ -191,8 +191,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestABareRepositoryIsPlanted: with the permission to edit alone, files of the working directory
-// make git run a program (core.fsmonitor in the file config). So git needs a permission then.
+// TestABareRepositoryIsPlanted: with the permission to edit alone, files of the working directory can make git
+// run a program (core.fsmonitor in the file config). So git needs a permission then.
 func TestABareRepositoryIsPlanted(t *testing.T) {
 	cwd := t.TempDir()
 	p := Policy{Mode: ModeAcceptEdits, CWD: cwd}

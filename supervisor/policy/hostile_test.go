@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// hostileCommands may run evil or write a file, each by another trick of the shell.
-// A rule that allows good allows none of them. A rule that denies evil denies those
-// of runsEvil.
+// hostileCommands may run evil or write a file, each by a different feature of the shell. A rule that allows
+// good allows none of them. A rule that denies evil denies those of runsEvil.
 var (
 	runsEvil = []string{
 		// One after the other.
@@ -37,7 +36,7 @@ var (
 		"~/bin/evil", "/usr/bin/../bin/evil", "//evil", "$'evil'", "$'\\x65vil'", "$'\\145vil'", "$'e''vil'", `$"evil"`,
 		"e$@vil", "e${x}vil", "ev$()il", "ev``il", "$EVIL", "${E}vil", "e[v]il", "e?il", "ev*", "/usr/bin/ev?l",
 		"{evil,x}", "e{vil,}", "{e,}vil", "$(echo evil)", "`echo evil`", "${!x}", "$1", "$0 evil",
-		// Behind others.
+		// After other words.
 		"A=1 evil", "A=1 B=2 evil", "A+=1 evil", "a[0]=1 evil", "PATH=.:$PATH evil", "LD_PRELOAD=x evil", "env evil",
 		"env A=1 evil", "env -i evil", "env -S 'evil x'", "env -u A -- evil", "/usr/bin/env evil", "sudo evil",
 		"sudo -u root evil", "sudo -- evil", "sudo A=1 evil", "doas evil", "nohup evil &", "nice evil",
@@ -51,7 +50,7 @@ var (
 		"trap evil EXIT", "trap 'evil' 0", "alias good=evil; good", "ssh h evil", "ssh h 'evil'", "su -c evil",
 		"flock x evil", "strace evil", "unshare -r evil", "busybox sh -c evil", "parallel evil ::: x", "script -c evil",
 		"systemd-run evil", "chroot / evil", "command -- evil", "busybox evil",
-		// Where a shell would read on.
+		// Where a shell would read further.
 		`good "x; evil`, "good $(evil", "good `evil", "\x00evil", "ev\x00il", "good \x01; evil",
 		"good 2>/dev/null; evil", "good >/dev/null&evil", "good 2>&1;evil", "good >&2|evil", "2>&1 evil", ">x evil",
 		"<x evil", "&>x evil", "cd /tmp; evil", "cd /tmp && ./evil", "pushd x; evil", "set -- x; evil",
@@ -70,7 +69,7 @@ var (
 		"good >&2x", "good >&$X", "good > x &", "good | tee x", "good | tee -a x", "good | dd of=x", "good | cat > x",
 		"good && touch x", "cat > x <<E\nE", "good <<E > x\nE", "good > x; good", "(good) > x", "{ good; } > x",
 		"good\n> x", "A=1 > x", "exec > x", "good >\\\nx", "good > /dev/tcp/h/1", "good < /dev/tcp/h/1",
-		// What runs good itself otherwise.
+		// Other ways to run good.
 		"A=1 good", "PATH=. good", "LD_PRELOAD=./x good", "GIT_SSH_COMMAND=x good", "./good", "/tmp/good", "../good",
 		"~/good", "Good", "GOOD", "good2", "goodx y", "xgood", "go od", "ｇood", "gооd", "g\u200bood", "good\u00a0x",
 		"\u2003good", "good\u2028", "sudo good", "env good", "command good", "exec good", "$GOOD", "good ()",
@@ -125,7 +124,7 @@ func TestHostileCommands(t *testing.T) {
 	}
 }
 
-// TestHostileGit: options before the subcommand make another command of it.
+// TestHostileGit: options before the subcommand change the command.
 func TestHostileGit(t *testing.T) {
 	allow := Policy{Mode: ModeAsk, CWD: "/w", Allow: mustRules(t, "Bash(git log *)", "Bash(git status)")}
 	for _, command := range []string{"git -C /x log", "git -c core.pager=evil log", "git --git-dir=x log",
@@ -137,8 +136,8 @@ func TestHostileGit(t *testing.T) {
 	}
 }
 
-// TestHostilePaths: names of one file beside the plain one. What must be covered by a
-// deny rule for secret, is; what an allow rule for src covers, lies in src.
+// TestHostilePaths: other names of a file. A deny rule for secret must match all names of secret; what an allow
+// rule for src covers must be in src.
 func TestHostilePaths(t *testing.T) {
 	secret := []string{
 		"secret/a", "./secret/a", "/w/secret/a", "/w/./secret/a", "/w//secret/a", "//w/secret/a", "src/../secret/a",
@@ -179,8 +178,8 @@ func TestHostilePaths(t *testing.T) {
 	}
 }
 
-// TestHostileInputs: an input that is not what the tool's is supposed to be is covered
-// by no rule about parts, and denied by each.
+// TestHostileInputs: no rule about parts of the input covers an input of an unexpected form, and each denies
+// it.
 func TestHostileInputs(t *testing.T) {
 	rules := map[string]string{"Bash": "Bash(good *)", "Edit": "Edit(src/**)", "Read": "Read(src/**)",
 		"WebFetch": "WebFetch(domain:good.de)", "Skill": "Skill(good)"}
@@ -210,7 +209,7 @@ func TestHostileInputs(t *testing.T) {
 	}
 }
 
-// TestHostileHosts: the hosts that different readers of URLs find in a URL.
+// TestHostileHosts: the hosts that different parsers find in a URL.
 func TestHostileHosts(t *testing.T) {
 	allow := Policy{Allow: mustRules(t, "WebFetch(domain:good.de)", "WebFetch(domain:*.good.de)")}
 	deny := Policy{Deny: mustRules(t, "WebFetch(domain:evil.de)")}

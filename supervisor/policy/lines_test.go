@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Random command lines, of two kinds: pieces that shells treat specially, in any order, and
-// lines that follow the grammar and are then bent.
+// Random command lines, of two kinds: pieces that shells treat specially, in any order, and lines that follow
+// the grammar and are then changed.
 
 var pieces = strings.Split("good¦good ¦good x¦evil¦evil ¦evil¦'¦\"¦\\¦$¦$(¦)¦`¦;¦&&¦||¦&¦ & ¦|¦ | "+
 	"¦|&¦>¦<¦\n¦#¦!¦{¦}¦ ¦  ¦(¦*¦[¦]¦=¦A=1 ¦$X¦${X}¦${¦"+
@@ -27,14 +27,13 @@ func randomLine(r *rand.Rand) string {
 	return b.String()
 }
 
-// lineMaker makes lines by the grammar.
+// lineMaker generates lines by the grammar.
 type lineMaker struct {
 	*rand.Rand
 	depth int
 }
 
-// generatedLine is a line by the grammar, one time in three with a piece put in or a byte taken
-// out somewhere.
+// generatedLine is a line by the grammar; in one of three, a piece is inserted or a byte is removed somewhere.
 func generatedLine(r *rand.Rand) string {
 	m := &lineMaker{Rand: r}
 	line := m.list()
@@ -98,7 +97,7 @@ func (m *lineMaker) simple() string {
 	return b.String()
 }
 
-// bent is a name in one of the ways to write it.
+// bent is a name, written in one of several ways.
 func (m *lineMaker) bent(name string) string {
 	cut := 1 + m.IntN(max(len(name)-1, 1))
 	cut = min(cut, len(name))
@@ -143,7 +142,7 @@ func (m *lineMaker) redirect() string {
 		m.pick("", " ") + m.pick(to, "&1", "&2", "&-", "/dev/null", "&1-", "&2x", "&-x", "&--x", "&1-x")
 }
 
-// evaluator is a builtin that may run what stands quoted in an argument.
+// evaluator is a builtin that may run what is quoted in an argument.
 func (m *lineMaker) evaluator() string {
 	payload := m.pick("'a[$(evil)]'", "'a[`evil`]'", `"a[\$(evil)]"`, "a[_]", "'a[_]'", "'a[0$(evil)]'", "a[0]", "a",
 		"$X", `"$X"`, "1")

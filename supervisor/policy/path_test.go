@@ -96,8 +96,8 @@ func TestReadRulesCoverSearches(t *testing.T) {
 	}
 }
 
-// TestFileRulesHoldForCommands: what may not be read or written is not by a command
-// that names it, either.
+// TestFileRulesHoldForCommands: a file that must not be read or written must not be by a command that names it,
+// either.
 func TestFileRulesHoldForCommands(t *testing.T) {
 	for _, tt := range []struct {
 		rule           string
@@ -138,7 +138,7 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 	}
 }
 
-// TestLinks uses real links: what a path is called and where it leads differ.
+// TestLinks uses real links: the name of a path and its target differ.
 func TestLinks(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -152,11 +152,11 @@ func TestLinks(t *testing.T) {
 	for name, to := range map[string]string{
 		"tree/src/out":      root + "/secret",          // leads out
 		"tree/src/in":       "../real",                 // stays in
-		"tree/src/dangling": root + "/secret/new",      // leads to what is not there yet
+		"tree/src/dangling": root + "/secret/new",      // leads to a file that does not exist yet
 		"tree/src/loop":     root + "/tree/src/loop",   // leads nowhere
 		"alias":             root + "/tree",            // another name of the working directory
 		"keys":              root + "/secret",          // another name of the secret
-		"tree/src/chain":    root + "/tree/src/out/..", // the kernel's .. is the link's
+		"tree/src/chain":    root + "/tree/src/out/..", // for the kernel, .. starts at the link's target
 	} {
 		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
 			t.Fatal(err)
@@ -242,7 +242,7 @@ func TestMatchWithCaseFolding(t *testing.T) {
 	}
 }
 
-// TestMeet compares the intersection of patterns with trying fillings.
+// TestMeet compares the intersection of patterns with the result of trying fillings.
 func TestMeet(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, text string

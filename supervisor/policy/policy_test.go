@@ -51,7 +51,7 @@ func TestModes(t *testing.T) {
 		{"Agent", input("subagent_type", "x"), [4]string{Allow, Allow, Allow, Allow}},
 		{"Task", nil, [4]string{Allow, Allow, Allow, Allow}},
 		{"Agent", json.RawMessage(`{"isolation":null}`), [4]string{Allow, Allow, Allow, Allow}},
-		{"Agent", input("isolation", "worktree"), [4]string{Ask, Deny, Ask, Allow}}, // makes a branch and a directory
+		{"Agent", input("isolation", "worktree"), [4]string{Ask, Deny, Ask, Allow}}, // creates a branch and a directory
 		{"Task", input("isolation", "remote"), [4]string{Ask, Deny, Ask, Allow}},
 		{"Agent", json.RawMessage(`{"isolation":{}}`), [4]string{Ask, Deny, Ask, Allow}},
 		{"EnterWorktree", input("name", "x"), [4]string{Ask, Deny, Ask, Allow}},
@@ -94,7 +94,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestUnknownModeAsks: a mode that is none must not let anything through.
+// TestUnknownModeAsks: an unknown mode must not allow anything.
 func TestUnknownModeAsks(t *testing.T) {
 	for _, mode := range []Mode{"", "bypass"} {
 		if d := (Policy{Mode: mode, CWD: "/w"}).Decide(Request{Tool: "Bash",
@@ -193,8 +193,8 @@ func TestToolRules(t *testing.T) {
 	}
 }
 
-// TestReadsUnseen: where a rule closes something to reading, a command line that may get
-// there by a way that its words do not show is no business of Claude's default mode.
+// TestReadsUnseen: if a rule protects something from reading, a command line that may reach it in a way that
+// its words do not show is not left to Claude's default mode.
 func TestReadsUnseen(t *testing.T) {
 	closed := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, "Read(~/.ssh/**)")}
 	asked := Policy{Mode: ModeAsk, CWD: "/w", Home: "/home/u", Resolve: plain, Ask: mustRules(t, "Grep")}
@@ -218,9 +218,8 @@ func TestReadsUnseen(t *testing.T) {
 	}
 }
 
-// TestLeftToTheCLI: what the CLI offers and does not ask for on its own is not left to it.
-// The names are those of the init frame of CLI 2.1.329, and of what it offers where other
-// tools are denied.
+// TestLeftToTheCLI: a tool about which the CLI does not ask by itself is not left to the CLI. The names are
+// those of the init frame of CLI 2.1.329, and those that it offers when other tools are denied.
 func TestLeftToTheCLI(t *testing.T) {
 	for tool, want := range map[string]bool{
 		"Bash": true, "Edit": true, "NotebookEdit": true, "Write": true, "Read": true, "Glob": true, "Grep": true,
@@ -244,7 +243,7 @@ func TestLeftToTheCLI(t *testing.T) {
 	}
 }
 
-// TestOwnTools: arbiter's tools and the subagent tool are denied by name only.
+// TestOwnTools: Arbiter's tools and the subagent tool are denied by name only.
 func TestOwnTools(t *testing.T) {
 	for rule, denied := range map[string]bool{
 		"mcp__arbiter": true, "mcp__arbiter__status": true, "mcp__arbiter__*": true, "mcp__arbiter__set_plan": false,
@@ -284,7 +283,7 @@ func FuzzDecide(f *testing.F) {
 				t.Fatalf("%s: %s %s is %v, and compiled %v", rule, tool, in, one, other)
 			}
 		}
-		// What a rule is sure to cover it also might match.
+		// A rule that covers a request must also match it as a deny rule.
 		if allowed.By == ByRule && allowed.Behavior == Allow && denied.Behavior != Deny {
 			t.Fatalf("%s covers %s %s, but denies it not", rule, tool, in)
 		}

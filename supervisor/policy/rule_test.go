@@ -123,7 +123,7 @@ func TestRuleNames(t *testing.T) {
 	}
 }
 
-// TestCoveredAndDenied: unlike Decide they leave the mode out of it.
+// TestCoveredAndDenied: unlike Decide, they ignore the mode.
 func TestCoveredAndDenied(t *testing.T) {
 	p := Policy{Mode: ModeAllowAll, CWD: "/w", Allow: mustRules(t, "Bash(git *)", "mcp__arbiter"),
 		Deny: mustRules(t, "Bash(git push *)")}

@@ -24,14 +24,14 @@ var (
 	diffSeed  = flag.Uint64("seed", 7, "what the random lines are made from")
 )
 
-// TestAgainstShells holds the reading of command lines against real shells. In random lines
-// "good" may run and "evil" may not; both are programs that record how they were called.
+// TestAgainstShells compares the parsing of command lines with real shells. In random lines "good" may run and
+// "evil" may not; both are programs that record how they were called.
 //
-//   - What a line without a doubt runs is among the commands that were read, word by word, and
-//     what it writes among the redirections: in bash as in dash.
+//   - What a line without a doubt runs is among the parsed commands, word by word, and what it writes among the
+//     redirections: in bash and in dash.
 //   - What a rule for good allows runs nothing else and writes nothing.
-//   - What runs evil is denied by a rule against it, or asked for.
-//   - The same lines with echo in the place of good are as innocent where they are harmless.
+//   - What runs evil is denied by a rule against it, or asked about.
+//   - The same lines with echo instead of good change nothing if they are harmless.
 //
 // scripts/fuzz tries a million lines.
 func TestAgainstShells(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAgainstShells(t *testing.T) {
 	}
 }
 
-// shellJudge runs lines, and holds the results against what was said before.
+// shellJudge runs lines, and compares the results with the predictions.
 type shellJudge struct {
 	t                     testing.TB
 	dir                   string
@@ -111,7 +111,7 @@ func newShellJudge(t *testing.T) *shellJudge {
 	return j
 }
 
-// try judges a line, and runs it where that shows something.
+// try judges a line, and runs it if the run can prove something.
 func (j *shellJudge) try(line string) {
 	if forks.MatchString(line) {
 		return
@@ -163,11 +163,11 @@ func (j *shellJudge) try(line string) {
 	j.tally.ranEvil += seen.ranEvil
 }
 
-// forks finds lines that could continue for ever, or fork without an end.
+// forks finds lines that could run for ever, or fork without end.
 var forks = regexp.MustCompile(`\(\s*\)|function|while|until|for *\(\(`)
 
-// knownPrograms reports whether each command's program is known, and is none that runs others by
-// its own lights: that is not the grammar's business.
+// knownPrograms reports whether the program of each command is known, and does not itself run other programs:
+// the grammar cannot show that.
 func knownPrograms(l shell.Line) bool {
 	for _, c := range l.Commands {
 		if len(c.Words) == 0 {
@@ -187,7 +187,7 @@ func knownPrograms(l shell.Line) bool {
 	return true
 }
 
-// compare holds what a shell did against what was read.
+// compare compares what a shell did with what was parsed.
 func (j *shellJudge) compare(path, line string, read shell.Line, did deeds) {
 	for _, call := range did.calls {
 		found := false
@@ -218,7 +218,7 @@ func commandsOf(l shell.Line) string {
 	return b.String()
 }
 
-// mayCall reports whether words as they were read may be the words of a call.
+// mayCall reports whether parsed words may be the words of a call.
 func mayCall(words []shell.Word, call []string) bool {
 	if len(words) == 0 {
 		return len(call) == 0
@@ -258,10 +258,10 @@ func (d deeds) evil() bool {
 	return false
 }
 
-// lineLimit ends a line that waits, which none should.
+// lineLimit ends a line that waits, which should not happen.
 const lineLimit = 2 * time.Minute
 
-// run has a shell run a line in a directory of its own.
+// run lets a shell run a line in a directory of its own.
 func (j *shellJudge) run(path, line string) deeds {
 	work, err := os.MkdirTemp(j.dir, "work")
 	if err != nil {

@@ -96,8 +96,8 @@ func suggests(t *testing.T, r Request, cwd, home string, want []string) {
 	}
 }
 
-// TestSuggestionsCover: for every request, each suggestion parses, covers the request, and
-// is never a rule about all commands or all files.
+// TestSuggestionsCover: for every request, each suggestion parses, covers the request, and is never a rule
+// about all commands or all files.
 func TestSuggestionsCover(t *testing.T) {
 	random, made := rand.New(rand.NewPCG(1, 2)), 0
 	cwd := t.TempDir()

@@ -54,7 +54,8 @@ func did[E effect.Effect](c *Context) (list []E) {
 	return list
 }
 
-// TestRestart: the next process run of an agent has the next generation; none starts in a run that is halted or ends.
+// TestRestart: the next process run of an agent has the next generation; none starts in a run that is halted or
+// ending.
 func TestRestart(t *testing.T) {
 	c := one(roster.Down)
 	c.Restart("orch-1")
@@ -75,7 +76,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRelaunch: a process that hangs is killed at once, and keeps the reason for its successor.
+// TestRelaunch: a hanging process is killed at once, and the reason is kept for the next one.
 func TestRelaunch(t *testing.T) {
 	c := one(roster.Busy)
 	c.Relaunch("orch-1", restart.Hung, "it hangs")
@@ -104,7 +105,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestLost: a process that failed comes back; one that was halted stays down until the human says so.
+// TestLost: a process that failed is started again; one that was halted stays down until the human continues
+// the run.
 func TestLost(t *testing.T) {
 	c := one(roster.Ended)
 	if why, park := c.Lost("orch-1", restart.Crash, "it crashed"); park {

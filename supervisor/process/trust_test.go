@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// changed is a run whose Orchestrator did not start, because the workspace is not as it was trusted.
+// changed is a run whose Orchestrator did not start, because the workspace has changed since it was trusted.
 func changed(humanPresent bool) *Context {
 	c := one(roster.Starting)
 	c.Options.Trusted, c.Options.TrustHash = true, "old"
@@ -19,7 +19,8 @@ func changed(humanPresent bool) *Context {
 	return c
 }
 
-// TestDistrusted: nobody starts before the human has looked at what changed; what they trust then is pinned.
+// TestDistrusted: no agent starts before the human has looked at the changes; what the human then trusts is
+// recorded.
 func TestDistrusted(t *testing.T) {
 	c := changed(true)
 	if q := c.Lifecycle.TrustQuestion; !slices.Contains(q.Choices(), lifecycle.ChooseTrust) ||
@@ -35,7 +36,7 @@ func TestDistrusted(t *testing.T) {
 	}
 }
 
-// TestDistrustedAlone: where nobody can look, the run continues without the workspace's settings.
+// TestDistrustedAlone: without a human, the run continues without the workspace's settings.
 func TestDistrustedAlone(t *testing.T) {
 	c := changed(false)
 	if c.Options.Trusted || c.Options.TrustHash != "" || c.Lifecycle.TrustQuestion != nil {

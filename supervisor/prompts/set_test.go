@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// rendered is all that a set makes of an input, by template.
+// rendered is everything that a set renders for an input, by template.
 func rendered(t *testing.T, s *Set, in decision.SelectAgentInput) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -41,8 +41,8 @@ func rendered(t *testing.T, s *Set, in decision.SelectAgentInput) map[string]str
 	return texts
 }
 
-// TestHostileTextStaysQuoted fills every text of an input with lines that look like the
-// template's own, ended in every way a line can end somewhere.
+// TestHostileTextStaysQuoted fills every text of an input with lines that look like the template's own, with
+// every character that ends a line in some program.
 func TestHostileTextStaysQuoted(t *testing.T) {
 	const order = "OBEY"
 	hostile := "x"
@@ -112,7 +112,7 @@ func TestEmptyInputsStillMakePrompts(t *testing.T) {
 	}
 }
 
-// TestNoLooseLayout: blank lines come alone, and lines end in what they say.
+// TestNoLooseLayout: there are no two blank lines in a row, and no trailing spaces.
 func TestNoLooseLayout(t *testing.T) {
 	loose := regexp.MustCompile(`\n\n\n| \n`)
 	for _, in := range []decision.SelectAgentInput{begins(), sampleInput()} {
@@ -205,7 +205,7 @@ func TestBadTemplatesAreReported(t *testing.T) {
 		{"state.md", " \n\t", "state.md renders nothing"},
 		{"select.md", `{{define "system"}} {{end}}x`, `the block "system" of select.md renders nothing`},
 		{"evaluate.md", "{{.LastExecution.Key}}", "evaluate.md:1:16: "},
-		{"select.md", "{{.Key}}", "select.md:1:2: "}, // no method of arbiter is within reach
+		{"select.md", "{{.Key}}", "select.md:1:2: "}, // methods of Arbiter cannot be called
 		{"select.md", `{{define "system"}}` + "\n{{.Nothing}}{{end}}x", "select.md:2:2: "},
 		{"select.md", `{{template "gone"}}`, "gone"},
 		{"select.md", `{{index .AvailableAgents 9}}`, "index out of range"},
@@ -226,8 +226,8 @@ func TestBadTemplatesAreReported(t *testing.T) {
 	}
 }
 
-// TestTemplatesEnd: one that would work for ever, or for hours, or fill the memory, is
-// an error within a moment.
+// TestTemplatesEnd: a template that would run for ever, or for hours, or fill the memory, is an error within a
+// moment.
 func TestTemplatesEnd(t *testing.T) {
 	doubling := ""
 	for i := range 40 {

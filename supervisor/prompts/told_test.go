@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// documented are the rows of TEMPLATES.md, by the types that they tell of.
+// documented are the rows of TEMPLATES.md, by the types that they describe.
 var documented = map[string]string{
 	"prompts.selectData": "`select.md`", "prompts.evaluateData": "`evaluate.md`", "prompts.briefData": "`brief.md`",
 	"prompts.stateData": "`state.md`", "decision.Plan": "a plan", "decision.Step": "a step",
@@ -28,7 +28,7 @@ func manual(t *testing.T) string {
 	return string(raw)
 }
 
-// TestTheManualNamesEveryMember that a template can use.
+// TestTheManualNamesEveryMember: the manual lists every member that a template can use.
 func TestTheManualNamesEveryMember(t *testing.T) {
 	text := manual(t)
 	row := func(head string) string {
@@ -62,7 +62,7 @@ func TestTheManualNamesEveryMember(t *testing.T) {
 	}
 }
 
-// TestTheExampleOfTheManual can be taken as it is.
+// TestTheExampleOfTheManual: the example works unchanged.
 func TestTheExampleOfTheManual(t *testing.T) {
 	_, after, _ := strings.Cut(manual(t), "```\n{{define")
 	example, _, ok := strings.Cut(after, "\n```\n")

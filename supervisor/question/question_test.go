@@ -25,7 +25,7 @@ func asked(t *testing.T, c *effect.Collector) (list []contract.Question) {
 	return list
 }
 
-// TestQuestionsJoin: a second question joins the open one, and one that is put again is the same.
+// TestQuestionsJoin: a second question is added to the open one; a repeated question is not added again.
 func TestQuestionsJoin(t *testing.T) {
 	var s State
 	c := collector()
@@ -59,7 +59,7 @@ func TestQuestionsJoin(t *testing.T) {
 	}
 }
 
-// TestRecallLasts: that the Arbiter was reminded of a question holds until it asks another.
+// TestRecallLasts: the reminder about a question counts until the Arbiter asks another one.
 func TestRecallLasts(t *testing.T) {
 	var s State
 	s.Put(collector(), Part{Text: "Which port?", Arbiter: true})
@@ -72,7 +72,7 @@ func TestRecallLasts(t *testing.T) {
 	}
 }
 
-// TestRecovery: the choices are those of the last error, until it is got over.
+// TestRecovery: the choices are those of the last error, until it is solved.
 func TestRecovery(t *testing.T) {
 	var r Recovery
 	c := collector()

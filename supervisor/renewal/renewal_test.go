@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// full is an Arbiter whose context is at its end, between two turns.
+// full is an Arbiter whose context is nearly full, between two turns.
 func full() *roster.Agent {
 	return &roster.Agent{
 		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter}, Role: roster.RoleArbiter},
@@ -23,7 +23,8 @@ func mail(kind string) *conversation.State {
 	return &conversation.State{Mail: []conversation.Mail{{From: contract.Supervisor, To: contract.Arbiter, Kind: kind}}}
 }
 
-// TestIsDue: the Arbiter is renewed between two turns, and not before what is about its own session was read.
+// TestIsDue: the Arbiter is renewed between two turns, and only after it has read messages about its own
+// session.
 func TestIsDue(t *testing.T) {
 	var s State
 	busy := full()
@@ -44,7 +45,7 @@ func TestIsDue(t *testing.T) {
 	}
 }
 
-// TestStages: what waits, what is taken, and what ends a demand without an answer.
+// TestStages: which messages wait, which rulings are accepted, and what withdraws a request without an answer.
 func TestStages(t *testing.T) {
 	s := State{Stage: Asked}
 	if s.Withholds(conversation.KindRenewal) || !s.Withholds(conversation.KindMessage) {
@@ -65,7 +66,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestFutile: renewals that are due again at once, or that leave no document, are no help for ever.
+// TestFutile: renewals that are due again at once, or that leave no document, do not help and end.
 func TestFutile(t *testing.T) {
 	var s State
 	for range MaxShort {

@@ -10,8 +10,8 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(d time.Duration) time.Time { return noon.Add(d) }
 
-// was is an attempt of orch-1 that ended ago before noon and was started again
-// after the delay; a negative delay says that it was not.
+// was is an attempt of orch-1 that ended ago before noon and was started again after the delay; a negative
+// delay means that it was not.
 func was(c Class, ago, delay time.Duration) Attempt {
 	a := Attempt{Agent: "orch-1", Class: c, At: at(-ago)}
 	if delay >= 0 {
@@ -161,7 +161,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// slowly are failures two minutes apart: neither a storm nor healthy lives.
+// slowly are failures two minutes apart: neither a storm nor healthy process runs.
 func slowly(n int) History {
 	var h History
 	for i := n; i > 0; i-- {
@@ -178,8 +178,8 @@ func staggered(n int, from time.Time) History {
 	return h
 }
 
-// TestJitterIsSpread: the same exits of different agents do not come back at once,
-// and the whole range is used.
+// TestJitterIsSpread: different agents with the same exits do not start at the same time, and the whole range
+// is used.
 func TestJitterIsSpread(t *testing.T) {
 	p := Default()
 	p.Base, p.Cap = time.Minute, time.Minute
@@ -198,7 +198,7 @@ func TestJitterIsSpread(t *testing.T) {
 	}
 }
 
-// TestAuthParks: many agents lose the login at once; all are parked.
+// TestAuthParks: many agents lose the login at the same time; all are parked.
 func TestAuthParks(t *testing.T) {
 	p := Default()
 	var h History
@@ -213,8 +213,8 @@ func TestAuthParks(t *testing.T) {
 	}
 }
 
-// TestAllLimitedAtOnce: eight sessions meet the same limit; each is started once
-// after the reset, five seconds apart.
+// TestAllLimitedAtOnce: eight sessions reach the same limit; each is started once after the reset, five seconds
+// apart.
 func TestAllLimitedAtOnce(t *testing.T) {
 	p := Default()
 	reset := at(2 * time.Hour)
@@ -241,8 +241,8 @@ func TestAllLimitedAtOnce(t *testing.T) {
 	}
 }
 
-// TestClockWentBack: a history that lies in the future yields delays as if it had
-// happened just now, and it ages from there.
+// TestClockWentBack: a history in the future gives delays as if it had happened just now, and it ages from
+// there.
 func TestClockWentBack(t *testing.T) {
 	p := Default()
 	for _, back := range []time.Duration{time.Second, time.Hour, 300 * 24 * time.Hour, 200 * 365 * 24 * time.Hour} {

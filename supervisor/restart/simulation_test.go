@@ -11,7 +11,7 @@ import (
 
 var allClasses = slices.Sorted(maps.Keys(classes))
 
-// world simulates agents that live, end, and are started again as decided.
+// world simulates agents that run, end, and are started again as decided.
 type world struct {
 	t      *testing.T
 	p      Policy
@@ -23,7 +23,7 @@ type world struct {
 }
 
 type agent struct {
-	next  time.Time // of what comes next; zero: parked
+	next  time.Time // of the next event; zero: parked
 	alive bool
 	lives int
 }
@@ -44,8 +44,8 @@ func newWorld(t *testing.T, p Policy, agents int) *world {
 
 func name(i int) string { return fmt.Sprintf("orch-%d", i+1) }
 
-// step lets the next thing happen: a start, or the end of a process, which ends says
-// the length and the exit of. It returns false when all are parked.
+// step performs the next event: a start, or the end of a process. life returns the process's length, ends its
+// exit. step returns false when all are parked.
 func (w *world) step(life func(agent int) time.Duration, ends func(agent int) Exit) bool {
 	i := -1
 	for k, a := range w.agents {
@@ -77,7 +77,7 @@ func (w *world) step(life func(agent int) time.Duration, ends func(agent int) Ex
 	return true
 }
 
-// check holds a decision to its bounds.
+// check checks a decision against its bounds.
 func (w *world) check(e Exit, d Decision) {
 	limit := w.p.Cap + time.Duration(len(w.agents))*w.p.CrashStagger
 	switch {
@@ -94,7 +94,7 @@ func (w *world) check(e Exit, d Decision) {
 	}
 }
 
-// intensity holds the starts of each agent to the policy's.
+// intensity checks the starts of each agent against the policy's Intensity.
 func (w *world) intensity() {
 	by := map[string][]time.Time{}
 	for _, s := range w.starts {
@@ -109,7 +109,7 @@ func (w *world) intensity() {
 	}
 }
 
-// distance holds the starts after limits to the stagger.
+// distance checks the distance of starts after limits against Stagger.
 func (w *world) distance() {
 	byTime := slices.Clone(w.starts)
 	slices.SortStableFunc(byTime, func(a, b launch) int { return a.at.Compare(b.at) })
@@ -128,8 +128,8 @@ func (w *world) distance() {
 	}
 }
 
-// TestStormIsParked: an agent that dies 100 ms after each start is started five
-// times within a minute, and then not at all.
+// TestStormIsParked: an agent that ends 100 ms after each start is started five times within a minute, and then
+// not at all.
 func TestStormIsParked(t *testing.T) {
 	w := newWorld(t, Default(), 1)
 	for range 2 * 20 {
@@ -148,8 +148,8 @@ func TestStormIsParked(t *testing.T) {
 	}
 }
 
-// TestOverloadIsWaitedOut: nine overloads in a row, each found out at once, are
-// waited out for ten minutes at least before the agent is parked.
+// TestOverloadIsWaitedOut: nine overloads in a row, each noticed at once, are waited for at least ten minutes
+// before the agent is parked.
 func TestOverloadIsWaitedOut(t *testing.T) {
 	p := Default()
 	for i := range 50 {
@@ -170,7 +170,7 @@ func TestOverloadIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestLimitsWithoutResetAreBounded: the waits of a row are MaxWait in all at most.
+// TestLimitsWithoutResetAreBounded: the waits in a row are MaxWait in total at most.
 func TestLimitsWithoutResetAreBounded(t *testing.T) {
 	p := Default()
 	w := newWorld(t, p, 3)
@@ -183,8 +183,8 @@ func TestLimitsWithoutResetAreBounded(t *testing.T) {
 	}
 }
 
-// random plays agents whose lives and ends are drawn from a seed, and holds every
-// promise of the package.
+// random simulates agents whose process lengths and ends are drawn from a seed, and checks every guarantee of
+// the package.
 func random(t *testing.T, seed uint64, steps int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := Default()
@@ -204,7 +204,7 @@ func random(t *testing.T, seed uint64, steps int) {
 	}
 	for range steps {
 		if !w.step(life, ends) {
-			// A person sets one going again, some time after.
+			// A person restarts one, some time later.
 			k := r.IntN(len(w.agents))
 			w.agents[k].next = w.now.Add(time.Hour)
 		}
@@ -224,7 +224,7 @@ func FuzzRandomLives(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) { random(t, seed, int(steps)) })
 }
 
-// FuzzDecide throws histories and clocks at Decide that no world produces.
+// FuzzDecide passes histories and clocks to Decide that no world produces.
 func FuzzDecide(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(0), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add(int64(-1<<62), int64(1<<62), int64(1), []byte{200, 1, 2, 255, 4, 5, 6, 7, 8, 9, 0, 0})
@@ -248,7 +248,7 @@ func FuzzDecide(f *testing.F) {
 				e.ResetsAt = noon.Add(time.Duration(reset))
 			}
 			d := Decide(p, h, e, now)
-			// The place in the queue: behind all starts that the history knows of.
+			// The place in the queue: after all starts in the history.
 			limit := max(p.Cap, p.Window) + time.Duration(len(h)+1)*2*p.Stagger
 			if c == UsageLimit {
 				limit = p.MaxWait

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// working is a run with a task, and an Orchestrator at work on it.
+// working is a run with a task, and an Orchestrator that works on it.
 func working() (Run, *roster.Agent) {
 	c := parttest.Run(runconfig.Options{})
 	c.Task.Text, c.Task.Phase = "build it", machine.Executing
@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		decision, to string
 		change       func(*roster.Agent)
-		want         string // empty: it can be followed
+		want         string // empty: it can be carried out
 	}{
 		"an instruction":       {decision: verdict.AddressOrchestrator, to: "orch-1"},
 		"to nobody":            {decision: verdict.Retry, to: "orch-7", want: "no Orchestrator"},
@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestUnknownMode: a mode that there is not is reported apart, and after what else is wrong.
+// TestUnknownMode: an unknown mode is reported separately, and after other problems.
 func TestUnknownMode(t *testing.T) {
 	r, _ := working()
 	ruling := verdict.Arbiter{Decision: verdict.SelectMode, Mode: "nobody"}

@@ -35,7 +35,7 @@ func selecting(mail ...conversation.Mail) Standing {
 
 var done = conversation.Mail{ID: "m1", From: "orch-1", To: contract.Arbiter, Kind: verdict.KindDone}
 
-// TestDue: a document is judged, else an agent is selected, unless something is on its way.
+// TestDue: a document is judged, otherwise an agent is selected, unless a document is being processed.
 func TestDue(t *testing.T) {
 	var s State
 	if point, about, ok := s.Due(selecting(done)); !ok || point != decision.PointEvaluate || about != "orch-1" {
@@ -55,7 +55,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestWithholds: what another decides on is kept from the Arbiter; while the rules decide, everything is.
+// TestWithholds: messages that another decider decides on are kept from the Arbiter; while the rules decide,
+// all messages are.
 func TestWithholds(t *testing.T) {
 	var s State
 	w := selecting()
@@ -78,7 +79,7 @@ func TestWithholds(t *testing.T) {
 	}
 }
 
-// TestRule: a ruling is counted, and recorded with what the Arbiter had read; nothing is asked any more.
+// TestRule: a ruling is counted, and recorded with what the Arbiter had read; open requests are closed.
 func TestRule(t *testing.T) {
 	var s State
 	var c effect.Collector
@@ -131,7 +132,7 @@ func TestGoOn(t *testing.T) {
 	}
 }
 
-// TestUnfit: decisions that nothing can be done about.
+// TestUnfit: decisions that cannot be carried out.
 func TestUnfit(t *testing.T) {
 	o := runconfig.Options{}
 	for want, d := range map[string]decider.Decision{

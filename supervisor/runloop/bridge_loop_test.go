@@ -33,9 +33,8 @@ func (n *life) spare(f *fakePort) *fakePort {
 
 func opens(p Port) (Opened, *input.BridgeFailed) { return Opened{Port: p}, nil }
 
-// TestStartOfALostBridgeIsNotRepeated: the disk was slow, and the bridge was lost before
-// a start was carried out. Its successor must not be asked for it: the agent would be
-// started twice.
+// TestStartOfALostBridgeIsNotRepeated: the disk was slow, and the bridge was lost before a start was carried
+// out. The next bridge must not get that start: the agent would be started twice.
 func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{wait: -1}
@@ -62,8 +61,8 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestABridgeThatIsGoneBeforeItWasTold: it started, answered, and died while its
-// coming was on the way to the loop, so that its loss is reported first.
+// TestABridgeThatIsGoneBeforeItWasTold: it started, answered, and ended while the report of its start was on
+// the way to the loop, so that its loss is reported first.
 func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newLife(t, &fakeJournal{}, silentPort())
@@ -92,7 +91,7 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 	})
 }
 
-// TestTheEndWhileABridgeIsOpened does not wait for it.
+// TestTheEndWhileABridgeIsOpened: the end of a run does not wait for the bridge.
 func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newLife(t, &fakeJournal{}, silentPort())

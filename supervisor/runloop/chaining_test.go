@@ -23,8 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// windows knows how full each agent's window is: a turn takes its share, and another
-// session begins with none.
+// windows records how full each agent's window is: a turn takes its share, and a new session begins empty.
 type windows struct {
 	mu   sync.Mutex
 	used map[string]int
@@ -62,8 +61,8 @@ func left(by string, n int) verdict.Document {
 	}
 }
 
-// chainPort has Orchestrators that hand on when their windows are full, and an Arbiter
-// that summons who takes it up and is renewed itself.
+// chainPort has Orchestrators that hand off when their windows are full, and an Arbiter that summons their
+// successors and is renewed itself.
 func chainPort(t *testing.T, lines int) *fakePort {
 	w := &windows{used: map[string]int{}}
 	turns := 0
@@ -118,7 +117,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 			v["handoff"] = left(p.ID, n)
 			f.ruled(p, v)
 		case n%200 == 0:
-			f.end(p.AgentRef) // its process dies
+			f.end(p.AgentRef) // its process ends
 		case n%10 == 0:
 			f.ruled(p, report("question", "May I?", true))
 		default:
@@ -127,8 +126,8 @@ func chainPort(t *testing.T, lines int) *fakePort {
 	}}
 }
 
-// TestTwoDaysOfHandingOn: hundreds of Orchestrators follow each other, under dozens of
-// Arbiters, and what the run holds on to stays what it is.
+// TestTwoDaysOfHandingOn: hundreds of Orchestrators follow each other, under dozens of Arbiters, and the size
+// of the run's state does not grow.
 func TestTwoDaysOfHandingOn(t *testing.T) {
 	noRush(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// What scripts/chaos found, told again without chance.
+// Failures that scripts/chaos found, without randomness.
 
-// overtaken is a bridge that a kill reaches before the start it is to undo.
+// overtaken is a bridge on which a kill arrives before the start that it has to undo.
 type overtaken struct{ *fakePort }
 
 func (o overtaken) Kill(_ context.Context, p bridge.KillParams) error {
@@ -29,8 +29,8 @@ func (o overtaken) Kill(_ context.Context, p bridge.KillParams) error {
 	return nil
 }
 
-// TestAKillOvertakesTheStart: an agent that is released while its start is under way ends, although
-// its first message found no process.
+// TestAKillOvertakesTheStart: an agent that is released while it is being started ends, although the first kill
+// found no process.
 func TestAKillOvertakesTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := silentPort()

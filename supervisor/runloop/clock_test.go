@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestTheLoopWakes reports a sleep before anything else that it is given then.
+// TestTheLoopWakes: the loop reports a sleep before any other input that comes then.
 func TestTheLoopWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}
@@ -33,7 +33,7 @@ func TestTheLoopWakes(t *testing.T) {
 		if s := l.loop.Snapshot(); s.Budget.Runtime.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
 			t.Errorf("last fact %s after the sleep began, ending %v", s.Budget.Runtime.LastAt.Sub(before), s.Ending)
 		}
-		// The two hours are the run's, not the night's.
+		// The two hours are the run's time, without the sleep.
 		time.Sleep(time.Hour)
 		if l.loop.Snapshot().Ending != nil {
 			t.Error("the sleep counted as time of the run")
@@ -44,8 +44,8 @@ func TestTheLoopWakes(t *testing.T) {
 	})
 }
 
-// TestAStaleRing is dropped: of a timer that was stopped or set anew after it had
-// rung, and before the loop got to it. One that counts leaves nothing behind.
+// TestAStaleRing: a ring is dropped if its timer was stopped or set anew after it had rung, and before the loop
+// received it. A valid ring leaves nothing behind.
 func TestAStaleRing(t *testing.T) {
 	for name, c := range map[string]struct {
 		after func(l *Loop)

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestOptionsThatAreRefused: what must not be given to this run, is not.
+// TestOptionsThatAreRefused: options that must not be given to this run are refused.
 func TestOptionsThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, _ bridge.AgentRef) {
@@ -41,12 +41,12 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestConfiguredPermissionsHoldAtOnce: for requests that wait, and for those to come; what is
-// always allowed here stays so.
+// TestConfiguredPermissionsHoldAtOnce: for waiting requests and for later ones; what is always allowed in the
+// workspace stays allowed.
 func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change contract.Configure
-		want   []string // of the requests that waited, and then of a call of each
+		want   []string // of the requests that waited, and then of one call each
 	}{
 		"allow": {contract.Configure{Allow: "Bash(make *)"},
 			[]string{"make one: allow rule", "make two: allow rule", "", "", "make six: allow rule",

@@ -8,9 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// TestNoQuestionMoreThanTheCLI: arbiter neither asks for nor denies a daily command line that the CLI allows in its
-// default mode, neither without rules nor with rules about
-// something else.
+// TestNoQuestionMoreThanTheCLI: Arbiter neither asks about nor denies a daily command line that the CLI allows
+// in its default mode, neither without rules nor with rules about something else.
 func TestNoQuestionMoreThanTheCLI(t *testing.T) {
 	t.Parallel()
 	lines := corpus.DailyLines(t, "../..").Lines

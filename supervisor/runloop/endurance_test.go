@@ -21,8 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// busyPort has Orchestrators that work without end: a minute a turn, with tool calls,
-// permissions nothing waits for, questions and deaths.
+// busyPort has Orchestrators that work without end: a minute per turn, with tool calls, permission requests
+// that nothing waits for, questions and process ends.
 func busyPort(t *testing.T, summon int) *fakePort {
 	var turns atomic.Int64
 	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
@@ -53,7 +53,7 @@ func busyPort(t *testing.T, summon int) *fakePort {
 			Input: json.RawMessage(`{"message":"a step"}`)})
 		switch {
 		case n%50 == 0:
-			f.end(p.AgentRef) // its process dies
+			f.end(p.AgentRef) // its process ends
 			return
 		case n%10 == 0:
 			soon, cancel := context.WithTimeout(ctx, time.Second)
@@ -83,7 +83,8 @@ func (n *life) size() size {
 		len(s.Conversation.InTurn)}
 }
 
-// TestTwoDays of a run with three Orchestrators that talk, ask and die: nothing grows.
+// TestTwoDays: during two days of a run with three Orchestrators that exchange messages, ask and end, nothing
+// grows.
 func TestTwoDays(t *testing.T) {
 	noRush(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +92,7 @@ func TestTwoDays(t *testing.T) {
 		n := live(t, book, busyPort(t, 3), func(o *runconfig.Options) {
 			o.Task, o.MaxExchanges, o.MaxFailures = "build", 1<<30, 1<<30
 		})
-		time.Sleep(25 * time.Hour) // what is kept of restarts for a day has filled by then
+		time.Sleep(25 * time.Hour) // what is kept about restarts for a day is complete by then
 		early := n.size()
 		time.Sleep(23 * time.Hour)
 		late := n.size()
@@ -118,8 +119,8 @@ func TestTwoDays(t *testing.T) {
 	})
 }
 
-// TestASlowDisk takes 5 s for each record: snapshots are there at once, agents are
-// read, and what waits is bounded.
+// TestASlowDisk: each record takes 5 s. Snapshots are available at once, agents' events are read, and what
+// waits is bounded.
 func TestASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{wait: 5 * time.Second}
@@ -162,7 +163,7 @@ func TestASlowDisk(t *testing.T) {
 	})
 }
 
-// TestAThousandMessagesInASecond keep their order, and each is accepted.
+// TestAThousandMessagesInASecond: they keep their order, and each is accepted.
 func TestAThousandMessagesInASecond(t *testing.T) {
 	const messages = 1000
 	synctest.Test(t, func(t *testing.T) {
@@ -199,7 +200,7 @@ func TestAThousandMessagesInASecond(t *testing.T) {
 	})
 }
 
-// TestAHundredAgents come and go together.
+// TestAHundredAgents: they start and end together.
 func TestAHundredAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := live(t, &fakeJournal{wait: time.Millisecond}, busyPort(t, 100), func(o *runconfig.Options) {
@@ -237,8 +238,8 @@ func TestAHundredAgents(t *testing.T) {
 	})
 }
 
-// TestASlowListener holds back what it receives, and nothing else: the run comes to its
-// end with every event in order, and a snapshot is there at once.
+// TestASlowListener: it delays only its own events: the run reaches its end with every event in order, and a
+// snapshot is available at once.
 func TestASlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events []contract.Event

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestGate: the loop asks before each start that loads the workspace, and no other.
+// TestGate: the loop asks the gate before each start that loads the workspace's settings, and before no other.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := asksBack()

@@ -32,7 +32,7 @@ func (m *memory) Add(g grants.Grant) error {
 	return m.err
 }
 
-// TestGrantsHold in the run they were given in, over an ask rule, too; a deny rule comes
+// TestGrantsHold: grants apply in the run in which they were given, even against an ask rule; a deny rule comes
 // first.
 func TestGrantsHold(t *testing.T) {
 	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"),
@@ -52,7 +52,7 @@ func TestGrantsHold(t *testing.T) {
 	}
 }
 
-// TestKeptGrants: what is always allowed here joins the allow side, behind deny and ask.
+// TestKeptGrants: what is always allowed in the workspace is added to the allow rules, after deny and ask.
 func TestKeptGrants(t *testing.T) {
 	p := policy.Policy{Mode: policy.ModeRules, Ask: rulesFor(t, "Bash(make publish)"),
 		Deny: rulesFor(t, "Bash(make install)")}
@@ -76,8 +76,8 @@ func TestKeptGrants(t *testing.T) {
 	}
 }
 
-// TestRuleHasToCover: an answer whose rule does not cover what was asked for is rejected,
-// and another may follow; one that is always to hold is kept, or it is said that it is not.
+// TestRuleHasToCover: an answer whose rule does not cover the request is rejected, and another may follow; a
+// rule for always is kept, or it is reported that it is not.
 func TestRuleHasToCover(t *testing.T) {
 	for _, failing := range []error{nil, errors.New("the disk is full")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestRuleHasToCover(t *testing.T) {
 // waiting is how many requests wait for a human.
 func waiting(l *Loop) int { return len(l.Snapshot().Permission.Open) }
 
-// asks has calls of an agent ask for permission, as requests p1, p2 and so on, and returns a
-// channel for the answer to each. It comes back when all that can wait do.
+// asks lets calls of an agent request permission, as requests p1, p2 and so on, and returns a channel for the
+// answer to each. It returns when all that can wait do.
 func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan bridge.PermissionResult {
 	var answers []chan bridge.PermissionResult
 	for i, command := range commands {
@@ -163,7 +163,7 @@ func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan
 	return answers
 }
 
-// whileOneWorks plays a run whose only Orchestrator does something in its one turn.
+// whileOneWorks plays a run whose only Orchestrator calls work in its one turn.
 func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bridge.AgentRef)) []contract.Event {
 	t.Helper()
 	port := &fakePort{}
@@ -191,14 +191,14 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 	return events
 }
 
-// humanSays gives a command and waits until all that follows from it at once has happened.
+// humanSays gives a command and waits until all its immediate effects have happened.
 func humanSays(l *Loop, body contract.CommandBody) {
 	l.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: body}})
 	synctest.Wait()
 }
 
-// TestAGrantSettlesWhatElseItCovers: what a human allows for the run, or always, answers all
-// other requests that it covers; what it does not cover stays open.
+// TestAGrantSettlesWhatElseItCovers: what a human allows for the run, or always, answers all other requests
+// that it covers; other requests stay open.
 func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer  contract.Permit
@@ -249,8 +249,9 @@ func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 	}
 }
 
-// TestADenialSettlesWhatElseItCovers: what a human denies for the run, by a rule or by the action, is denied to all who
-// asked for it, and to those who ask later. A rule that does not cover the request is rejected.
+// TestADenialSettlesWhatElseItCovers: what a human denies for the run, by a rule or by the action, is denied to
+// all agents that requested it, and to those that request it later. A rule that does not cover the request is
+// rejected.
 func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer  contract.Permit

@@ -52,7 +52,7 @@ func proven(kind string, checks ...string) map[string]any {
 
 func keyOf(p bridge.PermissionParams) string { return permission.Key(p.Tool, p.Input) }
 
-// happenings are all that an agent can tell, each with a text wherever there is room.
+// happenings are all events that an agent can cause, each with a text wherever possible.
 func happenings(text string) []input.Body {
 	var list []input.Body
 	for _, b := range bridge.EventBodies() {

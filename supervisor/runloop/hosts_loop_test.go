@@ -65,7 +65,7 @@ func onTwoHosts(t *testing.T) (*life, *fakePort) {
 	return n, far
 }
 
-// TestEffectsGoToTheHostOfTheirAgent: the bridge there is opened when it is needed, and starts that agent alone.
+// TestEffectsGoToTheHostOfTheirAgent: the bridge there is opened when it is needed, and starts only that agent.
 func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, far := onTwoHosts(t)
@@ -82,7 +82,7 @@ func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 	})
 }
 
-// TestAHostSpeaksForItsOwnAgentsAlone: what another says of an agent is dropped, and told once.
+// TestAHostSpeaksForItsOwnAgentsAlone: what another host reports about an agent is dropped, and reported once.
 func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, _ := onTwoHosts(t)

@@ -36,14 +36,14 @@ var toolClasses = map[string]bridge.JudgeParams{
 		Input: json.RawMessage(`{"description":"d","prompt":"p","subagent_type":"general-purpose"}`)},
 	"own":     {Tool: "mcp__arbiter__report_progress", Input: json.RawMessage(`{"message":"m"}`)},
 	"unknown": {Tool: "Telepathy", Input: json.RawMessage(`{}`)},
-	// The CLI asks for neither on its own, and both make a branch and a directory.
+	// The CLI asks about neither by itself, and both create a branch and a directory.
 	"worktree": {Tool: "EnterWorktree", Input: json.RawMessage(`{"name":"w"}`)},
 	"apart": {Tool: "Agent",
 		Input: json.RawMessage(
 			`{"description":"d","prompt":"p","subagent_type":"general-purpose","isolation":"worktree"}`)},
 }
 
-// court is a loop that does not run, with the Arbiter and one Orchestrator at work.
+// court is a loop that is not running, with the Arbiter and one working Orchestrator.
 func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop {
 	t.Helper()
 	p.CWD = "/w"
@@ -172,7 +172,7 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 	}
 }
 
-// TestTheArbiterHasItsTools: each that it is offered passes the judge.
+// TestTheArbiterHasItsTools: each tool that it is offered is allowed.
 func TestTheArbiterHasItsTools(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeRules}, func(*supervisor.State) {})
 	for _, spec := range toolset.Arbiter() {
@@ -184,7 +184,7 @@ func TestTheArbiterHasItsTools(t *testing.T) {
 	}
 }
 
-// TestModesBoundTheirSubagents: what a mode does without its subagents do without.
+// TestModesBoundTheirSubagents: a tool that a mode does not have is denied to its subagents, too.
 func TestModesBoundTheirSubagents(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
 		s.Options.Modes = []agents.Agent{{Name: "reader", Tools: []string{"Read", "Bash(git log *)"}}}
@@ -202,7 +202,7 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 	}
 }
 
-// TestDoubtIsADenial: every cause of doubt on this side of the bridge, for every class.
+// TestDoubtIsADenial: every cause of doubt on this side of the bridge denies a call of every class.
 func TestDoubtIsADenial(t *testing.T) {
 	everything := policy.Policy{Mode: policy.ModeAllowAll,
 		Allow: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
@@ -227,7 +227,7 @@ func TestDoubtIsADenial(t *testing.T) {
 			}
 		}
 	}
-	// A turn may always end: a verdict does nothing on its own.
+	// A turn may always end: a verdict itself does nothing.
 	ending := court(t, policy.Policy{Mode: policy.ModeRules}, causes["run ending"])
 	if r, f := judgement(t, ending, "orch-1",
 		bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
@@ -281,8 +281,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestToldOnce: what a rule allowed when it was judged is not told again where the CLI
-// asks for it all the same.
+// TestToldOnce: a call that a rule allowed when it was judged is not reported again if the CLI still asks about
+// it.
 func TestToldOnce(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAsk, Allow: rulesFor(t, "Bash(make)")}, nil)
 	call := bashCall("make")
@@ -308,7 +308,7 @@ func TestToldOnce(t *testing.T) {
 	close(l.done)
 }
 
-// TestLongInputs: of a long call that may run only its hash is recorded.
+// TestLongInputs: for a long call that may run, only its hash is recorded.
 func TestLongInputs(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAcceptEdits, Deny: rulesFor(t, "Bash")}, nil)
 	long := bridge.JudgeParams{Tool: "Write",
@@ -323,8 +323,8 @@ func TestLongInputs(t *testing.T) {
 	}
 }
 
-// TestTheCLIsQuestionIsAHumans: if the CLI asks about a call and a human is present, no allow list of arbiter answers
-// for them. Without a human, and for checks, calls that only read run.
+// TestTheCLIsQuestionIsAHumans: if the CLI asks about a call and a human is present, no allow list of Arbiter
+// answers for the human. Without a human, and for checks, calls that only read are allowed.
 func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 	calls := map[string]toolCall{"ls": {tool: "Bash", input: bashCall("ls").Input}}
 	for _, class := range []string{"read", "agent"} {
@@ -350,7 +350,7 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 	}
 }
 
-// TestJudgedWhereTheShellIs: a relative name begins at the directory that the hook names.
+// TestJudgedWhereTheShellIs: a relative name begins at the directory that the hook reports.
 func TestJudgedWhereTheShellIs(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Deny: rulesFor(t, "Read(//k/**)")}, nil)
 	p := bashCall("cat id")

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestTooLargeToBeTaken: what no agent could read, or the journal keep, is refused at the
-// door, and the run continues.
+// TestTooLargeToBeTaken: what no agent could read, or the journal could not keep, is refused at once, and the
+// run continues.
 func TestTooLargeToBeTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}

@@ -19,10 +19,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// fakeJournal is a disk that takes its time: records are durable when sync says so.
+// fakeJournal is a disk with a delay: records are durable when sync says so.
 type fakeJournal struct {
 	loop *Loop
-	wait time.Duration // until a record is durable; negative: never on its own
+	wait time.Duration // until a record is durable; negative: never by itself
 	fail func(k journal.Kind, payload []byte) error
 
 	forget bool // keep no records
@@ -33,7 +33,7 @@ type fakeJournal struct {
 	records []journal.Record
 
 	told     []eventlog.Content
-	snapshot journal.Record // the last
+	snapshot journal.Record // the last one
 }
 
 func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
@@ -57,14 +57,14 @@ func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 		time.AfterFunc(wait, func() {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			j.durable = max(j.durable, seq) // timers of one moment ring in any order
+			j.durable = max(j.durable, seq) // timers of the same moment ring in any order
 			j.loop.Committed(j.durable)
 		})
 	}
 	return seq, nil
 }
 
-// Tell keeps what the event log receives.
+// Tell keeps the lines of the event log.
 func (j *fakeJournal) Tell(_ journal.Kind, lines ...eventlog.Content) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -74,7 +74,7 @@ func (j *fakeJournal) Tell(_ journal.Kind, lines ...eventlog.Content) error {
 	return nil
 }
 
-// Snapshot takes one at once.
+// Snapshot takes a snapshot at once.
 func (j *fakeJournal) Snapshot(encode func() ([]byte, error)) bool {
 	raw, err := encode()
 	if err != nil {
@@ -102,7 +102,7 @@ func (j *fakeJournal) count() int {
 	return int(j.seq)
 }
 
-// facts are the recorded facts of a type, oldest first.
+// facts are the recorded inputs, oldest first.
 func (j *fakeJournal) facts(t *testing.T) []input.Body {
 	t.Helper()
 	j.mu.Lock()
@@ -163,7 +163,7 @@ func (n *life) beginOn(port Port, change func(*runconfig.Options)) {
 		defer close(n.ended)
 		n.exit = n.loop.Run(context.Background(), port, input.Began{Options: o.WithDefaults()})
 	}()
-	n.t.Cleanup(func() { // of a test that failed halfway
+	n.t.Cleanup(func() { // for a test that failed halfway
 		n.loop.Trouble(errors.New("the test is over"))
 		n.loop.Put(input.Signal{Signal: "INT"})
 		<-n.ended
@@ -171,7 +171,7 @@ func (n *life) beginOn(port Port, change func(*runconfig.Options)) {
 	})
 }
 
-// over waits for the end, which must come on its own within some simulated days.
+// over waits for the end, which must come by itself within some simulated days.
 func (n *life) over() contract.Exit {
 	n.t.Helper()
 	select {
@@ -201,14 +201,14 @@ func hearing[B contract.Body](n *life) []B {
 	return list
 }
 
-// sent are the messages the port was given, by their agent.
+// sent are the messages that the port received, by agent.
 func (n *life) sent() []string {
 	n.port.mu.Lock()
 	defer n.port.mu.Unlock()
 	return slices.Clone(n.port.told)
 }
 
-// silentPort has agents that come up and say nothing.
+// silentPort has agents that start and answer nothing.
 func silentPort() *fakePort { return &fakePort{answer: func(*fakePort, bridge.MessageParams) {}} }
 
 // asksBack has an Arbiter that asks the human after each message.
@@ -218,7 +218,7 @@ func asksBack() *fakePort {
 	}}
 }
 
-// starts are the processes that were asked for.
+// starts are the processes that were requested.
 func (f *fakePort) starts() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

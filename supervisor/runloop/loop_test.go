@@ -19,8 +19,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// fakePort is a bridge whose agents answer by a function: it is called for each
-// message, on a goroutine of its own, and says what happens.
+// fakePort is a bridge whose agents answer by a function: it is called for each message, on a separate
+// goroutine, and reports what happens.
 type fakePort struct {
 	loop   *Loop
 	host   string
@@ -30,7 +30,7 @@ type fakePort struct {
 	wg   sync.WaitGroup
 	mu   sync.Mutex
 	live map[string]bridge.AgentRef
-	born []string // starts that were asked for
+	born []string // starts that were requested
 	told []string
 }
 
@@ -89,7 +89,7 @@ func (f *fakePort) Ask(_ context.Context, p bridge.AskParams) (bridge.AskResult,
 
 func (f *fakePort) Configure(context.Context, bridge.ConfigureParams) error { return nil }
 
-// Check passes everything but what says it fails.
+// Check passes everything except a command that says it fails.
 func (f *fakePort) Check(_ context.Context, p bridge.CheckParams) (bridge.CheckResult, error) {
 	r := bridge.CheckResult{SHA256: "ab", Output: p.Command, Bytes: int64(len(p.Command))}
 	if strings.Contains(p.Command, "false") {
@@ -135,7 +135,7 @@ func (f *fakePort) end(ref bridge.AgentRef) {
 	}
 }
 
-// perform runs a whole run in the bubble and returns its events and exit code.
+// perform plays a whole run in the bubble and returns its events and exit code.
 func perform(t *testing.T, o runconfig.Options, port *fakePort,
 	during func(l *Loop)) ([]contract.Event, contract.Exit) {
 	t.Helper()

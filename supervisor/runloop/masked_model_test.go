@@ -20,7 +20,7 @@ func TestModelOutputHasNoKeys(t *testing.T) {
 		}
 		for _, f := range happenings(c.Text) {
 			if _, pty := f.(input.AgentEvent).Event.Body.(bridge.PTY); pty {
-				continue // what a terminal shows is its user's
+				continue // what a terminal shows is private to its user
 			}
 			f := l.masked(f).(input.AgentEvent)
 			f.Event.AgentRef = bridge.AgentRef{}

@@ -21,10 +21,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// aSecret was never issued.
+// aSecret is made up.
 const aSecret = "sk-ant-api03-madeup0000madeup0000madeup0000-AA"
 
-// filled is a value of a type with a secret in each text it has room for.
+// filled is a value of a type with a secret in each of its texts.
 func filled(t reflect.Type, depth int) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch {
@@ -62,7 +62,7 @@ func masking() *Loop {
 // TestFactsHaveNoSecrets: every input of an agent, a tool or a process comes in without its secrets, in any
 // field, and other texts stay unchanged.
 func TestFactsHaveNoSecrets(t *testing.T) {
-	ours := map[string]string{ // and what of them may have one
+	ours := map[string]string{ // our own inputs, and which of their texts may contain a secret
 		"commanded": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "rang": "all", "signalled": "all",
 		"decided": "Input", "day_spent": "all",
 	}
@@ -74,7 +74,7 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 			t.Errorf("%s: the fact itself was changed", name)
 		}
 		switch f := got.(type) {
-		case input.PermissionAsked: // who waits is found by them
+		case input.PermissionAsked: // the waiting callers are found by them
 			f.Params.AgentRef, f.Params.Request, f.Action = bridge.AgentRef{}, "", ""
 			got = f
 		case input.Reconsidered:
@@ -131,8 +131,8 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// TestMaskedPermission: the rules and the human decide on the exact action, and it is known
-// by the same name to the record of it, which is without its secrets.
+// TestMaskedPermission: the rules and the human decide on the exact action. Its record, which contains no
+// secrets, has the same key.
 func TestMaskedPermission(t *testing.T) {
 	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash",
 		Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}

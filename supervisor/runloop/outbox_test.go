@@ -21,8 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestNothingIsDoneBeforeItIsOnDisk: neither said, nor sent, nor started; and then in
-// the order it was decided.
+// TestNothingIsDoneBeforeItIsOnDisk: nothing is reported, sent or started before; and then everything happens
+// in the order in which it was decided.
 func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := asksBack()
@@ -77,8 +77,8 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 	})
 }
 
-// TestTroubleWithTheDisk: commands are refused visibly, agents continue, and what was
-// accepted before is done when the disk is back.
+// TestTroubleWithTheDisk: commands are refused visibly, agents continue, and what was accepted before is done
+// when the disk works again.
 func TestTroubleWithTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}
@@ -106,7 +106,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		if pct := n.loop.Snapshot().Agents[0].Context.Pct; pct != 50 {
 			t.Errorf("an agent's word was not taken: %v", pct)
 		}
-		n.loop.Trouble(errors.New("no space left on device")) // said once
+		n.loop.Trouble(errors.New("no space left on device")) // reported once
 		book.takes(0)
 		n.loop.Trouble(nil)
 		book.sync()
@@ -134,7 +134,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 }
 
 // TestHaltInTrouble: a halt does not wait for the disk. Its sender is notified when the disk works again, and
-// no agent comes back before the human says so.
+// no agent is restarted before the human says so.
 func TestHaltInTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}
@@ -149,7 +149,7 @@ func TestHaltInTrouble(t *testing.T) {
 		if !n.loop.Snapshot().Halted {
 			t.Fatal("it is not taken notice of")
 		}
-		n.loop.Put(input.BridgeLost{Message: "signal: killed", Halted: true}) // the kill switch went past the loop
+		n.loop.Put(input.BridgeLost{Message: "signal: killed", Halted: true}) // the kill switch bypassed the loop
 		book.takes(0)
 		n.loop.Trouble(nil)
 		book.sync()
@@ -165,7 +165,7 @@ func TestHaltInTrouble(t *testing.T) {
 	})
 }
 
-// TestHaltComesFirst: what ended by it is no crash, however much waits before it.
+// TestHaltComesFirst: processes that end because of a halt are not crashes, however many inputs wait before it.
 func TestHaltComesFirst(t *testing.T) {
 	for range 10 {
 		synctest.Test(t, func(t *testing.T) {
@@ -186,8 +186,8 @@ func TestHaltComesFirst(t *testing.T) {
 	}
 }
 
-// TestASignalInTrouble ends the run, wherever it stands, and says of what was not
-// recorded that it was not accepted.
+// TestASignalInTrouble: a signal ends the run, whatever its state, and commands that were not recorded are
+// reported as not accepted.
 func TestASignalInTrouble(t *testing.T) {
 	for name, before := range map[string]func(n *life){
 		"idle":   func(*life) {},
@@ -235,7 +235,7 @@ func TestASignalInTrouble(t *testing.T) {
 	}
 }
 
-// chatter has the Arbiter talk, on a goroutine of its own as the bridge's reader does.
+// chatter makes the Arbiter send events, on a separate goroutine like the bridge's reader.
 func (n *life) chatter(events int) {
 	ref := n.loop.Snapshot().Agents[0].AgentRef
 	n.port.wg.Go(func() {
@@ -245,8 +245,8 @@ func (n *life) chatter(events int) {
 	})
 }
 
-// TestAFullJournalEndsTheRun with its limit. What could not be recorded was not
-// accepted, and what was recorded is on disk before it is done.
+// TestAFullJournalEndsTheRun: the run ends at its limit. What could not be recorded was not accepted, and what
+// was recorded is on disk before it is done.
 func TestAFullJournalEndsTheRun(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -285,8 +285,8 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestInputsThatTheJournalRejects: narration that is dropped is no trouble, and a word
-// that is too large is refused; the run continues.
+// TestInputsThatTheJournalRejects: dropped narration is no failure, and a message that is too large is refused;
+// the run continues.
 func TestInputsThatTheJournalRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{fail: func(k journal.Kind, payload []byte) error {
@@ -322,8 +322,7 @@ func TestInputsThatTheJournalRejects(t *testing.T) {
 	})
 }
 
-// TestAFaultOfOursIsNotRecorded: the journal ends with the fact before, so that the
-// run can be taken up.
+// TestAFaultOfOursIsNotRecorded: the journal ends with the input before it, so that the run can be resumed.
 func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}

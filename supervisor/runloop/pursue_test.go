@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// slowPort has checks that end when nothing waits for them.
+// slowPort has checks that end only when they are cancelled.
 type slowPort struct {
 	*fakePort
 	begun, ended chan string
@@ -27,7 +27,7 @@ func (s *slowPort) Check(ctx context.Context, p bridge.CheckParams) (bridge.Chec
 	return bridge.CheckResult{}, ctx.Err()
 }
 
-// slowDecider is asked, and ends when nothing waits for it.
+// slowDecider ends only when it is cancelled.
 type slowDecider struct{ *slowPort }
 
 func (s slowDecider) SelectAgent(ctx context.Context, _ decision.SelectAgentInput) (decider.Decision, error) {
@@ -40,7 +40,7 @@ func (s slowDecider) EvaluateProgress(context.Context, decision.EvaluateProgress
 }
 
 // TestHaltCancelsChecksAndDeciders: a halt cancels running checks and deciders at once. Their results are not
-// recorded, and a continue command asks again.
+// recorded, and a continue command requests them again.
 func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 	for _, what := range []string{"true", "decide"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestLoopTellsTheEventLog: what the frontends receive is in the log, in the same order, but
-// for pieces of text; and a snapshot at the end is all that the inputs come to.
+// TestLoopTellsTheEventLog: the log contains what the frontends receive, in the same order, except for pieces
+// of text; and a snapshot at the end contains the state after all inputs.
 func TestLoopTellsTheEventLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeJournal{}
@@ -25,7 +25,7 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 		time.Sleep(time.Hour)
 		n.loop.Put(input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
 			Body: bridge.Delta{Text: "a piece"}}})
-		n.loop.Trouble(io.ErrShortWrite) // the loop says so itself
+		n.loop.Trouble(io.ErrShortWrite) // the loop itself reports this
 		time.Sleep(time.Second)
 		n.loop.Trouble(nil)
 		n.loop.Put(input.Signal{Signal: "INT"})
@@ -62,7 +62,7 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 	})
 }
 
-// TestSnapshotsAreTaken after so many inputs, and after so many bytes of them.
+// TestSnapshotsAreTaken: after so many inputs, and after so many bytes of them.
 func TestSnapshotsAreTaken(t *testing.T) {
 	for name, text := range map[string]string{"inputs": "x", "bytes": string(bytes.Repeat([]byte("x"), 64<<10))} {
 		t.Run(name, func(t *testing.T) {

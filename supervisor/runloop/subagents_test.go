@@ -12,15 +12,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// subagentCall calls for a subagent.
+// subagentCall is a call that starts a subagent.
 func subagentCall(n int) bridge.JudgeParams {
 	p := toolClasses["agent"]
 	p.ToolUse = fmt.Sprintf("toolu_%d", n)
 	return p
 }
 
-// TestSubagentsAreBounded: with any rules, the number of subagents is bounded, at once until one ends, and within an
-// hour. Denied calls do not count.
+// TestSubagentsAreBounded: with any rules, the number of subagents is bounded, at once until one ends, and
+// within an hour. Denied calls do not count.
 func TestSubagentsAreBounded(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Deny: rulesFor(t, "Agent(forbidden)")},
 		func(s *supervisor.State) { s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 2, 4 })
@@ -60,7 +60,8 @@ func TestSubagentsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNoSubagentPastALimit: at a spent limit of costs running turns continue to their end, and start no subagents.
+// TestNoSubagentPastALimit: when a cost limit is reached, running turns continue to their end, and start no
+// subagents.
 func TestNoSubagentPastALimit(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
 		s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5
@@ -71,7 +72,8 @@ func TestNoSubagentPastALimit(t *testing.T) {
 	}
 }
 
-// TestSubagentsOfTheHourCountAfterAResume: what a run started before it was resumed counts against its limit.
+// TestSubagentsOfTheHourCountAfterAResume: subagents that a run started before it was resumed count against its
+// limit.
 func TestSubagentsOfTheHourCountAfterAResume(t *testing.T) {
 	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
 		s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 9, 3

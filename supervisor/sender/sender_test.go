@@ -30,7 +30,7 @@ func event(id string, generation int) input.Body {
 		Body: bridge.Notice{Text: "n"}}}
 }
 
-// TestOrigin: the pipe says who an input is from; a late word names no session.
+// TestOrigin: the pipe determines who an input is from; a late input names no session.
 func TestOrigin(t *testing.T) {
 	for name, c := range map[string]struct {
 		body input.Body
@@ -50,7 +50,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestUnknown: who is gone long since is no news; who never was, or will be, is.
+// TestUnknown: an input of an agent that ended long ago is not reported; one of an agent that never existed, or
+// does not exist yet, is.
 func TestUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		body  input.Body
@@ -68,7 +69,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestMayWrite: Orchestrators speak to the Arbiter, and to nobody else.
+// TestMayWrite: Orchestrators may write only to the Arbiter.
 func TestMayWrite(t *testing.T) {
 	for _, c := range []struct {
 		from, to string

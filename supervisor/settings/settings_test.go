@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestConfigure: one setting at a time, each answered once, and nothing changed by what is rejected.
+// TestConfigure: one setting at a time, each answered once; a rejected command changes nothing.
 func TestConfigure(t *testing.T) {
 	for name, c := range map[string]struct {
 		cmd    contract.Configure

@@ -49,7 +49,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestRenew: the Arbiter's process ends for its successor's, which reads the document and a new session's mail.
+// TestRenew: the Arbiter's process ends for its successor, which reads the document and the mail for a new
+// session.
 func TestRenew(t *testing.T) {
 	c := parttest.Run(runconfig.Options{})
 	c.Tell(contract.Arbiter, conversation.KindCorrection, "Give your verdict again.")

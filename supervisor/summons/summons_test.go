@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestPlace: a named host is taken if it has room; of several the one with the most room.
+// TestPlace: a named host is used if it has a free slot; otherwise the host with the most free slots.
 func TestPlace(t *testing.T) {
 	c := parttest.Run(runconfig.Options{
 		Hosts:     []runconfig.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 3}},
@@ -38,7 +38,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestCheck: what is missing is said before anything is made.
+// TestCheck: problems are reported before anything is created.
 func TestCheck(t *testing.T) {
 	for want, in := range map[string]Request{
 		"needs a brief":         {Brief: " "},
@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSummon: an Orchestrator starts with its brief, and takes over what waits for a successor.
+// TestSummon: an Orchestrator starts with its brief, and gets the documents that wait for a successor.
 func TestSummon(t *testing.T) {
 	c := parttest.Run(runconfig.Options{})
 	old := parttest.Orchestrator(c)
@@ -80,7 +80,7 @@ func TestSummon(t *testing.T) {
 	}
 }
 
-// TestForget: of agents that are gone the last ones keep their records, some more their names.
+// TestForget: of ended agents, the last ones keep their records, and some more keep their names.
 func TestForget(t *testing.T) {
 	r := &roster.Roster{}
 	for i := range roster.NamesKept + 2 {

@@ -20,7 +20,7 @@ func at(s Stage) Takeover {
 	return Takeover{Since: began, Channel: "stdin", Stage: s, Mark: mark}
 }
 
-// TestOrder: from the first stage to the last, each step leads to the one after it.
+// TestOrder: from the first stage to the last, each step leads to the next one.
 func TestOrder(t *testing.T) {
 	x := Begin(began, "stdin")
 	if x.Stage != Stopping || x.HasProcess() {
@@ -52,7 +52,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestClose: in every stage a takeover can be ended, and the first reason stays.
+// TestClose: a takeover can be ended in every stage, and the first reason is kept.
 func TestClose(t *testing.T) {
 	for stage, want := range map[Stage]Next{
 		Stopping: Wait, Inspecting: Over, Opening: CloseTerminal, Open: CloseTerminal, Closing: CloseTerminal,
@@ -71,8 +71,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestNothingNoted: that an inspection failed, or noted nothing, keeps nobody from their
-// session, and it is reported.
+// TestNothingNoted: if an inspection failed, or recorded nothing, the human gets the session all the same, and
+// it is reported.
 func TestNothingNoted(t *testing.T) {
 	earlier := at(Inspecting)
 	earlier.Trouble = append(make([]string, 0, 4), "old")
@@ -91,7 +91,7 @@ func TestNothingNoted(t *testing.T) {
 	}
 }
 
-// TestLeft: why a terminal's process ended, unless somebody had it ended.
+// TestLeft: why a terminal's process ended, unless somebody requested it.
 func TestLeft(t *testing.T) {
 	for _, c := range []struct{ why, program, want string }{
 		{"", "", "the human left it"},
@@ -106,8 +106,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestLose: what was done before a bridge was lost is read with the next one, if it was noted
-// how things stood before.
+// TestLose: what was done before a bridge was lost is read with the next one, if the state before was recorded.
 func TestLose(t *testing.T) {
 	x, read := at(Open).Lose()
 	if !read || x.Stage != Reading || x.Serial != 0 || x.Why != BridgeLost {
@@ -118,7 +117,7 @@ func TestLose(t *testing.T) {
 	}
 }
 
-// TestMethodsChangeNothing: a state that was told already shares its takeovers.
+// TestMethodsChangeNothing: takeovers are shared with earlier states.
 func TestMethodsChangeNothing(t *testing.T) {
 	x := at(Opening)
 	x.Trouble = append(make([]string, 0, 8), "one")
@@ -164,7 +163,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDigestBounds: much that was typed, said or changed is cut to what a message may hold.
+// TestDigestBounds: long texts and lists are cut to what a message may contain.
 func TestDigestBounds(t *testing.T) {
 	c := &bridge.Changes{
 		Words: 99, Said: []string{"before", strings.Repeat("s", 9000)}, Moved: true,
@@ -193,8 +192,8 @@ func TestDigestBounds(t *testing.T) {
 	}
 }
 
-// TestTerminalConfig: the human's terminal has no verdicts, no tools of the supervisor's and
-// no hooks, and the agent's own configuration stays as it was.
+// TestTerminalConfig: the human's terminal has no verdicts, no tools of the supervisor and no hooks, and the
+// agent's own configuration is not changed.
 func TestTerminalConfig(t *testing.T) {
 	own := bridge.AgentConfig{
 		Partial: true, Hooks: &bridge.HookConfig{}, AppendSystemPrompt: "x", Env: map[string]string{"LANG": "C"},
@@ -214,7 +213,7 @@ func TestTerminalConfig(t *testing.T) {
 	}
 }
 
-// TestStagesAreNamed: a stage is written into snapshots, so no two have one name.
+// TestStagesAreNamed: a stage is written into snapshots, so no two have the same name.
 func TestStagesAreNamed(t *testing.T) {
 	list := []Stage{Stopping, Inspecting, Opening, Open, Closing, Reading}
 	slices.Sort(list)

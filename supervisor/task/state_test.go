@@ -23,7 +23,7 @@ func worker(id, mode string) *roster.Agent {
 
 func plan(steps ...contract.Step) State { return State{Plan: steps} }
 
-// TestStepOf: a step is an agent's by name, by choice, or because nobody else can be meant.
+// TestStepOf: a step is an agent's by name, by choice, or because no other agent is possible.
 func TestStepOf(t *testing.T) {
 	s := plan(contract.Step{Text: "one", Status: contract.StepDone},
 		contract.Step{Text: "two", Status: contract.StepPending, Mode: "tester"},
@@ -44,7 +44,7 @@ func TestStepOf(t *testing.T) {
 	}
 }
 
-// TestPlanIsCopied: a change of the plan is not seen in the copy before.
+// TestPlanIsCopied: a change of the plan is not visible in the earlier copy.
 func TestPlanIsCopied(t *testing.T) {
 	before := plan(contract.Step{Text: "one", Status: contract.StepPending})
 	after := before
@@ -69,7 +69,7 @@ func TestPlanIsCopied(t *testing.T) {
 	}
 }
 
-// TestExecutions: how each of them ends, and what that does to the counters.
+// TestExecutions: how each execution ends, and how that changes the counters.
 func TestExecutions(t *testing.T) {
 	var s State
 	a := worker("orch-1", "tester")
@@ -99,7 +99,7 @@ func TestExecutions(t *testing.T) {
 	}
 }
 
-// TestAgentFailure: what deciders receive about an agent that broke.
+// TestAgentFailure: what deciders receive about an agent that failed.
 func TestAgentFailure(t *testing.T) {
 	s := plan(contract.Step{Text: "one", Status: contract.StepPending})
 	a := worker("orch-1", "")

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestPlan: steps are checked, and what a model gets wrong is named.
+// TestPlan: steps are checked, and the error names what is wrong.
 func TestPlan(t *testing.T) {
 	var o runconfig.Options
 	steps, err := SetPlanInput{Steps: []PlanStep{{Text: "one"}, {Text: "two", Status: "done", Mode: "tester"}}}.Plan(&o)
@@ -33,7 +33,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestRun: input that does not fit is the model's to mend; no input is all defaults.
+// TestRun: the model has to correct invalid input; missing input means defaults.
 func TestRun(t *testing.T) {
 	echo := func(in ProgressInput) (string, error) { return "got " + in.Message, nil }
 	if text, err := Run([]byte(`{"message":"m"}`), echo); text != "got m" || err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLargeFileIsChanged: what is too large to be read cannot be exchanged either for
-// something of the same size and time.
+// TestLargeFileIsChanged: a file that is too large to be read cannot be replaced unnoticed by one of the same
+// size and time.
 func TestLargeFileIsChanged(t *testing.T) {
 	w := newWorkspace(t)
 	const name = ".claude/skills/s/run"

@@ -73,7 +73,7 @@ func kinds(l Listing) []string {
 	return list
 }
 
-// rich has something of every kind.
+// rich contains something of every kind.
 func rich(t *testing.T) workspace {
 	w := newWorkspace(t)
 	w.write(".claude/settings.json", `{
@@ -153,7 +153,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// TestChanges: what counts changes the hash, by a single byte; what does not, does not.
+// TestChanges: every byte of what counts changes the hash; nothing else does.
 func TestChanges(t *testing.T) {
 	for _, c := range []struct {
 		file, from, to string
@@ -208,7 +208,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestPlaces: what is loaded from where, as CLI 2.1.329 does.
+// TestPlaces: what is loaded from where, as in CLI 2.1.329.
 func TestPlaces(t *testing.T) {
 	w := newWorkspace(t)
 	for _, dir := range []string{"", "sub/", "sub/deep/"} {
@@ -246,7 +246,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestWorktree: a linked worktree's repository is looked at, and what names it counts.
+// TestWorktree: a linked worktree's repository is listed, and the file that names it counts.
 func TestWorktree(t *testing.T) {
 	w := newWorkspace(t)
 	base := filepath.Dir(w.dir)
@@ -285,8 +285,8 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
-// TestHostile: whatever lies there, the inventory ends, says what it could not read, and
-// another thing in that place is another hash.
+// TestHostile: whatever the workspace contains, the inventory ends, reports what it could not read, and another
+// file in that place has another hash.
 func TestHostile(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -383,7 +383,7 @@ func bomb() string {
 	return text
 }
 
-// TestLinks: what a link leads to is read, and where it leads counts.
+// TestLinks: the target of a link is read, and where it leads counts.
 func TestLinks(t *testing.T) {
 	w := newWorkspace(t)
 	outside := filepath.Join(filepath.Dir(w.dir), "outside.sh")

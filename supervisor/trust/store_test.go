@@ -28,7 +28,7 @@ func TestStore(t *testing.T) {
 	if err := s.Trust(w.dir, l, "a test", at); err != nil {
 		t.Fatal(err)
 	}
-	w.link(w.dir, "../alias") // by another name it is the same workspace
+	w.link(w.dir, "../alias") // under another name it is the same workspace
 	got, ok, err := s.Trusted(filepath.Join(filepath.Dir(w.dir), "alias"))
 	if err != nil || !ok || !cmp.Equal(got, l) {
 		t.Errorf("trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
@@ -72,8 +72,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestOnAHost: what is trusted on a host counts there alone, for the workspace that its agents work for, and goes with
-// the trust of that workspace.
+// TestOnAHost: what is trusted on a host counts only there, for the workspace that its agents work for, and is
+// revoked with the trust in that workspace.
 func TestOnAHost(t *testing.T) {
 	w, other := rich(t), rich(t)
 	s, err := Open(t.TempDir())
@@ -98,7 +98,7 @@ func TestOnAHost(t *testing.T) {
 			t.Errorf("on %q: %q, %v, %v", host, got.Hash, ok, err)
 		}
 	}
-	forged, _, _ := s.On("gpu").path(w.dir) // the record of one host as that of another
+	forged, _, _ := s.On("gpu").path(w.dir) // the record of one host in the place of another's
 	path, _, _ := s.On("box").path(w.dir)
 	if raw, err := os.ReadFile(path); err != nil || os.WriteFile(forged, raw, 0o600) != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestOnAHost(t *testing.T) {
 	}
 }
 
-// TestForgedRecords: what is not the user's own record, whole, is no trust.
+// TestForgedRecords: a record that is not the user's own, or not complete, gives no trust.
 func TestForgedRecords(t *testing.T) {
 	w := rich(t)
 	for _, c := range []struct {

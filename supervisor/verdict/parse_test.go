@@ -140,7 +140,7 @@ func TestParseOrchestrator(t *testing.T) {
 	}
 }
 
-// checkProblem wants no error for field "", else a *Problem about the field.
+// checkProblem expects no error for field "", otherwise a *Problem about the field.
 func checkProblem(t *testing.T, err error, field, text string) {
 	t.Helper()
 	if field == "" {

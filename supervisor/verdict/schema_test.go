@@ -11,8 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// allowedKeywords is all a schema for a model may use: the Messages API refuses
-// combinators at the top level, and whatever is nested is held to the same rule.
+// allowedKeywords is all that a schema for a model may use: the Messages API refuses combinators at the top
+// level, and nested schemas follow the same rule here.
 var allowedKeywords = []string{"type", "description", "properties", "required", "enum", "items", "additionalProperties"}
 
 func TestSchemasAreFlat(t *testing.T) {
@@ -63,7 +63,7 @@ func checkFlat(t *testing.T, path string, schema map[string]any) {
 	}
 }
 
-// TestSchemasMatchTypes holds the texts to the structs: same names, same shapes.
+// TestSchemasMatchTypes compares the texts with the structs: same names, same shapes.
 func TestSchemasMatchTypes(t *testing.T) {
 	checkStruct(t, "arbiter", reflect.TypeFor[Arbiter](), resolve(t, ArbiterSchema()).Schema())
 	checkStruct(t, "orchestrator", reflect.TypeFor[Orchestrator](), resolve(t, OrchestratorSchema()).Schema())
@@ -130,8 +130,8 @@ func TestEnumsMatchConstants(t *testing.T) {
 	}
 }
 
-// TestSchemaAcceptsWhatParseAccepts: the CLI validates against the schema first,
-// so that a schema stricter than the parser would refuse good verdicts.
+// TestSchemaAcceptsWhatParseAccepts: the CLI validates against the schema first, so a schema stricter than the
+// parser would refuse good verdicts.
 func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 	d := &Document{
 		Decisions: []Decision{{"c", "r", "w"}}, Checks: []Check{{"go test", "ok"}},

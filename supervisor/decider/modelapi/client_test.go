@@ -66,7 +66,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestOfficialAddresses are asked where no other is named.
+// TestOfficialAddresses: they are used if no other address is given.
 func TestOfficialAddresses(t *testing.T) {
 	t.Parallel()
 	for provider, want := range map[string]string{OpenAI: "https://api.openai.com/v1/chat/completions",
@@ -81,7 +81,7 @@ func TestOfficialAddresses(t *testing.T) {
 	}
 }
 
-// TestAnswers reads what servers of several makes answer.
+// TestAnswers reads answers of servers from several vendors.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -123,7 +123,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestParametersThatAModelRefuses are left out, once, and the answer says so.
+// TestParametersThatAModelRefuses: they are left out, once, and the answer says so.
 func TestParametersThatAModelRefuses(t *testing.T) {
 	t.Parallel()
 	refuse := func(text string) http.HandlerFunc {
@@ -190,7 +190,7 @@ func TestParametersThatAModelRefuses(t *testing.T) {
 	})
 }
 
-// TestConfigIsChecked before anything is sent.
+// TestConfigIsChecked: before anything is sent.
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	good := Config{Provider: OpenAI, Model: "m", Key: NewKey(secret), KeyName: "LOOM_KEY"}

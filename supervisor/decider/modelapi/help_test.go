@@ -14,10 +14,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
-// secret is a key that is of no known format.
+// secret is a key of no known format.
 const secret = "loom-4711-tapestry"
 
-// peer is a server that a test plays. It notes what it was sent.
+// peer is a server simulated by a test. It records what it was sent.
 type peer struct {
 	*httptest.Server
 	t *testing.T
@@ -32,7 +32,7 @@ type request struct {
 	Body   map[string]any
 }
 
-// serve starts a server that answers each request by the next of the handlers, and by the last for ever.
+// serve starts a server that answers each request with the next handler, and then always with the last one.
 func serve(t *testing.T, answers ...http.HandlerFunc) *peer {
 	t.Helper()
 	p := &peer{t: t}
@@ -102,7 +102,7 @@ func anthropic(c *Config) { c.Provider = Anthropic }
 
 var question = decider.Question{System: "You decide.", Prompt: "Which?", Schema: []byte(`{"type":"object"}`)}
 
-// withoutSecret fails if a text holds the key.
+// withoutSecret fails if a text contains the key.
 func withoutSecret(t *testing.T, what string, values ...any) {
 	t.Helper()
 	for _, v := range values {

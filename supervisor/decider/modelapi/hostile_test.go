@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRetryAfter is read as seconds and as a date, and nothing else counts.
+// TestRetryAfter: it is read as seconds or as a date, and nothing else counts.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -79,7 +79,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestOverloadedTwice: two failures that pass are waited out, as long as the server says, by a decider's model.
+// TestOverloadedTwice: a decider's model waits after two transient failures, as long as the server says.
 func TestOverloadedTwice(t *testing.T) {
 	for _, status := range []int{429, 529} {
 		for _, provider := range []string{OpenAI, Anthropic} {
@@ -112,7 +112,7 @@ func TestOverloadedTwice(t *testing.T) {
 	}
 }
 
-// TestCorrections: an answer that was cut off is corrected, and the correction says that it was.
+// TestCorrections: a truncated answer is corrected, and the correction says that it was truncated.
 func TestCorrections(t *testing.T) {
 	t.Parallel()
 	p := serve(t, says(200, `{"choices":[{"finish_reason":"length","message":{"content":"{\"decision\": \"SEL"}}]}`),
@@ -127,7 +127,7 @@ func TestCorrections(t *testing.T) {
 	}
 }
 
-// TestRedirects are not followed: neither question nor key reach another server.
+// TestRedirects: they are not followed, so that neither question nor key reaches another server.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	other := serve(t, decided(Anthropic, "yes"))
@@ -151,7 +151,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestHostileServers: whatever a server does, a question ends, bounded, and nothing tells the key.
+// TestHostileServers: whatever a server does, a question ends in bounded time and memory, and the key is not
+// revealed.
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
 	endless := func(w io.Writer) {
@@ -214,7 +215,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// TestSlowServers are left when the time is up, also in the middle of an answer.
+// TestSlowServers: a question ends when its time is over, even in the middle of an answer.
 func TestSlowServers(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"at once": "", "in the middle": `{"choices":`} {
@@ -237,7 +238,7 @@ func TestSlowServers(t *testing.T) {
 	}
 }
 
-// TestUnreached: the network's errors say what to check.
+// TestUnreached: errors of the network say what to check.
 func TestUnreached(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())

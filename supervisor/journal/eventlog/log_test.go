@@ -24,7 +24,7 @@ func logOf(raw []byte) *Log { return New(memory{bytes.NewReader(raw)}) }
 
 var began = time.Unix(0, 1772366400123456789)
 
-// written is a log of n lines, of which each third is a record, and where each line ends.
+// written is a log of n lines, every third of them a record, and where each line ends.
 func written(t testing.TB, n int) (raw []byte, ends []int) {
 	t.Helper()
 	var c Chain
@@ -45,7 +45,7 @@ func written(t testing.TB, n int) (raw []byte, ends []int) {
 	return raw, ends
 }
 
-// forward and backward are the numbers of the entries that a walk hands out.
+// forward and backward return the numbers of the entries that Each and Backward pass on.
 func forward(t testing.TB, raw []byte) (list []uint64, h Health) {
 	t.Helper()
 	h, err := logOf(raw).Each(t.Context(), Position{}, func(e Entry) error {
@@ -165,8 +165,8 @@ func TestWalksAgree(t *testing.T) {
 
 func reversed(list []uint64) []uint64 { slices.Reverse(list); return list }
 
-// TestTornEnds cuts a log at each offset: what is whole is read, the rest is a torn end, and
-// anyone who writes on behind the last good line makes a sound log.
+// TestTornEnds cuts a log at each offset: complete lines are read, the rest is a torn end, and appending after
+// the last good line gives a valid log.
 func TestTornEnds(t *testing.T) {
 	raw, ends := written(t, 12)
 	for cut := range len(raw) + 1 {
@@ -194,8 +194,8 @@ func TestTornEnds(t *testing.T) {
 	}
 }
 
-// TestDamage changes each byte of a log: the line it is in is passed over, with the one behind
-// it where its sum is hit, and no changed byte is handed out.
+// TestDamage changes each byte of a log: its line is skipped, and also the next one if the sum was hit; no
+// changed byte is returned.
 func TestDamage(t *testing.T) {
 	raw, ends := written(t, 8)
 	good := map[uint64]string{}
@@ -224,7 +224,7 @@ func TestDamage(t *testing.T) {
 			want := slices.DeleteFunc(numbers(1, 8), func(n uint64) bool { return n == uint64(hit)+1 })
 			most := 1
 			if at == ends[hit]-1 {
-				most = 2 // its line feed: the next line is a part of it
+				most = 2 // its line feed: the next line becomes a part of it
 			}
 			if lost := len(want) - len(list); err != nil || lost > most || slices.Contains(list, uint64(hit)+1) {
 				t.Fatalf("byte %d of line %d: %v, %v", at, hit+1, list, err)
@@ -321,7 +321,7 @@ func TestWalksEndEarly(t *testing.T) {
 	}
 }
 
-// TestLongLines are longer than what is read at once.
+// TestLongLines: lines that are longer than one read.
 func TestLongLines(t *testing.T) {
 	var c Chain
 	var raw []byte
@@ -340,7 +340,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// FuzzLog reads whatever is in a file: walks end, agree, and hand out only whole lines.
+// FuzzLog reads files with any content: both directions end, agree, and return only complete lines.
 func FuzzLog(f *testing.F) {
 	raw, ends := written(f, 6)
 	f.Add(raw)

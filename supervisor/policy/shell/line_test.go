@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told is a line as it was read: commands with ; between them, holes as ?, > and < before files.
+// told is the parsed line as text: commands with ; between them, holes as ?, > and < before files.
 func told(l Line) string {
 	var parts []string
 	for _, c := range l.Commands {
@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestDialects: the same text is another line to another shell.
+// TestDialects: different shells read the same text differently.
 func TestDialects(t *testing.T) {
 	const line = "echo x &>/dev/null touch p"
 	if got := told(Parse(line, Bash)); got != "[echo] [x] [touch] [p]" {
