@@ -80,7 +80,7 @@ func (st *step) apiTrouble(id string, t bridge.Turn) {
 	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.APIFailures}, t)
 }
 
-// retryAfter has an agent resume its turn after a wait.
+// retryAfter makes an agent resume its turn after a wait.
 func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 	a.Troubles++
 	reason := string(t.Category)

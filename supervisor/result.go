@@ -65,7 +65,7 @@ const (
 	lastSnapshotKey     = "last-snapshot"
 )
 
-// lastSnapshot has the files recorded once more. The result follows it, or a timer.
+// lastSnapshot requests the last snapshot of the files. The result follows it, or a timer.
 func (st *step) lastSnapshot() {
 	if st.Ending.Said || st.Ending.Records {
 		return

@@ -14,7 +14,7 @@ import (
 
 func inGit(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" }
 
-// answers of a command with this reference.
+// answered returns the answers to a command with this reference.
 func (p *play) answered(ref string) (accepted, rejected string) {
 	for _, e := range effects[effect.Emit](p) {
 		switch b := e.Event.Body.(type) {

@@ -72,8 +72,8 @@ func TestUnansweredRenewal(t *testing.T) {
 	})
 }
 
-// TestResumedAtItsEnd: on a resume the Arbiter is renewed first, and then its successor learns that nothing
-// is under way.
+// TestResumedAtItsEnd: on a resume the Arbiter is renewed first, and then its successor is told that nothing is
+// in progress.
 func TestResumedAtItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
 	p.full("arbiter", 90)

@@ -29,8 +29,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
-// awaitsHuman reports whether a human who is present has yet to answer the Arbiter. Only the
-// human's answer closes the question.
+// awaitsHuman reports whether a human is present who has not answered the Arbiter yet. Only the human's answer
+// closes the question.
 func (s *State) awaitsHuman() bool {
 	return s.Question.AwaitsAnswer() && s.HumanPresent
 }
@@ -132,10 +132,10 @@ func (s *State) account() costs.Account {
 	return costs.Account{Options: &s.Options, Roster: &s.Roster, Budget: &s.Budget}
 }
 
-// Spent returns what the run has cost, the turns under way included.
+// Spent returns what the run has cost, including running turns.
 func (s *State) Spent() float64 { return s.account().Spent() }
 
-// Used returns what the run has used, the turns under way included.
+// Used returns what the run has used, including running turns.
 func (s *State) Used() bridge.Usage { return s.account().Used() }
 
 // NoNewSubagent says why no agent may start another subagent; empty: it may. Running turns continue to their

@@ -21,7 +21,7 @@ type State struct {
 	WorkLog           []Entry // reports that wait to be sent with a message
 	Exchanges         int     // messages between agents since a human spoke
 	ExchangeLimitHits int     // how often the limit of exchanges was reached since then
-	Held              bool    // by that limit: nothing is sent until a human speaks
+	Held              bool    // because of that limit: nothing is sent until a human sends a message
 
 	IDs IDs
 

@@ -88,8 +88,7 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 		s.limits.MaxConsecutiveFailures)), false
 }
 
-// instead lets another agent continue where one failed, or the same one with a new session if there is no
-// other.
+// instead lets another agent continue where one failed. If there is no other, the same one is summoned again.
 func (s standing) instead(other string, t trouble, why string) (Decision, bool) {
 	message := "Go on where " + nameOf(t.agent) + " failed, in another way."
 	switch {

@@ -20,7 +20,7 @@ type State struct {
 	Conflicts []Count   // of Orchestrators whose last work did not merge
 }
 
-// Pending is work that is to be merged.
+// Pending is work that waits to be merged.
 type Pending struct {
 	Document int    // serial of the hand-off document that waits for it
 	Agent    string // the author

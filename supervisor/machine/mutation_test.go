@@ -113,7 +113,7 @@ func parts(r Row) []part {
 	return list
 }
 
-// A fault that the model test does not notice is not tested.
+// A part of the table in which the model test does not notice a fault is not tested.
 func TestEveryFaultOfTheTableIsNoticed(t *testing.T) {
 	m, _ := theModel(t)
 	walked := map[Trigger][]sample{}

@@ -13,7 +13,7 @@ type AgentProcess struct {
 	Status       Status
 	Since        time.Time     // of Status
 	EndReason    string        // why it is being ended: released, killed, shutdown …
-	Dismissed    bool          // it ended for itself, not with the run: it is not started again
+	Dismissed    bool          // the agent itself has ended, not only the run: it is not started again
 	HasHistory   bool          // its session has a history
 	NewSession   bool          // its next process begins a new session
 	RestartClass restart.Class // why it is Restarting

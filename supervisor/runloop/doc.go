@@ -22,6 +22,6 @@
 // Order: inputs from one agent are applied in the order in which they happened; short requests to one agent (a
 // message, an interrupt) are carried out in the order in which they were decided.
 //
-// Shutdown: a run ends by a decision of Apply, which stops the agents and emits `result` when they are gone.
-// [Loop.Run] then returns, after all its workers.
+// Shutdown: a run ends by a decision of Apply, which stops the agents. When all of them have ended, Apply emits
+// `result`. [Loop.Run] then returns, after all its workers.
 package runloop

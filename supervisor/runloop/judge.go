@@ -115,7 +115,7 @@ func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 	return policy.Decision{}
 }
 
-// toolCall is a call that is to be decided.
+// toolCall is a call to decide on.
 type toolCall struct {
 	agent, tool string
 	input       json.RawMessage

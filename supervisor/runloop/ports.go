@@ -39,7 +39,7 @@ func (l *Loop) hostOf(agent string) string {
 	return a.Host
 }
 
-// none stands for the bridge of a host without one.
+// none takes the place of the bridge of a host that has none.
 type none struct{ host string }
 
 func (n none) err() error { return fmt.Errorf("no bridge on host %s: %w", n.host, bridge.ErrClosed) }
