@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Limit is how much may wait before an item is left out. Zero stands for no limit.
+// Limit is how much may wait before an item is dropped. Zero stands for no limit.
 type Limit struct{ Items, Bytes int }
 
 // Queue is a first-in first-out queue. Any number of goroutines may put items in; one takes them.
@@ -46,8 +46,8 @@ func (q *Queue[T]) Put(item T, bytes int, limit Limit) bool {
 	return !full
 }
 
-// Take takes the oldest items, most of them at most (0: all), and reports whether more wait.
-// Together with the last item that waits it returns how many were left out since it last did.
+// Take takes the oldest items, at most most of them (0: all), and reports whether more wait. With the last
+// waiting item it also returns how many items were dropped since it last did so.
 func (q *Queue[T]) Take(most int) (items []T, dropped int, more bool) {
 	q.mu.Lock()
 	if n := len(q.items); most <= 0 || n <= most {
@@ -65,27 +65,27 @@ func (q *Queue[T]) Take(most int) (items []T, dropped int, more bool) {
 	return items, dropped, more
 }
 
-// Waiting is how much waits.
+// Waiting returns how much waits.
 func (q *Queue[T]) Waiting() (items, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.items), q.bytes
 }
 
-// All is a copy of what waits, oldest first.
+// All returns a copy of the waiting items, oldest first.
 func (q *Queue[T]) All() []T {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.items)
 }
 
-// Wake has a value when something was put in, or left out, since it was last received from.
+// Wake has a value when an item was put in or dropped since the last receive.
 func (q *Queue[T]) Wake() <-chan struct{} { return q.wake }
 
-// Room has a value when something was taken since it was last received from.
+// Room has a value when an item was taken since the last receive.
 func (q *Queue[T]) Room() <-chan struct{} { return q.room }
 
-// Nudge wakes the consumer though nothing was put in.
+// Nudge wakes the consumer although no item was put in.
 func (q *Queue[T]) Nudge() { hint(q.wake) }
 
 func hint(ch chan struct{}) {

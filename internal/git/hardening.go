@@ -18,7 +18,8 @@ func Flags() []string {
 	}
 }
 
-// ExplicitBare is the option that keeps git from taking a directory that looks like a bare repository for one.
+// ExplicitBare is the option that keeps git from treating a directory that looks like a bare repository as
+// one.
 const ExplicitBare = "safe.bareRepository=explicit"
 
 // Variables returns the variables that every call of git has.
@@ -40,10 +41,11 @@ var userVariables = []string{
 	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 }
 
-// withheld begin the variables that children may have and git does not need: credentials of models and clouds.
+// withheld are prefixes of variables that children may have but git does not need: credentials of models
+// and clouds.
 var withheld = []string{"ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "CLAUDE_", "CLOUD_ML_"}
 
-// Environ returns what of an environment git may have, with [Variables].
+// Environ returns the variables of an environment that git may have, with [Variables].
 func Environ(inherited []string) []string {
 	env := []string{}
 	for _, entry := range inherited {
@@ -56,13 +58,14 @@ func Environ(inherited []string) []string {
 	return append(env, Variables()...)
 }
 
-// operations are what git has begun and not finished, by the file that shows it.
+// operations are the operations that git can leave unfinished, with the file that shows each.
 var operations = []struct{ file, name string }{
 	{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
 	{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
 }
 
-// Operation returns the name of the operation that is under way in the work tree of gitDir; empty if none is.
+// Operation returns the name of the unfinished operation in the work tree of gitDir; empty if there is
+// none.
 func Operation(gitDir string) string {
 	for _, o := range operations {
 		if _, err := os.Lstat(filepath.Join(gitDir, o.file)); err == nil {

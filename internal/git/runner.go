@@ -52,8 +52,8 @@ type Runner struct {
 	Program string                // "git" if empty
 	Confine func(*exec.Cmd) error // may be nil; puts a command into a sandbox before it starts
 	Step    func(name string)     // may be nil; called after each call that changes something
-	// Begin starts a command, and may be nil: cmd.Start does then. ended is called when the command has been waited for.
-	// A process that reaps orphans has to know which of its children are none.
+	// Begin starts a command; if it is nil, cmd.Start does. ended is called when the command has been
+	// waited for. A process that reaps orphans needs it to distinguish its children from orphans.
 	Begin func(*exec.Cmd) (ended func(), err error)
 	Hold  *os.File // may be nil; git inherits it, so that its lock lasts until git has ended
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ErrForm reports a file that is written in a way in which it cannot be edited safely.
+// ErrForm reports a file in a form that cannot be edited safely.
 var ErrForm = errors.New("the file is written in a form that arbiter does not edit: change it in an editor")
 
 // Add returns a configuration file with one more host, after the others. All other bytes stay as they are.
@@ -67,7 +67,7 @@ func Remove(file string, src []byte, name string) ([]byte, error) {
 	return out, verify(file, out, want)
 }
 
-// verify reads what was written: it is used only if it means what it should.
+// verify parses the new text: it is used only if it has the intended meaning.
 func verify(file string, out []byte, want Config) error {
 	got, err := Read(file, out)
 	if len(want.Hosts) == 0 {
@@ -79,14 +79,14 @@ func verify(file string, out []byte, want Config) error {
 	return nil
 }
 
-// layout is where in a file the hosts are.
+// layout describes where in a file the hosts are.
 type layout struct {
 	src   []byte
 	lines []int                 // offsets of the lines' beginnings, and of the end
-	key   *ast.MappingValueNode // of hosts; nil: there is none
-	after int                   // line of the key behind it, from 1; 0: it is the last
+	key   *ast.MappingValueNode // of hosts; nil: it does not exist
+	after int                   // line of the next key, from 1; 0: there is none
 	hosts []*ast.MappingValueNode
-	end   *token.Token // the brace that ends the hosts; nil: they are in lines of their own
+	end   *token.Token // the brace that ends the hosts; nil: they are on lines of their own
 }
 
 func layoutOf(src []byte) (l layout, err error) {
@@ -129,7 +129,7 @@ func layoutOf(src []byte) (l layout, err error) {
 	return l, nil
 }
 
-// pairs are those of a mapping, or of nothing.
+// pairs returns the pairs of a mapping or a null.
 func pairs(n ast.Node) (list []*ast.MappingValueNode, flow bool, end *token.Token, ok bool) {
 	switch n := n.(type) {
 	case *ast.NullNode:
@@ -145,7 +145,7 @@ func pairs(n ast.Node) (list []*ast.MappingValueNode, flow bool, end *token.Toke
 	return nil, false, nil, false
 }
 
-// offset is the place of a token in the file.
+// offset returns the place of a token in the file.
 func (l layout) offset(t *token.Token) int {
 	at := l.lines[t.Position.Line-1]
 	for range t.Position.Column - 1 { // columns are characters
@@ -180,8 +180,9 @@ func (l layout) add(h Host) []byte {
 	return l.insertLines(l.endOf(first, l.after), h.lines(indent))
 }
 
-// endOf returns where the text ends that begins in a line, before the line next, or before the end of the file if
-// that is 0. Blank lines and comments behind it are not part of it.
+// endOf returns the end of the text that begins in a line, before the line next, or before the end of the
+// file if that is
+// 0. Blank lines and comments after it are not part of it.
 func (l layout) endOf(first, next int) int {
 	last := len(l.lines)
 	if next > 0 {
@@ -238,7 +239,7 @@ func (l layout) remove(i int) []byte {
 	return l.splice(l.lines[first-1], end, "")
 }
 
-// lines writes the host in lines of its own.
+// lines returns the host on lines of its own.
 func (h Host) lines(indent string) string {
 	text := indent + h.Name + ":\n"
 	for _, f := range h.fields() {
@@ -247,7 +248,7 @@ func (h Host) lines(indent string) string {
 	return text
 }
 
-// inline writes the host in braces.
+// inline returns the host in braces.
 func (h Host) inline() string { return "{" + strings.Join(h.fields(), ", ") + "}" }
 
 func (h Host) fields() []string {
@@ -275,7 +276,7 @@ func wordList(words []string) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// plainForm is what cannot be anything but a text without quotes.
+// plainForm matches texts that need no quotes because they cannot be read as anything else.
 var plainForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(-{1,2}[a-zA-Z]|[a-zA-Z/]|~/)[a-zA-Z0-9._/@=-]*$`)
 })

@@ -2,14 +2,15 @@ package hosts
 
 import "strings"
 
-// Failure is why a host could not be reached, as far as the words of its command tell.
+// Failure is why a host could not be reached, as far as the output of its command shows.
 type Failure struct {
-	Fix string // what to do; empty: nothing is known
-	// Permanent failures are the same at the next attempt: a person has to do something first.
+	Fix string // what to do; empty: unknown
+	// Permanent failures recur at the next attempt: a person has to do something first.
 	Permanent bool
 }
 
-// failures are known words of ssh, srun, podman, kubectl and shells, and what they mean. The first that fits counts.
+// failures are known messages of ssh, srun, podman, kubectl and shells, and their meaning. The first match
+// counts.
 var failures = []struct {
 	words string
 	Failure
@@ -55,7 +56,7 @@ var failures = []struct {
 
 const installThere = "install arbiter on the host, on the PATH of commands that run without a login shell"
 
-// Explain reads what a host's command said when it failed.
+// Explain interprets the output of a host's command that failed.
 func Explain(text string) Failure {
 	for _, f := range failures {
 		if strings.Contains(text, f.words) {

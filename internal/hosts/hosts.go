@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Here is the name of the machine on which arbiter itself runs. It is always there and cannot be configured.
+// Here is the name of the machine on which arbiter itself runs. It always exists and cannot be configured.
 const Here = "here"
 
 const (
-	// DefaultSlots is how many Orchestrators a host takes at once if its configuration names no number.
+	// DefaultSlots is how many Orchestrators a host runs at once if its configuration has no number.
 	DefaultSlots = 4
 	// MinLease is the shortest lease: shorter ones end with every hiccup of a network.
 	MinLease = 5 * time.Second
-	// MaxLease is the longest lease: work of a host that is lost waits for its end.
+	// MaxLease is the longest lease: the work of a lost host waits for its end.
 	MaxLease = time.Hour
 )
 
@@ -28,7 +28,7 @@ type Host struct {
 	Command []string // starts a program there; never empty
 	Dir     string   // where work is kept there: absolute or below ~/; empty: the bridge chooses
 	Slots   int      // Orchestrators at once, at least 1
-	End     []string // ends everything that Command started there; exit code 0 means that it has ended. Empty: none
+	End     []string // ends all that Command started there; exit code 0 means that it has ended. Empty: none
 	PassEnv []string // names of variables that agents there get from here
 }
 
@@ -38,7 +38,7 @@ type Pool struct {
 	Hosts []string
 }
 
-// Config is what a configuration file has about hosts, in its order.
+// Config is what a configuration file says about hosts, in its order.
 type Config struct {
 	Hosts []Host
 	Pools []Pool
@@ -64,7 +64,7 @@ func (c Config) PoolsOf(host string) []string {
 	return names
 }
 
-// Names returns what --hosts takes: hosts, pools and [Here].
+// Names returns the values for --hosts: hosts, pools and [Here].
 func (c Config) Names() []string {
 	names := []string{}
 	for _, h := range c.Hosts {
@@ -82,7 +82,7 @@ type Selection struct {
 	Here  bool   // Orchestrators may run on this machine, too
 }
 
-// Choose reads a list of hosts and pools, separated by commas. An empty list chooses this machine alone.
+// Choose reads a list of hosts and pools, separated by commas. An empty list chooses only this machine.
 func (c Config) Choose(list string) (Selection, error) {
 	if strings.TrimSpace(list) == "" {
 		return Selection{Here: true}, nil
@@ -122,7 +122,7 @@ func oneOf(names []string) string {
 // UnknownError reports a name that is neither a host nor a pool.
 type UnknownError struct {
 	Name  string
-	Known []string // what there is
+	Known []string // the existing names
 }
 
 func (e *UnknownError) Error() string {
@@ -141,7 +141,7 @@ var (
 	})
 )
 
-// CheckName reports why a name is not one of a host or a pool.
+// CheckName reports why a name cannot be that of a host or a pool.
 func CheckName(name string) error {
 	switch {
 	case name == Here:
@@ -153,7 +153,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// check reports the first of what is wrong with a host.
+// check reports the first problem of a host.
 func (h Host) check() error {
 	if err := CheckName(h.Name); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (h Host) check() error {
 	return nil
 }
 
-// CheckWords reports the first word that must not be appended to a host's command: programs such as ssh hand it to
-// a shell.
+// CheckWords reports the first word that must not be appended to a host's command: programs such as ssh
+// pass it to a shell.
 func CheckWords(words ...string) error {
 	for _, word := range words {
 		if !wordForm().MatchString(word) {
@@ -213,7 +213,8 @@ func (h Host) GitURL(path string) (string, error) {
 	return "ext::" + strings.Join(append(words, "git", "%s", escapeExt.Replace(path)), " "), nil
 }
 
-// safeCommand is the host's command; that of OpenSSH forwards no key agent and never asks, whatever is configured.
+// safeCommand returns the host's command. For OpenSSH it adds options that forward no key agent and never
+// ask, whatever is configured.
 func (h Host) safeCommand() []string {
 	if args, yes := h.UsesSSH(); yes {
 		return slices.Concat(h.Command[:1], []string{"-a", "-o", "BatchMode=yes"}, args)
@@ -221,10 +222,10 @@ func (h Host) safeCommand() []string {
 	return slices.Clone(h.Command)
 }
 
-// escapeExt writes a word as the transport ext reads it: blanks separate words there, and % begins an escape.
+// escapeExt writes a word for the transport ext: there, blanks separate words, and % begins an escape.
 var escapeExt = strings.NewReplacer("%", "%%", " ", "% ")
 
-// UsesSSH reports whether the host's command is OpenSSH's client, and its arguments.
+// UsesSSH reports whether the host's command is OpenSSH's client, and returns its arguments.
 func (h Host) UsesSSH() (args []string, yes bool) {
 	program := h.Command[0]
 	if i := strings.LastIndexByte(program, '/'); i >= 0 {

@@ -13,7 +13,7 @@ import (
 // Keys are the keys of the configuration file that this package reads.
 var Keys = []string{"hosts", "pools"}
 
-// Read reads the hosts and pools of a configuration file; its other keys are not looked at. The error joins all
+// Read reads the hosts and pools of a configuration file and ignores its other keys. The error joins all
 // problems, each with its place in the file.
 func Read(file string, src []byte) (Config, error) {
 	doc, err := yamldoc.Parse(file, src)
@@ -32,7 +32,7 @@ func Read(file string, src []byte) (Config, error) {
 			}
 		}
 	}
-	for _, v := range pools { // the file may name them first
+	for _, v := range pools { // the file may have them first
 		c.readPools(v)
 	}
 	return c, doc.Err()
@@ -75,7 +75,7 @@ func readHost(v yamldoc.Field) Host {
 	return h
 }
 
-// command is a list of words that starts a program; never nil.
+// command reads a list of words that starts a program; never nil.
 func command(v yamldoc.Value) []string {
 	if v.Kind() == yamldoc.Text {
 		text, _ := v.Scalar()

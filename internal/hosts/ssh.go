@@ -13,7 +13,7 @@ type SSHConfig struct {
 	Alias        string   // HostKeyAlias
 	KnownFiles   []string // of host keys, the user's first
 	KeysByOther  bool     // KnownHostsCommand: keys come from a program
-	ForwardAgent string   // yes, no, or where from
+	ForwardAgent string   // yes, no, or the agent to forward
 	StrictKeys   string   // StrictHostKeyChecking
 }
 
@@ -51,7 +51,7 @@ func ParseSSH(text, home string) SSHConfig {
 	return c
 }
 
-// KeyName is what files of known hosts call the host.
+// KeyName returns the name of the host in files of known hosts.
 func (c SSHConfig) KeyName() string {
 	switch {
 	case c.Alias != "":
@@ -62,7 +62,7 @@ func (c SSHConfig) KeyName() string {
 	return "[" + strings.Trim(c.Hostname, "[]") + "]:" + c.Port
 }
 
-// ForwardsAgent reports whether the configuration forwards the key agent. Arbiter does not, whatever it says.
+// ForwardsAgent reports whether the configuration forwards the key agent. Arbiter itself never does.
 func (c SSHConfig) ForwardsAgent() bool {
 	return !slices.Contains([]string{"no", "", "false"}, c.ForwardAgent)
 }

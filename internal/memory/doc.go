@@ -1,12 +1,13 @@
-// Package memory keeps what earlier runs in a workspace have learned, and how their agents did.
+// Package memory keeps what earlier runs in a workspace have learned, and the results of their agents.
 //
-// A [Store] is one file of the state directory, named after the workspace. It is bounded: the newest [MaxLessons]
-// lessons and [MaxOutcomes] outcomes stay. All texts were written by agents: they are masked, are one line of visible
-// characters each, and reach a model only in [Brief], which marks them as reports.
+// A [Store] is one file of the state directory, named after the workspace. It is bounded: it keeps the
+// newest [MaxLessons] lessons and [MaxOutcomes] outcomes. All texts were written by agents: they are
+// masked, have one line of visible characters each, and reach a model only in [Brief], which marks them as
+// reports.
 //
-// Several runs and commands may change a store at once. Each change takes a lock, reads the file again, and replaces
-// it as a whole; a reader sees the file before or after a change. A file of another version, or one that is damaged,
-// is left as it is and reported ([CorruptError]).
+// Several runs and commands may change a store at once. Each change takes a lock, reads the file again, and
+// replaces it as a whole; a reader sees the file before or after a change. A file of another version, or a
+// damaged one, is left unchanged and reported ([CorruptError]).
 //
 // The package starts no goroutine.
 package memory

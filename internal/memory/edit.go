@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// editHeader is what a human reads who edits lessons.
+// editHeader is the text for a human who edits lessons.
 const editHeader = `# Lessons of earlier runs. The Arbiter of the next run in this directory reads them as reports.
 # Change, remove or add lessons; lines that begin with # are ignored. A lesson is
 #
@@ -37,7 +37,8 @@ func Text(lessons []Lesson) string {
 	return b.String()
 }
 
-// Parse reads what an editor left. An error names the line that is wrong. Lessons without a date are of now.
+// Parse reads the edited text. An error names the line that is wrong. Lessons without a date get the
+// current one.
 func Parse(text string, now time.Time) ([]Lesson, error) {
 	var list []Lesson
 	var given map[string]bool // of the last lesson
@@ -76,7 +77,7 @@ func Parse(text string, now time.Time) ([]Lesson, error) {
 	return list, nil
 }
 
-// set takes a line of an edited lesson.
+// set sets a field of an edited lesson.
 func (l *Lesson) set(key, value string) error {
 	most := MaxText
 	switch key {

@@ -24,7 +24,7 @@ const (
 // Lesson is something that a run has learned.
 type Lesson struct {
 	Text     string    `json:"text"`
-	Evidence string    `json:"evidence,omitempty"` // what showed it
+	Evidence string    `json:"evidence,omitempty"` // what proved it
 	Run      string    `json:"run,omitempty"`      // empty: a human wrote it
 	Date     time.Time `json:"date"`
 }
@@ -40,7 +40,7 @@ func (l Lesson) clean(mask func(string) string) (Lesson, error) {
 	return l, nil
 }
 
-// when says which run reported a lesson, and when.
+// when describes which run reported a lesson, and when.
 func (l Lesson) when() string {
 	if l.Run == "" {
 		return l.Date.Format(dateLayout) + ", by a human"
@@ -48,7 +48,8 @@ func (l Lesson) when() string {
 	return l.Date.Format(dateLayout) + ", run " + l.Run[:min(len(l.Run), 8)]
 }
 
-// merge adds lessons to others. One whose text is known replaces it. The oldest go when there are too many.
+// merge adds lessons to others. A lesson with a known text replaces the old one. If there are too many, the
+// oldest are removed.
 func merge(kept, added []Lesson) []Lesson {
 	all := slices.Concat(kept, added)
 	var list []Lesson

@@ -16,7 +16,7 @@ const (
 	maxAgents   = 30 // of a run
 )
 
-// Outcome is how a run ended, and how its agents did.
+// Outcome is how a run ended, with the results of its agents.
 type Outcome struct {
 	Run     string         `json:"run"`
 	Date    time.Time      `json:"date"`
@@ -25,7 +25,7 @@ type Outcome struct {
 	Agents  []AgentOutcome `json:"agents"`
 }
 
-// AgentOutcome is how the agents of one mode did in a run.
+// AgentOutcome holds the results of the agents of one mode in a run.
 type AgentOutcome struct {
 	Name           string    `json:"name"`      // of the mode
 	Succeeded      int       `json:"succeeded"` // executions
@@ -53,7 +53,7 @@ func (o Outcome) clean(mask func(string) string) Outcome {
 	return o
 }
 
-// finite leaves out what JSON has no form for.
+// finite returns 0 for numbers that JSON cannot represent.
 func finite(usd float64) float64 {
 	if math.IsNaN(usd) || math.IsInf(usd, 0) || usd < 0 {
 		return 0
@@ -61,8 +61,8 @@ func finite(usd float64) float64 {
 	return math.Round(usd*1e6) / 1e6
 }
 
-// Performance returns how each mode did in all runs, by its name, in the form that deciders are shown for the present
-// run. A mode that never finished an execution is missing.
+// Performance returns the results of each mode in all runs, by its name, in the form in which deciders see
+// those of the current run. A mode that never finished an execution is missing.
 func Performance(outcomes []Outcome) map[string]decision.Performance {
 	sums := map[string]AgentOutcome{}
 	for _, o := range outcomes {
@@ -98,7 +98,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// stamp and tenth write times and rates as package decision does.
+// stamp and tenth write times and rates in the format of package decision.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -108,7 +108,7 @@ func stamp(t time.Time) string {
 
 func tenth(x float64) float64 { return math.Round(x*10) / 10 }
 
-// record adds an outcome. That of the same run is replaced.
+// record adds an outcome. It replaces one of the same run.
 func record(kept []Outcome, o Outcome) []Outcome {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(k Outcome) bool { return strings.EqualFold(k.Run, o.Run) })
 	kept = append(kept, o)

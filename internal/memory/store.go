@@ -16,24 +16,24 @@ const (
 	dirName  = "memory"
 	version  = 1
 	maxBytes = 2 << 20
-	// lockWait bounds how long a change waits for that of another process, which takes milliseconds.
+	// lockWait bounds how long a change waits for a change by another process, which takes milliseconds.
 	lockWait = 5 * time.Second
 )
 
-// CorruptError says that a file is not what this version of the package wrote.
+// CorruptError reports that this version of the package has not written the file in this form.
 type CorruptError struct{ Path, Reason string }
 
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s cannot be read: %s; arbiter memory rm --all removes it", e.Path, e.Reason)
 }
 
-// Memory is what is remembered of a workspace, the oldest first.
+// Memory is what is remembered of a workspace, oldest first.
 type Memory struct {
 	Lessons  []Lesson
 	Outcomes []Outcome
 }
 
-// document is the file.
+// document is the content of the file.
 type document struct {
 	V        int       `json:"v"`
 	CWD      string    `json:"cwd"`
@@ -49,8 +49,8 @@ type Store struct {
 	name string // of the file, without .json
 }
 
-// Open opens the memory of the workspace cwd in the state directory dir, and makes directories that are missing. Mask
-// masks secrets in what is written; nil: known formats only. Close the store.
+// Open opens the memory of the workspace cwd in the state directory dir, and creates missing directories.
+// mask masks secrets in what is written; nil: known formats only. The caller must close the store.
 func Open(dir, cwd string, mask func(string) string) (*Store, error) {
 	own, err := statedir.OpenWorkspace(dir, dirName, cwd)
 	if err != nil {
@@ -65,10 +65,11 @@ func Open(dir, cwd string, mask func(string) string) (*Store, error) {
 // Close releases the store's directory.
 func (s *Store) Close() error { return s.dir.Close() }
 
-// Path is the workspace's file.
+// Path returns the path of the workspace's file.
 func (s *Store) Path() string { return s.dir.Path(s.name + ".json") }
 
-// Load reads what is remembered; nothing is, if there is no file. *CorruptError if the file cannot be understood.
+// Load reads the memory; it is empty if there is no file. Error: *CorruptError if the file cannot be
+// understood.
 func (s *Store) Load() (Memory, error) {
 	d, err := s.read()
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Store) Load() (Memory, error) {
 	return Memory{d.Lessons, d.Outcomes}, nil
 }
 
-// Learn adds lessons, and returns when they are on disk. Those without a text are left out.
+// Learn adds lessons, and returns when they are on disk. Lessons without a text are skipped.
 func (s *Store) Learn(lessons []Lesson) error {
 	var clean []Lesson
 	for _, l := range lessons {
@@ -94,7 +95,7 @@ func (s *Store) Learn(lessons []Lesson) error {
 	})
 }
 
-// Record adds the outcome of a run, or replaces the one that it has recorded before.
+// Record adds the outcome of a run, or replaces an earlier one of the same run.
 func (s *Store) Record(o Outcome) error {
 	o = o.clean(s.mask)
 	return s.change("keep an outcome", func(d *document) error {
@@ -103,7 +104,7 @@ func (s *Store) Record(o Outcome) error {
 	})
 }
 
-// Replace puts lessons in the place of those that a human has seen. Lessons that came meanwhile stay.
+// Replace replaces the lessons that a human has seen. Lessons that were added meanwhile stay.
 func (s *Store) Replace(seen, lessons []Lesson) error {
 	var clean []Lesson
 	for _, l := range lessons {
@@ -123,12 +124,12 @@ func (s *Store) Replace(seen, lessons []Lesson) error {
 	})
 }
 
-// equal reports whether two lessons are one.
+// equal reports whether two lessons are equal.
 func (l Lesson) equal(o Lesson) bool {
 	return l.Text == o.Text && l.Evidence == o.Evidence && l.Run == o.Run && l.Date.Equal(o.Date)
 }
 
-// Clear forgets everything, also a file that cannot be understood.
+// Clear removes everything, even a file that cannot be understood.
 func (s *Store) Clear() error {
 	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *Store) Clear() error {
 	return nil
 }
 
-// change replaces the file by what edit makes of it.
+// change applies edit to the content of the file.
 func (s *Store) change(what string, edit func(*document) error) error {
 	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
 	if err != nil {
@@ -171,7 +172,7 @@ func (s *Store) change(what string, edit func(*document) error) error {
 	return nil
 }
 
-// read reads the file; one that is not there yet is empty.
+// read reads the file; a missing file is empty.
 func (s *Store) read() (document, error) {
 	fresh := document{V: version, CWD: text(s.cwd)}
 	corrupt := func(format string, args ...any) (document, error) {
@@ -203,7 +204,7 @@ func (s *Store) read() (document, error) {
 	return d, nil
 }
 
-// text is a path as it comes back from JSON, where bytes that are no text are replaced.
+// text returns a path as JSON preserves it: bytes that are not valid text are replaced.
 func text(path string) (back string) {
 	if b, err := json.Marshal(path); err == nil && json.Unmarshal(b, &back) == nil {
 		return back

@@ -15,8 +15,8 @@ type AgentUse struct {
 	CostUSD  float64
 }
 
-// Tally returns how the modes of a run did, by name: their executions as the history of the run counts them, with what
-// their agents used.
+// Tally returns the results of the modes of a run, by name: their executions according to the history of
+// the run, with the usage of their agents.
 func Tally(counts []decision.Count, uses []AgentUse) []AgentOutcome {
 	sums := map[string]*AgentOutcome{}
 	of := func(name string) *AgentOutcome {

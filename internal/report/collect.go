@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Bounds of a report. What is beyond them is counted in Notes.
+// Bounds of a report. Notes counts what exceeds them.
 const (
 	maxList   = 200
 	maxFiles  = 1000
@@ -25,15 +25,15 @@ const (
 	maxReason = 500
 )
 
-// Collector builds a report from events, in the order in which they were told.
+// Collector builds a report from events, in the order in which they were reported.
 type Collector struct {
 	mask     func(string) string
 	r        Report
 	agents   map[string]*Agent
 	order    []string
 	question string
-	merges   map[string]string // conflicts that were not resolved yet, by what was merged
-	trouble  string            // the last error since a human spoke
+	merges   map[string]string // unresolved conflicts, by what was merged
+	trouble  string            // the last error since the last message of a human
 	files    map[string]*File
 	moves    []string // the keys of files, in order
 	dropped  map[string]int
@@ -41,8 +41,8 @@ type Collector struct {
 	deciders float64
 }
 
-// NewCollector begins a report. Mask masks what the caller knows to be secret; nil: known formats of secrets are masked
-// only.
+// NewCollector returns a collector. mask masks the secrets that the caller knows; nil: only known formats
+// of secrets are masked.
 func NewCollector(mask func(string) string) *Collector {
 	if mask == nil {
 		mask = sanitize.Redact
@@ -53,8 +53,8 @@ func NewCollector(mask func(string) string) *Collector {
 	}
 }
 
-// Take takes an event. Line is its line as the contract has it. Events that are not known are passed over; a line
-// that is none is an error.
+// Take adds an event. line is its line in the format of the contract. Unknown events are ignored; an
+// invalid line is an error.
 func (c *Collector) Take(at time.Time, line []byte) error {
 	c.seen(at)
 	name := contract.EventNameOf(line)
@@ -71,7 +71,7 @@ func (c *Collector) Take(at time.Time, line []byte) error {
 	return nil
 }
 
-// TakeLine takes a line of `arbiter --json`.
+// TakeLine adds a line of `arbiter --json`.
 func (c *Collector) TakeLine(line []byte) error {
 	l, err := contract.DecodeLine(line)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Collector) TakeLine(line []byte) error {
 	return c.Take(l.Time, again)
 }
 
-// wanted are the events that a report is made of.
+// wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "turn": true, "check": true, "handoff": true, "decision": true,
 	"plan": true, "question": true, "restart": true, "error": true, "result": true,
@@ -97,12 +97,12 @@ func (c *Collector) seen(at time.Time) {
 	c.r.Ended = at
 }
 
-// event takes an event whose type the contract knows.
+// event adds an event whose type the contract knows.
 func (c *Collector) event(at time.Time, e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Session:
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
-		c.result = nil // it was taken up again
+		c.result = nil // the run was resumed
 	case contract.Spawn:
 		a := c.agent(e.ID)
 		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)
@@ -112,7 +112,7 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		a := c.agent(e.ID)
 		a.Turns, a.CostUSD, a.Usage = a.Turns+1, contract.RoundUSD(a.CostUSD+b.CostUSD), plus(a.Usage, b.Usage)
 	case contract.Restart:
-		if a := c.agents[c.line(e.ID)]; a != nil { // else it is the bridge
+		if a := c.agents[c.line(e.ID)]; a != nil { // otherwise it is the bridge
 			a.Restarts++
 		}
 	case contract.Check:
@@ -141,13 +141,13 @@ func plus(a, b bridge.Usage) bridge.Usage {
 	}
 }
 
-// agent returns an agent to be written to.
+// agent returns an agent for modification.
 func (c *Collector) agent(id string) *Agent {
 	id = c.line(id)
 	a := c.agents[id]
 	if a == nil {
 		a = &Agent{ID: id, Name: id}
-		if len(c.order) >= maxList { // it counts, and is not listed
+		if len(c.order) >= maxList { // it is counted, but not listed
 			c.dropped["agents"]++
 			c.agents[id] = a
 			return a
@@ -226,7 +226,7 @@ func (c *Collector) plan(b contract.Plan) {
 	}
 }
 
-// bounded adds to a list of which the last entries are kept.
+// bounded adds to a list of which only the last entries are kept.
 func bounded[T any](c *Collector, what string, list []T, entry T, most int) []T {
 	if len(list) >= most {
 		c.dropped[what]++
@@ -235,21 +235,21 @@ func bounded[T any](c *Collector, what string, list []T, entry T, most int) []T 
 	return append(list, entry)
 }
 
-// text is a text of several lines as a report has it.
+// text prepares a text of several lines for a report.
 func (c *Collector) text(s string) string { return c.cut(s, maxText) }
 
 func (c *Collector) cut(s string, most int) string {
-	const enough = 64 << 10 // the rest is cut off, masked or not
+	const enough = 64 << 10 // the rest would be cut anyway, masked or not
 	s = strings.TrimSpace(sanitize.Text(c.mask(s[:min(len(s), enough)])))
 	return words.Head(strings.ReplaceAll(s, "\r", ""), most)
 }
 
-// line is a text of one line.
+// line prepares a text of one line.
 func (c *Collector) line(s string) string {
 	return sanitize.Line(c.mask(s[:min(len(s), maxText)]), maxReason)
 }
 
-// Report returns what was collected. Status is where the run stands, for one that told no result.
+// Report returns the report. status is the state of the run, for a run that has reported no result.
 func (c *Collector) Report(status string) *Report {
 	r := c.r
 	r.Status = status
@@ -283,7 +283,7 @@ func (c *Collector) Report(status string) *Report {
 	return &r
 }
 
-// open lists what was not settled.
+// open lists what is unsettled.
 func (c *Collector) open(r Report) []Open {
 	var list []Open
 	add := func(kind, text string) { list = append(list, Open{kind, text}) }
@@ -323,7 +323,7 @@ func (c *Collector) open(r Report) []Open {
 	return list
 }
 
-// complete makes lists of what is missing: JSON shows them as empty.
+// complete replaces nil lists, so that JSON shows them as empty.
 func (r *Report) complete() {
 	for _, list := range []*[]string{&r.Tasks, &r.Said, &r.Notes} {
 		if *list == nil {

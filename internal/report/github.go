@@ -10,10 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxSummary is how much GitHub takes as the summary of a step, in bytes.
+// maxSummary is the maximum size that GitHub accepts for the summary of a step, in bytes.
 const maxSummary = 1 << 20
 
-// maxAnnotations of a kind are shown by GitHub for a step.
+// maxAnnotations is how many annotations of a kind GitHub shows for a step.
 const maxAnnotations = 10
 
 // annotations returns workflow commands of GitHub Actions: an error for each thing that failed, a warning for each
@@ -50,8 +50,8 @@ func (r *Report) annotations() string {
 	return inLog(b.String(), "$1%5B")
 }
 
-// StepSummary returns the report for the file that GITHUB_STEP_SUMMARY names. A report that is too long for it
-// becomes a short one.
+// StepSummary returns the report for the file that GITHUB_STEP_SUMMARY names. If the report is too long, it
+// returns a short form.
 func (r *Report) StepSummary() string {
 	text := r.Markdown()
 	if len(text) <= maxSummary {
@@ -89,12 +89,12 @@ var exitOf = map[string]contract.Exit{
 	contract.StatusLimit: contract.ExitLimit,
 }
 
-// data is text behind a workflow command. The runner undoes it.
+// data escapes text after a workflow command. The runner reverses this.
 func data(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
 }
 
-// property is text in a property of a workflow command.
+// property escapes text in a property of a workflow command.
 func property(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(text)
 }

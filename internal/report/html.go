@@ -21,12 +21,12 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 	}).Parse(htmlText))
 })
 
-// lineBegins is a colon at the beginning of a line, as commands of CI systems have it.
+// lineBegins matches a colon at the beginning of a line, where commands of CI systems have it.
 var lineBegins = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(\s*):`)
 })
 
-// html returns the report as one page without scripts, and without anything to be loaded.
+// html returns the report as one page without scripts that loads nothing.
 func (r *Report) html() (string, error) {
 	var b strings.Builder
 	err := htmlTemplate().Execute(&b, r)

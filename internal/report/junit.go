@@ -43,8 +43,8 @@ type (
 	}
 )
 
-// junit returns the report as test results: the run, its acceptance criteria and its checks are test cases. What is
-// unproven is skipped.
+// junit returns the report as test results: the run, its acceptance criteria and its checks are test cases.
+// Unproven ones are skipped.
 func (r *Report) junit() (string, error) {
 	run := junitSuite{Name: "run"}
 	result := junitCase{Name: "run " + short(r.Run), Class: "run", Time: seconds(r.DurationMS), Output: r.Summary}
@@ -79,7 +79,7 @@ func (r *Report) junit() (string, error) {
 
 func seconds(ms int64) string { return fmt.Sprintf("%.3f", float64(ms)/1000) }
 
-// judge gives a case its result.
+// judge sets the result of a case.
 func (c *junitCase) judge(result, receipt, text string) {
 	switch result {
 	case "passed":

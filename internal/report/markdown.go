@@ -82,7 +82,7 @@ func (r *Report) Markdown() string {
 	return inLog(blankLines().ReplaceAllString(b.String(), "\n\n"), "$1\u200b[")
 }
 
-// blankLines are more than one: texts of agents have none, as each line of theirs is quoted.
+// blankLines matches several blank lines: texts of agents have none, because each of their lines is quoted.
 var blankLines = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\n{3,}`)
 })
@@ -128,7 +128,7 @@ func (r *Report) markdownProofs(b *page) {
 	}
 }
 
-// page is Markdown as it is written.
+// page collects the Markdown text.
 type page struct{ strings.Builder }
 
 func (b *page) line(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
@@ -157,7 +157,8 @@ func (b *page) quote(indent, text string) {
 	b.line("")
 }
 
-// fence writes text of several lines as it is, in a fence within a quoted block: no line of the log begins with it.
+// fence writes text of several lines unchanged, in a fence within a quoted block, so that no line of the
+// log begins with it.
 func (b *page) fence(indent, text string) {
 	mark := strings.Repeat("`", max(3, longest(text, '`')+1))
 	b.line("\n%s> %stext", indent, mark)
@@ -167,7 +168,7 @@ func (b *page) fence(indent, text string) {
 	b.line("%s> %s\n", indent, mark)
 }
 
-// code is text of one line as a code span.
+// code returns text of one line as a code span.
 func code(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {
@@ -180,7 +181,7 @@ func code(text string) string {
 	return mark + text + mark
 }
 
-// longest is the length of the longest run of a character.
+// longest returns the length of the longest run of a character.
 func longest(text string, char rune) int {
 	most, n := 0, 0
 	for _, r := range text {
@@ -193,12 +194,12 @@ func longest(text string, char rune) int {
 	return most
 }
 
-// inline is text of one line in which no character means anything to Markdown, and no name or number becomes a
-// mention or a link on GitHub. It can stand at the beginning of a line and in a table.
+// inline returns text of one line in which no character has a meaning in Markdown, and no name or number
+// becomes a mention or a link on GitHub. It may be used at the beginning of a line and in a table.
 func inline(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	var b strings.Builder
-	begins := true // nothing but digits so far
+	begins := true // only digits so far
 	var last rune
 	for i, r := range text {
 		next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
@@ -215,8 +216,8 @@ func inline(text string) string {
 	return b.String()
 }
 
-// escaped reports whether a character needs a backslash between last and next. First: it begins the text; numbered:
-// only digits are before it.
+// escaped reports whether a character needs a backslash between last and next. first: it begins the text;
+// numbered: only digits precede it.
 func escaped(r, last, next rune, first, numbered bool) bool {
 	switch r {
 	case '\\', '`', '*', '[', ']', '<', '>', '|', '~', '$':

@@ -13,9 +13,9 @@ import (
 // receiptColumns is the width of a receipt.
 const receiptColumns = 80
 
-// Receipt returns the run in at most eight lines of 80 columns: what was asked, done and proved, and what it cost.
-// Next is the last line, which says how to continue; it is not cut, as half a command cannot be typed. Empty: there is
-// none.
+// Receipt returns the run in at most eight lines of 80 columns: the task, the work, the proofs, and the
+// cost. next is the last line, which says how to continue; it is not cut, because half a command is
+// useless. Empty: there is none.
 func (r *Report) Receipt(next string) []string {
 	var lines []string
 	add := func(name, text string) {

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// Report is what a report says of a run. Its JSON form is the format json.
+// Report is the content of a report. Its JSON form is the format json.
 type Report struct {
 	Run        string          `json:"run"`
 	Directory  string          `json:"directory"`
@@ -17,7 +17,7 @@ type Report struct {
 	Ended      time.Time       `json:"ended"` // the last event
 	DurationMS int64           `json:"duration_ms"`
 	Tasks      []string        `json:"tasks"`
-	Said       []string        `json:"said"` // what the human said besides, and no answer could do without
+	Said       []string        `json:"said"` // messages of the human other than tasks
 	Summary    string          `json:"summary"`
 	Plan       []contract.Step `json:"plan"`
 	Milestones []Milestone     `json:"milestones"`
@@ -29,10 +29,10 @@ type Report struct {
 	CostUSD    float64         `json:"cost_usd"`
 	Usage      bridge.Usage    `json:"usage"`
 	Open       []Open          `json:"open"`
-	Notes      []string        `json:"notes"` // what the report leaves out, and why
+	Notes      []string        `json:"notes"` // what the report omits, and why
 }
 
-// Milestone is what an agent said when it had reached something.
+// Milestone is what an agent reported when it had reached something.
 type Milestone struct {
 	At    time.Time `json:"at"`
 	Agent string    `json:"agent"`
@@ -54,7 +54,7 @@ type Changes struct {
 // File is a changed file.
 type File struct {
 	Path    string   `json:"path"`
-	Old     string   `json:"old,omitempty"` // where a renamed file was
+	Old     string   `json:"old,omitempty"` // previous path of a renamed file
 	Status  string   `json:"status"`
 	Added   int      `json:"added"`
 	Deleted int      `json:"deleted"`
@@ -62,7 +62,7 @@ type File struct {
 	Agents  []string `json:"agents,omitempty"`
 }
 
-// Criterion is an acceptance criterion with its last result, as the event acceptance tells it.
+// Criterion is an acceptance criterion with its last result, as the event acceptance reports it.
 type Criterion struct {
 	Text     string `json:"text"`
 	Command  string `json:"command,omitempty"`
@@ -84,7 +84,7 @@ type Check struct {
 	DurationMS int64  `json:"duration_ms,omitempty"`
 	Output     string `json:"output,omitempty"` // the end of it, of a check that did not pass
 	Why        string `json:"why,omitempty"`
-	Final      bool   `json:"final"` // it was run once more before the run was complete
+	Final      bool   `json:"final"` // it ran once more before the run was complete
 }
 
 // Decision is a ruling with its reason.
@@ -103,20 +103,20 @@ type Agent struct {
 	ID          string       `json:"id"`
 	Name        string       `json:"name"`
 	Mode        string       `json:"mode,omitempty"`
-	Host        string       `json:"host,omitempty"` // that it lived on last; empty: the one of the run
+	Host        string       `json:"host,omitempty"` // its last host; empty: the one of the run
 	SuccessorOf string       `json:"successor_of,omitempty"`
 	Turns       int          `json:"turns"`
 	Restarts    int          `json:"restarts"`
 	Handoffs    int          `json:"handoffs"`
-	Done        int          `json:"done"` // how often it said that its work is done
+	Done        int          `json:"done"` // how often it reported that its work is done
 	CostUSD     float64      `json:"cost_usd"`
 	Usage       bridge.Usage `json:"usage"`
 }
 
-// tokenCount is how many tokens were used, those of the cache included.
+// tokenCount returns how many tokens were used, including those of the cache.
 func tokenCount(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
-// Open is something that was not settled when the run ended.
+// Open is something unsettled at the end of the run.
 type Open struct {
 	Kind string `json:"kind"` // one of the Open… constants
 	Text string `json:"text"`
@@ -133,7 +133,7 @@ const (
 	OpenError     = "error"
 )
 
-// Failed reports whether something that was to hold did not: a criterion, a check or the run.
+// Failed reports whether a criterion, a check or the run failed.
 func (r *Report) Failed() bool {
 	for _, c := range r.Acceptance {
 		if c.Status == "failed" {

@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// work takes an event of workspaces or of acceptance, by the names of its fields.
+// work adds an event about workspaces or acceptance, by the names of its fields.
 func (c *Collector) work(name string, line []byte) error {
 	switch name {
 	case "acceptance":
@@ -38,8 +38,8 @@ func (c *Collector) takeAcceptance(line []byte) error {
 	return nil
 }
 
-// takeChanges adds the files that a turn changed. Lines that were changed twice count twice: [Report.SetChanges] knows
-// better where there are snapshots.
+// takeChanges adds the files that a turn changed. Lines that were changed twice count twice: if there are
+// snapshots, [Report.SetChanges] replaces these figures.
 func (c *Collector) takeChanges(line []byte) error {
 	var x struct{ Files []File }
 	if err := decode(line, &x); err != nil {
@@ -94,8 +94,8 @@ func (c *Collector) takeMerge(line []byte) error {
 	return nil
 }
 
-// SetChanges gives the report the changes between the snapshots of the run. It replaces those that events told of. Mask
-// is that of [NewCollector].
+// SetChanges sets the changes between the snapshots of the run. It replaces those from events. mask is that
+// of [NewCollector].
 func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string) {
 	if mask == nil {
 		mask = sanitize.Redact
@@ -114,7 +114,7 @@ func (r *Report) SetChanges(changes []workspace.Change, mask func(string) string
 	}
 }
 
-// NoChanges says why nothing is known of changes, unless events told of them.
+// NoChanges sets why changes are unknown, unless events have reported some.
 func (r *Report) NoChanges(why string) {
 	if r.Changes.Count == 0 {
 		r.Changes.Missing = why

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Format is how a report is printed.
+// Format is a format in which a report is printed.
 type Format string
 
 // Formats of reports.
@@ -56,8 +56,8 @@ func (r *Report) json() (string, error) {
 	return inLog(string(data), `$1\u005b`) + "\n", err
 }
 
-// logCommand is how commands of CI systems look that are found anywhere in a line: ##[group], ##vso[…],
-// ##teamcity[…]. Those that are found at its beginning (::error::) are the formats' own business.
+// logCommand matches commands of CI systems that are recognized anywhere in a line: ##[group], ##vso[…],
+// ##teamcity[…]. The formats themselves handle commands at the beginning of a line (::error::).
 var logCommand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(##[A-Za-z]*)\[`)
 })
@@ -78,7 +78,7 @@ func short(run string) string {
 	return run
 }
 
-// usd is an amount of money. That of a rehearsal is marked as simulated.
+// usd formats an amount of money. That of a rehearsal is marked as simulated.
 func (r *Report) usd(x float64) string {
 	if r.Rehearsal {
 		return fmt.Sprintf("$%.4f simulated", x)
@@ -86,7 +86,7 @@ func (r *Report) usd(x float64) string {
 	return fmt.Sprintf("$%.4f", x)
 }
 
-// lasted is a duration in full seconds, or a short one.
+// lasted formats the duration in full seconds, or a short one exactly.
 func (r *Report) lasted() string {
 	d := time.Duration(r.DurationMS) * time.Millisecond
 	if d < time.Second {
@@ -95,7 +95,7 @@ func (r *Report) lasted() string {
 	return d.Round(time.Second).String()
 }
 
-// changed counts what changed.
+// changed counts the changes.
 func (r *Report) changed() string {
 	c := r.Changes
 	if c.Missing != "" {
@@ -104,7 +104,7 @@ func (r *Report) changed() string {
 	return fmt.Sprintf("%s, +%d -%d", words.Count(c.Count, "file"), c.Added, c.Deleted)
 }
 
-// proved counts receipts.
+// proved counts the receipts.
 func (r *Report) proved() string {
 	count := func(what string, total int, is func(int) string) string {
 		if total == 0 {
@@ -145,7 +145,7 @@ func (r *Report) proved() string {
 	return strings.Join(parts, "; ")
 }
 
-// receipt is what proves a result.
+// receipt describes the proof of a result.
 func receipt(exit int, why, sha, tree string) string {
 	text := fmt.Sprintf("exit code %d", exit)
 	if exit < 0 {
@@ -174,7 +174,7 @@ func (c Check) receipt() string {
 	return text
 }
 
-// ruling is a decision without its reason.
+// ruling describes a decision without its reason.
 func (d Decision) ruling() string {
 	text := d.Decision
 	if d.Mode != "" {

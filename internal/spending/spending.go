@@ -11,10 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// By is what costs are summed up by.
+// By is the grouping of the costs.
 type By string
 
-// The ways.
+// The groupings.
 const (
 	Day   By = "day"
 	Run   By = "run"
@@ -22,24 +22,24 @@ const (
 	Model By = "model"
 )
 
-// Ways lists them.
+// Ways lists the groupings.
 func Ways() []By { return []By{Day, Run, Agent, Model} }
 
-// Row is what something has cost. Of Day, Run, Agent and Model those are set that it is summed up by.
+// Row is the cost of one group. Of Day, Run, Agent and Model, those of the grouping are set.
 type Row struct {
 	Day     string       `json:"day,omitempty"`
 	Run     string       `json:"run,omitempty"`
 	Agent   string       `json:"agent,omitempty"`
-	Model   string       `json:"model,omitempty"` // [Unknown] where it was not told
+	Model   string       `json:"model,omitempty"` // [Unknown] if it was not reported
 	Turns   int          `json:"turns"`           // that ended
 	CostUSD float64      `json:"cost_usd"`
 	Usage   bridge.Usage `json:"usage"`
 }
 
-// Unknown stands for a model that was not told.
+// Unknown stands for a model that was not reported.
 const Unknown = "unknown"
 
-// Sum sums up the events of any number of runs.
+// Sum adds up the costs of any number of runs.
 type Sum struct {
 	by   By
 	zone *time.Location
@@ -52,7 +52,7 @@ type Sum struct {
 
 type key struct{ day, run, agent, model string }
 
-// New begins a sum. Days are those of a time zone.
+// New returns an empty sum. Days are those of a time zone.
 func New(by By, zone *time.Location) *Sum {
 	return &Sum{by: by, zone: zone, rows: map[key]*Row{}, live: map[string]contract.Cost{}}
 }
@@ -68,7 +68,7 @@ var wanted = map[string]bool{
 	"session": true, "spawn": true, "cost": true, "turn": true, "decision": true, "done": true, "result": true,
 }
 
-// Take takes an event, as its line in an event log has it. What a rehearsal claims to have cost does not count.
+// Take adds an event, as its line in an event log. The simulated costs of a rehearsal do not count.
 func (s *Sum) Take(at time.Time, line []byte) error {
 	if !wanted[contract.EventNameOf(line)] {
 		return nil
@@ -80,7 +80,7 @@ func (s *Sum) Take(at time.Time, line []byte) error {
 	switch b := e.Body.(type) {
 	case contract.Session:
 		s.rehearsal = b.Rehearsal
-		s.lose(at) // the process that played the run before
+		s.lose(at) // of the previous process of the run
 	case contract.Result:
 		s.lose(at)
 	case contract.Spawn, contract.Done:
@@ -98,10 +98,10 @@ func (s *Sum) Take(at time.Time, line []byte) error {
 	return nil
 }
 
-// noise is what a turn and its models may differ by, which are rounded one by one.
+// noise is the maximum difference between a turn and the sum of its models, which are rounded separately.
 const noise = 1e-4
 
-// turn charges a turn that ended, by models if those are reported.
+// turn adds the cost of a finished turn, by models if those are reported.
 func (s *Sum) turn(at time.Time, agent string, b contract.Turn) {
 	rest, turns := b.CostUSD, 1
 	for _, m := range b.Models {
@@ -116,7 +116,7 @@ func (s *Sum) turn(at time.Time, agent string, b contract.Turn) {
 	}
 }
 
-// lose charges the turns whose end was not reported.
+// lose adds the costs of turns whose end was not reported.
 func (s *Sum) lose(at time.Time) {
 	for _, agent := range slices.Sorted(maps.Keys(s.live)) {
 		s.loseOf(at, agent)
@@ -162,7 +162,7 @@ func (r *Row) add(o Row) {
 	r.Usage.CacheCreation += o.Usage.CacheCreation
 }
 
-// Rows returns the sums: days in their order, all else by cost, and the total of them.
+// Rows returns the sums, days in their order, all others by cost, and their total.
 func (s *Sum) Rows() (rows []Row, total Row) {
 	rows = []Row{}
 	for _, r := range s.rows {
@@ -176,7 +176,7 @@ func (s *Sum) Rows() (rows []Row, total Row) {
 	return rows, total
 }
 
-// Live returns what the running turns of the current run have cost so far, which no row has yet.
+// Live returns what the running turns of the current run have cost so far, which is not in the rows yet.
 func (s *Sum) Live() (usd float64) {
 	if s.rehearsal {
 		return 0

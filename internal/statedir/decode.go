@@ -9,8 +9,9 @@ import (
 	"io/fs"
 )
 
-// ReadJSON reads a file of at most limit bytes that [Decode] decodes. found is false if there is no such file. problem
-// says in a clause why its content cannot be used; an error means that it could not be read.
+// ReadJSON reads a file of at most limit bytes that [Decode] decodes. found is false if there is no such
+// file. problem is a clause that says why its content cannot be used; an error means that it could not be
+// read.
 func (d *Dir) ReadJSON(name string, limit int64, version int, into any) (found bool, problem string, err error) {
 	b, err := d.Read(name, limit)
 	switch {
@@ -27,8 +28,8 @@ func (d *Dir) ReadJSON(name string, limit int64, version int, into any) (found b
 	return true, "", nil
 }
 
-// Decode decodes the JSON object of a file whose member "v" is its version. An error says in a clause what is wrong:
-// another version, an unknown member, or something behind the object.
+// Decode decodes the JSON object of a file whose member "v" is its version. The error is a clause that says
+// what is wrong: another version, an unknown member, or data after the object.
 func Decode(b []byte, version int, into any) error {
 	var head struct{ V *int }
 	if err := json.Unmarshal(b, &head); err != nil {
@@ -40,7 +41,7 @@ func Decode(b []byte, version int, into any) error {
 	return DecodeStrict(b, into)
 }
 
-// DecodeStrict decodes one JSON value. An unknown member, or something behind the value, is an error.
+// DecodeStrict decodes one JSON value. An unknown member, or data after the value, is an error.
 func DecodeStrict(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()

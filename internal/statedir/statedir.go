@@ -1,13 +1,13 @@
-// Package statedir keeps small files that no other user may read, write or replace: records
-// of trust, grants, notes, caches. A [Dir] is an [os.Root], opened once and worked in by name, so
-// that no other directory can take its place.
+// Package statedir keeps small files that no other user may read, write or replace: records of trust,
+// grants, notes, caches. A [Dir] is an [os.Root], opened once and accessed by name, so that no other
+// directory can be substituted for it.
 //
-//   - Directories are 0700 and files 0600, whatever the umask. Access that others have to them is
-//     taken away, and a file that others could have written is refused.
+//   - Directories are 0700 and files 0600, whatever the umask. Access by others is
+//     revoked, and a file that others could have written is refused.
 //   - Links, hard links, files that are not regular and files of other users are refused
-//     ([UnsafeError]), and left as they are.
+//     ([UnsafeError]), and left unchanged.
 //   - A file is replaced as a whole or not at all.
-//   - Reads are bounded, and nothing waits for the other end of a pipe.
+//   - Reads are bounded, and no operation waits for the other end of a pipe.
 //
 // It starts no goroutine. A Dir is safe for concurrent use.
 package statedir
@@ -34,7 +34,7 @@ const (
 // ErrTooLarge reports a file that is longer than the reader allows.
 var ErrTooLarge = errors.New("the file is too large")
 
-// UnsafeError reports a path that another user could have put there or changed.
+// UnsafeError reports a path that another user could have created or changed.
 type UnsafeError struct{ Path, Reason string }
 
 func (e *UnsafeError) Error() string {
@@ -43,20 +43,19 @@ func (e *UnsafeError) Error() string {
 		e.Path, e.Reason)
 }
 
-// Dir is a directory of the user's own. Its methods other than those of this package neither
-// check files nor sync.
+// Dir is a directory of the user. Methods that it inherits from os.Root neither check files nor sync.
 type Dir struct {
 	*os.Root
 	path string
 }
 
-// Open opens a directory, and makes it and its parents if they are missing. Close it.
+// Open opens a directory, and creates it and its parents if they are missing. The caller must close it.
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	made := os.MkdirAll(path, 0o700) // what is wrong with it is found below
+	made := os.MkdirAll(path, 0o700) // an error is detected below
 	d, err := open(path, os.Lstat, os.OpenRoot, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = cmp.Or(made, err)
@@ -64,14 +63,14 @@ func Open(path string) (*Dir, error) {
 	return d, err
 }
 
-// Dir opens a directory in d, and makes it if it is missing. Close it.
+// Dir opens a directory in d, and creates it if it is missing. The caller must close it.
 func (d *Dir) Dir(name string) (*Dir, error) {
 	switch err := d.Mkdir(name, 0o700); {
 	case errors.Is(err, fs.ErrExist):
 	case err != nil:
 		return nil, err
 	default:
-		// An umask that takes our own bits away would lock us out.
+		// A umask that removes our own access bits would lock us out.
 		if err := errors.Join(d.Chmod(name, 0o700), d.sync()); err != nil {
 			return nil, err
 		}
@@ -128,14 +127,14 @@ func (d *Dir) Read(name string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// Replace writes a file in the place of the one of that name, and returns when it is on disk. Several
-// may replace it at once: the last one wins.
+// Replace replaces the file of that name, and returns when the new one is on disk. Several callers may
+// replace it at once: the last one wins.
 func (d *Dir) Replace(name string, b []byte) error {
 	return d.replace(name, name+"."+rand.Text()+".tmp", b, true)
 }
 
-// ReplaceLocked is Replace for callers that keep others away by a [Dir.Lock]. The file is first
-// written under the name temp; a piece that a killed writer left there is removed.
+// ReplaceLocked is Replace for callers that exclude others by a [Dir.Lock]. The file is first written under
+// the name temp; a partial file that a killed writer left there is removed.
 func (d *Dir) ReplaceLocked(name, temp string, b []byte) error {
 	if err := d.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -143,7 +142,7 @@ func (d *Dir) ReplaceLocked(name, temp string, b []byte) error {
 	return d.replace(name, temp, b, true)
 }
 
-// ReplaceUnsynced is Replace for what can be lost: it does not wait for the disk.
+// ReplaceUnsynced is Replace for files that may be lost: it does not wait for the disk.
 func (d *Dir) ReplaceUnsynced(name string, b []byte) error {
 	return d.replace(name, name+"."+rand.Text()+".tmp", b, false)
 }
@@ -178,8 +177,8 @@ func (d *Dir) sync() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Lock takes the lock file of that name, which it makes, from other processes and from other users
-// of the directory in this one. It gives up after wait.
+// Lock takes the lock file of that name, which it creates. It excludes other processes, and other users of
+// the directory in this process. It gives up after wait.
 func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
 	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -199,7 +198,7 @@ func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
 
 var errReplaced = errors.New("it was replaced")
 
-// open opens a regular file that belongs to this user, has one name and is no link.
+// open opens a regular file that belongs to this user, has only one name and is not a link.
 func (d *Dir) open(name string, flags int) (*os.File, error) {
 	for range openAttempts {
 		f, err := d.openOnce(name, flags)
@@ -210,8 +209,8 @@ func (d *Dir) open(name string, flags int) (*os.File, error) {
 	return nil, &UnsafeError{d.Path(name), "another file takes its place again and again"}
 }
 
-// openOnce fails with errReplaced if the file is not the one that was under the name just before: it
-// was replaced in between, or the name is a link within the directory, which a root follows.
+// openOnce fails with errReplaced if the file is not the one that had the name just before: it was replaced
+// in between, or the name is a link within the directory, which a root follows.
 func (d *Dir) openOnce(name string, flags int) (*os.File, error) {
 	before, err := d.Lstat(name)
 	switch {
@@ -245,7 +244,7 @@ func (d *Dir) openOnce(name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// check refuses a file that others could have put there, and takes their access away.
+// check refuses a file that others could have created, and revokes their access.
 func (d *Dir) check(f *os.File, name string, info fs.FileInfo, made bool) error {
 	perm := info.Mode().Perm()
 	switch {

@@ -10,7 +10,8 @@ import (
 
 const nonblock = 0
 
-// owned is never known here: every directory is refused, and nothing is kept.
+// owned returns false, because it cannot be determined here: every directory is refused, and nothing is
+// kept.
 func owned(fs.FileInfo) bool { return false }
 
 func names(fs.FileInfo) int { return 0 }

@@ -12,7 +12,7 @@ import (
 // nonblock keeps an open from waiting for the other end of a pipe.
 const nonblock = syscall.O_NONBLOCK
 
-// owned reports whether a file is the user's own.
+// owned reports whether a file belongs to the user.
 func owned(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// Workspace is the place of what is kept for one workspace: a file in a directory that all workspaces share.
+// Workspace is the place of one workspace's file in a directory that all workspaces share.
 type Workspace struct {
-	*Dir        // close it
+	*Dir        // the caller must close it
 	CWD  string // the workspace's directory, absolute and without links
 	Name string // of the file, without an extension: the SHA-256 of CWD, in hex
 }
 
-// OpenWorkspace opens the directory name in the state directory dir, for the workspace cwd, and makes directories that
-// are missing. *UnsafeError if one of them is a link or another user's.
+// OpenWorkspace opens the directory name in the state directory dir, for the workspace cwd, and creates
+// missing directories. Error: *UnsafeError if one of them is a link or another user's.
 func OpenWorkspace(dir, name, cwd string) (*Workspace, error) {
 	resolved, err := filepath.Abs(cwd)
 	if err == nil {

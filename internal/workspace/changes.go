@@ -14,7 +14,7 @@ import (
 // Status reports what happened to a file.
 type Status string
 
-// What happened to a file. A retyped file became a link or the like.
+// What happened to a file. A retyped file has another type, such as a link.
 const (
 	Added    Status = "added"
 	Modified Status = "modified"
@@ -23,7 +23,8 @@ const (
 	Retyped  Status = "retyped"
 )
 
-// Entry is a file in a tree: its mode as Git writes it ("100644", "120000") and its object. The zero Entry is none.
+// Entry is a file in a tree: its mode in Git's notation ("100644", "120000") and its object. The zero Entry
+// means that there is no file.
 type Entry struct{ Mode, ID string }
 
 // ModeModule is the mode of a submodule, or of a nested repository.
@@ -33,7 +34,7 @@ const ModeModule = "160000"
 // are bytes, not always UTF-8.
 type Change struct {
 	Path    string `json:"path"`
-	Old     string `json:"old,omitempty"` // where a renamed file was
+	Old     string `json:"old,omitempty"` // previous path of a renamed file
 	Status  Status `json:"status"`
 	Added   int    `json:"added"` // lines; 0 in a binary file
 	Deleted int    `json:"deleted"`

@@ -7,7 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
-// Content returns a file as a tree has it, at most so many bytes of it. The zero Entry and a submodule have none.
+// Content returns a file of a tree, at most most bytes of it. The zero Entry and a submodule have no
+// content.
 func (r *Repo) Content(ctx context.Context, e Entry, most int) (text []byte, cut bool, err error) {
 	if e.ID == "" || e.Mode == ModeModule {
 		return nil, false, nil

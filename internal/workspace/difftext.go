@@ -18,8 +18,9 @@ type DiffOptions struct {
 
 const defaultDiff = 1 << 20
 
-// Diff returns the difference between two trees or commits as a unified diff. What is longer than the limit is cut at
-// the end of a line. Names with control characters are quoted; contents are as they are: not fit for a terminal.
+// Diff returns the difference between two trees or commits as a unified diff. A diff that exceeds the limit
+// is cut at the end of a line. Names with control characters are quoted; contents are unchanged, so that
+// they are not fit for a terminal.
 func (r *Repo) Diff(ctx context.Context, from, to string, o DiffOptions) (text []byte, cut bool, err error) {
 	lines := o.Context
 	switch {

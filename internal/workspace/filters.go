@@ -10,9 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
-// addOthers adds all files except those that a required filter would have to clean: git adds nothing if the program of
-// such a filter is missing or fails, as git-lfs may be. The files are left as the index has them. It returns them, and
-// fails with errNoFilter if there are none.
+// addOthers adds all files except those that a required filter would have to clean: git adds nothing if the
+// program of such a filter, for example git-lfs, is missing or fails. The files stay as they are in the
+// index. It returns them, and fails with errNoFilter if there are none.
 func (r *Repo) addOthers(ctx context.Context, env []string) (left []string, err error) {
 	names, err := r.requiredFilters(ctx, env)
 	if err != nil {
@@ -24,8 +24,8 @@ func (r *Repo) addOthers(ctx context.Context, env []string) (left []string, err 
 			off = append(off, "-c", "filter."+name+setting)
 		}
 	}
-	// Entries of files that may have changed in the second in which the index was written are marked as such. Else git
-	// would compare the files when it writes the index, and run the filters.
+	// Mark entries of files that may have changed in the second in which the index was written. Otherwise
+	// git would compare the files when it writes the index, and run the filters.
 	mark := append(slices.Clone(off), "update-index", "--force-write-index")
 	if _, err := r.Git.Do(ctx, git.Call{Args: mark, Env: env, Writes: true}); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (r *Repo) requiredFilters(ctx context.Context, env []string) ([]string, err
 	for _, setting := range Fields(out) {
 		key, value, _ := strings.Cut(setting, "\n")
 		name := strings.TrimSuffix(strings.TrimPrefix(key, "filter."), ".required")
-		if value == "true" && !strings.Contains(name, "=") { // which an option of git cannot name
+		if value == "true" && !strings.Contains(name, "=") { // an option of git cannot contain such a name
 			names = append(names, name)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// Lock is not possible here.
+// Lock is not supported here.
 func (r *Repo) Lock(context.Context) (locked *Repo, unlock func(), err error) {
 	return nil, nil, errors.ErrUnsupported
 }

@@ -14,10 +14,10 @@ import (
 
 const lockPoll = 10 * time.Millisecond
 
-// Lock takes the repository for operations that must be alone: those on worktrees and on the user's files. Runs of
-// all processes share it; a human's git does not. It returns the Repo to work with, whose git processes inherit the
-// lock. The lock is the kernel's, on the Git directory itself; where file systems cannot lock directories, on a file in
-// it.
+// Lock locks the repository for operations that must not run concurrently: those on worktrees and on the
+// user's files. All runs of all processes share the lock; a human's git does not use it. It returns the
+// Repo to work with, whose git processes inherit the lock. It is a kernel lock on the Git directory itself,
+// or, if the file system cannot lock directories, on a file in it.
 func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error) {
 	if r.Git.Hold != nil {
 		return r, func() {}, nil
@@ -55,7 +55,7 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 
 func tryLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// held reports whether a lock can be obtained later.
+// held reports whether the lock may become free later.
 func held(err error) bool {
 	return errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR)
 }

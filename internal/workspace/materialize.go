@@ -15,8 +15,8 @@ type Stage struct {
 	env []string
 }
 
-// Stage checks out files of a tree or commit in a temporary directory, with the tree's own attributes, the user's
-// filters and line ends. Paths that the tree does not have are left out. Close removes the directory.
+// Stage checks out files of a tree or commit in a temporary directory, with the tree's own attributes, the
+// user's filters and line ends. Paths that the tree does not have are skipped. Close removes the directory.
 func (r *Repo) Stage(ctx context.Context, tree string, paths []string) (*Stage, error) {
 	temp, err := r.Temp()
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Stage) fill(ctx context.Context, r *Repo, tree string, paths []string) 
 	return err
 }
 
-// Ignored lists which of some paths the ignore rules of the staged files cover.
+// Ignored lists the given paths that the ignore rules of the staged files cover.
 func (s *Stage) Ignored(ctx context.Context, r *Repo, paths []string) ([]string, error) {
 	there := r.Git
 	there.Dir = s.Dir

@@ -1,10 +1,10 @@
-// Package hosttest starts hosts for tests on this machine: a real sshd with another account and another home, a Slurm
-// of two nodes, and a relay that delays, resets and swallows what goes over a link.
+// Package hosttest starts hosts for tests on this machine: a real sshd with another account and another
+// home, a Slurm of two nodes, and a relay that delays, resets and swallows the data of a link.
 //
-// They need root and packages that scripts/packages installs. They are started in CI, or if ARBITER_TEST_HOSTS is set,
-// because they add an account to the system. Without the packages a test is skipped, and .ci/run says so; if
-// ARBITER_TEST_HOSTS is set, which .ci/run does after it has installed them as root, the test fails.
-// Everything listens on loopback alone and ends with its test.
+// They need root and packages that scripts/packages installs. They are started in CI, or if
+// ARBITER_TEST_HOSTS is set, because they add an account to the system. Without the packages a test is
+// skipped, and .ci/run reports it; if ARBITER_TEST_HOSTS is set, which .ci/run does after it has installed
+// them as root, the test fails. Everything listens only on loopback and ends with its test.
 package hosttest
 
 import (
@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// patience is how long something is waited for that must happen. It is a failure's deadline, never a measure.
+// patience is how long tests wait for something that must happen. It bounds failures, and measures nothing.
 const patience = time.Minute
 
-// need skips the test unless it is wanted and the programs are there.
+// need skips the test unless it is wanted and the programs are installed.
 func need(t testing.TB, programs ...string) {
 	t.Helper()
 	if os.Getenv("CI") == "" && os.Getenv("ARBITER_TEST_HOSTS") == "" {
@@ -44,7 +44,7 @@ func need(t testing.TB, programs ...string) {
 	}
 }
 
-// open makes a directory of the test's that other accounts can read.
+// open makes a directory of the test that other accounts can read.
 func open(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "arbiter-far-")
@@ -75,7 +75,7 @@ func must(t testing.TB, name string, args ...string) string {
 // Account is the second account.
 const Account = "arbiter-far"
 
-// account makes the second account, unless it is there.
+// account creates the second account, unless it exists.
 func account(t testing.TB) *user.User {
 	t.Helper()
 	who, err := user.Lookup(Account)
@@ -89,7 +89,7 @@ func account(t testing.TB) *user.User {
 	return who
 }
 
-// Lend makes a program of this account's usable by others: a hard link, or a copy, in a directory.
+// Lend makes a program of this account usable by others: a hard link, or a copy, in a directory.
 func Lend(t testing.TB, dir, name, program string) {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(program)

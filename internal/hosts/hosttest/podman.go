@@ -7,18 +7,20 @@ import (
 	"testing"
 )
 
-// NewPodman starts a container that sees the files of this machine and writes into a layer of its own, with the network
-// of this machine. It returns what stands before `exec` and other commands of podman, and the container's name. Make
-// what is to be seen in it before. The test is skipped where containers cannot be started.
+// NewPodman starts a container that sees the files of this machine and writes into a layer of its own, with
+// the network of this machine. It returns the words that precede `exec` and other commands of podman, and
+// the container's name. Files that the container should see must be created before. The test is skipped if
+// containers cannot be started.
 func NewPodman(t testing.TB) (podman []string, name string) {
 	t.Helper()
 	need(t)
-	for _, program := range []string{"podman", "runc"} { // scripts/packages leaves them out: they are large
+	for _, program := range []string{"podman", "runc"} { // too large for scripts/packages
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("HOSTS BY PODMAN ARE NOT TESTED: install %s", program)
 		}
 	}
-	// crun needs a newer layout of cgroups than some machines have; and limits above one's own are refused there.
+	// crun needs a newer layout of cgroups than some machines have, and refuses limits above those of this
+	// process.
 	podman = []string{"podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs"}
 	run := func(args ...string) ([]byte, error) {
 		return exec.Command(podman[0], append(podman[1:len(podman):len(podman)], args...)...).CombinedOutput()

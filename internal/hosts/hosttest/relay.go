@@ -15,7 +15,7 @@ type Relay struct {
 	mu     sync.Mutex
 	change *sync.Cond
 	closed bool
-	hole   bool // nothing goes through
+	hole   bool // no data goes through
 	cut    bool // connections are reset, new ones too
 	conns  map[net.Conn]bool
 	passed int64 // bytes
@@ -43,10 +43,10 @@ func NewRelay(t testing.TB, target string) *Relay {
 	return r
 }
 
-// Addr is where it listens.
+// Addr returns the address on which it listens.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
-// Passed is how many bytes were forwarded.
+// Passed returns how many bytes were forwarded.
 func (r *Relay) Passed() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,26 +60,26 @@ func (r *Relay) set(change func()) {
 	r.mu.Unlock()
 }
 
-// Hole lets nothing through any more, and notifies no one: a network that swallows packets.
+// Hole lets no data through any more, without an error: a network that swallows packets.
 func (r *Relay) Hole() { r.set(func() { r.hole = true }) }
 
-// Holed reports whether it lets nothing through.
+// Holed reports whether no data goes through.
 func (r *Relay) Holed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hole
 }
 
-// Reset breaks the connections that there are. New ones are forwarded.
+// Reset breaks the existing connections. New ones are forwarded.
 func (r *Relay) Reset() { r.reset() }
 
-// Cut breaks all connections, and new ones as they come.
+// Cut breaks all connections, and each new one.
 func (r *Relay) Cut() {
 	r.set(func() { r.cut = true })
 	r.reset()
 }
 
-// Mend ends a hole or a cut. What was held back in a hole continues, as what TCP sends again.
+// Mend ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
 func (r *Relay) Mend() { r.set(func() { r.hole, r.cut = false, false }) }
 
 // reset aborts all connections.
@@ -132,7 +132,7 @@ func (r *Relay) serve(near net.Conn) {
 	both.Wait()
 }
 
-// add takes up a connection, or aborts it.
+// add registers a connection, or aborts it.
 func (r *Relay) add(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *Relay) drop(c net.Conn) {
 	r.set(func() { delete(r.conns, c) })
 }
 
-// open waits until data may go through; false if it never will.
+// open waits until data may go through; it returns false if it never will.
 func (r *Relay) open(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,12 +18,12 @@ type Slurm struct {
 	Conf string // its slurm.conf
 }
 
-// Command is the command of a node as a host. -u: nothing is buffered; -Q: nothing is said besides.
+// Command returns the command of a node as a host. -u: unbuffered output; -Q: no messages of its own.
 func (s Slurm) Command(node string) []string {
 	return []string{"env", "SLURM_CONF=" + s.Conf, "srun", "-Q", "-n1", "-w", node, "-D", "/", "-u"}
 }
 
-// NewSlurm starts one, sets SLURM_CONF for the test, and ends it with the test.
+// NewSlurm starts a cluster, sets SLURM_CONF for the test, and ends the cluster with the test.
 func NewSlurm(t *testing.T) Slurm {
 	t.Helper()
 	need(t, "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged", "srun", "sinfo", "runuser")
@@ -68,7 +68,7 @@ func NewSlurm(t *testing.T) Slurm {
 		out, _ := exec.Command("sinfo", "-h", "-N", "-o", "%t").Output()
 		return strings.Count(string(out), "idle") == 2
 	})
-	t.Cleanup(func() { // a node that ends leaves what its jobs have started
+	t.Cleanup(func() { // a node that ends leaves the processes of its jobs running
 		_ = exec.Command("scancel", "--user", "root").Run()
 		Await(t, "the end of all jobs", func() bool { return len(s.Jobs(t)) == 0 })
 	})
@@ -85,7 +85,7 @@ func Await(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// Jobs are the cluster's jobs that are not over, by their number.
+// Jobs returns the cluster's unfinished jobs, by their number.
 func (s Slurm) Jobs(t testing.TB) map[int]string {
 	t.Helper()
 	jobs := map[int]string{}
@@ -98,7 +98,7 @@ func (s Slurm) Jobs(t testing.TB) map[int]string {
 	return jobs
 }
 
-// slurmConf takes the machine's name, a port, the socket of munged and a directory.
+// slurmConf has placeholders for the machine's name, a port, the socket of munged and a directory.
 const slurmConf = `ClusterName=arbiter
 SlurmctldHost=%s(127.0.0.1)
 SlurmctldPort=%d

@@ -16,20 +16,20 @@ import (
 	"time"
 )
 
-// SSH is an sshd on loopback, in which one can log in as another account.
+// SSH is an sshd on loopback that allows to log in as another account.
 type SSH struct {
 	Command []string // the host's command: ssh -F CONFIG far
 	Config  string   // file of the client
 	Known   string   // file of known host keys
 	Home    string   // of the account
 	Bin     string   // directory on the account's PATH, before all others
-	Relay   *Relay   // that the client goes through
+	Relay   *Relay   // through which the client connects
 
 	t      testing.TB
 	config []string
 }
 
-// NewSSH starts one. env are more variables of the account, as NAME=VALUE.
+// NewSSH starts an sshd. env are further variables of the account, as NAME=VALUE.
 func NewSSH(t testing.TB, env ...string) *SSH {
 	t.Helper()
 	need(t, "/usr/sbin/sshd", "ssh", "ssh-keygen", "useradd")
@@ -44,10 +44,10 @@ func NewSSH(t testing.TB, env ...string) *SSH {
 	must(t, "chown", who.Uid+":"+who.Gid, s.Home)
 	must(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
 	must(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("key"))
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // sshd wants it
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // sshd needs it
 		t.Fatal(err)
 	}
-	set := []string{"SetEnv"} // a second line of that kind does not count
+	set := []string{"SetEnv"} // a second line of that kind is ignored
 	for _, e := range append([]string{"HOME=" + s.Home, "PATH=" + s.Bin + ":/usr/local/bin:/usr/bin:/bin"}, env...) {
 		set = append(set, `"`+e+`"`)
 	}
@@ -89,7 +89,7 @@ func (s *SSH) Run(line string) string {
 	return must(s.t, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], line)...)
 }
 
-// FreePort is a port of loopback that nothing listens on now.
+// FreePort returns a port of loopback on which nothing listens at the moment.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

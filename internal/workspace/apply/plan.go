@@ -28,18 +28,18 @@ type Blocked struct {
 type Plan struct {
 	Write   []workspace.Change // files to write or to replace
 	Delete  []workspace.Change // files to delete
-	Done    []string           // paths that are as they should be
-	Blocked []Blocked          // paths that are neither as before nor as they should be
+	Done    []string           // paths that are already in the wanted state
+	Blocked []Blocked          // paths that are neither in the old state nor in the wanted one
 	Modules []workspace.Change // submodules and nested repositories that differ
 	Changes []workspace.Change // all paths that differ between the two trees
 
 	repo *workspace.Repo
 	to   string
-	seen map[string]fs.FileInfo // files when Prepare looked; nil: there was none
+	seen map[string]fs.FileInfo // files when Prepare read them; nil: there was none
 }
 
-// Prepare finds out what brings the files of the work tree from one tree or commit to another. keep names paths that
-// are to be left alone, with the reason.
+// Prepare determines what brings the files of the work tree from one tree or commit to another. keep names
+// paths that must be left alone, with the reason.
 func Prepare(ctx context.Context, r *workspace.Repo, from, to string, keep map[string]string) (*Plan, error) {
 	delta, err := r.Delta(ctx, from, to)
 	if err != nil {
@@ -51,7 +51,7 @@ func Prepare(ctx context.Context, r *workspace.Repo, from, to string, keep map[s
 	}
 	defer root.Close()
 	p := &Plan{Changes: delta, repo: r, to: to, seen: map[string]fs.FileInfo{}}
-	for _, c := range delta { // before the files are compared: what changes later has another time
+	for _, c := range delta { // before the files are compared: a later change has another time
 		info, err := lstat(root, c.Path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -71,9 +71,9 @@ type sorter struct {
 	plan     *Plan
 	root     *os.Root
 	keep     map[string]string
-	notFrom  map[string]bool // paths that are not as before
-	notTo    map[string]bool // paths that are not as they should be
-	vanishes map[string]bool // paths of files that are not there in the end
+	notFrom  map[string]bool // paths that are not in the old state
+	notTo    map[string]bool // paths that are not in the wanted state
+	vanishes map[string]bool // paths of files that do not exist in the end
 }
 
 func (s *sorter) compare(ctx context.Context, from, to string) error {
@@ -136,7 +136,7 @@ func (s *sorter) deletion(c workspace.Change) {
 	case !s.notTo[c.Path] && (info == nil || info.IsDir()):
 		p.Done = append(p.Done, c.Path)
 		s.vanishes[c.Path] = true
-	case !s.notTo[c.Path]: // git does not see it
+	case !s.notTo[c.Path]: // Git ignores the file that is there
 		p.Blocked = append(p.Blocked, Blocked{c.Path, Ignored})
 	case s.notFrom[c.Path]:
 		p.Blocked = append(p.Blocked, Blocked{c.Path, Modified})
@@ -148,12 +148,13 @@ func (s *sorter) deletion(c workspace.Change) {
 	}
 }
 
-// outside reports whether a file is as before, and yet not there: a sparse checkout leaves it out.
+// outside reports whether a file counts as unchanged although it does not exist: a sparse checkout omits
+// it.
 func (s *sorter) outside(c workspace.Change) bool {
 	return c.From.Mode != "" && !s.notFrom[c.Path] && s.plan.seen[c.Path] == nil
 }
 
-// obstacle returns what keeps a file from being written, once the deletions are done.
+// obstacle returns what prevents a file from being written, once the deletions are done.
 func (s *sorter) obstacle(c workspace.Change) string {
 	info := s.plan.seen[c.Path]
 	switch {
@@ -172,7 +173,7 @@ func (s *sorter) obstacle(c workspace.Change) string {
 	return ""
 }
 
-// empties reports whether nothing is left of a directory once the deletions are done.
+// empties reports whether a directory is empty once the deletions are done.
 func (s *sorter) empties(dir string) bool {
 	err := fs.WalkDir(s.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !s.vanishes[name] {
@@ -183,7 +184,7 @@ func (s *sorter) empties(dir string) bool {
 	return err == nil
 }
 
-// lstat looks at a file that has directories above it, not links.
+// lstat returns information about a file whose parents are directories, not links.
 func lstat(root *os.Root, name string) (fs.FileInfo, error) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := root.Lstat(dir)

@@ -16,14 +16,14 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// Run does what the plan says. It returns the paths that were left alone because they changed since Prepare. After an
-// error, or a crash, a new Prepare and Run finish the work.
+// Run executes the plan. It returns the paths that were left alone because they changed since Prepare.
+// After an error, or a crash, a new Prepare and Run finish the work.
 func (p *Plan) Run(ctx context.Context) (late []Blocked, err error) {
 	names := make([]string, len(p.Write))
 	for i, c := range p.Write {
 		names[i] = c.Path
 	}
-	// All files are made before the first one is replaced: a filter that fails leaves everything as it is.
+	// All files are created before the first one is replaced: if a filter fails, everything is unchanged.
 	stage, err := p.repo.Stage(ctx, p.to, names)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ var errChanged = errors.New("it changed meanwhile")
 type writer struct {
 	plan        *Plan
 	root, stage *os.Root
-	temp        string // name of a file that is being written, in the directory of the one it replaces
+	temp        string // name of the file being written, in the directory of the one it replaces
 }
 
 func (w *writer) delete(c workspace.Change) error {
@@ -84,7 +84,7 @@ func (w *writer) delete(c workspace.Change) error {
 	return nil
 }
 
-// runsIn reports whether dir is the run's directory or one above it, which shells stand in.
+// runsIn reports whether dir is the run's directory or one above it, in which shells may be.
 func (w *writer) runsIn(dir string) bool {
 	prefix := w.plan.repo.Prefix
 	return prefix == dir || strings.HasPrefix(prefix, dir+"/")
@@ -114,7 +114,7 @@ func (w *writer) write(c workspace.Change) error {
 	return err
 }
 
-// clear removes a directory that holds nothing but empty directories.
+// clear removes a directory that contains only empty directories.
 func (w *writer) clear(dir string) error {
 	var dirs []string
 	err := fs.WalkDir(w.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
@@ -194,7 +194,7 @@ func (w *writer) parents(name string) error {
 	return nil
 }
 
-// unchanged fails with errChanged if a file is another than when Prepare looked.
+// unchanged fails with errChanged if a file has changed since Prepare.
 func (w *writer) unchanged(name string) error {
 	before := w.plan.seen[name]
 	now, err := lstat(w.root, name)

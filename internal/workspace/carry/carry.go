@@ -1,7 +1,9 @@
-// Package carry brings the snapshots of a run, its branches and its files from one clone of a repository to another.
+// Package carry brings the snapshots of a run, its branches and its files from one clone of a repository to
+// another.
 //
-// They travel in a Git bundle that has what was added since the commit that the run began with. The other clone must
-// have that commit, and its files must be as that commit has them where the run changed them.
+// They travel in a Git bundle that has what was added since the commit with which the run began. The other
+// clone must have that commit, and the files that the run changed must be unchanged there since that
+// commit.
 package carry
 
 import (
@@ -17,20 +19,20 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
 )
 
-// export is the name of the snapshot of the files as they are when they are packed.
+// export is the name of the snapshot of the files when they are packed.
 const export = "export"
 
 // shown is how many files an error names.
 const shown = 5
 
-// MissingError reports a clone without the commit that the run began with.
+// MissingError reports a clone without the commit with which the run began.
 type MissingError struct{ Commit string }
 
 func (e *MissingError) Error() string {
 	return "the repository has no commit " + e.Commit + ", which the run began with: fetch it"
 }
 
-// BlockedError reports files that are neither as the run found them nor as it left them.
+// BlockedError reports files that have neither the state before the run nor the state after it.
 type BlockedError struct{ Files []apply.Blocked }
 
 func (e *BlockedError) Error() string {
@@ -51,8 +53,8 @@ func (e *OtherError) Error() string {
 	return e.Ref + " is of the same run and names another commit: remove it first (git update-ref -d " + e.Ref + ")"
 }
 
-// Pack writes a bundle to a file, and returns the commit that the other clone must have. Files that Git ignores are not
-// in it. Error: [workspace.ErrNoSnapshot] of a run that recorded none.
+// Pack writes a bundle to a file, and returns the commit that the other clone must have. It does not
+// include files that Git ignores. Error: [workspace.ErrNoSnapshot] if the run recorded none.
 func Pack(ctx context.Context, r *workspace.Repo, file string) (base string, err error) {
 	first, err := r.Find(ctx, workspace.Base)
 	if err != nil {
@@ -76,9 +78,10 @@ func Pack(ctx context.Context, r *workspace.Repo, file string) (base string, err
 	return first.Head, err
 }
 
-// Unpack takes a bundle into a repository: the files of the work tree become what they were when they were packed, and
-// the run's references are created. Nothing is written if a file is in the way. A call after a crash finishes the work.
-// It returns the commit that was checked out there. Errors: [MissingError], [BlockedError], [OtherError].
+// Unpack unpacks a bundle into a repository: the files of the work tree get the state in which they were
+// packed, and the run's references are created. Nothing is written if a file is in the way. A call after a
+// crash finishes the work. It returns the commit that was checked out there. Errors: [MissingError],
+// [BlockedError], [OtherError].
 func Unpack(ctx context.Context, r *workspace.Repo, file, base string) (head string, err error) {
 	r, unlock, err := r.Lock(ctx)
 	if err != nil {
@@ -136,7 +139,8 @@ var commitID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 })
 
-// fetch brings the objects of a bundle into the repository, each checked, and returns its references. It moves none.
+// fetch brings the objects of a bundle into the repository, each checked, and returns its references. It
+// does not move references.
 func fetch(ctx context.Context, r *workspace.Repo, file string) (map[string]string, error) {
 	out, err := r.Git.Text(ctx, "bundle", "list-heads", file)
 	if err != nil {
@@ -159,7 +163,7 @@ func fetch(ctx context.Context, r *workspace.Repo, file string) (map[string]stri
 	return refs, err
 }
 
-// moves are the references to create. Those that are there must be the same.
+// moves returns the references to create. Existing ones must be equal.
 func moves(ctx context.Context, r *workspace.Repo, refs map[string]string) ([]workspace.Update, error) {
 	var names []string
 	for name := range refs {

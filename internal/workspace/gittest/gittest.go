@@ -1,6 +1,7 @@
-// Package gittest makes repositories for tests, with the real git, and kills processes in the midst of an operation.
+// Package gittest makes repositories for tests, with the real git, and kills processes in the middle of an
+// operation.
 //
-// Nothing of the machine's Git configuration is used. A repository belongs to its test, which removes it.
+// It does not use the machine's Git configuration. A repository belongs to its test, which removes it.
 package gittest
 
 import (
@@ -39,7 +40,8 @@ type Dir struct {
 	Path string
 }
 
-// New makes a repository with one commit, of files by their path. The first arguments of git init may be added to.
+// New creates a repository with one commit that contains files by their path. initArgs are added to git
+// init.
 func New(t testing.TB, files map[string]string, initArgs ...string) Dir {
 	t.Helper()
 	d := Dir{t, Temp(t)}
@@ -96,7 +98,7 @@ func (d Dir) Write(name, text string) {
 	d.Must(os.WriteFile(path, []byte(text), 0o644))
 }
 
-// Link makes a symbolic link in the place of what is there.
+// Link replaces a path by a symbolic link.
 func (d Dir) Link(name, target string) {
 	d.Helper()
 	path := filepath.Join(d.Path, name)
@@ -133,12 +135,13 @@ func (d Dir) Open(step func(string)) *workspace.Repo {
 	return r
 }
 
-// Options are those by which tests open a workspace.
+// Options returns the options with which tests open a workspace.
 func Options(dir string, step func(string)) workspace.Options {
 	return workspace.Options{Dir: dir, Run: Run, Env: Environ(), Step: step}
 }
 
-// Files returns what the directory holds, by path: kind, permissions and content. What Git keeps is left out.
+// Files returns the content of the directory, by path: kind, permissions and content. It omits Git's own
+// files.
 func (d Dir) Files() map[string]string {
 	d.Helper()
 	files := map[string]string{}
@@ -170,8 +173,8 @@ func (d Dir) Files() map[string]string {
 	return files
 }
 
-// Private returns what of the repository is the user's alone: index, HEAD, branches, stash, reflogs, configuration,
-// hooks.
+// Private returns the parts of the repository that only the user may change: index, HEAD, branches, stash,
+// reflogs, configuration, hooks.
 func (d Dir) Private() map[string]string {
 	d.Helper()
 	common := d.Git("rev-parse", "--path-format=absolute", "--git-common-dir")

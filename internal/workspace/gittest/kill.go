@@ -14,8 +14,8 @@ const (
 	killVariable      = "GITTEST_KILL_AT"
 )
 
-// Operations are what a test binary can do in a process of its own, by name. They get the step hook to use, and the
-// arguments of [Killed].
+// Operations are what a test binary can do in a process of its own, by name. They receive the step hook to
+// use, and the arguments of [Killed].
 type Operations map[string]func(step func(string), args []string) error
 
 // Main is the TestMain of packages whose tests call [Killed].
@@ -38,8 +38,8 @@ func Main(m *testing.M, operations Operations) {
 	os.Exit(0)
 }
 
-// Stride returns by how many steps a test continues that kills an operation after a step: by some for each change, by
-// one where ARBITER_LONG is set, as by scripts/nightly.
+// Stride returns the increment between the steps after which a test kills an operation: some for each
+// change, or one if ARBITER_LONG is set, as by scripts/nightly.
 func Stride(some int) int {
 	if os.Getenv("ARBITER_LONG") != "" {
 		return 1

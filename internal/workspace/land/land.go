@@ -23,7 +23,7 @@ import (
 // ErrDetached reports that no branch is checked out.
 var ErrDetached = errors.New("HEAD is detached: check out the branch that the work belongs on, then land it")
 
-// BusyError reports that Git is in the middle of something.
+// BusyError reports an unfinished Git operation.
 type BusyError struct{ Operation string }
 
 func (e *BusyError) Error() string {
@@ -37,8 +37,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("the branch and the run have changed the same lines in %s: nothing was changed", list(e.Files))
 }
 
-// DirtyError reports files with uncommitted changes, which landing would overwrite. They are as they were; no other
-// file was changed either, unless one of these changed while the landing was under way.
+// DirtyError reports files with uncommitted changes, which landing would overwrite. They are unchanged; no
+// other file was changed either, unless one of these changed during the landing.
 type DirtyError struct{ Files []apply.Blocked }
 
 func (e *DirtyError) Error() string {
@@ -68,7 +68,7 @@ func list(names []string) string {
 type Request struct {
 	Commit  string // commit, or a reference: usually the run branch
 	Squash  bool   // one new commit with all changes, which does not name the run's commits
-	Message string // of the new commit; one is made up if empty. With it there is always a new commit
+	Message string // of the new commit; if empty, a default. With it there is always a new commit
 }
 
 // Result is what landing did.
@@ -142,8 +142,8 @@ func (l *lander) ready(ctx context.Context) error {
 	return err
 }
 
-// resume finishes a landing that was interrupted. If a human has moved the branch since, the plan is dropped: files
-// that were already replaced count as done when the next landing compares them.
+// resume finishes an interrupted landing. If a human has moved the branch since, the plan is dropped: the
+// next landing finds that the files which were already replaced are done.
 func (l *lander) resume(ctx context.Context) (Result, error) {
 	commits, err := l.Commits(ctx, "HEAD", l.Ref(planned), l.Ref(plannedFrom))
 	if err != nil {
@@ -205,7 +205,7 @@ func (l *lander) prepare(ctx context.Context, q Request) (Result, error) {
 	return result, err
 }
 
-// finish replaces files and index, and moves the branch. Each part can be done twice.
+// finish replaces files and index, and moves the branch. Each part may be repeated.
 func (l *lander) finish(ctx context.Context, result Result) error {
 	from, to := result.Before, result.Head
 	plan, err := apply.Prepare(ctx, l.Repo, from, to, nil)

@@ -20,11 +20,11 @@ type Status string
 const (
 	Merged   Status = "merged"   // by a new commit with two parents
 	Forward  Status = "forward"  // the branch moved to the commit
-	Nothing  Status = "nothing"  // the branch had it already
-	Conflict Status = "conflict" // nothing moved
+	Nothing  Status = "nothing"  // the branch had the commit already
+	Conflict Status = "conflict" // no reference moved
 )
 
-// Result is what a merge did.
+// Result is the result of a merge.
 type Result struct {
 	Status Status
 	Before string   // commit of the branch; empty if the merge created it
@@ -78,7 +78,7 @@ func Into(ctx context.Context, r *workspace.Repo, ref, commit, message string) (
 	return result, nil
 }
 
-// relation tells a merge from a fast forward and from nothing to do.
+// relation determines whether to merge, to fast-forward, or to do nothing.
 func relation(ctx context.Context, r *workspace.Repo, ours, theirs string) (Status, error) {
 	if has, err := Contains(ctx, r, ours, theirs); err != nil || has {
 		return Nothing, err
@@ -120,12 +120,12 @@ func Trees(ctx context.Context, r *workspace.Repo, ours, theirs string) (tree st
 	return "", slices.Compact(files), nil
 }
 
-// TreesOver merges two commits as if base was the last that they have in common, whatever their history says. It
-// returns what Trees does.
+// TreesOver merges two commits with base as their merge base, whatever their history says. It returns what
+// Trees does.
 func TreesOver(
 	ctx context.Context, r *workspace.Repo, base, ours, theirs string,
 ) (tree string, conflicts []string, err error) {
-	// git merge-tree --merge-base came with git 2.40. Commits that no reference names do the same.
+	// git merge-tree --merge-base came with git 2.40. Commits without a reference have the same effect.
 	commits, err := r.Commits(ctx, base, ours, theirs)
 	if err != nil {
 		return "", nil, err
@@ -141,8 +141,8 @@ func TreesOver(
 	return Trees(ctx, r, made[1], made[2])
 }
 
-// Signer returns the variables that name the author and committer of a commit on the user's behalf: none if the user
-// has configured a name and an address, else Arbiter's.
+// Signer returns the variables that name the author and committer of a commit on the user's behalf: none if
+// the user has configured a name and an address, otherwise Arbiter's.
 func Signer(ctx context.Context, r *workspace.Repo) []string {
 	for _, name := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
 		if _, err := r.Git.Text(ctx, "-c", "user.useConfigOnly=true", "var", name); err != nil {
