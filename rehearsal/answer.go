@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// deliver writes the reply of a step, or its fault. It ends the connection
-// where the real one would be cut (http.ErrAbortHandler).
+// deliver writes the reply of a step, or its fault. If the real connection would be cut, it aborts the
+// connection (http.ErrAbortHandler).
 func (r reply) deliver(ctx context.Context, w http.ResponseWriter, c *call) error {
 	if err := wait(ctx, r.delay); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (r reply) deliverStream(ctx context.Context, w http.ResponseWriter, model s
 		if err := s.send(e); err != nil {
 			return err
 		}
-		// After message_start and the ping the client has seen a stream begin.
+		// After message_start and the ping, the client knows that a stream has begun.
 		if i == 1 {
 			if err := r.breakStream(s, f); err != nil || f.garbage || f.errorEvent != "" {
 				return err
@@ -76,7 +76,7 @@ func (r reply) deliverStream(ctx context.Context, w http.ResponseWriter, model s
 	return nil
 }
 
-// breakStream does what a fault does in mid-stream.
+// breakStream applies a fault in the middle of the stream.
 func (r reply) breakStream(s *stream, f *fault) error {
 	switch {
 	case f.garbage:
@@ -88,8 +88,8 @@ func (r reply) breakStream(s *stream, f *fault) error {
 	return wait(s.ctx, f.stallMid)
 }
 
-// deliverWhole: the CLI asks without streaming after a stream failed it, so
-// every fault has its counterpart here.
+// deliverWhole writes the reply without streaming. The CLI requests that after a stream failed, so every
+// fault has its counterpart here.
 func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, c *call) error {
 	if f := r.fault; f != nil {
 		switch {
@@ -156,7 +156,7 @@ func errorBody(kind, message string) object {
 func writeError(w http.ResponseWriter, status int, kind, message string) {
 	body := errorBody(kind, message)
 	body["request_id"] = w.Header().Get("Request-Id")
-	// The client may have gone; no one is left to report to.
+	// The client may have gone; then the error cannot be reported.
 	_ = writeJSON(w, status, body)
 }
 

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// aside is a request outside a conversation's history. It is answered
-// without a step, unless an actor matches role side.
+// aside is a request outside a conversation's history. It is answered without a step, unless an actor
+// matches role side.
 type aside int
 
 const (
 	asideNone       aside = iota
-	asideToolless         // anything that offers no tools: titles, summaries of tool use
+	asideToolless         // requests that offer no tools: titles, summaries of tool use
 	asideQuestion         // side_question of the control protocol: the whole history, all tools
-	asideCompaction       // the request for a summary before a compaction: likewise
+	asideCompaction       // the request for a summary before a compaction: also the whole history, all tools
 )
 
-// readAside: a side question and a compaction offer the session's tools, to
-// hit its prompt cache, and differ from a turn in the last block alone. The
-// openings were observed with CLI 2.1.329.
+// readAside determines the kind of a request. A side question and a compaction offer the session's tools,
+// to hit its prompt cache, and differ from a turn only in the last block. The openings were observed with
+// CLI 2.1.329.
 func (c *call) readAside() aside {
-	// What hooks said last may follow, as messages of role system.
+	// Texts of hooks may follow, as messages of role system.
 	at := len(c.Messages) - 1
 	for at > 0 && c.Messages[at].Role == "system" {
 		at--
@@ -41,7 +41,7 @@ func (c *call) readAside() aside {
 	return asideNone
 }
 
-// asideAnswer is a text that the asker accepts.
+// asideAnswer returns a text that the client accepts.
 func (c *call) asideAnswer() string {
 	switch c.aside {
 	case asideQuestion:
@@ -56,7 +56,7 @@ func (c *call) asideAnswer() string {
 	return "A rehearsal."
 }
 
-// wantsTitle: session titles are asked for with an output schema of one field.
+// wantsTitle reports whether a request asks for a session title: it has an output schema of one field.
 func (c *call) wantsTitle() bool {
 	var o struct {
 		Format struct {

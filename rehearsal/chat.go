@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// chatRequest holds the fields that are read of a Chat Completions request. This path neither streams nor calls tools:
-// it serves clients with single questions.
+// chatRequest holds the fields that are read from a Chat Completions request. This path neither streams nor
+// calls tools: it serves clients with single questions.
 type chatRequest struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`
@@ -18,7 +18,7 @@ type chatRequest struct {
 	Messages []wireMessage     `json:"messages"`
 }
 
-// readChat understands a Chat Completions request as a call: system and developer messages are its system
+// readChat converts a Chat Completions request to a call: system and developer messages become its system
 // prompt. Each request is a conversation of its own.
 func readChat(body []byte) (*call, error) {
 	var r chatRequest
@@ -50,7 +50,7 @@ func readChat(body []byte) (*call, error) {
 	return c, nil
 }
 
-// asksForObject reports whether a request without tools asks for an answer by a JSON Schema.
+// asksForObject reports whether a request without tools requires an answer that matches a JSON Schema.
 func (c *call) asksForObject() bool {
 	var o struct {
 		Format struct {
@@ -60,7 +60,7 @@ func (c *call) asksForObject() bool {
 	return len(c.Tools) == 0 && json.Unmarshal(c.OutputConfig, &o) == nil && len(o.Format.Schema) > 0
 }
 
-// plain has a verdict be the text of the answer: a client that offers no tools is given none to call.
+// plain makes a verdict the text of the answer, because a client that offers no tools cannot handle a call.
 func (r reply) plain() reply {
 	blocks := r.blocks
 	r.blocks = nil
@@ -73,7 +73,7 @@ func (r reply) plain() reply {
 	return r
 }
 
-// chatAnswer is the reply as a chat.completion.
+// chatAnswer returns the reply as a chat.completion.
 func (r reply) chatAnswer(model string) object {
 	var text []string
 	for _, b := range r.blocks {
@@ -96,13 +96,13 @@ func (r reply) chatAnswer(model string) object {
 	}
 }
 
-// chatError is an error as Chat Completions tells it.
+// chatError writes an error in the format of Chat Completions.
 func chatError(w http.ResponseWriter, status int, kind, message string) {
-	// The client may have gone; no one is left to report to.
+	// The client may have gone; then the error cannot be reported.
 	_ = writeJSON(w, status, object{"error": object{"message": message, "type": kind, "param": nil, "code": nil}})
 }
 
-// understand reads a request by the API that its path names.
+// understand parses a request for the API that its path names.
 func understand(r *http.Request, body []byte) (*call, error) {
 	if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), chatPath) {
 		return readChat(body)
@@ -110,5 +110,5 @@ func understand(r *http.Request, body []byte) (*call, error) {
 	return readCall(r.Header, body)
 }
 
-// chatPath is where Chat Completions are asked for.
+// chatPath is the path of Chat Completions.
 const chatPath = "/v1/chat/completions"

@@ -7,29 +7,29 @@ import (
 	"sync"
 )
 
-// exchange is one past answer of the model and what it answered.
+// exchange is one past answer of the model, with the texts that it answered.
 type exchange struct {
 	incoming []word
 	answer   content
 }
 
-// word is one piece of what a model is to answer.
+// word is one piece of the input that a model must answer.
 type word struct {
 	text   string
-	result string // id of the tool call this is the result of
+	result string // id of the tool call whose result this is
 	failed bool   // the result is an error
-	system bool   // environment, hooks' context, words folded into a running turn
+	system bool   // environment, hooks' context, messages folded into a running turn
 }
 
-// What the CLI puts into a history that was cut off (observed with CLI 2.1.329).
+// Texts that the CLI adds to a history that was cut off (observed with CLI 2.1.329).
 const (
 	noResponse  = "No response requested."       // for an answer that was lost
 	lostOutcome = "[Tool call interrupted:"      // for a result that was lost
 	interrupted = "[Request interrupted by user" // after an answer or a call that was interrupted
 )
 
-// takeUpAgain is the opening of a supervisor's word that the last process ended,
-// and that the model is to take up what was interrupted.
+// takeUpAgain matches the beginning of a supervisor's message which says that the last process ended, and
+// that the model must continue the interrupted work.
 var takeUpAgain = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*⟦[^\n]*\bfrom:? supervisor\b[^\n]*\bretry\b`)
 })
@@ -65,7 +65,7 @@ func (c *call) readMessages() {
 	for i := 0; i < len(c.history); {
 		if c.cutOff(i) {
 			c.withdraw(i)
-			i = max(i-1, 0) // the answer before may be followed by the supervisor's word now
+			i = max(i-1, 0) // the supervisor's message may now follow the answer before
 		} else {
 			i++
 		}
@@ -77,7 +77,7 @@ func (c *call) readMessages() {
 
 func (c *call) hear(pending []word) { c.pending, c.incoming = pending, textOf(pending) }
 
-// after returns the words that followed an answer.
+// after returns the input that followed an answer.
 func (c *call) after(i int) []word {
 	if i+1 < len(c.history) {
 		return c.history[i+1].incoming
@@ -85,8 +85,8 @@ func (c *call) after(i int) []word {
 	return c.pending
 }
 
-// withdraw takes an answer back that did not come to its end: what it answered is
-// to be answered still, together with all that came since.
+// withdraw removes an incomplete answer: its input must still be answered, together with everything that
+// came since.
 func (c *call) withdraw(i int) {
 	words := slices.Concat(c.history[i].incoming, c.after(i))
 	if i+1 < len(c.history) {
@@ -97,11 +97,10 @@ func (c *call) withdraw(i int) {
 	c.history = slices.Delete(c.history, i, i+1)
 }
 
-// cutOff reports whether an answer's process ended before the answer had its effect:
-// the outcome of a call is unknown; or the supervisor asks for the turn to be taken
-// up again, and what stands between is a call that failed, as calls of a dying
-// process do, or nothing. A verdict may have been heard although its result was not
-// kept, so that the supervisor's word decides.
+// cutOff reports whether an answer's process ended before the answer had its effect: the outcome of a call
+// is unknown; or the supervisor asks the model to continue the turn, and in between there is only a call
+// that failed, as calls of an ending process do, or nothing. A verdict may have been received although its
+// result was not kept, so that the supervisor's message decides.
 func (c *call) cutOff(i int) bool {
 	calls, rules := map[string]bool{}, false
 	for _, b := range c.history[i].answer {
@@ -123,8 +122,8 @@ func (c *call) cutOff(i int) bool {
 	return (rules || failed || len(calls) == 0) && resumed(after)
 }
 
-// resumed reports whether the first that anybody said is the supervisor's word that the
-// process ended. Marks of an interrupt before it are of the process's end.
+// resumed reports whether the first message of a sender is the supervisor's message that the process ended.
+// Marks of an interrupt before it were caused by the end of the process.
 func resumed(words []word) bool {
 	for _, w := range words {
 		if w.spoken() && !w.mark() {
@@ -134,19 +133,19 @@ func resumed(words []word) bool {
 	return false
 }
 
-// spoken tells words of a sender from those of the CLI.
+// spoken reports whether a word comes from a sender and not from the CLI.
 func (w word) spoken() bool { return w.result == "" && !w.system && !reminder().MatchString(w.text) }
 
 func (w word) mark() bool { return w.spoken() && strings.HasPrefix(w.text, interrupted) }
 
-// onPurpose reports whether the kept beginning of an answer was cut by an interrupt that
-// was meant: it is spent.
+// onPurpose reports whether an intended interrupt cut an answer of which only the beginning was kept: then
+// the answer counts as given.
 func onPurpose(after []word) bool {
 	i := slices.IndexFunc(after, word.spoken)
 	return i >= 0 && after[i].mark() && !resumed(after)
 }
 
-// spent finds where answers were cut on purpose before anything of them was kept.
+// spent finds the places where answers were cut on purpose before any part of them was kept.
 func spent(words []word) []int {
 	var at []int
 	first := true
@@ -167,16 +166,16 @@ func textOf(words []word) string {
 	return strings.Join(texts, "\n")
 }
 
-// withoutFiller drops the answer the CLI makes up on resume for one that was lost:
-// no step of the script gave it.
+// withoutFiller removes the answer that the CLI makes up on resume for a lost one: no step of the script
+// gave it.
 func withoutFiller(c content) content {
 	return slices.DeleteFunc(slices.Clone(c), func(b block) bool {
 		return b.Type == "text" && b.Text == noResponse
 	})
 }
 
-// withoutReminders drops the blocks that are nothing but a system reminder: a
-// conversation begins with some, and what they say is not the sender's.
+// withoutReminders removes the blocks that contain only a system reminder: a conversation begins with some,
+// and they do not come from the sender.
 func withoutReminders(c content) content {
 	return slices.DeleteFunc(slices.Clone(c), func(b block) bool {
 		return b.Type == "text" && reminder().MatchString(b.Text)

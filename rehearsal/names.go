@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// groups are the names that expectations capture anywhere in the scenario.
+// groups returns the names that expectations capture anywhere in the scenario.
 func (s *Scenario) groups() []string {
 	seen := map[string]bool{}
 	for _, a := range s.actors {
@@ -29,8 +29,8 @@ func (a *actor) allSteps() []*step {
 	return slices.Concat(a.steps, a.otherwise)
 }
 
-// checkNames finds the names in templates that nothing will ever fill. Which
-// variables exist is known only at Start, because options add some.
+// checkNames finds the names in templates that are never set. Which variables exist is known only at Start,
+// because options add some.
 func (s *Scenario) checkNames() error {
 	var errs []error
 	known := map[string]bool{}

@@ -93,7 +93,7 @@ func readActor(v yamldoc.Value) *actor {
 	return a
 }
 
-// otherwise is one step, or a list of them.
+// readOtherwise reads one step, or a list of them.
 func readOtherwise(v yamldoc.Value) []*step {
 	cursors := []yamldoc.Value{v}
 	if v.Kind() == yamldoc.List {
@@ -147,7 +147,7 @@ func readStep(v yamldoc.Value) *step {
 				st.use = append(st.use, readToolUse(it))
 			}
 		case "verdict":
-			// Last, in any order of the file: StructuredOutput ends the turn.
+			// This must be last, in any order of the file: StructuredOutput ends the turn.
 			defer func() {
 				st.use = append(st.use, toolUse{tool: structuredOutput, input: readObject(f.Value)})
 			}()

@@ -12,25 +12,24 @@ import (
 type part struct {
 	actor     *actor // nil: no actor fits
 	ordinal   int    // the number of this part among the actor's parts, from 1
-	pos       int    // step that comes next
-	times     int    // how often it was played already
+	pos       int    // the next step
+	times     int    // how many times it was played already
 	captured  map[string]string
 	given     []given // answers, oldest first
-	compacted bool    // the history was summed up since the last request
+	compacted bool    // the history was compacted since the last request
 	ending    bool    // its last tool call was denied because its session ends
 	bytes     int     // of the last request
 	context   int     // tokens the last answer claimed
 }
 
-// given is an answer the script gave, by which to see whether it arrived.
+// given is an answer of the script, kept to check whether it arrived.
 type given struct {
-	pos, times int // where the part stood before
+	pos, times int // position of the part before
 	toolIDs    []string
 	text       string
 }
 
-// next chooses the step for what came in, and moves on. A nil step means that
-// the script has ended.
+// next chooses the step for an input, and advances. A nil step means that the script has ended.
 func (p *part) next(incoming string) (st *step, groups map[string]string, problem string) {
 	steps := p.actor.steps
 	for p.pos < len(steps) {
@@ -39,7 +38,7 @@ func (p *part) next(incoming string) (st *step, groups map[string]string, proble
 			p.advance(st)
 			return st, groups, ""
 		}
-		// A repeated step that was played is over when what it expects ends.
+		// A repeated step that was played is over when its expectation no longer matches.
 		if p.times == 0 || p.pos+1 == len(steps) {
 			break
 		}
@@ -53,13 +52,14 @@ func (p *part) next(incoming string) (st *step, groups map[string]string, proble
 	if p.pos >= len(steps) {
 		return nil, nil, fmt.Sprintf("no step is left for: %s", excerpt(incoming))
 	}
-	// The play goes on, so that one wrong word does not hide what follows.
+	// The play continues, so that one wrong text does not hide what follows.
 	p.advance(st)
 	return st, nil, fmt.Sprintf("line %d: expected /%v/, got: %s", st.line, st.expect, excerpt(incoming))
 }
 
-// sessionEnding matches how arbiter denies a tool call of a session that it is ending (bridge/claude's judge and
-// supervisor/runloop's). The CLI tells the model, which may be asked once or twice more before the process is gone.
+// sessionEnding matches the text with which arbiter denies a tool call of a session that it is ending
+// (bridge/claude's judge and supervisor/runloop's). The CLI passes it to the model, which may be called
+// once or twice more before the process has ended.
 var sessionEnding = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`This session is being ended\.|[Tt]he (run|agent) is ending`)
 })
@@ -68,7 +68,7 @@ var sessionEnding = sync.OnceValue(func() *regexp.Regexp {
 const requiredOutput = "[structured-output-enforce]"
 
 // sessionEnds reports whether arbiter is ending the conversation's session. No script has a step for later
-// requests of such a session, because its progress is not known.
+// requests of such a session, because their number is not predictable.
 func (p *part) sessionEnds(incoming string) bool {
 	reminded := p.ending && strings.Contains(incoming, requiredOutput)
 	p.ending = reminded || sessionEnding().MatchString(incoming)
@@ -98,8 +98,8 @@ func (st *step) matches(incoming string) (map[string]string, bool) {
 	return groups, true
 }
 
-// remember notes the answer. One that a fault withholds, or that ends for a
-// reason of its own (a refusal is never kept), cannot get lost.
+// remember records the answer. An answer that a fault withholds, or that has a stop reason of its own (a
+// refusal is never kept), cannot get lost.
 func (p *part) remember(before given, r reply) {
 	if r.fault != nil || r.stop != "" {
 		return

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// settle goes back to the first answer that is not in the history, or not whole:
-// the CLI was killed before it had kept it, and was resumed. It kept none of the
-// later ones then. An answer that was cut on purpose is spent; one that a
-// compaction took away had arrived.
+// settle goes back to the first answer that is missing or incomplete in the history: the CLI was killed
+// before it had kept it, and was resumed. Then it kept none of the later ones either. An answer that was
+// cut on purpose counts as given; one that a compaction removed had arrived.
 func (p *part) settle(c *call) (again bool) {
 	at, arrived := 0, 0
 	for i, g := range p.given {
@@ -38,14 +37,14 @@ func (p *part) settle(c *call) (again bool) {
 	return true
 }
 
-// begins reports whether an exchange holds the answer, or the beginning of it.
+// begins reports whether an exchange contains the answer, or the beginning of it.
 func (g given) begins(x exchange) bool {
 	return slices.ContainsFunc(x.answer, func(b block) bool {
 		return b.ID != "" && slices.Contains(g.toolIDs, b.ID) || g.text != "" && strings.Contains(b.Text, g.text)
 	})
 }
 
-// whole reports whether the exchange holds all of its calls.
+// whole reports whether the exchange contains all of its calls.
 func (g given) whole(x exchange) bool {
 	return len(g.toolIDs) == countCalls(x.answer)
 }
@@ -66,9 +65,9 @@ func countCalls(c content) int {
 	return n
 }
 
-// catchUp brings a part that is met in mid-course to where its history ends:
-// a session that is resumed against a new server goes on, not from the start.
-// Steps that refuse leave no trace in a history and are skipped.
+// catchUp moves a part that is met in the middle to the place where its history ends: a session that is
+// resumed against a new server continues from there, not from the start. Steps that refuse leave no trace
+// in a history and are skipped.
 func (p *part) catchUp(s *stage, c *call) {
 	if p.actor == nil || c.aside != asideNone {
 		return
@@ -104,8 +103,8 @@ func (p *part) skipRefusals() {
 	}
 }
 
-// leftOpen reports whether an answer is only the beginning of what the step says: the
-// CLI keeps each block when it is whole.
+// leftOpen reports whether an answer is only the beginning of the step's content: the CLI keeps each block
+// when it is complete.
 func (st *step) leftOpen(answer content) bool {
 	switch {
 	case st == nil || st.stopReason != "":

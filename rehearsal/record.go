@@ -12,19 +12,19 @@ import (
 type Request struct {
 	Time    time.Time
 	Session string // Claude's session id
-	Agent   string // the subagent's id, where the client names one
+	Agent   string // the subagent's id, if the client names one
 	Role    Role
-	Actor   string // the actor that answered; "" = none fitted
+	Actor   string // the actor that answered; "" = none matched
 	Step    string // file:line of the step that answered; "" = none
 	Model   string
 	Stream  bool
 	Size    int    // bytes of the body
-	Cwd     string // working directory, as the request tells it
-	Tools   []Tool // without Options.Record: names alone
-	// First and Incoming are the conversation's first text and what was to be
-	// answered. Without Options.Record they are cut to 4 KiB.
+	Cwd     string // working directory according to the request
+	Tools   []Tool // without Options.Record: only names
+	// First and Incoming are the conversation's first text and the input to answer. Without Options.Record
+	// they are cut to 4 KiB.
 	First, Incoming string
-	// The rest is kept with Options.Record alone.
+	// The following fields are kept only with Options.Record.
 	System   string
 	Messages json.RawMessage
 	Body     json.RawMessage
@@ -48,11 +48,11 @@ func (r Request) ToolNames() []string {
 
 const (
 	summaryText = 4 << 10
-	keepSummary = 10000 // summaries kept; the oldest go first
+	keepSummary = 10000 // summaries kept; the oldest are removed first
 	keepProblem = 1000
 )
 
-// recorder keeps what happened, for tests and for the report at the end.
+// recorder keeps requests and problems, for tests and for the report at the end.
 type recorder struct {
 	record bool
 

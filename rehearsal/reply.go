@@ -29,7 +29,7 @@ type outBlock struct {
 	input json.RawMessage
 }
 
-// figures are the tokens an answer claims to have used.
+// figures are the tokens that an answer claims to have used.
 type figures struct {
 	Input         int `json:"input_tokens"`
 	CacheCreation int `json:"cache_creation_input_tokens"`
@@ -51,8 +51,8 @@ func (r reply) stopReason() string {
 	return "end_turn"
 }
 
-// reply renders the step. What fails to render is reported and left out or
-// left short: the play goes on.
+// reply renders the step. Parts that fail to render are reported and omitted or shortened: the play
+// continues.
 func (st *step) reply(s scope, p *part, c *call) (reply, []error) {
 	var errs []error
 	render := func(t *text) string {
@@ -113,9 +113,9 @@ func (r reply) size() int {
 
 const bytesPerToken = 4
 
-// account makes up the figures of a request: the context grows with the bytes
-// of the conversation, what was there before is read from the cache, what is
-// new is written to it. A conversation that shrank was compacted.
+// account makes up the figures of a request: the context grows with the bytes of the conversation; earlier
+// content is read from the cache, and new content is written to it. A conversation that became shorter was
+// compacted.
 func (p *part) account(c *call) figures {
 	grown := c.size
 	base := 0
@@ -125,8 +125,8 @@ func (p *part) account(c *call) figures {
 	return figures{Input: 3, CacheRead: base, CacheCreation: grown / bytesPerToken}
 }
 
-// override puts the scenario's figures over the made-up ones. A context is
-// claimed mostly as cache reads, which cost least.
+// override replaces made-up figures by those of the scenario. A context is claimed mostly as cache reads,
+// which cost least.
 func (u usage) override(f *figures, s scope) []error {
 	var errs []error
 	set := func(dst *int, a *amount) {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Scenario is a parsed script: who may speak, and what each says. It is
-// immutable and may be played by several servers.
+// Scenario is a parsed script: its actors, and the answers of each. It is immutable and may be played by
+// several servers.
 type Scenario struct {
 	Name        string
 	Title       string
@@ -27,14 +27,15 @@ type Scenario struct {
 	actors []*actor
 }
 
-// Allow lists the permission rules, in Claude's syntax, without which the
-// scenario's tool calls would be asked about.
+// Allow lists the permission rules, in Claude's syntax, that are needed to run the scenario's tool calls
+// without asking.
 func (s *Scenario) Allow() []string { return slices.Clone(s.allow) }
 
-// Vars are the scenario's variables with their defaults.
+// Vars returns the scenario's variables with their defaults.
 func (s *Scenario) Vars() map[string]string { return maps.Clone(s.vars) }
 
-// Files are the workspace's files at the beginning of the scenario: texts by slash-separated relative paths.
+// Files returns the workspace's files at the beginning of the scenario: texts by slash-separated relative
+// paths.
 func (s *Scenario) Files() map[string]string { return maps.Clone(s.files) }
 
 // actor is one part in the play. Every conversation that matches it plays the
@@ -44,15 +45,15 @@ type actor struct {
 	line      int
 	match     match
 	steps     []*step
-	otherwise []*step // the first that fits
+	otherwise []*step // the first that matches
 }
 
-// match says which conversations an actor plays.
+// match selects the conversations that an actor plays.
 type match struct {
 	role     Role
 	contains *regexp.Regexp // on the first user text
 	model    *regexp.Regexp
-	nth      int // the nth conversation the rest of the match fits; 0 = each
+	nth      int // the nth conversation that matches the rest; 0 = each
 }
 
 // step is one answer of the model.
@@ -66,7 +67,7 @@ type step struct {
 	delay      time.Duration
 	pause      time.Duration // before the answer, if a human watches
 	chunkDelay time.Duration
-	repeat     int // how often it is played: 1, or more
+	repeat     int // how many times it is played
 	headers    map[string]string
 	fault      *fault
 }
@@ -78,14 +79,14 @@ type toolUse struct {
 	input map[string]tree
 }
 
-// usage overrides the figures that would be made up; nil fields stay made up.
+// usage overrides figures that would be made up; nil fields stay made up.
 type usage struct {
 	context                                 *amount // the whole of the input side
 	input, cacheRead, cacheCreation, output *amount
 }
 
-// fault is API trouble. Either the request is refused (status, garbage,
-// errorEvent, cutAfter), or it is answered late (stall, stallMid).
+// fault is an API error. Either the request is refused (status, garbage, errorEvent, cutAfter), or it is
+// answered late (stall, stallMid).
 type fault struct {
 	status     int
 	errorType  string
@@ -106,8 +107,7 @@ func (f *fault) answers() bool {
 // Role is the role of a conversation, judged by the tools that its requests offer.
 type Role string
 
-// The roles a request can have. RoleAny stands in a match only: it fits
-// every role but side.
+// The roles that a request can have. RoleAny is only used in a match: it matches every role but side.
 const (
 	RoleAny          Role = "any"
 	RoleArbiter      Role = "arbiter"      // offers mcp__arbiter__spawn_orchestrator

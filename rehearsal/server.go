@@ -14,27 +14,25 @@ import (
 	"time"
 )
 
-// dummyKey is the only kind of key the server takes: one that carries this
-// prefix. A real one, sent here by a mistake in an environment, is refused and
-// reported, and never kept.
+// dummyKey is the only kind of key that the server accepts: one with this prefix. A real one, sent here by
+// a wrong environment, is refused and reported, and never kept.
 const (
 	dummyPrefix = "sk-ant-rehearsal-"
 	dummyKey    = dummyPrefix + "0000"
 )
 
-// maxBody bounds a request. The CLI takes prompts of hundreds of megabytes,
-// the real API takes 32.
+// maxBody bounds a request. The CLI accepts prompts of hundreds of megabytes, the real API 32.
 const maxBody = 64 << 20
 
 // Options of [Start].
 type Options struct {
-	Vars   map[string]string // over the scenario's own
+	Vars   map[string]string // override the scenario's own
 	Logger *slog.Logger      // nil = silent
 	Record bool              // keep whole requests, not summaries
-	// Pace is waited before every answer whose step sets no delay, so that a
-	// human can follow a demonstration.
+	// Pace is the time to wait before every answer whose step sets no delay, so that a human can follow a
+	// demonstration.
 	Pace time.Duration
-	// Watched keeps the pauses of steps, for a person who watches.
+	// Watched enables the pauses of steps, for a person who watches.
 	Watched bool
 }
 
@@ -48,9 +46,9 @@ type Server struct {
 	watch bool
 	http  *http.Server
 
-	ctx      context.Context // ends at Close: waits of the script end with it
+	ctx      context.Context // ends at Close, and with it the waits of the script
 	cancel   context.CancelFunc
-	gate     sync.Mutex // guards closing, and that handlers grow before it only
+	gate     sync.Mutex // guards closing, and ensures that no handler is added after it
 	closing  bool
 	handlers sync.WaitGroup // requests being answered
 	served   chan error     // the result of Serve; capacity 1, sent once
@@ -87,10 +85,10 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL is the base URL, for ANTHROPIC_BASE_URL.
+// URL returns the base URL, for ANTHROPIC_BASE_URL.
 func (s *Server) URL() string { return s.url }
 
-// Key is the dummy key, for ANTHROPIC_API_KEY.
+// Key returns the dummy key, for ANTHROPIC_API_KEY.
 func (s *Server) Key() string { return dummyKey }
 
 // Requests returns the model requests recorded so far, oldest first.
@@ -99,9 +97,8 @@ func (s *Server) Requests() []Request {
 	return r
 }
 
-// Problems returns what did not go as scripted: expectations that failed,
-// requests that no step was left for, conversations that no actor fitted,
-// templates that could not be filled, real-looking keys.
+// Problems returns deviations from the script: expectations that failed, requests for which no step was
+// left, conversations that no actor matched, templates that could not be filled, keys that look real.
 func (s *Server) Problems() []string {
 	_, p, _ := s.book.snapshot()
 	return p
@@ -133,8 +130,8 @@ func (s *Server) shutdown() error {
 	return nil
 }
 
-// admit counts a handler in, unless the server is closing: a connection that
-// was accepted a moment before may still bring a request.
+// admit registers a handler, unless the server is closing: a connection that was accepted a moment before
+// may still send a request.
 func (s *Server) admit() bool {
 	s.gate.Lock()
 	defer s.gate.Unlock()
@@ -197,12 +194,12 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := q.reply.deliver(ctx, w, c); err != nil {
 		s.log.Debug("answer not delivered", "session", short(c.session), "step", q.step, "err", err)
-		// Cut, not closed: a client must not take half an answer for a whole one.
+		// Abort, do not close: a client must not take half an answer for a complete one.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// until is the request's context, ended also by Close.
+// until returns the request's context, which also ends at Close.
 func (s *Server) until(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.ctx, cancel)
@@ -239,7 +236,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, true
 }
 
-// countTokens measures as account does.
+// countTokens counts tokens like account.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 	body, ok := s.read(w, r)
 	if !ok {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// BuiltinSource returns the text of an embedded scenario, to be read or to be
-// changed into another.
+// BuiltinSource returns the text of an embedded scenario, to be read or modified.
 func BuiltinSource(name string) ([]byte, error) {
 	src, err := builtin.ReadFile("scenarios/" + name + ".yaml")
 	if err != nil {

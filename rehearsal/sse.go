@@ -19,7 +19,7 @@ type event struct {
 	gap  bool
 }
 
-// events lays out a reply as the API streams it.
+// events returns a reply as the API streams it.
 func (r reply) events(model string) []event {
 	first := r.usage
 	first.Output = 1
@@ -48,8 +48,7 @@ func (r reply) events(model string) []event {
 	)
 }
 
-// message is the envelope of message_start, and the whole of an answer that is
-// not streamed.
+// message returns the envelope of message_start, and the complete answer if it is not streamed.
 func (r reply) message(model string, u figures, blocks []object, stop any) object {
 	if blocks == nil {
 		blocks = []object{}
@@ -60,7 +59,7 @@ func (r reply) message(model string, u figures, blocks []object, stop any) objec
 	}
 }
 
-// whole is the answer to a request with stream:false.
+// whole returns the answer to a request with stream:false.
 func (r reply) whole(model string) object {
 	var blocks []object
 	for _, b := range r.blocks {
@@ -78,7 +77,7 @@ func (r reply) whole(model string) object {
 	return r.message(model, r.usage, blocks, r.stopReason())
 }
 
-// signature stands for the proof that the real API puts on thinking.
+// signature replaces the proof that the real API adds to thinking.
 const signature = "cmVoZWFyc2Fs"
 
 func (b outBlock) opening() object {
@@ -124,7 +123,7 @@ func pieces(s string) []string {
 	return out
 }
 
-// stream writes events until they end or the client or the server leaves.
+// stream writes events until they end, the client disconnects or the server closes.
 type stream struct {
 	ctx context.Context
 	w   http.ResponseWriter

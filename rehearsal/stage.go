@@ -11,17 +11,16 @@ import (
 // scope is the data of a template.
 type scope map[string]any
 
-// stage is the play in progress: which conversation is played by which actor,
-// and how far each has come. One mutex guards all of it, because expectations
-// capture names for every actor; nothing under it does I/O.
+// stage is the play in progress: which actor plays which conversation, and the position of each. One mutex
+// guards all of it, because expectations capture names for every actor; no I/O is done while it is held.
 type stage struct {
 	scenario *Scenario
 	vars     map[string]string
 
 	mu       sync.Mutex
 	parts    map[string]*part // by conversation
-	played   map[*actor]int   // conversations each actor's match has fitted
-	sessions map[string]Role  // what the main thread of a session was seen to be
+	played   map[*actor]int   // how many conversations have matched each actor
+	sessions map[string]Role  // role of the main thread of a session, as seen so far
 	captured map[string]string
 }
 
@@ -43,10 +42,10 @@ type cue struct {
 	problems []string
 
 	part   *part // whose answer it is
-	before given // where the part stood before, and what was answered
+	before given // position of the part before, and the input it answered
 }
 
-// play decides the answer to one request and moves the part on.
+// play determines the answer to one request and advances the part.
 func (s *stage) play(c *call) cue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +102,8 @@ func (s *stage) play(c *call) cue {
 	return q
 }
 
-// takeBack has a part stand where it did before an answer of which nothing was sent. It does so only if the part has
-// not gone on since.
+// takeBack resets a part to its position before an answer of which nothing was sent. It does so only if the
+// part has not advanced since.
 func (s *stage) takeBack(q cue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +119,7 @@ func (s *stage) takeBack(q cue) {
 	p.pos, p.times = q.before.pos, q.before.times
 }
 
-// scriptEnded is said where the script has nothing to say.
+// scriptEnded is the answer when the script has no more steps.
 const scriptEnded = "The script has no more words."
 
 func (q *cue) complain(c *call, format string, args ...any) {
@@ -132,9 +131,8 @@ func (q *cue) complain(c *call, format string, args ...any) {
 	q.problems = append(q.problems, p)
 }
 
-// roleOf judges a request's role by the request and by its session: a
-// request without the arbiter's tools in a session that has them is a
-// subagent's, even if the client does not mark it as one.
+// roleOf determines a request's role from the request and its session: a request without the arbiter's
+// tools in a session that has them is a subagent's, even if the client does not mark it as one.
 func (s *stage) roleOf(c *call) Role {
 	known := s.sessions[c.session]
 	switch c.role {
@@ -148,8 +146,8 @@ func (s *stage) roleOf(c *call) Role {
 	return c.role
 }
 
-// partFor finds or casts the part of a conversation. A subagent is distinguished from
-// others of its session by its id, else by what it was first asked.
+// partFor finds or casts the part of a conversation. A subagent is distinguished from others of its session
+// by its id, or otherwise by its first text.
 func (s *stage) partFor(c *call, role Role) *part {
 	key := c.session + "/" + string(role)
 	if role == RoleSubagent {
@@ -170,7 +168,7 @@ func (s *stage) partFor(c *call, role Role) *part {
 	return p
 }
 
-// summedUp notes that a conversation of the session is about to be compacted.
+// summedUp records that a conversation of the session is about to be compacted.
 func (s *stage) summedUp(session string) {
 	for key, p := range s.parts {
 		if strings.HasPrefix(key, session+"/") {
@@ -179,9 +177,8 @@ func (s *stage) summedUp(session string) {
 	}
 }
 
-// cast gives the part to the first actor that fits. An actor with `nth`
-// counts the conversations that fit the rest of its match, also those that
-// another actor then plays.
+// cast gives the part to the first actor that matches. An actor with `nth` counts the conversations that
+// match the rest of its conditions, including those that another actor then plays.
 func (s *stage) cast(p *part, c *call, role Role) {
 	for _, a := range s.scenario.actors {
 		if !a.match.fits(c, role) {
@@ -209,8 +206,8 @@ func (s *stage) capture(p *part, groups map[string]string) {
 	maps.Copy(p.captured, groups)
 }
 
-// scope: values that this part captured take precedence over those of others; a group
-// without a captured value is empty.
+// scope returns the data of templates. Values that this part captured take precedence over those of others;
+// a group without a captured value is empty.
 func (s *stage) scope(p *part, c *call) scope {
 	sc := scope{}
 	for _, g := range s.scenario.groups() {

@@ -29,7 +29,7 @@ var reserved = map[string]string{
 }
 
 var templateFuncs = template.FuncMap{
-	// oneline folds white space, so that a document fits where a line is meant.
+	// oneline folds white space, so that a document fits on one line.
 	"oneline": func(s string) string { return strings.Join(strings.Fields(s), " ") },
 }
 
@@ -56,8 +56,8 @@ func (t *text) render(s scope) (string, error) {
 	return b.String(), nil
 }
 
-// names lists what the template refers to as `.name` or `.vars.name`. Inside
-// range and with the dot is something else, so those are left to run time.
+// names lists the names that the template uses as `.name` or `.vars.name`. Inside range and with the dot is
+// something else, so those are checked at run time.
 func (t *text) names() (top, vars []string) {
 	var visit func(n parse.Node)
 	pipe := func(p *parse.PipeNode) {
@@ -96,8 +96,8 @@ func (t *text) names() (top, vars []string) {
 	return top, vars
 }
 
-// tree is a value of a tool's input as the scenario writes it: nil, bool,
-// int64, uint64, float64, *text, []tree or map[string]tree.
+// tree is a value of a tool's input in the form of the scenario: nil, bool, int64, uint64, float64, *text,
+// []tree or map[string]tree.
 type tree any
 
 func readTree(v yamldoc.Value) tree {
@@ -127,7 +127,7 @@ func readObject(v yamldoc.Value) map[string]tree {
 	return out
 }
 
-// renderTree gives what encoding/json can write.
+// renderTree returns a value that encoding/json can write.
 func renderTree(t tree, s scope) (any, error) {
 	switch v := t.(type) {
 	case *text:
@@ -171,8 +171,8 @@ func eachText(t tree, visit func(*text)) {
 	}
 }
 
-// amount is a number of tokens: written as a number, or as a template that
-// gives one, so that a scenario can be fitted to another window by a variable.
+// amount is a number of tokens: written as a number, or as a template that gives one, so that a variable
+// can adapt a scenario to another window.
 type amount struct{ text *text }
 
 func readAmount(v yamldoc.Value) *amount {
@@ -199,7 +199,7 @@ func (a *amount) render(s scope) (int, error) {
 	return n, nil
 }
 
-// readCount reads the times a step is repeated: a number from 1, or "forever".
+// readCount reads how many times a step is repeated: a number from 1, or "forever".
 func readCount(v yamldoc.Value) int {
 	if v.Kind() != yamldoc.Text {
 		return v.Integer(1)

@@ -12,7 +12,7 @@ import (
 
 const structuredOutput = "StructuredOutput"
 
-// wireRequest holds the fields that are read of a Messages API request.
+// wireRequest holds the fields that are read from a Messages API request.
 type wireRequest struct {
 	Model        string          `json:"model"`
 	Stream       bool            `json:"stream"`
@@ -56,8 +56,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]block)(c))
 }
 
-// UnmarshalJSON keeps the text and the blocks inside a tool_result and skips
-// blocks of other kinds, with any content.
+// UnmarshalJSON keeps the text and the blocks inside a tool_result and skips other blocks, whatever their
+// content.
 func (b *block) UnmarshalJSON(raw []byte) error {
 	var w struct {
 		Type     string          `json:"type"`
@@ -78,7 +78,7 @@ func (b *block) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// text joins what a model would read in the blocks.
+// text joins the text that a model would read in the blocks.
 func (c content) text() string {
 	var parts []string
 	for _, b := range c {
@@ -92,21 +92,21 @@ func (c content) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// call is one model request, understood.
+// call is one parsed model request.
 type call struct {
 	wireRequest
 	size      int    // bytes of the body
 	session   string // Claude's session id
-	agent     string // id of the subagent, if the CLI says one
-	role      Role   // by what the request shows alone; see stage.roleOf
+	agent     string // id of the subagent, if the CLI sends one
+	role      Role   // according to the request alone; see stage.roleOf
 	aside     aside
-	firstText string // what the conversation's sender said first
+	firstText string // the first text of the conversation's sender
 	history   []exchange
-	pending   []word // what the model is to answer
-	incoming  string // the text of it
+	pending   []word // the input that the model must answer
+	incoming  string // its text
 	cwd       string
 	chat      bool // by Chat Completions
-	direct    bool // of a client without sessions and tools: a verdict is the answer's text
+	direct    bool // from a client without sessions and tools: a verdict is the answer's text
 }
 
 func readCall(h http.Header, body []byte) (*call, error) {
@@ -129,7 +129,7 @@ func readCall(h http.Header, body []byte) (*call, error) {
 	return c, nil
 }
 
-// sessionID: metadata.user_id is JSON text that holds it, and a header repeats
+// sessionID returns the session's id: metadata.user_id is JSON text that contains it, and a header repeats
 // it (observed with CLI 2.1.329).
 func sessionID(h http.Header, userID string) string {
 	var id struct {
@@ -165,9 +165,9 @@ func (c *call) offers(tool string) bool {
 	return false
 }
 
-// readRole judges by this request alone. The marker of a subagent comes
-// first, because a subagent may be offered its parent's MCP tools. (In the
-// billing header of the system prompt: observed with CLI 2.1.329.)
+// readRole determines the role from this request alone. The marker of a subagent comes first, because a
+// subagent may be offered its parent's MCP tools. (In the billing header of the system prompt: observed
+// with CLI 2.1.329.)
 func (c *call) readRole() Role {
 	switch {
 	case c.aside != asideNone:

@@ -19,10 +19,10 @@ func (r *Repo) Ref(name string) string { return "refs/arbiter/" + r.Run + "/" + 
 // Branch returns the full name of a branch of this run: "main", "orch-1.1".
 func (r *Repo) Branch(name string) string { return "refs/heads/arbiter/" + r.Run + "/" + name }
 
-// Commit is a commit and its tree. The zero Commit is none.
+// Commit is a commit and its tree. The zero Commit means that there is none.
 type Commit struct{ ID, Tree string }
 
-// Commits looks up revisions; what is missing is the zero Commit.
+// Commits looks up revisions; a missing one gives the zero Commit.
 func (r *Repo) Commits(ctx context.Context, revisions ...string) ([]Commit, error) {
 	var in bytes.Buffer
 	for _, rev := range revisions {
@@ -61,8 +61,8 @@ func (r *Repo) Commit(ctx context.Context, revision string) (Commit, error) {
 // Update is a move of a reference: from Old ("" if it must not exist) to New ("" deletes it).
 type Update struct{ Ref, Old, New string }
 
-// Move moves references: all, or none. reason goes into reflogs where there are any. If all of them are already where
-// they should go, there is nothing to do. Errors: [ErrMoved], git's.
+// Move moves references: all, or none. reason goes into reflogs if there are any. If all of them already
+// have their new values, it does nothing. Errors: [ErrMoved], git's.
 func (r *Repo) Move(ctx context.Context, reason string, updates ...Update) error {
 	var in bytes.Buffer
 	for _, u := range updates {
@@ -83,7 +83,7 @@ func (r *Repo) Move(ctx context.Context, reason string, updates ...Update) error
 	failed := r.move(ctx, call, updates)
 	var e *git.Error
 	if errors.As(failed, &e) && strings.Contains(e.Stderr, "couldn't set") {
-		// Another git removed an empty directory of references in the moment in which this one needed it.
+		// Another git removed an empty directory of references at the moment when this one needed it.
 		failed = r.move(ctx, call, updates)
 	}
 	return failed

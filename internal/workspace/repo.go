@@ -19,7 +19,7 @@ import (
 var (
 	// ErrNoGit reports a directory that is in no work tree, or a machine without git.
 	ErrNoGit = errors.New("there is no Git work tree here: run `git init` to have diffs, undo and merges")
-	// errNotInstalled wraps ErrNoGit, and says what it is that is missing.
+	// errNotInstalled wraps ErrNoGit, and reports that git is not installed.
 	errNotInstalled = notInstalled("git is not installed: install it to have diffs, undo and merges")
 	// ErrBare reports a bare repository. It wraps ErrNoGit.
 	ErrBare = fmt.Errorf("%w (the repository is bare: it has no files)", ErrNoGit)
@@ -36,7 +36,7 @@ func (notInstalled) Unwrap() error { return ErrNoGit }
 // staleScratch is the age at which temporary files of a killed process are removed.
 const staleScratch = time.Hour
 
-// Options say which work tree to open, and for which run.
+// Options set which work tree to open, and for which run.
 type Options struct {
 	Dir     string                // where the run works: the top of a work tree, or a directory below it
 	Run     string                // the run's ID; its first eight characters are used
@@ -48,7 +48,7 @@ type Options struct {
 	// Begin starts each git; may be nil. See [git.Runner].
 	Begin func(*exec.Cmd) (ended func(), err error)
 
-	checked bool // git is new enough
+	checked bool // git is known to be new enough
 }
 
 // Repo is a work tree as one run sees it.
@@ -68,8 +68,8 @@ var runPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9A-Za-z_-]{8}$`)
 })
 
-// Open finds the work tree of a directory. Errors: [ErrNoGit], [ErrBare], [ErrNoCommit], [git.OldError], and those of
-// git (a repository of another user, a damaged one).
+// Open finds the work tree of a directory. Errors: [ErrNoGit], [ErrBare], [ErrNoCommit], [git.OldError],
+// and those of git (a repository of another user, a damaged one).
 func Open(ctx context.Context, o Options) (*Repo, error) {
 	r := &Repo{options: o}
 	if len(o.Run) >= 8 {
@@ -96,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if err := r.locate(ctx); err != nil {
 		return nil, err
 	}
-	// Without this, git would find an enclosing repository once this one's directory is gone.
+	// Without this, git would find an enclosing repository after this one's directory was removed.
 	r.Git.Env = append(r.Git.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.Root))
 	r.Git.Dir = r.Root
 	if _, err := r.Git.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 {
@@ -123,7 +123,7 @@ func (r *Repo) locate(ctx context.Context) error {
 		for i, place := range places {
 			*place = lines[1+i]
 		}
-	} else { // a path holds a line end
+	} else { // a path contains a line end
 		for i, place := range places {
 			if *place, err = r.Git.Text(ctx, append([]string{"rev-parse"}, args[i]...)...); err != nil {
 				return err
@@ -134,7 +134,7 @@ func (r *Repo) locate(ctx context.Context) error {
 	return nil
 }
 
-// noRepository says why a directory has no work tree.
+// noRepository returns the error for a directory that has no work tree.
 func (r *Repo) noRepository(ctx context.Context, err error) error {
 	var failed *git.Error
 	if !errors.As(err, &failed) {
@@ -144,7 +144,8 @@ func (r *Repo) noRepository(ctx context.Context, err error) error {
 	if !slices.ContainsFunc(known, func(text string) bool { return strings.Contains(failed.Stderr, text) }) {
 		return err
 	}
-	// safe.bareRepository keeps git from seeing a bare repository that the directory is, not one above it.
+	// With safe.bareRepository=explicit git ignores a directory that is itself a bare repository, but not
+	// one above it.
 	bare, bareErr := r.Git.Text(ctx, "-c", "safe.bareRepository=all", "rev-parse", "--is-bare-repository")
 	if bareErr == nil && bare == "true" {
 		return ErrBare
@@ -152,7 +153,8 @@ func (r *Repo) noRepository(ctx context.Context, err error) error {
 	return ErrNoGit
 }
 
-// openScratch creates the directory for temporary files, and removes what a killed process left there.
+// openScratch creates the directory for temporary files, and removes those that a killed process left
+// there.
 func (r *Repo) openScratch() error {
 	r.Scratch = r.options.Scratch
 	if r.Scratch == "" {
@@ -177,7 +179,7 @@ const scratchPrefix = "git-"
 // Temp creates a temporary directory. The caller removes it.
 func (r *Repo) Temp() (string, error) { return os.MkdirTemp(r.Scratch, scratchPrefix+"*") }
 
-// Step marks that something was changed.
+// Step calls the step hook after a change.
 func (r *Repo) Step(name string) {
 	if r.options.Step != nil {
 		r.options.Step(name)
@@ -195,5 +197,5 @@ func (r *Repo) At(ctx context.Context, dir string) (*Repo, error) {
 	return there, err
 }
 
-// Operation returns the Git operation that is under way in the work tree; empty if none is.
+// Operation returns the unfinished Git operation in the work tree; empty if there is none.
 func (r *Repo) Operation() string { return git.Operation(r.GitDir) }

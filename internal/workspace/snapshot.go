@@ -17,8 +17,8 @@ type Snapshot struct {
 	Ref    string
 	Commit Commit
 	Head   string // HEAD of the workspace when the files were recorded
-	// Trouble names files that could not be recorded: unreadable ones, nested repositories without a commit. They
-	// are in the snapshot as the index has them, or not at all.
+	// Trouble names files that could not be recorded: unreadable ones, nested repositories without a
+	// commit. The snapshot has them in their state in the index, or not at all.
 	Trouble []string
 }
 
@@ -28,8 +28,8 @@ var signature = []string{
 	"GIT_COMMITTER_NAME=Arbiter", "GIT_COMMITTER_EMAIL=arbiter@localhost",
 }
 
-// Identity returns the variables that name Arbiter as author and committer; nil if signer says that the user has
-// configured a name.
+// Identity returns the variables that name Arbiter as author and committer; nil if signer shows that the
+// user has configured a name.
 func Identity(signer []string) map[string]string {
 	if signer != nil {
 		return nil
@@ -42,8 +42,8 @@ func Identity(signer []string) map[string]string {
 	return env
 }
 
-// Once records the workspace under a name of this run ("base"), unless the name is taken: it then returns the snapshot
-// that is there.
+// Once records the workspace under a name of this run ("base"). If the name is taken, it returns the
+// existing snapshot.
 func (r *Repo) Once(ctx context.Context, name string) (Snapshot, error) {
 	s, err := r.Find(ctx, name)
 	if err != nil || s.Commit.ID != "" {
@@ -66,8 +66,9 @@ func (r *Repo) Find(ctx context.Context, name string) (Snapshot, error) {
 	return Snapshot{Ref: ref, Commit: found[0], Head: found[1].ID}, nil
 }
 
-// Again records the workspace under a name of this run, in the place of an earlier snapshot of that name. If neither
-// the files nor HEAD differ from it, it stays. Error: [ErrMoved] if another process records under the same name.
+// Again records the workspace under a name of this run, and replaces an earlier snapshot of that name. If
+// neither the files nor HEAD differ from it, the earlier one is kept. Error: [ErrMoved] if another process
+// records under the same name.
 func (r *Repo) Again(ctx context.Context, name string) (Snapshot, error) {
 	ref := r.Ref(name)
 	tree, trouble, err := r.Tree(ctx)
@@ -121,7 +122,7 @@ func (r *Repo) Tree(ctx context.Context) (tree string, trouble []string, err err
 }
 
 // TreeOf records the files of another directory, starting from those of a commit. Only this repository's
-// configuration counts: that of a Git directory in there, which an agent may have written, is not read.
+// configuration is used: that of a Git directory there, which an agent may have written, is not read.
 func (r *Repo) TreeOf(ctx context.Context, dir, commit string) (tree string, trouble []string, err error) {
 	temp, err := r.Temp()
 	if err != nil {
@@ -157,15 +158,15 @@ func (r *Repo) addAll(ctx context.Context, env ...string) (tree string, trouble 
 	return strings.TrimSpace(string(out)), trouble, err
 }
 
-// adding is the call that adds files. A large file is copied into a pack rather than compressed, which would take a
-// minute for a few gigabytes.
+// adding returns the call that adds files. A large file is copied into a pack rather than compressed, which
+// would take a minute for a few gigabytes.
 func adding() []string {
 	return []string{"-c", "core.bigFileThreshold=32m", "-c", "pack.compression=0", "add", "--all", "--sparse",
 		"--ignore-errors"}
 }
 
-// CopyIndex copies the user's index. The copy keeps its time: git takes a file for unchanged by its size and time only
-// if it is older than the index.
+// CopyIndex copies the user's index with its time: git relies on the size and time of a file only if the
+// file is older than the index.
 func (r *Repo) CopyIndex(path string) error {
 	from, err := os.Open(filepath.Join(r.GitDir, "index"))
 	if errors.Is(err, fs.ErrNotExist) {

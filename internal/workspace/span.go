@@ -15,15 +15,16 @@ const (
 	Main = "main" // run branch, for agents with a directory of their own
 )
 
-// ErrNoSnapshot reports a run without a snapshot: it worked without Git, in another repository, or before there were
-// any.
+// ErrNoSnapshot reports a run without a snapshot: it worked without Git, in another repository, or before
+// snapshots existed.
 var ErrNoSnapshot = errors.New("the run has no snapshot in this repository")
 
-// Span is work: what differs between two commits or trees.
+// Span is work: the difference between two commits or trees.
 type Span struct{ From, To string }
 
-// Work returns what the run changed: in the user's work tree if its agents worked there (there is a snapshot [End]),
-// else on the run branch. If there is neither, the run has just begun, and its work is what the files are now.
+// Work returns what the run changed: in the user's work tree if its agents worked there (there is a
+// snapshot [End]), otherwise on the run branch. If there is neither, the run has just begun, and the
+// current files are used.
 func (r *Repo) Work(ctx context.Context) (Span, error) {
 	found, err := r.Commits(ctx, r.Ref(Base), r.Ref(End), r.Branch(Main))
 	if err != nil {
@@ -43,9 +44,9 @@ func (r *Repo) Work(ctx context.Context) (Span, error) {
 	return Span{base, tree}, err
 }
 
-// WorkOf returns what an Orchestrator changed in a directory of its own: from the commit that its last branch began at,
-// to the head of that branch, with the uncommitted work that was saved on top of it. ok is false if it had no such
-// directory.
+// WorkOf returns what an Orchestrator changed in a directory of its own: from the commit at which its last
+// branch began, to the head of that branch, with the uncommitted work that was saved on top of it. ok is
+// false if it had no such directory.
 func (r *Repo) WorkOf(ctx context.Context, orchestrator int) (s Span, ok bool, err error) {
 	name := fmt.Sprintf("orch-%d", orchestrator)
 	out, err := r.Git.Text(ctx, "for-each-ref", "--format=%(refname)", strings.TrimSuffix(r.Branch(""), "/"))

@@ -13,8 +13,8 @@ import (
 // milliseconds.
 const staleLock = 10 * time.Second
 
-// ClearLocks removes what killed git processes left in the way of references below a prefix of [Repo.Ref]. The caller
-// holds [Repo.Lock] and is the only one that moves them.
+// ClearLocks removes lock files that killed git processes left for references below a prefix of [Repo.Ref].
+// The caller must hold [Repo.Lock] and be the only one that moves them.
 func (r *Repo) ClearLocks(prefix string) error {
 	_, err := clearLocks(filepath.Join(r.CommonDir, filepath.FromSlash(r.Ref(prefix))), 0)
 	return err

@@ -1,6 +1,6 @@
-// Package yamldoc reads YAML strictly, as values that know their place. It reads the syntax tree and
-// not through struct tags, because the library's decoder coerces (a number into a text, a text into
-// a number) and names Go types, where an author needs a line and the name of a field.
+// Package yamldoc reads YAML strictly, as values with their position. It reads the syntax tree and not
+// through struct tags, because the library's decoder coerces (a number into a text, a text into a number)
+// and names Go types, where an author needs a line and the name of a field.
 //
 // Problems are collected in the document, so that a reader can report all of them at once.
 package yamldoc
@@ -19,7 +19,7 @@ import (
 type Error struct {
 	File   string
 	Line   int
-	Column int    // of a syntax error; 0: not known
+	Column int    // of a syntax error; 0: unknown
 	Path   string // the fields that lead to the value; empty at the top
 	Text   string
 }
@@ -40,7 +40,7 @@ type Document struct {
 	file    string
 	bodies  []ast.Node
 	anchors map[string]ast.Node
-	values  int // seen so far, aliases counted as what they stand for
+	values  int // seen so far; aliases count as their targets
 	errs    []*Error
 }
 
@@ -79,7 +79,7 @@ func syntaxError(file string, err error) *Error {
 	return &Error{File: file, Line: 1, Text: err.Error()}
 }
 
-// anchors collects them by name.
+// anchors collects the anchors by name.
 type anchors map[string]ast.Node
 
 func (a anchors) Visit(n ast.Node) ast.Visitor {
@@ -89,7 +89,7 @@ func (a anchors) Visit(n ast.Node) ast.Visitor {
 	return a
 }
 
-// Values are the documents of the file that are not empty.
+// Values returns the documents of the file that are not empty.
 func (d *Document) Values() []Value {
 	list := make([]Value, len(d.bodies))
 	for i, body := range d.bodies {
@@ -98,7 +98,7 @@ func (d *Document) Values() []Value {
 	return list
 }
 
-// Problems are those found so far, in the order in which they were found.
+// Problems returns the problems found so far, in the order in which they were found.
 func (d *Document) Problems() []*Error { return d.errs }
 
 // Err joins the problems.

@@ -8,14 +8,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// An alias may stand inside its own anchor, or make a small file unfold into
-// a huge one: both ends of that are bounded, far above what anybody writes.
+// An alias may be inside its own anchor, or make a small file expand to a huge one: depth and size are
+// bounded, far above what a person writes.
 const (
 	maxValues = 20_000
 	maxDepth  = 64
 )
 
-// Kind is what a value is, in words for its author.
+// Kind is the kind of a value, in words for its author.
 type Kind string
 
 // The kinds of values.
@@ -44,7 +44,7 @@ type Field struct {
 	Value
 }
 
-// Line is where the value begins.
+// Line returns the line in which the value begins.
 func (v Value) Line() int { return line(v.node) }
 
 func line(n ast.Node) int {
@@ -67,11 +67,11 @@ func (v Value) errorAt(line int, format string, args ...any) {
 	v.doc.errs = append(v.doc.errs, e)
 }
 
-// Want reports that the value is not what was wanted.
+// Want reports that the value is not of the wanted kind.
 func (v Value) Want(what string) { v.Errorf("want %s, found %s", what, v.Kind()) }
 
-// target is the node without anchors and aliases. An alias that stands for
-// itself would never end: eight levels are plenty.
+// target returns the node without anchors and aliases. An alias of itself would never end: eight levels are
+// plenty.
 func (v Value) target() ast.Node {
 	n := v.node
 	for range 8 {
@@ -91,7 +91,7 @@ func (v Value) target() ast.Node {
 	return n
 }
 
-// Kind reports what the value is; an anchor or an alias is what it stands for.
+// Kind returns the kind of the value; for an anchor or an alias, that of its target.
 func (v Value) Kind() Kind {
 	switch n := v.target().(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
@@ -113,8 +113,8 @@ func (v Value) Kind() Kind {
 	}
 }
 
-// Indirect reports whether the value, or an item of it, is written as an anchor, an alias or a tag,
-// and where.
+// Indirect reports whether the value, or an item of it, is written as an anchor, an alias or a tag, and in
+// which line.
 func (v Value) Indirect() (line int, yes bool) {
 	switch n := v.node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
@@ -129,7 +129,7 @@ func (v Value) Indirect() (line int, yes bool) {
 	return 0, false
 }
 
-// within counts n values and reports whether the bounds still hold.
+// within counts n values and reports whether the bounds are still met.
 func (v Value) within(n int) bool {
 	if v.doc.values > maxValues {
 		return false // reported already
@@ -143,7 +143,8 @@ func (v Value) within(n int) bool {
 	return true
 }
 
-// Fields lists a mapping in the order in which it was written; what is its name in a problem.
+// Fields returns the fields of a mapping in the order of the file; what is the name of the mapping in a
+// problem.
 func (v Value) Fields(what string) []Field {
 	var pairs []*ast.MappingValueNode
 	switch n := v.target().(type) {
@@ -184,10 +185,10 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// Unknown reports a key that nothing reads: a misspelt field must not be silence.
+// Unknown reports an unknown key, because a misspelled field must not be ignored.
 func (f Field) Unknown() { f.Errorf("unknown field %q", f.Key) }
 
-// Items lists a list; what is its name in a problem.
+// Items returns the items of a list; what is the name of the list in a problem.
 func (v Value) Items(what string) []Value {
 	n, ok := v.target().(*ast.SequenceNode)
 	if !ok {
@@ -204,7 +205,7 @@ func (v Value) Items(what string) []Value {
 	return out
 }
 
-// Scalar is a text, a number, true or false as it was written, without quotes.
+// Scalar returns a text, a number, true or false as it was written, without quotes.
 func (v Value) Scalar() (string, bool) {
 	switch n := v.target().(type) {
 	case *ast.StringNode:
@@ -217,7 +218,7 @@ func (v Value) Scalar() (string, bool) {
 	return "", false
 }
 
-// Plain is a scalar that is no text: nil, bool, int64, uint64 or float64.
+// Plain returns a scalar that is not a text: nil, bool, int64, uint64 or float64.
 func (v Value) Plain() any {
 	switch n := v.target().(type) {
 	case *ast.BoolNode:
@@ -230,7 +231,7 @@ func (v Value) Plain() any {
 	return nil
 }
 
-// Text is a value that must be one.
+// Text returns a value that must be a text.
 func (v Value) Text() string {
 	if v.Kind() != Text {
 		v.Want("a text")
@@ -240,7 +241,7 @@ func (v Value) Text() string {
 	return s
 }
 
-// Texts is a list of them.
+// Texts returns a list of texts.
 func (v Value) Texts() []string {
 	var out []string
 	for _, item := range v.Items("a list of texts") {
@@ -249,7 +250,7 @@ func (v Value) Texts() []string {
 	return out
 }
 
-// Integer is a whole number that must not be less than least.
+// Integer returns a whole number that must not be less than least.
 func (v Value) Integer(least int) int {
 	n, ok := v.target().(*ast.IntegerNode)
 	if !ok {
@@ -263,7 +264,7 @@ func (v Value) Integer(least int) int {
 	return i
 }
 
-// Bool is true or false.
+// Bool returns true or false.
 func (v Value) Bool() bool {
 	n, ok := v.target().(*ast.BoolNode)
 	if !ok {

@@ -1,5 +1,6 @@
-// Package yamledit changes single settings of a YAML configuration file. All other bytes stay as they are: comments,
-// order and line ends. What it writes is read again; it is returned only if it means what it should.
+// Package yamledit changes single settings of a YAML configuration file. All other bytes stay unchanged:
+// comments, order and line ends. The result is parsed again, and returned only if it has the intended
+// meaning.
 package yamledit
 
 import (
@@ -18,14 +19,15 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// ErrForm reports a file that is written in a form that cannot be edited safely.
+// ErrForm reports a file in a form that cannot be edited safely.
 var ErrForm = errors.New("the file is written in a form that arbiter does not edit: change it in an editor")
 
-// Set gives a key of the top level a value: the value of the key is replaced, or the key is added at the end. value is
-// YAML on one line. A comment behind the old value stays.
+// Set sets a key of the top level: it replaces the value of the key, or adds the key at the end. value is
+// YAML on one line. A comment after the old value is kept.
 func Set(src []byte, key, value string) ([]byte, error) { return edit(src, key, value) }
 
-// Remove removes a key of the top level with its value. Comments stay. A file without the key stays as it is.
+// Remove removes a key of the top level with its value. Comments are kept. A file without the key is not
+// changed.
 func Remove(src []byte, key string) ([]byte, error) { return edit(src, key, "") }
 
 // edit sets a key, or removes it if value is empty.
@@ -77,7 +79,7 @@ func edit(src []byte, key, value string) (out []byte, err error) {
 	return out, nil
 }
 
-// meaning is what a file says.
+// meaning returns the parsed content of a file.
 func meaning(src []byte) (map[string]any, error) {
 	m := map[string]any{}
 	if err := yaml.Unmarshal(src, &m); err != nil {
@@ -138,13 +140,14 @@ func place(src []byte, key string) (first, last int, found bool, err error) {
 	return 0, 0, false, nil
 }
 
-// isBlank reports whether a line holds nothing, or only a comment that does not belong to a value.
+// isBlank reports whether a line is empty, or only a comment that does not belong to a value.
 func isBlank(line []byte) bool {
 	text := bytes.TrimSpace(line)
 	return len(text) == 0 || line[0] == '#' || bytes.HasPrefix(text, []byte("---"))
 }
 
-// comment is what stands behind the value of a line: " # why". A value of several lines has none that stays.
+// comment returns the comment after the value of a line: " # why". A value of several lines has none that
+// is kept.
 func comment(line []byte, single bool) string {
 	text := strings.TrimRight(string(line), "\r\n")
 	i := strings.Index(text, " #")
@@ -157,7 +160,7 @@ func comment(line []byte, single bool) string {
 	return text[i:]
 }
 
-// ending is the line end of a line.
+// ending returns the line end of a line.
 func ending(line []byte) string {
 	switch {
 	case bytes.HasSuffix(line, []byte("\r\n")):
@@ -168,7 +171,7 @@ func ending(line []byte) string {
 	return ""
 }
 
-// plain is what a text may hold that is written without quotes, if it then means that text.
+// plain matches texts that may be written without quotes, if they then have the same meaning.
 var plain = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@-]*$`)
 })
@@ -189,7 +192,7 @@ func Text(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// ambiguous reports whether other readers of YAML take a text for something else.
+// ambiguous reports whether other YAML parsers interpret a text as something else.
 func ambiguous(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":

@@ -1,9 +1,9 @@
-// Package browser drives a headless Chromium for tests and pictures of the web page: it opens pages, presses keys,
-// evaluates expressions, and reads what a screen reader reads.
+// Package browser drives a headless Chromium for tests and pictures of the web page: it opens pages,
+// presses keys, evaluates expressions, and reads what a screen reader reads.
 //
-// It speaks the browser's own protocol (Chrome DevTools Protocol) over the pipe of --remote-debugging-pipe: JSON
-// messages that end with a NUL. The few methods that are needed are called by their names, so that no library with all
-// of them is compiled.
+// It uses the browser's own protocol (Chrome DevTools Protocol) over the pipe of --remote-debugging-pipe:
+// JSON messages that end with a NUL. The few methods that it needs are called by name, so that no library
+// with all of them has to be compiled.
 package browser
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// names are the programs that will do, the smallest first.
+// names are the supported programs, the smallest first.
 var names = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
 
 // Find finds a Chromium on PATH.
@@ -32,7 +32,7 @@ func Find() (path string, ok bool) {
 	return "", false
 }
 
-// closing is how long the browser may take to end when it is asked to.
+// closing is how long the browser may take to end after the request.
 const closing = 3 * time.Second
 
 // Browser is a running Chromium. Its methods are safe for concurrent use.
@@ -45,10 +45,10 @@ type Browser struct {
 	next    int
 	answers map[int]chan message
 	pages   map[string]*Page // by session
-	err     error            // why nothing comes any more
+	err     error            // why no more messages come
 }
 
-// message is one of the protocol, of either direction.
+// message is a message of the protocol, in either direction.
 type message struct {
 	ID      int             `json:"id,omitempty"`
 	Method  string          `json:"method,omitempty"`
@@ -62,11 +62,11 @@ type message struct {
 
 // Start starts a Chromium that keeps its files in dir. The caller closes it.
 func Start(path, dir string) (*Browser, error) {
-	ours, theirs, err := os.Pipe() // what it reads
+	ours, theirs, err := os.Pipe() // the browser reads it
 	if err != nil {
 		return nil, err
 	}
-	answers, said, err := os.Pipe() // what it writes
+	answers, said, err := os.Pipe() // the browser writes it
 	if err != nil {
 		return nil, errors.Join(err, ours.Close(), theirs.Close())
 	}
@@ -91,7 +91,7 @@ func Start(path, dir string) (*Browser, error) {
 // Close ends the browser and all of its processes.
 func (b *Browser) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
-	_ = b.call(ctx, "", "Browser.close", nil, nil) // it has crashed, perhaps
+	_ = b.call(ctx, "", "Browser.close", nil, nil) // it may have crashed
 	select {
 	case <-b.read:
 	case <-ctx.Done():
@@ -100,10 +100,10 @@ func (b *Browser) Close() {
 	_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) // its children may be late
 	_ = b.cmd.Wait()                                      // it was killed
 	<-b.read
-	_ = b.out.Close() // nothing reads it
+	_ = b.out.Close() // the browser no longer reads it
 }
 
-// listen takes what the browser says, until it ends.
+// listen handles the browser's messages, until it ends.
 func (b *Browser) listen(in *os.File) {
 	defer close(b.read)
 	defer in.Close()
@@ -132,7 +132,7 @@ func (b *Browser) listen(in *os.File) {
 	}
 }
 
-// end has all calls fail.
+// end makes all calls fail.
 func (b *Browser) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,7 +162,7 @@ func (b *Browser) call(ctx context.Context, session, method string, params, resu
 	answer := make(chan message, 1)
 	b.answers[m.ID] = answer
 	if raw, err = json.Marshal(m); err == nil {
-		_, err = b.out.Write(append(raw, 0)) // in whole: under the lock
+		_, err = b.out.Write(append(raw, 0)) // completely, because the lock is held
 	}
 	b.mu.Unlock()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// codes are the keys that tests press, with what the browser knows them by.
+// codes are the keys that tests press, with the browser's codes for them.
 var codes = map[string]struct {
 	number int
 	text   string
@@ -14,7 +14,7 @@ var codes = map[string]struct {
 	"Tab": {9, ""}, "Enter": {13, "\r"}, "Escape": {27, ""}, " ": {32, " "}, "ArrowDown": {40, ""}, "End": {35, ""},
 }
 
-// Press presses a key, as a person does.
+// Press presses a key, like a person.
 func (p *Page) Press(ctx context.Context, key string, shift bool) error {
 	code, ok := codes[key]
 	if !ok {
@@ -40,7 +40,7 @@ func (p *Page) Press(ctx context.Context, key string, shift bool) error {
 	return p.call(ctx, "Input.dispatchKeyEvent", up, nil)
 }
 
-// Type types a text where the focus is.
+// Type types a text at the focus.
 func (p *Page) Type(ctx context.Context, text string) error {
 	return p.call(ctx, "Input.insertText", map[string]any{"text": text}, nil)
 }

@@ -16,7 +16,7 @@ type Page struct {
 	session string
 
 	mu       sync.Mutex
-	requests []string // URLs, in the order in which they were asked for
+	requests []string // URLs, in the order in which they were requested
 	problems []string
 }
 
@@ -73,7 +73,7 @@ func (p *Page) Go(ctx context.Context, url string) error {
 	return nil
 }
 
-// hear takes an event of the protocol, on the goroutine that reads: it calls nothing.
+// hear handles an event of the protocol, on the goroutine that reads: it makes no calls.
 func (p *Page) hear(m message) {
 	var e struct {
 		Request struct {
@@ -90,7 +90,7 @@ func (p *Page) hear(m message) {
 			} `json:"exception"`
 		} `json:"exceptionDetails"`
 		Message string `json:"message"` // of a dialog
-		Type    string `json:"type"`    // of a console's line
+		Type    string `json:"type"`    // of a console message
 		Args    []struct {
 			Description string `json:"description"`
 		} `json:"args"`
@@ -118,14 +118,14 @@ func (p *Page) hear(m message) {
 	}
 }
 
-// Requests are the URLs that the page has asked for.
+// Requests returns the URLs that the page has requested.
 func (p *Page) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.requests)
 }
 
-// Problems are errors of scripts, what the content policy has refused, and dialogs of scripts.
+// Problems returns errors of scripts, violations of the content policy, and dialogs of scripts.
 func (p *Page) Problems() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +159,7 @@ func (p *Page) Eval(ctx context.Context, expression string, out any) error {
 	return json.Unmarshal(r.Result.Value, out)
 }
 
-// Until waits until an expression is true, as the page sees it while it draws.
+// Until waits until an expression is true; it is evaluated again and again while the page runs.
 func (p *Page) Until(ctx context.Context, expression string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -170,7 +170,7 @@ func (p *Page) Until(ctx context.Context, expression string) error {
 			return err
 		}
 		select {
-		case <-tick.C: // a page that is being loaded answers with an error
+		case <-tick.C: // while a page is loading, the answer is an error
 		case <-ctx.Done():
 			var body string
 			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

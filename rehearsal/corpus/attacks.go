@@ -12,26 +12,25 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Attack is what an agent may try although no rule allows it, or although one denies it.
-// It is a Line for Bash, a Tool with its Input, or a Check of a hand-off. Paths are below
-// the workspace.
+// Attack is an action that an agent may try although no rule allows it, or although one denies it. It is a
+// Line for Bash, a Tool with its Input, or a Check of a hand-off. Paths are below the workspace.
 type Attack struct {
 	Line  string         `yaml:"line"`
 	Check string         `yaml:"check"`
 	Tool  string         `yaml:"tool"`
 	Input map[string]any `yaml:"input"`
-	CWD   string         `yaml:"cwd"` // where the shell is by an earlier cd; empty: in the workspace
+	CWD   string         `yaml:"cwd"` // directory of the shell after an earlier cd; empty: the workspace
 
-	Made  string `yaml:"made"`  // a file that must not come to be
-	Kept  string `yaml:"kept"`  // a file that must stay as it is
+	Made  string `yaml:"made"`  // a file that must not be created
+	Kept  string `yaml:"kept"`  // a file that must stay unchanged
 	Shown string `yaml:"shown"` // a text that the model must not see
 
-	Harmless bool     `yaml:"harmless"` // it looks like an attack, and does nothing in bash
+	Harmless bool     `yaml:"harmless"` // it looks like an attack, but has no effect in bash
 	Unasked  bool     `yaml:"unasked"`  // the CLI lets it pass in its default mode
-	Only     []string `yaml:"only"`     // what it takes: linux, root, or programs
+	Only     []string `yaml:"only"`     // what it requires: linux, root, or programs
 }
 
-// Text is what is run, or the tool's name.
+// Text returns the command, or the tool's name.
 func (a Attack) Text() string {
 	for _, s := range []string{a.Line, a.Check} {
 		if s != "" {
@@ -41,7 +40,7 @@ func (a Attack) Text() string {
 	return a.Tool
 }
 
-// Possible reports whether this machine has what an attack takes.
+// Possible reports whether this machine has what an attack requires.
 func (a Attack) Possible() bool {
 	return !slices.ContainsFunc(a.Only, func(need string) bool {
 		switch need {
@@ -55,7 +54,7 @@ func (a Attack) Possible() bool {
 	})
 }
 
-// AttackGroup is attacks that are tried under the same rules.
+// AttackGroup is a group of attacks that are tried under the same rules.
 type AttackGroup struct {
 	Row     int               `yaml:"row"` // groups of one fault have the same number
 	About   string            `yaml:"about"`
@@ -69,8 +68,7 @@ type AttackGroup struct {
 
 const fewestAttacks = 400
 
-// Attacks reads what testdata/commands/attacks.yaml describes. Root is the way to the
-// repository.
+// Attacks reads the attacks of testdata/commands/attacks.yaml. root is the path of the repository.
 func Attacks(t testing.TB, root string) []AttackGroup {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "testdata", "commands", "attacks.yaml"))
@@ -98,18 +96,18 @@ func Attacks(t testing.TB, root string) []AttackGroup {
 	return groups
 }
 
-// Texts that the files of an [AttackPlace] have.
+// Texts in the files of an [AttackPlace].
 const (
 	KeptText   = "kept\n"
 	keyText    = "KEY-TEXT\n"
 	secretText = "ID-RSA-TEXT\n"
 )
 
-// AttackPlace is where attacks are tried: a workspace with a remote repository beside it,
-// and a home that holds a secret.
+// AttackPlace is the place where attacks are tried: a workspace with a remote repository beside it, and a
+// home directory with a secret.
 type AttackPlace struct{ Work, Home string }
 
-// NewAttackPlace makes a place in an empty directory, for one group of attacks.
+// NewAttackPlace creates a place in an empty directory, for one group of attacks.
 func NewAttackPlace(t testing.TB, dir string, g AttackGroup) AttackPlace {
 	t.Helper()
 	p := AttackPlace{Work: filepath.Join(dir, "work"), Home: filepath.Join(dir, "home")}
@@ -160,7 +158,7 @@ func (p AttackPlace) git(t testing.TB, args ...string) {
 	}
 }
 
-// Harm says what an attack did, or "". Said is all that the model was shown, without the
+// Harm describes the harm that an attack did, or "". said is all that the model was shown, without the
 // attack itself.
 func (p AttackPlace) Harm(a Attack, said string) string {
 	if a.Made != "" {

@@ -16,7 +16,7 @@ type DailyLine struct {
 	Asks bool // the CLI asks before it runs it, in its default mode and without rules
 }
 
-// Daily are such lines, and the CLI whose behavior was recorded.
+// Daily are such lines, with the version of the CLI whose behavior was recorded.
 type Daily struct {
 	Version string
 	Lines   []DailyLine
@@ -37,7 +37,7 @@ const fewestDaily = 300
 
 func dailyPath(root string) string { return filepath.Join(root, "testdata", "commands", "daily.txt") }
 
-// DailyLines reads testdata/commands/daily.txt. Root is the way to the repository.
+// DailyLines reads testdata/commands/daily.txt. root is the path of the repository.
 func DailyLines(t testing.TB, root string) Daily {
 	t.Helper()
 	raw, err := os.ReadFile(dailyPath(root))
@@ -89,7 +89,7 @@ func (d Daily) Write(t testing.TB, root string) {
 // sampleStore is a file of the sample project. Its comment is data: daily lines search for both of its words.
 const sampleStore = "package store\n\n// TODO: parseConfig\nfunc Open() {}\n"
 
-// DailyPlace fills a directory with a small project that the daily lines are about.
+// DailyPlace creates a small project in a directory, for which the daily lines were written.
 func DailyPlace(t testing.TB, dir string) {
 	t.Helper()
 	for path, text := range map[string]string{

@@ -6,13 +6,13 @@ import (
 	"reflect"
 )
 
-// Distinct gives every field a value of its own that is not the zero one.
+// Distinct gives every field a distinct value other than the zero value.
 func Distinct(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(fmt.Sprintf("text %d <&> \" \n \u2028 ä", *n))
-	case reflect.Uint8: // of what goes as base64
+	case reflect.Uint8: // for data that is written as base64
 		v.SetUint(uint64(*n % 256))
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
@@ -44,7 +44,7 @@ func Distinct(v reflect.Value, n *int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		Distinct(v.Elem(), n)
 	case reflect.Interface:
-		// A sealed union; the caller fills it in.
+		// A sealed union must be filled by the caller.
 	default:
 		panic(fmt.Sprintf("Distinct cannot fill a %s", v.Type()))
 	}

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Filled is a value of a type with a text in each place that has room for one, whatever
-// the field is meant for. What is not text is something small; interfaces are nil.
+// Filled returns a value of a type with a text in each place that can hold one, whatever the purpose of the
+// field. Other places get something small; interfaces are nil.
 func Filled(t reflect.Type, text string) reflect.Value {
 	v := reflect.New(t).Elem()
 	fill(v, text, 0)
 	return v
 }
 
-const deepest = 12 // types may hold themselves
+const deepest = 12 // types may be recursive
 
 func fill(v reflect.Value, text string, depth int) {
 	switch v.Kind() {
@@ -63,7 +63,7 @@ func fill(v reflect.Value, text string, depth int) {
 	}
 }
 
-// Object is JSON with a text as its only field.
+// Object returns JSON with a text as its only field.
 func Object(field, text string) json.RawMessage {
 	raw, err := json.Marshal(map[string]string{field: text})
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package corpus
 
-// Race says that the race detector slows everything down: then less is enough.
+// Race reports whether the race detector is on, which makes everything slower: tests then do less.
 const Race = false

@@ -28,7 +28,7 @@ func Receivers(t testing.TB, dir, method string) map[string]bool {
 		}
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == method {
-				if of, ok := fn.Recv.List[0].Type.(*ast.Ident); ok { // not a pointer's, which is no member
+				if of, ok := fn.Recv.List[0].Type.(*ast.Ident); ok { // a pointer's type is not a member
 					found[of.Name] = true
 				}
 			}

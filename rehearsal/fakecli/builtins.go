@@ -26,11 +26,11 @@ type fileInput struct {
 	Path     string `json:"path"`
 }
 
-// fileTool makes a tool of a function. The process's directory is the session's.
+// fileTool makes a tool from a function. The process's directory is the session's.
 func fileTool(run func(in fileInput) (string, error)) toolFunc {
 	return func(_ context.Context, _ *thread, c toolCall) *toolResult {
 		var in fileInput
-		_ = json.Unmarshal(c.Input, &in) // another shape names no file, and fails there
+		_ = json.Unmarshal(c.Input, &in) // other input has no file name, and fails there
 		text, err := run(in)
 		if err != nil {
 			return failed(err.Error())
@@ -39,7 +39,7 @@ func fileTool(run func(in fileInput) (string, error)) toolFunc {
 	}
 }
 
-// read numbers the lines of a file.
+// read returns the lines of a file with their numbers.
 func read(in fileInput) (string, error) {
 	raw, err := os.ReadFile(in.FilePath)
 	lines := strings.Split(string(raw), "\n")
@@ -50,7 +50,7 @@ func read(in fileInput) (string, error) {
 }
 
 func write(in fileInput) (string, error) {
-	_ = os.MkdirAll(filepath.Dir(in.FilePath), 0o755) // else the file cannot be written either
+	_ = os.MkdirAll(filepath.Dir(in.FilePath), 0o755) // otherwise the file cannot be written either
 	return "File created successfully at: " + in.FilePath, os.WriteFile(in.FilePath, []byte(in.Content), 0o644)
 }
 
@@ -63,7 +63,7 @@ func edit(in fileInput) (string, error) {
 	return "The file " + in.FilePath + " has been updated successfully.", os.WriteFile(in.FilePath, []byte(text), 0o644)
 }
 
-// grep runs the program of that name; one that fails has found nothing.
+// grep runs the program of that name; if it fails, it has found nothing.
 func grep(in fileInput) (string, error) {
 	out, _ := exec.Command("grep", "-rInE", "-e", in.Pattern, "--", cmp.Or(in.Path, ".")).Output()
 	return cmp.Or(strings.TrimSpace(string(out)), "No files found"), nil
@@ -72,15 +72,15 @@ func grep(in fileInput) (string, error) {
 // outputLimit is how many bytes of a command's output the model reads.
 const outputLimit = 30_000
 
-// orphanPatience is how long output is waited for that a background job of an ended command
-// might still write.
+// orphanPatience is how long to wait for output that a background job of an ended command might still
+// write.
 const orphanPatience = 200 * time.Millisecond
 
-// runBash runs a command in its own session: killing the CLI's process group does not reach
-// it, just as with the CLI.
+// runBash runs a command in its own session: killing the CLI's process group does not reach it, as with the
+// CLI.
 func runBash(ctx context.Context, t *thread, c toolCall) *toolResult {
 	var in struct{ Command string }
-	_ = json.Unmarshal(c.Input, &in) // another shape has no command
+	_ = json.Unmarshal(c.Input, &in) // other input has no command
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bash", "-c", prefixed(in.Command))
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -99,8 +99,8 @@ func runBash(ctx context.Context, t *thread, c toolCall) *toolResult {
 	return failed(strings.TrimSpace(fmt.Sprintf("Exit code %d\n%s", code, text)))
 }
 
-// apart gives a command its own session, the session's directory, and the CLI's environment with
-// the markers of its children.
+// apart gives a command its own session, the session's directory, and the CLI's environment with the
+// markers for children.
 func (s *session) apart(cmd *exec.Cmd) {
 	cmd.Dir = s.cwd
 	cmd.Env = append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+s.id,
@@ -108,7 +108,7 @@ func (s *session) apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 }
 
-// prefixed makes a command the one argument of the program that is to start it, if there is one.
+// prefixed makes a command the one argument of the program that must start it, if there is one.
 func prefixed(command string) string {
 	prefix := os.Getenv("CLAUDE_CODE_SHELL_PREFIX")
 	if prefix == "" {

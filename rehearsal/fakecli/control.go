@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Control requests go both ways. The reader of stdin serves those of the host, the program that
-// started the CLI, and delivers its answers to ours: permissions, hooks and MCP calls.
+// Control requests go both ways. The reader of stdin serves those of the host, the program that started the
+// CLI, and delivers the host's answers to ours: permissions, hooks and MCP calls.
 
 // reply is the host's answer, or a refusal with its reason.
 type reply struct {
@@ -21,11 +21,11 @@ type reply struct {
 //lint:ignore ST1005 the CLI capitalizes it
 var errStreamClosed = errors.New("Tool permission stream closed before response received")
 
-// ask sends a request to the host, waits for its answer and decodes it. When ctx ends first, it
-// takes the request back.
+// ask sends a request to the host, waits for its answer and decodes it. If ctx ends first, it withdraws the
+// request.
 func (s *session) ask(ctx context.Context, request obj, result any) error {
 	id := newUUID()
-	answer := make(chan reply, 1) // one answer at most, so resolve never blocks
+	answer := make(chan reply, 1) // at most one answer, so resolve never blocks
 	s.mu.Lock()
 	if s.pending == nil {
 		s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *session) ask(ctx context.Context, request obj, result any) error {
 	}
 }
 
-// resolve delivers an answer. One to a request that is not pending is ignored.
+// resolve delivers an answer. An answer to a request that is not pending is ignored.
 func (s *session) resolve(id string, r reply) {
 	s.mu.Lock()
 	answer, ok := s.pending[id]
@@ -58,18 +58,18 @@ func (s *session) resolve(id string, r reply) {
 	}
 }
 
-// hangUp ends the conversation with the host: what is asked gets no answer, and no messages come.
+// hangUp ends the conversation with the host: pending requests get no answer, and no more messages come.
 func (s *session) hangUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, answer := range s.pending {
-		answer <- reply{err: errStreamClosed} // there is room
+		answer <- reply{err: errStreamClosed} // it never blocks
 	}
 	s.pending = nil
 	s.endOfInput()
 }
 
-// controlRequest holds the fields that are read of the host's control requests.
+// controlRequest holds the fields that are read from the host's control requests.
 type controlRequest struct {
 	Subtype      string                   `json:"subtype"`
 	Hooks        map[string][]hookMatcher `json:"hooks"`

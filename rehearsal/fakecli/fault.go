@@ -30,7 +30,7 @@ type fault struct {
 	turn int // 0 is before the first
 }
 
-// faults are those of this process.
+// faults are the faults of this process.
 type faults struct {
 	list []fault
 	once string // directory of claims; "": every fault strikes in every process
@@ -42,7 +42,7 @@ type faults struct {
 	claims    map[string]bool // whether this process has claimed a fault
 
 	deafened atomic.Bool // nothing more is read
-	frozen   atomic.Bool // nor written
+	frozen   atomic.Bool // nothing more is written
 	ballast  []byte
 }
 
@@ -71,7 +71,7 @@ func parseFaults(spec, once string) (*faults, error) {
 	return f, nil
 }
 
-// claim reports whether a fault is to strike in this process.
+// claim reports whether this process should apply a fault.
 func (f *faults) claim(name string) bool {
 	if f.once == "" {
 		return true
@@ -86,8 +86,8 @@ func (f *faults) claim(name string) bool {
 	return ours
 }
 
-// on finds a fault that is to strike now: in its turn or, if its kind lasts, from then on; of the
-// first turn, from the start.
+// on finds a fault that is due now: in its turn or, if its kind lasts, from then on; for the first turn,
+// from the start.
 func (f *faults) on(name string) (fault, bool) {
 	turn := f.turns()
 	for _, x := range f.list {
@@ -117,7 +117,7 @@ func (x fault) number(otherwise int) int {
 	return n << (10 * strings.Index(" KMG", x.arg[len(digits):]))
 }
 
-// deaf begins with the turn, also in turn 1: before it the host could not start one.
+// deaf begins with the turn, even in turn 1: otherwise the host could not start one.
 func (f *faults) deaf() bool { return f.turns() > 0 && f.is("deaf") }
 
 func (f *faults) resultCopies() int {
@@ -130,8 +130,8 @@ func (f *faults) resultCopies() int {
 	return 1
 }
 
-// swallows reports whether a message that just came is to be forgotten: the one that would start
-// the fault's turn, once.
+// swallows reports whether to drop a message that has just come: the one that would start the fault's turn,
+// once.
 func (f *faults) swallows() bool {
 	if !f.is("swallow") {
 		return false

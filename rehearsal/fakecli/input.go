@@ -31,7 +31,7 @@ type inbound struct {
 	} `json:"message"`
 }
 
-// read takes lines from stdin until it ends or one is malformed. It never waits for a turn.
+// read reads lines from stdin until it ends or a line is malformed. It never waits for a turn.
 func (s *session) read(stdin io.Reader) {
 	r := bufio.NewReader(deafReader{stdin, s.faults}) // lines are unbounded: 120 MB were seen to work
 	for {
@@ -45,17 +45,17 @@ func (s *session) read(stdin io.Reader) {
 		}
 		s.receive(line)
 		if err != nil {
-			// End of input is not a stop: what is queued still runs, without a host to ask.
+			// The end of input does not stop the session: queued messages still run, without a host to ask.
 			s.hangUp()
 			return
 		}
 	}
 }
 
-// receive handles one line. What is not understood is passed over.
+// receive handles one line. Unknown lines are ignored.
 func (s *session) receive(line []byte) {
 	var in inbound
-	_ = json.Unmarshal(line, &in) // another shape has no type
+	_ = json.Unmarshal(line, &in) // other lines have no type
 	switch r := in.Response; {
 	case in.Type == "control_request" && in.Request != nil:
 		s.control(in.RequestID, *in.Request)
@@ -87,8 +87,8 @@ func uuidsOf(messages []message) []string {
 	return ids
 }
 
-// userMessage queues a message. One whose uuid came before, here or to an earlier process, is
-// a repeat and is dropped.
+// userMessage queues a message. A message whose uuid came before, here or to an earlier process, is dropped
+// as a repetition.
 func (s *session) userMessage(m message) {
 	s.mu.Lock()
 	answered, repeat := s.known[m.uuid]
@@ -108,7 +108,7 @@ func (s *session) userMessage(m message) {
 	}
 }
 
-// markAnswered notes messages that an earlier process answered.
+// markAnswered records messages that an earlier process answered.
 func (s *session) markAnswered(uuids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,11 +117,11 @@ func (s *session) markAnswered(uuids []string) {
 	}
 }
 
-// next waits for the message of the next turn; ok is false when no more can come. Those that wait
-// behind it join its turn as it starts, where the CLI makes one message of all of them.
+// next waits for the message of the next turn; ok is false if no more can come. Further waiting messages
+// join the turn as it starts; the CLI makes one message of all of them.
 func (s *session) next() (m message, ok bool) {
 	for s.ctx.Err() == nil {
-		last := s.inputEnded.Err() != nil // asked first: nothing is put in after it
+		last := s.inputEnded.Err() != nil // read first: nothing is queued after the end of input
 		if first, _, _ := s.inbox.Take(1); len(first) > 0 {
 			return first[0], true
 		} else if last {
@@ -145,7 +145,7 @@ func (s *session) take() []message {
 // waiting lists the uuids in the inbox.
 func (s *session) waiting() []string { return uuidsOf(s.inbox.All()) }
 
-// In a terminal the fake CLI is a line-based conversation, as far as a takeover needs one.
+// In a terminal the fake CLI is a line-based conversation, with only what a takeover needs.
 
 // isTerminal reports whether a person resumes a session by hand.
 func isTerminal(f flags, stdin io.Reader) bool {
@@ -158,7 +158,7 @@ const terminalPrompt = "> "
 // welcome shows the last answer of the session.
 func (s *session) welcome() {
 	last := ""
-	for _, m := range s.main.messages { // no other goroutine has it yet
+	for _, m := range s.main.messages { // no other goroutine uses it yet
 		if text := textOf(m.Content); m.Role == "assistant" && text != "" {
 			last = text
 		}
@@ -166,7 +166,7 @@ func (s *session) welcome() {
 	s.out.write([]byte("Claude Code stand-in, session " + s.id + "; /exit leaves\n" + last + "\n" + terminalPrompt))
 }
 
-// readTyped takes lines until /exit or the end of the terminal.
+// readTyped reads lines until /exit or the end of the terminal.
 func (s *session) readTyped(stdin io.Reader) {
 	defer s.hangUp()
 	for lines := bufio.NewReader(stdin); ; {

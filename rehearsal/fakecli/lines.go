@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// obj is a JSON object on its way out.
+// obj is a JSON object to be written.
 type obj = map[string]any
 
 // encode renders v as JSON without escaping HTML, like the CLI. Everything encoded here was
@@ -28,7 +28,7 @@ func textBlock(s string) json.RawMessage { return encode(obj{"type": "text", "te
 
 func newUUID() string { return uuid.NewString() }
 
-// now is a timestamp as frames and transcripts carry it.
+// now returns a timestamp in the format of frames and transcripts.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // nullable turns an empty text into null.
@@ -53,7 +53,7 @@ func newLineWriter(w io.Writer) *lineWriter {
 	return l
 }
 
-// run works the queue off; nil ends it.
+// run runs the queued jobs; nil ends it.
 func (l *lineWriter) run() {
 	for range l.queue.Wake() {
 		jobs, _, _ := l.queue.Take(0)
@@ -68,7 +68,7 @@ func (l *lineWriter) run() {
 
 func (l *lineWriter) put(job func()) { l.queue.Put(job, 0, backlog.Limit{}) }
 
-// write queues one line; the newline is added. A reader that went away does not stop the CLI.
+// write queues one line; the newline is added. If the reader has gone, the CLI continues.
 func (l *lineWriter) write(line []byte) { l.put(func() { _, _ = l.w.Write(append(line, '\n')) }) }
 
 // written returns a channel that is closed when everything queued so far is written.

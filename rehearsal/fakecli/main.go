@@ -58,7 +58,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
-// newSession sets up what needs no file.
+// newSession sets up the parts that need no file.
 func newSession(f flags, stderr io.Writer, faults *faults) *session {
 	s := &session{flags: f, stderr: stderr, faults: faults,
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
@@ -72,7 +72,7 @@ func newSession(f flags, stderr io.Writer, faults *faults) *session {
 	return s
 }
 
-// open finds out which conversation this is, and reads what it has of it.
+// open determines which conversation this is, and reads its transcript.
 func (s *session) open() (err error) {
 	if s.cwd, err = os.Getwd(); err != nil {
 		return err
@@ -141,8 +141,8 @@ func (s *session) watchSignals() (stop func()) {
 	return func() { signal.Stop(ch); close(ch); watcher.Wait() }
 }
 
-// leave ends the process with a code once the turn is over: errInterrupted lets it end with
-// a result, errTerminated does not. The first call counts.
+// leave ends the process with a code once the turn is over: errInterrupted lets it end with a result,
+// errTerminated does not. Only the first call has an effect.
 func (s *session) leave(code int, cause error) {
 	s.mu.Lock()
 	s.exit = cmp.Or(s.exit, &code)
@@ -164,8 +164,8 @@ func (f flags) get(name string) string {
 	return ""
 }
 
-// parseFlags reads a command line: what follows an option, up to the next one, are its values.
-// It takes any option; what the CLI takes is tested with the CLI.
+// parseFlags reads a command line: the words after an option, up to the next one, are its values. It
+// accepts any option; which ones the CLI accepts is tested with the CLI.
 func parseFlags(args []string) flags {
 	f, name := flags{}, ""
 	for _, arg := range args {

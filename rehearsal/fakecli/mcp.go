@@ -16,7 +16,7 @@ type mcpServer struct {
 	nextID atomic.Int64
 }
 
-// connect learns the tools of a server. One that fails has none.
+// connect requests the tools of a server. If that fails, it has none.
 func (s *session) connect(name string) {
 	ctx, sv := s.ctx, &mcpServer{s: s, name: name}
 	var list struct {
@@ -29,7 +29,7 @@ func (s *session) connect(name string) {
 	err := sv.call(ctx, "initialize", obj{"protocolVersion": "2025-11-25", "capabilities": obj{},
 		"clientInfo": obj{"name": "claude-code", "version": version}}, &struct{}{})
 	if err == nil {
-		_ = sv.send(ctx, obj{"method": "notifications/initialized"}, &struct{}{}) // its answer means nothing
+		_ = sv.send(ctx, obj{"method": "notifications/initialized"}, &struct{}{}) // its answer has no meaning
 		err = sv.call(ctx, "tools/list", obj{}, &list)
 	}
 	if err != nil {

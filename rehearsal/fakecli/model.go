@@ -43,13 +43,13 @@ type answer struct {
 	uuids []string // of the blocks' frames and lines
 }
 
-// message is one block of the answer as frames and lines have it.
+// message returns one block of the answer in the form of frames and lines.
 func (a *answer) message(block []json.RawMessage) obj {
 	return obj{"id": a.ID, "type": "message", "role": "assistant", "model": a.Model, "content": block,
 		"stop_reason": nullable(a.Stop), "usage": a.Usage}
 }
 
-// parse reads blocks; of one of another shape it knows nothing.
+// parse reads blocks; unknown ones are empty.
 func parse(blocks []json.RawMessage) []transcript.Block {
 	out := make([]transcript.Block, len(blocks))
 	for i, raw := range blocks {
@@ -58,7 +58,7 @@ func parse(blocks []json.RawMessage) []transcript.Block {
 	return out
 }
 
-// calls are the tool calls among blocks.
+// calls returns the tool calls among blocks.
 func calls(blocks []json.RawMessage) []toolCall {
 	return slices.DeleteFunc(parse(blocks), func(b transcript.Block) bool { return b.Type != "tool_use" })
 }
@@ -74,8 +74,7 @@ func textOf(blocks []json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// apiError is a failed model call. The real CLI tries again for minutes; here the first
-// failure is the last.
+// apiError is a failed model call. The real CLI retries for minutes; here the first failure is final.
 type apiError struct {
 	status int    // 0: no answer
 	text   string // what the CLI shows its user
@@ -83,10 +82,11 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.text }
 
-// reminder begins every conversation, as with the CLI: the sender's words come after it.
+// reminder begins every conversation, as with the CLI: the sender's text comes after it.
 var reminder = textBlock("<system-reminder>\nA stand-in plays Claude Code here.\n</system-reminder>\n")
 
-// request is the body of the next request to the model. The user says more at its end.
+// request returns the body of the next request to the model. more is added to the user's message at its
+// end.
 func (t *thread) request(more ...json.RawMessage) obj {
 	s := t.s
 	var tools []toolSpec
@@ -111,8 +111,8 @@ func (t *thread) request(more ...json.RawMessage) obj {
 		"metadata":      obj{"user_id": string(encode(obj{"session_id": s.id}))}}
 }
 
-// call asks the model once, and shows the answer if it is to be shown. The answer is as far as it
-// came, also with an error.
+// call requests one answer of the model, and shows it if shown is set. With an error it returns the part of
+// the answer that has arrived.
 func (t *thread) call(ctx context.Context, body obj, shown bool) (*answer, error) {
 	url := strings.TrimSuffix(os.Getenv("ANTHROPIC_BASE_URL"), "/") + "/v1/messages"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(encode(body)))
@@ -139,12 +139,12 @@ func (t *thread) call(ctx context.Context, body obj, shown bool) (*answer, error
 	return a, err
 }
 
-// readError makes an error of an answer that is none.
+// readError reads an error response.
 func readError(resp *http.Response) error {
 	var w struct {
 		Error struct{ Message string }
 	}
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an error body that breaks off is as good as none
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an incomplete error body is ignored
 	_ = json.Unmarshal(raw, &w)
 	text := fmt.Sprintf("API Error: %d %s", resp.StatusCode, cmp.Or(w.Error.Message, string(raw)))
 	if rest, ok := strings.CutPrefix(w.Error.Message, "prompt is too long: "); ok {
@@ -153,7 +153,7 @@ func readError(resp *http.Response) error {
 	return &apiError{resp.StatusCode, text}
 }
 
-// streamEvent holds the fields that are read of a server-sent event.
+// streamEvent holds the fields that are read from a server-sent event.
 type streamEvent struct {
 	Type    string                     `json:"type"`
 	Message *answer                    `json:"message"`
@@ -171,7 +171,7 @@ type streamEvent struct {
 func (t *thread) readStream(ctx context.Context, r io.Reader, shown bool) (*answer, error) {
 	a := &answer{}
 	streams := shown && t.sub == nil && t.s.flags.has("--include-partial-messages")
-	var open map[string]json.RawMessage // the block that grows
+	var open map[string]json.RawMessage // the incomplete block
 	var grown strings.Builder
 	for lines := bufio.NewReaderSize(r, 4<<10); ; {
 		line, err := lines.ReadBytes('\n')
@@ -211,11 +211,10 @@ func (t *thread) readStream(ctx context.Context, r io.Reader, shown bool) (*answ
 	}
 }
 
-// closeBlock renders a block with all that came: a text or a thought is in the field of its
-// type's name.
+// closeBlock renders a complete block: its text or thought is in the field with the name of its type.
 func closeBlock(fields map[string]json.RawMessage, grown string) json.RawMessage {
 	var kind string
-	_ = json.Unmarshal(fields["type"], &kind) // without a type it stays as it began
+	_ = json.Unmarshal(fields["type"], &kind) // without a type it is unchanged
 	switch {
 	case kind == "text" || kind == "thinking":
 		fields[kind] = encode(grown)
@@ -230,11 +229,11 @@ func (t *thread) showBlock(a *answer) {
 	block := a.Content[len(a.Content)-1:]
 	called := calls(block)
 	if t.sub == nil {
-		usage := a.Usage // of the prompt: it holds while tools run, and when they are interrupted
+		usage := a.Usage // of the prompt: it is kept while tools run, and when they are interrupted
 		set(t.s, &t.s.account.last, &usage)
 	}
 	for range called {
-		if t.s.faults.is("hang") || t.s.faults.is("spin") { // even a host that answers at once must find the reader gone
+		if t.s.faults.is("hang") || t.s.faults.is("spin") { // stop the reader before the host answers
 			t.s.faults.deafened.Store(true)
 		}
 	}
@@ -246,7 +245,7 @@ func (t *thread) showBlock(a *answer) {
 	}
 }
 
-// record adds an answer, as far as it came, to the conversation and the transcript.
+// record adds an answer, as far as it has arrived, to the conversation and the transcript.
 func (t *thread) record(a *answer) {
 	t.add("assistant", a.Content...)
 	for i, uuid := range a.uuids {

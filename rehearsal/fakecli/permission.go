@@ -13,14 +13,14 @@ import (
 
 var ruleForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\s,(]+(\([^)]*\))?`) })
 
-// parseRules splits lists of rules at commas and spaces. It leaves out rules with a pattern, such
-// as `Bash(git *)`: only the CLI understands them.
+// parseRules splits lists of rules at commas and spaces. It skips rules with a pattern, such as `Bash(git
+// *)`: only the CLI supports them.
 func parseRules(values []string) []string {
 	rules := ruleForm().FindAllString(strings.Join(values, ","), -1)
 	return slices.DeleteFunc(rules, func(r string) bool { return strings.Contains(r, "(") })
 }
 
-// covers reports whether rules are about a tool: by its name, or by its MCP server's.
+// covers reports whether rules apply to a tool: by its name, or by its MCP server's.
 func covers(rules []string, tool string) bool {
 	return slices.ContainsFunc(rules, func(r string) bool {
 		return r == tool || strings.HasPrefix(r, "mcp__") && strings.HasPrefix(tool, r+"__")
@@ -30,7 +30,7 @@ func covers(rules []string, tool string) bool {
 // unasked are the tools that need no permission.
 var unasked = []string{"Agent", "Grep", "Read", verdictTool}
 
-// harmless matches a command that only looks: the CLI runs it unasked.
+// harmless matches a command that only reads: the CLI runs it without asking.
 var harmless = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^(echo|printf|cat|ls|pwd|true|false|sleep|grep|head|tail|wc|test|date|git status)" +
 		"( [^\n;&|<>$`(){}]*)?$")
@@ -44,9 +44,8 @@ func (s *session) allows(tool string, input json.RawMessage) bool {
 		tool == "Bash" && harmless().MatchString(in.Command))
 }
 
-// permit asks hooks, rules and the host whether a call may run. It returns the call, perhaps
-// with another input, or the result of one that may not run. Only a hook that answers lets a
-// tool run.
+// permit asks hooks, rules and the host whether a call may run. It returns the call, perhaps with another
+// input, or the result of a refused call. If a hook gives no answer, the tool does not run.
 func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *toolResult) {
 	allowed, reason := t.s.allows(c.Name, c.Input), ""
 	for _, a := range t.hook(ctx, "PreToolUse", c.Name,
@@ -67,7 +66,7 @@ func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *t
 		return c, denied("Claude requested permissions to use " + c.Name + ", but you haven't granted it yet.")
 	}
 	if c.Name == "Bash" {
-		reason = cmp.Or(reason, "This command requires approval") // as the real one says (observed with CLI 2.1.329)
+		reason = cmp.Or(reason, "This command requires approval") // text of the real CLI (observed with CLI 2.1.329)
 	}
 	return t.askHost(ctx, c, reason)
 }
@@ -75,7 +74,7 @@ func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *t
 func (t *thread) askHost(ctx context.Context, c toolCall, reason string) (toolCall, *toolResult) {
 	s := t.s
 	var in struct{ Description string }
-	_ = json.Unmarshal(c.Input, &in) // another shape has none
+	_ = json.Unmarshal(c.Input, &in) // other input has none
 	question := obj{"subtype": "can_use_tool", "tool_name": c.Name, "input": c.Input, "tool_use_id": c.ID,
 		"description": in.Description, "decision_reason": reason, "requires_user_interaction": c.Name == askUser}
 	if t.sub != nil {
@@ -117,7 +116,7 @@ type hookAnswer struct {
 	err error // why there is no answer
 }
 
-// hook calls the host's hooks for an event, one after the other, and keeps what they add for the
+// hook calls the host's hooks for an event, one after the other, and keeps the texts that they add for the
 // model. Matchers compare tool, which is "" for events without one.
 func (t *thread) hook(ctx context.Context, event, tool string, extra obj) (answers []hookAnswer) {
 	s := t.s
@@ -147,7 +146,7 @@ func (t *thread) hook(ctx context.Context, event, tool string, extra obj) (answe
 	return answers
 }
 
-// tellContexts adds what hooks said to the conversation.
+// tellContexts adds the texts of hooks to the conversation.
 func (t *thread) tellContexts() {
 	for _, text := range guarded(t.s, &t.contexts) {
 		t.systemText("hook_additional_context", text, nil)

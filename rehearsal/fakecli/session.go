@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
-// version is the CLI version that is imitated.
+// version is the version of the CLI that is imitated.
 const version = "2.1.329"
 
 // session is one running fake CLI.
@@ -26,25 +26,25 @@ type session struct {
 	builtin     []tool   // never changed
 	allow, deny []string // never changed: rules about tools
 	typed       bool     // a person types, in a terminal
-	mode, model string   // never changed: how permissions are decided, who answers
+	mode, model string   // never changed: the permission mode, and the model
 	past        *past    // of a resumed session; the first turn completes it
 
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	handshakes sync.WaitGroup // with MCP servers: the first turn waits for them
-	background sync.WaitGroup // side questions
+	background sync.WaitGroup // of side questions
 	inputEnded context.Context
 	endOfInput context.CancelFunc
 
-	// mu guards what follows. It is never held during I/O or across a question to the host.
+	// mu guards the following fields. It is never held during I/O or a request to the host.
 	mu         sync.Mutex
 	systemText string                   // the prompt of the host's
 	hooks      map[string][]hookMatcher // by event
 	mcpTools   []tool                   // of the host's MCP servers
 	turn       *turn
 	account    account
-	pending    map[string]chan reply // requests to the host; nil once nothing can be asked
-	known      map[string]bool       // uuids of messages that came; true: an earlier process answered it
+	pending    map[string]chan reply // requests to the host; nil once none can be sent
+	known      map[string]bool       // uuids of received messages; true: an earlier process answered it
 	failed     int                   // exit code by the last result: 1 if it was an error
 	exit       *int                  // exit code by a signal
 }
@@ -63,8 +63,8 @@ func set[T any](s *session, field *T, value T) {
 	*field = value
 }
 
-// emit writes a frame. Control frames go out as they are, others get the session's id and a
-// uuid. A terminal shows the results alone.
+// emit writes a frame. Control frames are written unchanged, others get the session's id and a uuid. In a
+// terminal only results are shown.
 func (s *session) emit(o obj) {
 	kind, _ := o["type"].(string)
 	if !strings.HasPrefix(kind, "control_") {

@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// kind is a fault that can be asked for. Without a function, the place that it disturbs asks
-// whether it is on.
+// kind is a kind of fault. For a kind without a function, the disturbed code checks whether it is on.
 type kind struct {
 	name   string
 	at     moment
@@ -28,11 +27,11 @@ type kind struct {
 type moment int
 
 const (
-	asked     moment = iota // in its turn, where the code asks for it
+	asked     moment = iota // in its turn, where the code checks for it
 	before                  // before its turn
 	lasts                   // from its turn on, that of turn 1 from the start
 	turnStart               // when its turn starts
-	toolUse                 // when the first tool_use of its turn is out
+	toolUse                 // after the first tool_use of its turn was written
 )
 
 // kinds are all faults; those of one moment strike in this order.
@@ -43,14 +42,14 @@ var kinds = []kind{
 	{"double-result", asked, nil},  // write it twice
 	{"other-session", asked, nil},  // the init frame names another session
 	{"limit", asked, nil},          // :SECONDS, end in a usage limit that is over in that time (default 3600)
-	{"auth", asked, nil},           // end in a refused key (401)
-	{"quiet", asked, nil},          // after results of calls nothing more until an interrupt
+	{"auth", asked, nil},           // end with a refused key (401)
+	{"quiet", asked, nil},          // after the results of calls, be silent until an interrupt
 
 	{"silent-init", lasts, nil},    // never answer initialize
 	{"control-errors", lasts, nil}, // answer control requests with errors
 	{"deaf", lasts, nil},           // stop reading stdin once the turn has started
 	{"ignore-term", lasts, nil},    // survive SIGTERM and SIGHUP
-	{"garbage", lasts, nil},        // lines that are no JSON, and NULs, between frames
+	{"garbage", lasts, nil},        // lines that are not JSON, and NULs, between frames
 	{"unknown-frames", lasts, nil}, // frames of unknown types, and unknown fields
 	{"split", lasts, nil},          // write frames in small pieces
 
@@ -72,7 +71,7 @@ var kinds = []kind{
 		for range x.number(100) {
 			cmd := exec.Command("sleep", "1000")
 			s.outlive(x, cmd, (*exec.Cmd).Start)
-			go func() { _ = cmd.Wait() }() // ends with the process, at the latest
+			go func() { _ = cmd.Wait() }() // ends at the latest with the process
 		}
 	}},
 	// :SIZE, touch that much memory and keep it (default 64M).
@@ -122,17 +121,17 @@ func (f *faults) toolUsed(s *session) {
 	}
 }
 
-// hang blocks for good. An empty select would count as a deadlock once all goroutines hang.
+// hang blocks forever. An empty select would count as a deadlock once all goroutines hang.
 func hang() {
 	for {
 		time.Sleep(time.Hour)
 	}
 }
 
-// spinTime is longer than any host may take to find a process that spins.
+// spinTime is longer than any host may take to detect a process that spins.
 const spinTime = 10 * time.Minute
 
-// refusal is the API's answer to the turn's first call, where a fault has one.
+// refusal returns the API's answer to the turn's first call, if a fault sets one.
 func (f *faults) refusal() *apiError {
 	if x, ok := f.on("limit"); ok {
 		resets := time.Now().Add(time.Duration(x.number(3600)) * time.Second).Unix()
@@ -152,7 +151,7 @@ func (s *session) outlive(x fault, cmd *exec.Cmd, how func(*exec.Cmd) error) {
 	}
 }
 
-// fill makes the output file of a task that does not exist.
+// fill creates the output file of a task that does not exist.
 func fill(s *session, x fault) {
 	dir := filepath.Join(cmp.Or(os.Getenv("CLAUDE_CODE_TMPDIR"), os.TempDir()), "claude-"+strconv.Itoa(os.Getuid()),
 		projectName(s.cwd), s.id, "tasks")
@@ -163,8 +162,8 @@ func fill(s *session, x fault) {
 	}
 }
 
-// deafReader is the session's stdin. Once the session is deaf, the reader completes no line that
-// had not come whole: the host finds its pipe full, however few lines it sends.
+// deafReader is the session's stdin. Once the session is deaf, the reader returns no further complete line:
+// the host finds its pipe full, however few lines it sends.
 type deafReader struct {
 	r io.Reader
 	f *faults

@@ -22,14 +22,14 @@ type thread struct {
 	s    *session
 	tr   *transcriptFile
 	sub  *subagent // nil on the main thread
-	turn *turn     // the turn that runs
+	turn *turn     // the running turn
 
-	// session.mu guards these: subagents run side by side, control requests read them.
+	// session.mu guards these: subagents run concurrently, and control requests read them.
 	messages []wireMessage
-	contexts []string // from hooks, for after the results of the calls
+	contexts []string // from hooks, added after the results of the calls
 }
 
-// appendMessage adds blocks to a conversation: neighbours of one role become one message.
+// appendMessage adds blocks to a conversation: neighbouring messages of one role are joined.
 func appendMessage(messages []wireMessage, role string, blocks ...json.RawMessage) []wireMessage {
 	if len(blocks) == 0 {
 		return messages
@@ -47,7 +47,7 @@ func (t *thread) add(role string, blocks ...json.RawMessage) {
 	t.messages = appendMessage(t.messages, role, blocks...)
 }
 
-// emit shows a message frame, marked with whose it is.
+// emit writes a message frame, marked with its thread.
 func (t *thread) emit(o obj) {
 	o["parent_tool_use_id"] = nil
 	if t.sub != nil {
@@ -88,7 +88,8 @@ func (t *thread) converse(ctx context.Context) ending {
 	}
 }
 
-// overBudget ends the turn of a session that has spent what it may: --max-cost of a run relies on it within a turn.
+// overBudget ends the turn of a session that has used up its budget: --max-cost of a run relies on it
+// within a turn.
 func (t *thread) overBudget() *ending {
 	most, err := strconv.ParseFloat(t.s.flags.get("--max-budget-usd"), 64)
 	if t.sub != nil || err != nil || most <= 0 || guarded(t.s, &t.s.account.cost) < most {
@@ -98,11 +99,11 @@ func (t *thread) overBudget() *ending {
 		errors: []string{fmt.Sprintf("Reached maximum budget ($%v)", most)}}
 }
 
-// enforceText asks for the verdict that an answer was without.
+// enforceText asks for the verdict if an answer has none.
 const enforceText = "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request. " +
 	"Call this tool now."
 
-// after decides what an answer means for the turn; nil: the model is called again.
+// after determines the effect of an answer on the turn; nil: the model is called again.
 func (t *thread) after(ctx context.Context, a *answer, calls int) *ending {
 	verdict := guarded(t.s, &t.turn.verdict)
 	switch {
@@ -137,8 +138,8 @@ func (t *thread) sayAsUser(block json.RawMessage, inFrame, inLine obj) {
 	t.emit(frame)
 }
 
-// cutOff closes a conversation that an interrupt ended. On the way out without a result
-// (SIGTERM) nothing more is said.
+// cutOff completes a conversation that an interrupt ended. If the process exits without a result (SIGTERM),
+// it adds nothing.
 func (t *thread) cutOff(cause error, tools bool) ending {
 	end := ending{subtype: "error_during_execution", reason: "aborted_streaming", isError: true}
 	marker := "[Request interrupted by user]"
@@ -168,7 +169,7 @@ func (t *thread) fail(err error) ending {
 var apiErrors = map[int]string{401: "authentication_failed", 429: "rate_limit",
 	500: "server_error", 503: "server_error", 529: "server_error"}
 
-// synthetic is the model of assistant frames that no model made.
+// synthetic is the model name in assistant frames that no model produced.
 const synthetic = "<synthetic>"
 
 // syntheticMessage is an assistant message with zero usage.

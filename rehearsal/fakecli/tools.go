@@ -77,7 +77,7 @@ func (t *thread) toolset() []tool {
 	return out
 }
 
-// notAnswered runs when the host allows the question without an answer in it.
+// notAnswered is the result if the host allows the question but gives no answer.
 func notAnswered(context.Context, *thread, toolCall) *toolResult {
 	return failed("The user did not answer.")
 }
@@ -85,7 +85,7 @@ func notAnswered(context.Context, *thread, toolCall) *toolResult {
 // wantsVerdict reports whether the conversation ends with a verdict.
 func (t *thread) wantsVerdict() bool { return t.sub == nil && t.s.flags.has("--json-schema") }
 
-// runVerdict takes a verdict; the turn ends with the first.
+// runVerdict accepts a verdict; the turn ends with the first.
 func runVerdict(_ context.Context, t *thread, c toolCall) *toolResult {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -95,8 +95,8 @@ func runVerdict(_ context.Context, t *thread, c toolCall) *toolResult {
 	return &toolResult{content: "Structured output provided successfully"}
 }
 
-// runTools runs the calls of one answer: Agent calls side by side, others in order. (The real
-// CLI begins while the answer still streams.)
+// runTools runs the calls of one answer: Agent calls concurrently, others in order. (The real CLI begins
+// while the answer still streams.)
 func (t *thread) runTools(ctx context.Context, calls []toolCall) {
 	var agents sync.WaitGroup
 	for _, c := range calls {
@@ -114,7 +114,7 @@ func (t *thread) runTools(ctx context.Context, calls []toolCall) {
 	}
 }
 
-// execute takes one call through hooks, permission and the tool.
+// execute runs one call: hooks, permission, and the tool.
 func (t *thread) execute(ctx context.Context, c toolCall) *toolResult {
 	set := t.toolset()
 	i := slices.IndexFunc(set, func(tl tool) bool { return tl.Name == c.Name })
@@ -142,7 +142,7 @@ func (t *thread) execute(ctx context.Context, c toolCall) *toolResult {
 	return res
 }
 
-// deliver shows a result to the host, the model and the transcript.
+// deliver passes a result to the host, the model and the transcript.
 func (t *thread) deliver(c toolCall, res *toolResult) {
 	decision := "accept"
 	if res.denied {
@@ -158,10 +158,10 @@ type subagent struct {
 	id      string
 	kind    string // subagent_type
 	toolUse string // id of the Agent call
-	tokens  int    // of its context now, not of all its calls together (observed with CLI 2.1.329)
+	tokens  int    // of its current context, not of all its calls together (observed with CLI 2.1.329)
 }
 
-// emit shows a frame about the subagent.
+// emit writes a frame about the subagent.
 func (a *subagent) emit(s *session, subtype string, o obj) {
 	maps.Copy(o, obj{"type": "system", "subtype": subtype, "task_id": a.id, "tool_use_id": a.toolUse,
 		"subagent_type": a.kind, "usage": obj{"total_tokens": a.tokens}})
@@ -174,9 +174,9 @@ func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
 		Prompt      string `json:"prompt"`
 		Type        string `json:"subagent_type"`
 	}
-	_ = json.Unmarshal(c.Input, &in) // another shape asks for nothing
+	_ = json.Unmarshal(c.Input, &in) // other input asks for nothing
 	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Type, "general-purpose"), toolUse: c.ID}
-	sub := &thread{s: t.s, sub: a, turn: t.turn, tr: newTranscript("", t.s)} // of which no more is kept than the report
+	sub := &thread{s: t.s, sub: a, turn: t.turn, tr: newTranscript("", t.s)} // only its report is kept
 	a.emit(t.s, "task_started", obj{"description": in.Description, "is_backgrounded": false, "spawn_depth": 1,
 		"task_type": "local_agent", "prompt": in.Prompt})
 	sub.hook(ctx, "SubagentStart", "", nil)

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// transcriptFile is the append-only file of a conversation, mode 0600. Without a path nothing
-// is kept (--no-session-persistence).
+// transcriptFile is the append-only file of a conversation, mode 0600. Without a path nothing is written
+// (--no-session-persistence).
 type transcriptFile struct {
 	path string
 	base obj // fields of every linked line
@@ -49,8 +49,8 @@ func (t *transcriptFile) note(line any) {
 	t.write(line)
 }
 
-// write appends a line. The first one creates the file, like the CLI; a session continues
-// without a file that cannot be opened.
+// write appends a line. The first one creates the file, like the CLI; if the file cannot be opened, the
+// session continues without it.
 func (t *transcriptFile) write(line any) {
 	if t.path == "" {
 		return
@@ -62,15 +62,15 @@ func (t *transcriptFile) write(line any) {
 	_, _ = t.file.Write(append(encode(line), '\n'))
 }
 
-// close is the last call.
+// close must be the last call.
 func (t *transcriptFile) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.file.Close()
 }
 
-// systemText adds a text of role system to the conversation and, with the attachment that it is
-// in the CLI's transcripts, to the transcript.
+// systemText adds a text of role system to the conversation, and to the transcript with the attachment that
+// the CLI's transcripts have for it.
 func (t *thread) systemText(kind, text string, extra obj) {
 	blocks, attachment := []json.RawMessage{textBlock(text)}, obj{"type": kind}
 	maps.Copy(attachment, extra)
@@ -91,7 +91,7 @@ func projectName(dir string) string {
 	return name[max(0, len(name)-200):]
 }
 
-// contentBlocks reads message content: a list of blocks, or bare text. Another shape is empty.
+// contentBlocks reads message content: a list of blocks, or plain text. Other content counts as empty.
 func contentBlocks(raw json.RawMessage) (blocks []json.RawMessage) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && text != "" {
@@ -119,7 +119,7 @@ type past struct {
 	costState
 }
 
-// costState is the transcript's line about what was spent, from which a resume continues.
+// costState is the transcript's line about costs, from which a resume continues.
 type costState struct {
 	Type    string     `json:"type"` // cost-state
 	Session string     `json:"sessionId"`
@@ -127,7 +127,7 @@ type costState struct {
 	Usage   modelUsage `json:"modelUsage"`
 }
 
-// pastLine holds the fields that are read of a transcript line.
+// pastLine holds the fields that are read from a transcript line.
 type pastLine struct {
 	UUID       string `json:"uuid"`
 	APIError   bool   `json:"isApiErrorMessage"`
@@ -143,11 +143,10 @@ type pastLine struct {
 	costState
 }
 
-// readPast reads a transcript; nil if it contains no message. It skips lines that are not JSON:
-// a crash can leave a torn one behind. Only stand-ins wrote the file, one after the
-// other, so it has no branches.
+// readPast reads a transcript; nil if it contains no message. It skips lines that are not JSON: a crash can
+// leave an incomplete one. Only stand-ins wrote the file, one after the other, so it has no branches.
 func readPast(path string) *past {
-	raw, _ := os.ReadFile(path) // one that cannot be read says nothing
+	raw, _ := os.ReadFile(path) // an unreadable file counts as empty
 	p := &past{}
 	for line := range bytes.Lines(raw) {
 		var l pastLine

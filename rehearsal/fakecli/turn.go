@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// turn is the work on a message and those that join it; it ends in one result.
+// turn is the work on a message and those that join it; it ends with one result.
 type turn struct {
 	begun  time.Time
 	cancel context.CancelCauseFunc
@@ -16,9 +16,9 @@ type turn struct {
 	// Only the goroutine that runs the turn uses these.
 	messages []message // the one that began it, and those that joined it
 	usage    usage
-	enforced bool // a missing verdict was asked for
+	enforced bool // a missing verdict was requested
 
-	// session.mu guards these: the calls of subagents run side by side.
+	// session.mu guards these: the calls of subagents run concurrently.
 	users   int // user frames of the main thread
 	verdict json.RawMessage
 }
@@ -34,7 +34,7 @@ type ending struct {
 	status  int // of the API, if it failed
 }
 
-// runTurn takes a message, and those that join it, to the result.
+// runTurn processes a message, and those that join it, up to the result.
 func (s *session) runTurn(m message) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
@@ -58,7 +58,7 @@ func (s *session) runTurn(m message) {
 	}
 }
 
-// perform asks the model, unless a fault is in the way.
+// perform calls the model, unless a fault prevents it.
 func (t *thread) perform(ctx context.Context) ending {
 	if e := t.s.faults.refusal(); e != nil {
 		return t.fail(e)
@@ -77,7 +77,7 @@ func (s *session) recordPrompt(m message) {
 	s.main.tellContexts()
 }
 
-// fold takes messages that came meanwhile into the running turn.
+// fold adds messages that came meanwhile to the running turn.
 func (t *thread) fold(ctx context.Context) {
 	s := t.s
 	for _, m := range s.take() {

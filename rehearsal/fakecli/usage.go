@@ -23,7 +23,7 @@ func price(u usage) float64 {
 }
 
 const (
-	compactReserve = 33_000 // from the window's end; compaction itself is not played
+	compactReserve = 33_000 // before the window's end; compaction itself is not imitated
 	promptSize     = 15_000 // of prompt and tools, before anything was said
 )
 
@@ -35,7 +35,7 @@ func modelWindow(model string) int {
 	return 1_000_000
 }
 
-// resolveModel gives the full name of the model that is used unless another is named.
+// resolveModel returns the full name of a model; without a name, that of the default.
 func resolveModel(name string) string {
 	if name == "" || name == "default" || name == "opus" {
 		return "claude-opus-5-5"
@@ -43,7 +43,7 @@ func resolveModel(name string) string {
 	return name
 }
 
-// modelUsage is the usage by model, as result frames and the transcript contain it.
+// modelUsage is the usage by model, in the format of result frames and the transcript.
 type modelUsage map[string]modelTotal
 
 type modelTotal struct {

@@ -1,7 +1,6 @@
-// Package terminal runs a program in a terminal of its own, for tests and pictures:
-// a pseudo terminal with an emulator at the other end, so that the program is tried
-// as a user would meet it, with its start, its keys, its resizes and what it leaves
-// behind.
+// Package terminal runs a program in a terminal of its own, for tests and pictures: a pseudo terminal with
+// an emulator at the other end, so that the program is tested under the conditions of a user, with its
+// start, its keys, its resizes and the state in which it leaves the terminal.
 //
 //	t, err := terminal.Start(cmd, terminal.Size{Columns: 80, Rows: 24})
 //	defer t.Close()
@@ -11,18 +10,17 @@
 //
 // # Reading order
 //
-// terminal.go starts and ends the program and waits; pty.go is the pseudo terminal
-// and its line settings; emulator.go is all that knows the emulator's library;
-// screen.go and style.go are what is seen; keys.go is what is typed; sequence.go and
-// manners.go judge the bytes a program sends; svg.go and shapes.go draw.
+// terminal.go starts and ends the program and waits; pty.go is the pseudo terminal and its line settings;
+// emulator.go is the only file that uses the emulator's library; screen.go and style.go are the visible
+// state; keys.go is the input; sequence.go and manners.go check the bytes that a program sends; svg.go and
+// shapes.go draw.
 //
 // # Goroutines, order, shutdown
 //
-// Four goroutines belong to a [Terminal]: one reads what the program sends into the
-// log and the emulator, always, whether anybody looks or not; one takes the
-// emulator's answers to queries; one writes keys and answers to the program, from a
-// queue without bound, so that a program that does not read blocks nobody; one waits
-// for the process. [Terminal.Close] kills the process' group and returns when all
-// four have ended. Nothing sleeps or polls: [Terminal.Wait] looks again when
-// something has changed, and fails at once when nothing can change any more.
+// Four goroutines belong to a [Terminal]: one always reads the program's output into the log and the
+// emulator; one reads the emulator's answers to queries; one writes keys and answers to the program, from
+// an unbounded queue, so that a program that does not read blocks no caller; one waits for the process.
+// [Terminal.Close] kills the process group and returns when all four have ended. Nothing sleeps or polls:
+// [Terminal.Wait] checks again when something has changed, and fails at once when nothing can change any
+// more.
 package terminal

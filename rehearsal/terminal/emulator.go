@@ -14,17 +14,18 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-// maxTexts bounds what is kept of notices.
+// maxTexts bounds the notices that are kept.
 const maxTexts = 1000
 
-// emulator understands what a program sends: the emulator of charmbracelet/x/vt, and what that does
-// not tell. Modes are kept here, because there a cursor hidden on one screen stays hidden on that one
-// alone, and a title must not hold a semicolon. One goroutine at a time calls its methods.
+// emulator interprets what a program sends: it wraps the emulator of charmbracelet/x/vt, and adds what that
+// does not report. Modes are kept here, because in the library a cursor hidden on one screen stays hidden
+// only on that screen, and a title must not contain a semicolon. Only one goroutine at a time may call its
+// methods.
 type emulator struct {
 	vt       *vt.Emulator
 	modes    map[int]bool
 	title    string
-	titles   []string // that were put aside
+	titles   []string // titles that were saved
 	bells    int
 	clip     string
 	notices  []string
@@ -36,8 +37,8 @@ type emulator struct {
 	shield   shield
 }
 
-// newEmulator makes one. A terminal of no size has one cell here: the library takes
-// no less, and the program still learns the true size.
+// newEmulator returns an emulator. A terminal of size zero has one cell here: the library needs at least
+// one, and the program still gets the true size.
 func newEmulator(size Size) *emulator {
 	e := &emulator{modes: map[int]bool{ModeCursor: true, ModeWrap: true}}
 	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))
@@ -74,8 +75,8 @@ func newEmulator(size Size) *emulator {
 	return e
 }
 
-// registerCSI records sequences whose effect the library does not report (a handler that
-// returns false leaves the work to the next one), and handles those that it does not know.
+// registerCSI records sequences whose effect the library does not report (a handler that returns false
+// leaves the work to the next one), and handles those that it does not support.
 func (e *emulator) registerCSI() {
 	look := func(command int, f func(ansi.Params)) {
 		e.vt.RegisterCsiHandler(command, func(p ansi.Params) bool { f(p); return false })
@@ -107,7 +108,7 @@ func (e *emulator) registerCSI() {
 	}
 }
 
-// operand is what follows the number of an OSC.
+// operand returns the text after the number of an OSC.
 func operand(data []byte) string {
 	_, text, _ := bytes.Cut(data, []byte(";"))
 	return unshield(string(text))
@@ -124,20 +125,18 @@ func (e *emulator) mode(m ansi.Mode, on bool) {
 	}
 }
 
-// answers is what the terminal says when it is asked. It has to be read always: write waits for
-// that. It ends after close.
+// answers returns a reader of the terminal's answers to queries. It must always be read, because write
+// blocks otherwise. It ends after close.
 func (e *emulator) answers() io.Reader { return e.vt }
 
-// close ends the answers. The library's own Close races with a Read, its pipe's does
-// not.
+// close ends the answers. The library's own Close races with a Read, that of its pipe does not.
 func (e *emulator) close() {
 	if c, ok := e.vt.InputPipe().(io.Closer); ok {
 		c.Close()
 	}
 }
 
-// write feeds what a program sent. What the library cannot take is an error of the
-// test, not its end.
+// write processes what a program sent. If the library panics, that is an error of the test, not its end.
 func (e *emulator) write(p []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -173,7 +172,7 @@ func (e *emulator) screen() Screen {
 	return s
 }
 
-// fillGaps makes blanks of cells that hold nothing and that no wide one covers.
+// fillGaps puts blanks into empty cells that no wide one covers.
 func fillGaps(row []Cell) {
 	covered := 0
 	for x := range row {

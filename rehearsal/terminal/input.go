@@ -2,8 +2,8 @@ package terminal
 
 import "github.com/arbiter-cli/arbiter/internal/backlog"
 
-// send queues what goes to the program; nil is the end of it. There is no bound: a test types, and
-// a program that does not read must not keep the test from finding that out.
+// send queues input for the program; nil ends it. The queue is unbounded, so that a test can detect a
+// program that does not read.
 func (t *Terminal) send(p []byte) { t.input.Put(p, len(p), backlog.Limit{}) }
 
 // write sends the queue to the program.
@@ -15,14 +15,14 @@ func (t *Terminal) write() {
 				return
 			}
 			if _, err := t.master.Write(p); err != nil {
-				return // the terminal is gone, and with it who would read
+				return // the terminal is gone, and the program with it
 			}
 		}
 	}
 }
 
-// takeAnswers passes the emulator's answers on. It does not take the lock of the emulator, which its
-// writer holds while it waits for this.
+// takeAnswers passes the emulator's answers on. It does not take the lock of the emulator, which the writer
+// holds while it waits for this.
 func (t *Terminal) takeAnswers() {
 	from := t.emu.answers()
 	for {

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Press presses keys, by name: "a", "Enter", "Ctrl+C", "Alt+y", "Shift+Tab", "F1",
-// "PgUp". They are sent as xterm does. A combination that only the extended protocol
-// has ("Shift+Enter") is sent by that if the program asked for it, and else as xterm
-// does without it: like the key alone.
+// Press presses keys, by name: "a", "Enter", "Ctrl+C", "Alt+y", "Shift+Tab", "F1", "PgUp". They are sent
+// like xterm does. A combination that only the extended protocol has ("Shift+Enter") is sent in that
+// protocol if the program asked for it, and otherwise like the key alone, as xterm does.
 func (t *Terminal) Press(names ...string) error {
 	for _, name := range names {
 		k, err := parseKey(name)
@@ -36,10 +35,10 @@ func (t *Terminal) Paste(text string) {
 	t.send([]byte(text))
 }
 
-// Send sends bytes as they are: what no keyboard would.
+// Send sends bytes unchanged, including those that no keyboard sends.
 func (t *Terminal) Send(raw string) { t.send([]byte(raw)) }
 
-// Button of a mouse.
+// Button is a button of a mouse.
 type Button int
 
 // Buttons, by xterm's numbers.
@@ -51,8 +50,8 @@ const (
 	WheelDown Button = 65
 )
 
-// Mouse presses or releases a button at a cell, counted from 0. It reports whether the
-// program gets it: only if it asked for the mouse, in the way of SGR.
+// Mouse presses or releases a button at a cell, counted from 0. It reports whether the program receives it:
+// only if it asked for the mouse, in SGR format.
 func (t *Terminal) Mouse(x, y int, b Button, down bool) bool {
 	s := t.Screen()
 	if !s.Mouse() || !s.Modes[ModeMouseSGR] {
@@ -71,7 +70,7 @@ func (t *Terminal) Click(x, y int, b Button) bool {
 	return t.Mouse(x, y, b, true) && (b >= WheelUp || t.Mouse(x, y, b, false))
 }
 
-// Focus tells the program that its window has got or lost the focus, if it asked.
+// Focus reports to the program that its window has got or lost the focus, if it asked for that.
 func (t *Terminal) Focus(got bool) {
 	if t.Screen().Modes[ModeFocus] {
 		t.send([]byte(map[bool]string{true: "\x1b[I", false: "\x1b[O"}[got]))
@@ -102,7 +101,7 @@ var seqKeys = map[string]string{
 	"f5": "15~", "f6": "17~", "f7": "18~", "f8": "19~", "f9": "20~", "f10": "21~", "f11": "23~", "f12": "24~",
 }
 
-// parseKey reads a name. What follows the last + is the key, and may be a + itself.
+// parseKey parses a name. The part after the last + is the key, and may be a + itself.
 func parseKey(name string) (key, error) {
 	var k key
 	rest := name
@@ -126,7 +125,7 @@ func parseKey(name string) (key, error) {
 	return k, nil
 }
 
-// encode is what xterm sends for the key.
+// encode returns what xterm sends for the key.
 func (k key) encode(applicationKeys, extended bool) string {
 	if k.seq != "" {
 		return k.encodeSeq(applicationKeys)
@@ -155,7 +154,7 @@ func (k key) encode(applicationKeys, extended bool) string {
 	return string(char)
 }
 
-// control is the character of a key with Ctrl.
+// control returns the character of a key with Ctrl.
 func control(char rune) (rune, bool) {
 	switch {
 	case char >= 'a' && char <= 'z':

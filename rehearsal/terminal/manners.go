@@ -6,19 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Manners are what a program may send. Whatever else it sends came from somebody whose
-// text it shows.
+// Manners describe what a program may send. Anything else came from a text that it shows.
 type Manners struct {
 	Controls string   // characters
-	Escapes  []string // what follows ESC
+	Escapes  []string // what may follow ESC
 	CSI      []string // names: see [Sequence]
 	Modes    []int    // private ones
 	OSC      []string // numbers
-	Strings  bool     // DCS and its like
+	Strings  bool     // DCS and similar sequences
 }
 
-// FullScreen are the manners of a program that draws on the whole screen: colours,
-// places, the modes of such programs, a title, the clipboard, links and notices.
+// FullScreen are the manners of a program that draws on the whole screen: colours, positions, the modes of
+// such programs, a title, the clipboard, links and notices.
 var FullScreen = Manners{
 	Controls: "\r\n\b\a",
 	Escapes:  []string{"(B", ")0", "=", ">", "7", "8", "M"},
@@ -27,7 +26,7 @@ var FullScreen = Manners{
 		" q",       // shape of the cursor
 		"?h", "?l", // modes
 		">m", ">u", "<u", // keyboard
-		"t", ">t", // the title kept and put back
+		"t", ">t", // save and restore the title
 	},
 	Modes: []int{
 		ModeCursorKeys, ModeWrap, 12, ModeCursor, ModeMouseClicks, ModeMouseDrags, ModeMouseMoves, ModeFocus,
@@ -39,7 +38,7 @@ var FullScreen = Manners{
 // Lines are the manners of a program that prints lines and leaves the terminal alone.
 var Lines = Manners{Controls: "\r\n"}
 
-// Check finds what a program sent against them, in words.
+// Check describes the violations in a program's output.
 func (m Manners) Check(output []byte) []string {
 	var faults []string
 	at := 0

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open makes a pseudo terminal of that size. The master is non-blocking, so that
-// Close ends a Read: one that creack/pty opened and asked for its number is not.
+// open opens a pseudo terminal of that size. The master is non-blocking, so that Close ends a Read: one
+// that creack/pty opened and on which Fd was called is not.
 func open(size Size) (master, slave *os.File, err error) {
 	m, slave, err := pty.Open()
 	if err != nil {
@@ -57,8 +57,7 @@ func withFD(file *os.File, f func(fd int) error) error {
 	return failed
 }
 
-// Line is how the terminal treats what goes through it (termios). Two are equal if
-// nothing differs.
+// Line holds the terminal settings (termios). Two values are equal if no setting differs.
 type Line struct{ settings unix.Termios }
 
 func line(file *os.File) (Line, error) {

@@ -15,14 +15,14 @@ type Cell struct {
 	Text  string // one grapheme cluster; empty in a cell that the one before covers
 	Width int    // 2 of a wide one, 0 of a covered one
 	Style Style
-	Link  string // where a hyperlink leads to
+	Link  string // target of a hyperlink
 }
 
-// Cursor is where the next text goes.
+// Cursor is the position of the next text.
 type Cursor struct {
 	X, Y    int
 	Visible bool
-	Shape   int // as the program chose it (DECSCUSR); 0: the terminal's own
+	Shape   int // as set by the program (DECSCUSR); 0: the terminal's default
 }
 
 // Modes that programs set, by their DEC private numbers.
@@ -40,7 +40,7 @@ const (
 	ModeSynchronised   = 2026
 )
 
-// Screen is what a user sees at one moment. It is a copy that nothing changes.
+// Screen is what a user sees at one moment. It is a copy that is never changed.
 type Screen struct {
 	Size   Size
 	Cells  [][]Cell // rows of columns
@@ -49,10 +49,10 @@ type Screen struct {
 	Bells  int
 	// Modes are the DEC private modes that are on.
 	Modes map[int]bool
-	// Keyboard counts what of the extended keyboard protocol is still asked for.
+	// Keyboard counts the requests for the extended keyboard protocol that are still active.
 	Keyboard int
 	Keypad   bool // application mode
-	// Clipboard, and Notices (OSC 9, 99 and 777), as they were sent last and in order.
+	// Clipboard is the last content, and Notices (OSC 9, 99 and 777) are in order.
 	Clipboard string
 	Notices   []string
 	// Pen is the style that further text would have.
@@ -67,8 +67,7 @@ func (s Screen) Mouse() bool {
 	return s.Modes[ModeMouseClicks] || s.Modes[ModeMouseDrags] || s.Modes[ModeMouseMoves]
 }
 
-// Row is the text of a row without the blanks at its end; a negative number counts
-// from the bottom.
+// Row returns the text of a row without trailing blanks; a negative number counts from the bottom.
 func (s Screen) Row(y int) string {
 	if y < 0 {
 		y += len(s.Cells)
@@ -83,7 +82,7 @@ func (s Screen) Row(y int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Rows are the texts of all rows.
+// Rows returns the texts of all rows.
 func (s Screen) Rows() []string {
 	rows := make([]string, len(s.Cells))
 	for y := range rows {
@@ -92,10 +91,10 @@ func (s Screen) Rows() []string {
 	return rows
 }
 
-// Text is the screen's text without the empty rows at its end.
+// Text returns the screen's text without trailing empty rows.
 func (s Screen) Text() string { return strings.TrimRight(strings.Join(s.Rows(), "\n"), "\n") }
 
-// Find is the cell at which a text begins, in one row.
+// Find returns the cell at which a text begins, in one row.
 func (s Screen) Find(text string) (x, y int, ok bool) {
 	for y, row := range s.Cells {
 		for x := range row {
@@ -123,7 +122,7 @@ func startsAt(cells []Cell, text string) bool {
 	return text == ""
 }
 
-// Shows reports whether a text stands in one of the rows.
+// Shows reports whether one of the rows contains a text.
 func (s Screen) Shows(text string) bool {
 	_, _, ok := s.Find(text)
 	return ok
@@ -134,8 +133,8 @@ func Shows(texts ...string) func(Screen) bool {
 	return func(s Screen) bool { return !slices.ContainsFunc(texts, func(t string) bool { return !s.Shows(t) }) }
 }
 
-// Leftovers are what a program should have taken back before it ended, in words.
-// A shell would go on with all of it.
+// Leftovers describes what a program should have reset before it ended. Otherwise it would affect the
+// shell.
 func (s Screen) Leftovers() []string {
 	var left []string
 	add := func(on bool, what string) {

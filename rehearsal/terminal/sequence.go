@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind of what a program sends.
+// Kind is the kind of a sequence.
 type Kind int
 
 // The kinds.
@@ -18,20 +18,20 @@ const (
 	CSI                 // a control sequence
 	OSC                 // a command to the terminal's system: titles, clipboard
 	String              // DCS, SOS, PM or APC
-	Broken              // what is none of these: C1 characters, bad UTF-8, a sequence cut off
+	Broken              // anything else: C1 characters, bad UTF-8, an incomplete sequence
 )
 
-// Sequence is one thing that a program sent.
+// Sequence is one unit of a program's output.
 type Sequence struct {
 	Kind  Kind
 	Bytes string
-	// Name says which: the character of Control, what follows ESC of Escape, prefix,
-	// intermediates and final of CSI ("?h", " q", "m"), the number of OSC.
+	// Name identifies it: the character of Control, the text after ESC of Escape, prefix, intermediates and
+	// final of CSI ("?h", " q", "m"), the number of OSC.
 	Name string
 	Data string // the parameters of CSI, what follows the number of OSC
 }
 
-// Modes are the numbers of a CSI that sets or resets modes.
+// Modes returns the numbers of a CSI that sets or resets modes.
 func (s Sequence) Modes() []int {
 	if s.Kind != CSI || s.Name != "?h" && s.Name != "?l" && s.Name != "h" && s.Name != "l" {
 		return nil
@@ -47,8 +47,7 @@ func (s Sequence) Modes() []int {
 	return modes
 }
 
-// Sequences takes apart what a program sent. Put together again they are the same
-// bytes.
+// Sequences splits a program's output. Concatenated again, they are the same bytes.
 func Sequences(output []byte) []Sequence {
 	var all []Sequence
 	for rest := string(output); rest != ""; {
@@ -87,7 +86,7 @@ func broken(in string, n int) Sequence {
 	return Sequence{Kind: Broken, Bytes: in[:n]}
 }
 
-// span is how many bytes of in, from at on, lie between two.
+// span returns how many bytes of in, from at on, are between low and high.
 func span(in string, at int, low, high byte) int {
 	for at < len(in) && in[at] >= low && in[at] <= high {
 		at++
@@ -125,8 +124,8 @@ func controlSequence(in string) Sequence {
 	}
 }
 
-// stringSequence ends with BEL (OSC only) or ST, and is broken by other control
-// characters: real terminals differ in what they make of them.
+// stringSequence reads a sequence that ends with BEL (OSC only) or ST, and that other control characters
+// break: real terminals differ in how they handle them.
 func stringSequence(in string) Sequence {
 	end := 2
 	for end < len(in) && in[end] >= ' ' && in[end] != 0x7f {

@@ -18,7 +18,7 @@ var arms = map[rune]string{
 	'┝': "-=- ", '┥': "- -=", '┠': "=-= ", '┨': "= =-", '┿': "-=-=",
 }
 
-// round are corners, as the curve from one edge to the other.
+// round are rounded corners, as curves from one edge to the other.
 var round = map[rune]string{
 	'╭': "M4.5 20V14Q4.5 10 9 10",
 	'╮': "M4.5 20V14Q4.5 10 0 10",
@@ -26,7 +26,7 @@ var round = map[rune]string{
 	'╯': "M4.5 0V6Q4.5 10 0 10",
 }
 
-// block is a part of a cell in eighths: from the left, from the top, and how far.
+// block is a part of a cell in eighths: left, top, and size.
 type block struct{ x, y, w, h float64 }
 
 var blocks = map[rune][]block{
@@ -39,14 +39,14 @@ var blocks = map[rune][]block{
 
 var shades = map[rune]string{'░': "0.25", '▒': "0.5", '▓': "0.75"}
 
-// level reports whether the shape of a character is the same all across the cell, so that
-// a row of them is one shape.
+// level reports whether the shape of a character is the same across the whole cell, so that a row of them
+// is one shape.
 func level(text string) bool {
 	return text != "" && strings.Contains("─━█▀▔░▒▓▁▂▃▄▅▆▇", text)
 }
 
-// shape draws a character that fonts draw too short or too narrow to touch the next
-// one, across so many cells. It reports whether the text is one.
+// shape draws a character that fonts draw too short or too narrow to touch the next one, across so many
+// cells. It reports whether the text is such a character.
 func (d *drawing) shape(x, y int, text string, cells int, fill string) bool {
 	runes := []rune(text)
 	if len(runes) != 1 {
@@ -113,14 +113,14 @@ func (d *drawing) arms(x, y int, arms, fill string) {
 	}
 }
 
-// isBraille reports whether the text is one character of dots.
+// isBraille reports whether the text is one braille character.
 func isBraille(text string) bool {
 	r, n := utf8.DecodeRuneInString(text)
 	return n == len(text) && r >= 0x2800 && r <= 0x28ff
 }
 
-// braille draws dots: three rows of two, then a fourth, by their bits. All of the cells
-// are one element, since whole pictures are drawn in dots.
+// braille draws dots: three rows of two, then a fourth, by their bits. All cells form one element, since
+// whole pictures are drawn in dots.
 func (d *drawing) braille(x, y int, cells []Cell, fill string) {
 	var dots strings.Builder
 	for i, c := range cells {
@@ -137,5 +137,5 @@ func (d *drawing) braille(x, y int, cells []Cell, fill string) {
 	}
 }
 
-// stroke is a fill as the colour of lines.
+// stroke converts a fill to the colour of lines.
 func stroke(fill string) string { return strings.ReplaceAll(fill, "fill", "stroke") }

@@ -5,9 +5,8 @@ import (
 	"net/url"
 )
 
-// shield has what stands in an OSC reach its handler whole. The library reads bytes
-// there, not characters, and takes the 0x9c in "✓" for the end of the string.
-// Terminals of UTF-8 do not.
+// shield makes the content of an OSC reach its handler completely. The library reads bytes there, not
+// characters, and takes the 0x9c in "✓" for the end of the string. UTF-8 terminals do not.
 type shield struct{ at shieldState }
 
 type shieldState int
@@ -18,8 +17,7 @@ const (
 	inOSC
 )
 
-// pass is what the emulator is given for what a program sent: in an OSC, bytes beyond
-// ASCII are as in a URL.
+// pass returns the input for the emulator: in an OSC, bytes beyond ASCII are escaped as in a URL.
 func (s *shield) pass(p []byte) []byte {
 	out := make([]byte, 0, len(p))
 	for _, b := range p {

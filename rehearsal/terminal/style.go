@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Color is the colour of text or ground: the terminal's own, one of its palette of
-// 256, or one of 2^24.
+// Color is a text or background colour: the terminal's own, one of its palette of 256, or one of 2^24.
 type Color int32
 
 // Default is the terminal's own colour.
@@ -17,8 +16,8 @@ const rgbFlag = 1 << 24
 // RGB is a true colour.
 func RGB(r, g, b uint8) Color { return rgbFlag | Color(r)<<16 | Color(g)<<8 | Color(b) }
 
-// Values are the red, green and blue of a true colour, or of one of the palette.
-// ok is false for the terminal's own.
+// Values returns the red, green and blue of a true colour, or of one of the palette. ok is false for the
+// terminal's own.
 func (c Color) Values() (r, g, b uint8, ok bool) {
 	switch {
 	case c < 0:
@@ -36,7 +35,7 @@ func (c Color) Values() (r, g, b uint8, ok bool) {
 	return v, v, v, true
 }
 
-// cube is one of the six of the palette's cube.
+// cube returns one of the six levels of the palette's cube.
 func cube(n int) uint8 {
 	if n == 0 {
 		return 0
@@ -44,7 +43,7 @@ func cube(n int) uint8 {
 	return uint8(55 + 40*n)
 }
 
-// basic are the sixteen that every terminal paints as it likes: these are xterm's.
+// basic are the sixteen colours that terminals choose themselves: these are xterm's.
 var basic = [16]uint32{
 	0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5,
 	0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00, 0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff,
@@ -61,7 +60,7 @@ func (c Color) String() string {
 	return fmt.Sprint(int32(c))
 }
 
-// Style is how a cell is drawn. The zero value is not the default one: that is [Plain].
+// Style is how a cell is drawn. The zero value is not the default style: that is [Plain].
 type Style struct {
 	Fg, Bg                             Color
 	Bold, Faint, Italic, Underline     bool
@@ -71,7 +70,7 @@ type Style struct {
 // Plain is the style of a terminal that received no style.
 var Plain = Style{Fg: Default, Bg: Default}
 
-// String names what differs from [Plain]: "fg=2 bg=#102030 bold".
+// String lists what differs from [Plain]: "fg=2 bg=#102030 bold".
 func (s Style) String() string {
 	var words []string
 	if s.Fg != Default {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Picture says how a screen is drawn.
+// Picture sets how a screen is drawn.
 type Picture struct {
 	Foreground, Background Color  // of the terminal; Default: light grey on near black
 	Window                 bool   // draws a window with its title around the screen
 	Title                  string // of the window; empty: the screen's own
-	Label                  string // what it shows, for those who do not see it
+	Label                  string // a description, for people who do not see it
 }
 
 // Sizes of a cell and what is around the cells, in pixels.
@@ -25,8 +25,8 @@ const (
 
 const fonts = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
 
-// SVG draws the screen as it is seen: each character at its cell whatever the font,
-// lines and blocks as shapes that touch one another.
+// SVG draws the visible screen: each character at its cell whatever the font, lines and blocks as shapes
+// that touch one another.
 func (s Screen) SVG(p Picture) string {
 	if p.Foreground == 0 && p.Background == 0 {
 		p.Foreground, p.Background = Default, Default
@@ -51,7 +51,7 @@ func (s Screen) SVG(p Picture) string {
 	if p.Window {
 		d.window(w, p.Title, s.Title)
 	}
-	// Rectangles that touch show no seam, also where the picture is shown smaller.
+	// Adjacent rectangles show no seam, even if the picture is scaled down.
 	d.printf("<style>g rect{shape-rendering:crispEdges}</style>\n")
 	d.printf(`<g transform="translate(%d %d)">`+"\n", margin, margin+top)
 	for y, row := range s.Cells {
@@ -89,7 +89,7 @@ func (d *drawing) window(w int, titles ...string) {
 	}
 }
 
-// paint is how a style comes out.
+// paint holds the colours of a style.
 type paint struct {
 	fg, bg string // bg is empty where the ground is the terminal's
 }
@@ -116,7 +116,7 @@ func hex(c Color, otherwise string) string {
 	return fmt.Sprintf("#%02x%02x%02x", r, g, b)
 }
 
-// grounds draws what is behind the text, first: a wide glyph may reach over.
+// grounds draws the backgrounds, before the text: a wide glyph may extend over its cell.
 func (d *drawing) grounds(y int, row []Cell) {
 	for x := 0; x < len(row); {
 		bg := d.paint(row[x].Style).bg
@@ -132,8 +132,8 @@ func (d *drawing) grounds(y int, row []Cell) {
 	}
 }
 
-// row draws a row's text: characters of ASCII in runs that are as long as their cells,
-// others each at its own.
+// row draws a row's text: ASCII characters in runs that are as long as their cells, others each at its own
+// cell.
 func (d *drawing) row(y int, row []Cell) {
 	for x := 0; x < len(row); {
 		c, end := row[x], x+1
@@ -198,7 +198,7 @@ func font(s Style) string {
 	return b.String()
 }
 
-// lines draws what is under and through the text.
+// lines draws the lines under and through the text.
 func (d *drawing) lines(x, y, width int, s Style, fill string) {
 	if s.Underline {
 		d.rect(x, y, 0, 17.5, float64(width*cellWidth), 1, fill)
@@ -214,8 +214,7 @@ func (d *drawing) rect(x, y int, dx, dy, w, h float64, fill string) {
 		w, h, fill)
 }
 
-// escapeXML makes text of what may stand in it; characters that XML does not know at
-// all become blanks.
+// escapeXML escapes text for XML; characters that XML does not allow become blanks.
 func escapeXML(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// maxLog bounds what is kept of a program's output.
+	// maxLog bounds how much of a program's output is kept.
 	maxLog = 64 << 20
-	// settle is how long the rest of a character that came in part is waited for: what
-	// the emulator is given last ends a cluster.
+	// settle is how long to wait for the rest of an incomplete character: the last bytes that the emulator
+	// gets end a cluster.
 	settle = 20 * time.Millisecond
-	// longCluster is how many bytes at the end may be such a part.
+	// longCluster is the maximum size of such a part in bytes.
 	longCluster = 64
-	// afterlife is how long one waits for more output after the process has ended,
-	// when one it left behind still holds the terminal.
+	// afterlife is how long to wait for more output after the process has ended, if a process that it left
+	// behind still holds the terminal.
 	afterlife = 200 * time.Millisecond
-	// looks are how many times in a row nothing must have come for that long.
+	// looks is how many times in a row no output must have come for that long.
 	looks = 2
 )
 
-// ErrEnded says that the program is over and the screen will not change any more.
+// ErrEnded reports that the program has ended and the screen will not change any more.
 var ErrEnded = errors.New("the program has ended")
 
 // Terminal is one terminal with a program in it. Its methods are safe for concurrent
@@ -49,21 +49,21 @@ type Terminal struct {
 
 	mu        sync.Mutex
 	emu       *emulator
-	changed   chan struct{} // closed and replaced when any of this changes
+	changed   chan struct{} // closed and replaced when any of these changes
 	log       []byte
 	full      bool
 	failed    error // of the emulator
-	ended     bool  // nothing comes any more
+	ended     bool  // no more output comes
 	hungUp    bool
 	exited    chan struct{}          // closed when the process was waited for
 	drained   chan struct{}          // closed when ended
-	input     *backlog.Queue[[]byte] // on the way to the program; nil is the end
-	answered  []byte                 // what the terminal said; answering guards it
+	input     *backlog.Queue[[]byte] // for the program; nil ends it
+	answered  []byte                 // the terminal's answers; answering guards it
 	answering sync.Mutex
 }
 
-// Start starts cmd in a new session whose terminal is a new one of that size. TERM is
-// xterm-256color unless the environment of cmd has one; a nil environment is ours.
+// Start starts cmd in a new session whose terminal is a new one of that size. TERM is xterm-256color unless
+// the environment of cmd sets it; a nil environment is ours.
 func Start(cmd *exec.Cmd, size Size) (*Terminal, error) { return startWith(cmd, size, settle) }
 
 // startWith is Start with another time than [settle].
@@ -106,15 +106,14 @@ func startWith(cmd *exec.Cmd, size Size, settle time.Duration) (*Terminal, error
 func (t *Terminal) wait() {
 	_ = t.cmd.Wait() // the status is read from ProcessState
 	close(t.exited)
-	_ = t.master.SetReadDeadline(time.Now()) // has read look at exited
+	_ = t.master.SetReadDeadline(time.Now()) // makes read check exited
 }
 
-// read takes all that the program sends. With the last process that holds the
-// terminal it reads EIO.
+// read reads the program's output. After the last process that holds the terminal has ended, it reads EIO.
 func (t *Terminal) read() {
 	buf := make([]byte, 64<<10)
-	held := 0 // bytes at the beginning of buf that may be half a character
-	idle := 0 // looks in a row that found nothing, since the program's end
+	held := 0 // bytes at the beginning of buf that may be an incomplete character
+	idle := 0 // checks in a row without output, since the program's end
 	for giveUp := (time.Time{}); ; {
 		began := time.Now()
 		n, err := t.master.Read(buf[held:])
@@ -139,8 +138,8 @@ func (t *Terminal) read() {
 		case err == nil && now.Before(giveUp):
 			idle = 0
 		case err != nil && now.Before(giveUp) && idle < looks:
-			// On a busy machine the deadline may be over before there was a look, at
-			// whatever point between the two: one that found nothing proves nothing.
+			// On a busy machine the deadline may be over before the check, at any point between the two:
+			// then a check without output proves nothing.
 			if now.Sub(began) >= afterlife/2 {
 				idle++
 			}
@@ -158,20 +157,20 @@ func (t *Terminal) end() {
 	t.emu.close()
 }
 
-// holdOn has the next Read return soon, if there is something that waits for it.
+// holdOn makes the next Read return soon, if incomplete output waits for it.
 func (t *Terminal) holdOn(soon bool) {
 	var at time.Time
 	if soon {
 		at = time.Now().Add(t.settle)
 	}
 	_ = t.master.SetReadDeadline(at)
-	if t.over() { // wait's deadline may just have been undone
+	if t.over() { // this may just have undone wait's deadline
 		_ = t.master.SetReadDeadline(time.Now())
 	}
 }
 
-// wholePart is how much of p can be given to the emulator, for which the end of what
-// it is given ends a cluster of characters: a cluster that may go on is kept back.
+// wholePart returns how much of p can be given to the emulator, for which the end of its input ends a
+// cluster of characters: a cluster that may continue is kept back.
 func wholePart(p []byte) int {
 	run := bytes.LastIndexFunc(p, func(r rune) bool { return r < utf8.RuneSelf }) + 1
 	at := run
@@ -212,7 +211,7 @@ func (t *Terminal) feed(p []byte) {
 	})
 }
 
-// update changes the state and tells those who wait.
+// update changes the state and wakes the waiting callers.
 func (t *Terminal) update(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,16 +220,15 @@ func (t *Terminal) update(f func()) {
 	t.changed = make(chan struct{})
 }
 
-// Screen is what is seen now.
+// Screen returns the current screen.
 func (t *Terminal) Screen() Screen {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.emu.screen()
 }
 
-// Wait waits until the screen fulfils a condition, and returns it. A frame that is
-// half drawn (mode 2026) is not looked at. When the condition can no longer be met, or
-// not within ctx, the error shows what was on the screen.
+// Wait waits until the screen fulfils a condition, and returns it. It ignores a frame that is half drawn
+// (mode 2026). If the condition can no longer be met, or not within ctx, the error shows the last screen.
 func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, error) {
 	for {
 		t.mu.Lock()
@@ -253,7 +251,7 @@ func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, e
 	}
 }
 
-// status is how the process ended, if it has: its output may end before.
+// status describes how the process ended, if it has: its output may end before.
 func (t *Terminal) status() string {
 	if !t.over() {
 		return ""
@@ -262,7 +260,7 @@ func (t *Terminal) status() string {
 }
 
 // Output is all that the program has sent, or its first 64 MiB; as long as more may come,
-// without a sequence of which only the beginning has.
+// without an incomplete sequence at the end.
 func (t *Terminal) Output() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -274,28 +272,28 @@ func (t *Terminal) Output() []byte {
 	return append(out[:tail], begun().ReplaceAll(slices.Clone(out[tail:]), nil)...)
 }
 
-// longestBegun bounds, in bytes, how far back a sequence is looked for that has no end yet.
+// longestBegun bounds, in bytes, how far back an incomplete sequence is searched.
 const longestBegun = 4 << 10
 
-// begun is the beginning of a sequence at the end of what has come.
+// begun matches the beginning of a sequence at the end of the output.
 var begun = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$`)
 })
 
-// Answers are what the terminal has said of itself because it was asked.
+// Answers returns the terminal's answers to queries.
 func (t *Terminal) Answers() []byte {
 	t.answering.Lock()
 	defer t.answering.Unlock()
 	return slices.Clone(t.answered)
 }
 
-// Before are the line settings the program met, Line those of now.
+// Before returns the line settings at the program's start.
 func (t *Terminal) Before() Line { return t.before }
 
-// Line are the line settings of now. They can be read until Close.
+// Line returns the current line settings. They can be read until Close.
 func (t *Terminal) Line() (Line, error) { return line(t.master) }
 
-// Process is the program's process. It leads a session and a group.
+// Process returns the program's process. It leads a session and a group.
 func (t *Terminal) Process() *os.Process { return t.cmd.Process }
 
 // Exit waits for the end of the program and of its output.
@@ -311,14 +309,13 @@ func (t *Terminal) Exit(ctx context.Context) (*os.ProcessState, error) {
 	return t.cmd.ProcessState, nil
 }
 
-// Resize gives the terminal another size, of which the kernel tells the program.
+// Resize changes the size of the terminal; the kernel signals the program.
 func (t *Terminal) Resize(size Size) error {
 	t.update(func() { t.emu.resize(size) })
 	return setSize(t.master, size)
 }
 
-// HangUp is the end of the terminal: a window that is closed, a connection that is
-// lost. The program goes on or not as it likes.
+// HangUp closes the terminal, like a closed window or a lost connection. The program may continue.
 func (t *Terminal) HangUp() {
 	t.mu.Lock()
 	gone := t.hungUp
@@ -330,8 +327,7 @@ func (t *Terminal) HangUp() {
 	}
 }
 
-// Close kills the program's group if it still runs, and returns when nothing of the
-// terminal is left.
+// Close kills the program's group if it still runs, and returns when the terminal is completely closed.
 func (t *Terminal) Close() {
 	select {
 	case <-t.exited:

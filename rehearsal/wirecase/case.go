@@ -112,7 +112,7 @@ func lines(b []byte) (out []string) {
 	return out
 }
 
-// arguments says which operations take one.
+// arguments lists the operations, and whether they take an argument.
 var arguments = map[string]bool{
 	">": true, "<": true, "!": true, "saw": true, "requests": true, "called": true, "release": false,
 	"eof": false, "signal": true, "exit": true, "stderr": true, "file": true, "until": true, "touch": true,

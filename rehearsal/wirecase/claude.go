@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// Find names the real CLI: $ARBITER_CLAUDE, `claude` on PATH, else the one that the
-// project's scripts install; "" if there is none. root is the way from the test's
-// directory to the repository's.
+// Find returns the path of the real CLI: $ARBITER_CLAUDE, `claude` on PATH, or the one that the project's
+// scripts install; "" if there is none. root is the path from the test's directory to the repository's.
 func Find(root string) string {
 	if p := os.Getenv("ARBITER_CLAUDE"); p != "" {
 		return p
@@ -28,15 +27,14 @@ func Find(root string) string {
 	return ""
 }
 
-// Claude is the real CLI. If there is none the test is skipped; with $ARBITER_REQUIRE_CLAUDE it fails.
+// Claude returns the real CLI. If there is none the test is skipped; with $ARBITER_REQUIRE_CLAUDE it fails.
 func Claude(t *testing.T, root string) Program {
 	t.Helper()
 	return Program{Path: Required(t, Find(root))}
 }
 
-// Long skips a case that shows with the real CLI what others show: the same one with the
-// stand-in, or a similar one with the real CLI. With ARBITER_LONG set, as in scripts/soak and
-// scripts/drift, it runs.
+// Long skips a case that only repeats with the real CLI what others test: the same one with the stand-in,
+// or a similar one with the real CLI. With ARBITER_LONG set, as in scripts/soak and scripts/drift, it runs.
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("ARBITER_LONG") == "" {
@@ -44,7 +42,7 @@ func Long(t testing.TB) {
 	}
 }
 
-// Required returns the path that Find has found. Without one it skips or fails the test, as [Claude] does.
+// Required returns the path from Find. If it is empty, it skips or fails the test, like [Claude].
 func Required(t testing.TB, path string) string {
 	t.Helper()
 	switch {

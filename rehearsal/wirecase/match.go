@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// names are what patterns remembered.
+// names maps names to the values that patterns remembered.
 type names map[string]string
 
 // matches reports whether got has all of want. What "$name" matched is remembered
@@ -88,7 +88,7 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\$[A-Za-z_][A-Za-z_0-9]*`)
 })
 
-// expand puts what was remembered in the place of its names; others stay.
+// expand replaces names by the remembered values; unknown names stay.
 func (n names) expand(s string) string {
 	return reference().ReplaceAllStringFunc(s, func(ref string) string {
 		if v, ok := n[ref[1:]]; ok {

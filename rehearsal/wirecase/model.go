@@ -18,7 +18,7 @@ import (
 type Reply struct {
 	For    string  `json:"for"` // regular expression: only for requests whose body matches
 	Blocks []Block `json:"blocks"`
-	Hold   bool    `json:"hold"`  // stop in the middle of the first block until released, or given up
+	Hold   bool    `json:"hold"`  // stop in the middle of the first block until released, or cancelled
 	Usage  *Usage  `json:"usage"` // of the prompt; small numbers if absent
 	Stop   string  `json:"stop"`
 
@@ -33,10 +33,10 @@ type Block struct {
 	Text  string          `json:"text"`
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
-	ID    string          `json:"id"` // of the call; made up if absent
+	ID    string          `json:"id"` // of the call; generated if absent
 }
 
-// Usage is the token count a reply claims.
+// Usage is the token count that a reply claims.
 type Usage struct {
 	Input  int `json:"input_tokens"`
 	Output int `json:"output_tokens"`
@@ -112,14 +112,14 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(&answerStream{w: w, r: r, n: n, release: release}).write(reply)
 }
 
-// isProbe: set_model makes the CLI say "Hi" to a model it does not know yet, not
-// as a stream. A stand-in does not.
+// isProbe reports whether a request is a probe: set_model makes the CLI send "Hi" to a model that it does
+// not know yet, not as a stream. A stand-in does not.
 func isProbe(body string) bool {
 	return !strings.Contains(body, `"stream":true`) && strings.Contains(body, `"text":"Hi"`)
 }
 
-// next takes the first reply that is for this request. An error reply stays for
-// the requests that the CLI makes on top (it drops beta headers one by one).
+// next takes the first reply for this request. An error reply stays for the retries of the CLI (it drops
+// beta headers one by one).
 func (m *model) next(body string) (Reply, int, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

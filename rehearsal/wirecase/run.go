@@ -23,7 +23,7 @@ import (
 // Program is what a case is run against.
 type Program struct {
 	Path string
-	Args []string // before the case's own
+	Args []string // before those of the case
 	Env  []string // beside the usual environment
 }
 
@@ -188,7 +188,7 @@ func (h *host) step(s Step) {
 	case "eof":
 		h.stdin.Close()
 	case "release":
-		h.model.release <- struct{}{} // one held reply goes on, also one that is still to come
+		h.model.release <- struct{}{} // lets one held reply continue, even one that is still to come
 	case "signal":
 		if err := sendSignal(h.cmd.Process, arg); err != nil {
 			fail("%v", err)
@@ -250,7 +250,7 @@ func (h *host) fileMatches(arg string) error {
 	return look(h.names.expand(re), string(raw))
 }
 
-// look fails unless the text has what the regular expression says.
+// look fails unless the text matches the regular expression.
 func look(expr, text string) error {
 	re, err := regexp.Compile("(?s)" + expr)
 	if err != nil {
@@ -266,7 +266,7 @@ func look(expr, text string) error {
 	return errors.New("it is " + text)
 }
 
-// untilFile polls a file: another process writes it, and nothing reports when.
+// untilFile polls a file, because another process writes it without a notification.
 func (h *host) untilFile(arg string) error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -321,7 +321,7 @@ func (h *host) awaitExit(code string) error {
 	return nil
 }
 
-// drain reads what the process still writes, until it has ended.
+// drain reads the remaining output of the process, until it has ended.
 func (h *host) drain() error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()

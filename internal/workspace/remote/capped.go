@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// measureEvery is the time between two looks at what has arrived. Git has no limit for a fetch.
+// measureEvery is the time between two measurements of what has arrived. Git has no limit for a fetch.
 const measureEvery = 100 * time.Millisecond
 
-// capped returns a context that ends when the files of a directory have more bytes than max. stop ends the watching,
-// waits for it, looks once more, and reports whether there were too many.
+// capped returns a context that ends when the files of a directory have more bytes than max. stop ends the
+// measurements, waits for their goroutine, measures once more, and reports whether there were too many
+// bytes.
 func capped(ctx context.Context, dir string, max int64) (limited context.Context, stop func() (tooLarge bool)) {
 	limited, cancel := context.WithCancel(ctx)
 	var over atomic.Bool
@@ -42,7 +43,7 @@ func capped(ctx context.Context, dir string, max int64) (limited context.Context
 	}
 }
 
-// size adds up the files of a directory; those that come and go meanwhile count or not.
+// size adds up the files of a directory; files that appear or disappear meanwhile may or may not count.
 func size(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {

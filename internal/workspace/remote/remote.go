@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// Limits bound one transfer. A zero field is that of [DefaultLimits].
+// Limits bound one transfer. A zero field has the value of [DefaultLimits].
 type Limits struct {
 	Bytes int64         // of the objects that come from a host
 	Time  time.Duration // of the whole transfer
@@ -31,15 +31,16 @@ var ErrTooLarge = errors.New("the host sent more than is allowed for one transfe
 // ErrNoBranch reports a branch that the host does not have.
 var ErrNoBranch = errors.New("the host does not have this branch")
 
-// Link is a way to one repository on a host. It is a value, and safe for concurrent use.
+// Link is the connection to one repository on a host. It is a value, and safe for concurrent use.
 type Link struct {
 	Repo   *workspace.Repo
 	URL    string   // of the host's repository: ext::…
-	Env    []string // of the host's command, such as os.Environ(); variables of Git are left out
+	Env    []string // of the host's command, such as os.Environ(); variables of Git are omitted
 	Limits Limits
 }
 
-// Push gives the host a commit with its history, under a name that it returns. To push it again is no error.
+// Push sends a commit with its history to the host, under a name that it returns. Pushing it again is no
+// error.
 func (l Link) Push(ctx context.Context, commit string) (ref string, err error) {
 	commit, err = l.Repo.Git.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}")
 	if err != nil {
@@ -56,10 +57,10 @@ func (l Link) Push(ctx context.Context, commit string) (ref string, err error) {
 	return ref, wrap("push to the host", err)
 }
 
-// Fetched is what a branch became.
+// Fetched is the result of a fetch.
 type Fetched struct {
 	Commit string // that the branch names now, here and on the host
-	Before string // that it named here before; empty if it was not here
+	Before string // the previous commit here; empty if the branch was not here
 }
 
 var branchForm = sync.OnceValue(func() *regexp.Regexp {
@@ -82,7 +83,7 @@ func (l Link) Fetch(ctx context.Context, branch string) (Fetched, error) {
 	return f, wrap("fetch from the host", err)
 }
 
-// incoming is what a branch is called before it is checked.
+// incoming is the name of a branch before it is checked.
 const incoming = "refs/incoming"
 
 func (l Link) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched, err error) {
@@ -111,7 +112,7 @@ func (l Link) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched
 	if err != nil {
 		return f, err
 	}
-	// Under a name of its own first, so that the objects stay until the branch names them.
+	// First under a separate name, so that the objects are kept until the branch names them.
 	kept := l.Repo.Ref("fetched/" + strings.TrimPrefix(branch, l.Repo.Branch("")))
 	_, err = l.Repo.Git.Write(ctx, append(allowing("file"), "-c", "fetch.fsckObjects=true", "-c",
 		"fetch.writeCommitGraph=false", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
@@ -123,10 +124,10 @@ func (l Link) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched
 	return Fetched{Commit: tip, Before: before.ID}, err
 }
 
-// transports are those of Git that the configuration of a repository could redirect a call to.
+// transports are the transports of Git to which the configuration of a repository could redirect a call.
 var transports = []string{"ext", "file", "git", "ssh", "http", "https", "ftp", "ftps"}
 
-// allowing are the options of a call that may use one transport, whatever is configured.
+// allowing returns the options of a call that may use only one transport, whatever is configured.
 func allowing(transport string) []string {
 	args := []string{"-c", "protocol.allow=never"}
 	for _, t := range transports {
@@ -147,7 +148,7 @@ func (l Link) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, limit)
 }
 
-// wrap says what failed, and that it took too long, at any step.
+// wrap adds to an error what failed, and whether it took too long.
 func wrap(what string, err error) error {
 	switch {
 	case err == nil:
@@ -158,9 +159,9 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// quarantine makes a temporary bare repository that borrows the objects of the user's and knows the run's commits, so
-// that a transfer holds only what is new. Its git has the environment of the host's command and no sandbox: it needs
-// the network, and touches nothing of the user's repository.
+// quarantine makes a temporary bare repository that borrows the objects of the user's and knows the run's
+// commits, so that a transfer contains only new objects. Its git has the environment of the host's command
+// and no sandbox: it needs the network, and changes nothing in the user's repository.
 func (l Link) quarantine(ctx context.Context, use func(git.Runner) error) error {
 	objects := filepath.Join(l.Repo.CommonDir, "objects")
 	if strings.ContainsAny(objects, "\n\"") {
@@ -205,7 +206,7 @@ func (l Link) quarantine(ctx context.Context, use func(git.Runner) error) error 
 	return use(q)
 }
 
-// known are commits that a host of this run may have, too.
+// known returns commits that a host of this run may have, too.
 func (l Link) known(ctx context.Context) ([]string, error) {
 	out, err := l.Repo.Git.Text(ctx, "for-each-ref", "--format=%(objectname) %(objecttype)",
 		strings.TrimSuffix(l.Repo.Ref(""), "/"), strings.TrimSuffix(l.Repo.Branch(""), "/"))
@@ -229,7 +230,7 @@ func (l Link) known(ctx context.Context) ([]string, error) {
 	return commits, nil
 }
 
-// shallow has the temporary repository end where the history of the user's ends.
+// shallow makes the history of the temporary repository end where that of the user's ends.
 func shallow(common, dir string) error {
 	text, err := os.ReadFile(filepath.Join(common, "shallow"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -241,7 +242,7 @@ func shallow(common, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "shallow"), text, 0o600)
 }
 
-// withoutGit leaves out the variables that would send git elsewhere or have it run something.
+// withoutGit removes the variables that would redirect git or make it run something.
 func withoutGit(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		return strings.HasPrefix(entry, "GIT_") || strings.HasPrefix(entry, "LC_ALL=")

@@ -16,20 +16,21 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
 )
 
-// Part is what is reverted of a run's work: one file, or one hunk of it.
+// Part is the part of a run's work to revert: one file, or one hunk of it.
 type Part struct {
 	Path string
-	// Seen is the object of the file's contents that the request is about. The file is left alone if the run has
-	// recorded others since. Empty: it may be any; a hunk needs one, because its lines are those of these contents.
+	// Seen is the object of the file's contents to which the request refers. If the run has recorded other
+	// contents since, the file is left alone. Empty: any contents; a hunk needs a value, because its lines
+	// are those of these contents.
 	Seen string
 	Hunk *Hunk // nil: all of the file
 }
 
-// Hunk is a place of a file: lines of the run's version, and the lines that stood there when the run began. Lines are
-// counted from 0.
+// Hunk is a place in a file: lines of the run's version, and the lines that were there when the run began.
+// Lines are counted from 0.
 type Hunk struct{ Before, BeforeLines, After, AfterLines int }
 
-// RefusedError says why a part was not reverted. Nothing was changed.
+// RefusedError is the reason why a part was not reverted. Nothing was changed.
 type RefusedError struct{ Path, Reason string }
 
 func (e *RefusedError) Error() string { return e.Path + ": " + e.Reason }
@@ -43,7 +44,7 @@ const (
 	TooLong    = "it is too long to revert a part of it: revert the whole file"
 )
 
-// maxHunkFile bounds, in bytes, a file of which a hunk is reverted.
+// maxHunkFile bounds, in bytes, a file in which a hunk can be reverted.
 const maxHunkFile = 8 << 20
 
 // ParseHunk reads the head of a hunk of a unified diff: "@@ -12,3 +12,5 @@", or "-12,3 +12,5".
@@ -71,7 +72,7 @@ func ParseHunk(text string) (*Hunk, error) {
 		if err != nil || from < 0 || n < 0 || n > 0 && from == 0 {
 			return nil, wrong
 		}
-		if n > 0 { // of no lines, the line before is named
+		if n > 0 { // without lines, a hunk names the line before
 			from--
 		}
 		if i == 0 {
@@ -83,10 +84,10 @@ func ParseHunk(text string) (*Hunk, error) {
 	return &h, nil
 }
 
-// Revert reverts a part of what changed between the commits or trees base and end: the file, or the hunk, becomes what
-// it was in base, if the file is still as in end. A renamed file goes back to where it was. Files that are as in base
-// already are left alone. Error: [RefusedError]; git's and the file system's, after which a second call finishes the
-// work.
+// Revert reverts a part of what changed between the commits or trees base and end: the file, or the hunk,
+// gets its state in base, if the file still has its state in end. A renamed file gets its previous path.
+// Files that already have their state in base are left alone. Error: [RefusedError]; git's and the file
+// system's, after which a second call finishes the work.
 func Revert(ctx context.Context, r *workspace.Repo, base, end string, p Part) error {
 	r, unlock, err := r.Lock(ctx)
 	if err != nil {
@@ -131,7 +132,7 @@ func Revert(ctx context.Context, r *workspace.Repo, base, end string, p Part) er
 	return nil
 }
 
-// without is the tree of end with one part of a change taken back.
+// without returns the tree of end with one part of a change reverted.
 func without(ctx context.Context, r *workspace.Repo, end string, c workspace.Change, p Part) (tree string, err error) {
 	temp, err := r.Temp()
 	if err != nil {
@@ -147,7 +148,7 @@ func without(ctx context.Context, r *workspace.Repo, end string, c workspace.Cha
 	}
 	var lines bytes.Buffer
 	line := func(path string, e workspace.Entry) {
-		if e.ID == "" { // it is to be removed
+		if e.ID == "" { // it must be removed
 			e = workspace.Entry{Mode: "0", ID: strings.Repeat("0", max(len(c.From.ID), len(c.To.ID)))}
 		}
 		fmt.Fprintf(&lines, "%s %s\t%s\x00", e.Mode, e.ID, path)
@@ -171,7 +172,7 @@ func without(ctx context.Context, r *workspace.Repo, end string, c workspace.Cha
 	return strings.TrimSpace(string(out)), err
 }
 
-// spliced records the run's version of a file with the lines of a hunk as they were.
+// spliced records the run's version of a file with the previous lines of a hunk.
 func spliced(ctx context.Context, r *workspace.Repo, c workspace.Change, h Hunk) (workspace.Entry, error) {
 	refused := func(reason string) (workspace.Entry, error) {
 		return workspace.Entry{}, &RefusedError{c.Path, reason}
@@ -195,7 +196,7 @@ func spliced(ctx context.Context, r *workspace.Repo, c workspace.Change, h Hunk)
 		return refused(NoHunk)
 	}
 	if text == "" && c.From.ID == "" {
-		return workspace.Entry{}, nil // nothing is left of a file that the run added
+		return workspace.Entry{}, nil // the run added the file, and nothing of it is left
 	}
 	out, err := r.Git.Do(ctx, git.Call{Args: []string{"hash-object", "-w", "--no-filters", "--stdin"},
 		Stdin: []byte(text), Writes: true})
@@ -207,7 +208,7 @@ func spliced(ctx context.Context, r *workspace.Repo, c workspace.Change, h Hunk)
 
 func regular(e workspace.Entry) bool { return e.ID == "" || strings.HasPrefix(e.Mode, "100") }
 
-// Splice returns after with the lines of the hunk as before has them; false: the texts have no such lines.
+// Splice returns after with the lines that the hunk has in before; false: the texts have no such lines.
 func (h Hunk) Splice(before, after string) (string, bool) {
 	a, b := slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after))
 	if min(h.Before, h.BeforeLines, h.After, h.AfterLines) < 0 || h.Before+h.BeforeLines > len(a) ||
@@ -215,7 +216,7 @@ func (h Hunk) Splice(before, after string) (string, bool) {
 		return "", false
 	}
 	lines := slices.Concat(b[:h.After], a[h.Before:h.Before+h.BeforeLines], b[h.After+h.AfterLines:])
-	for i := range lines[:max(len(lines)-1, 0)] { // a last line without an end, that is not the last any more
+	for i := range lines[:max(len(lines)-1, 0)] { // a last line without a line end that is no longer the last
 		if !strings.HasSuffix(lines[i], "\n") {
 			lines[i] += "\n"
 		}

@@ -1,11 +1,13 @@
 // Package undo reverts what a run changed in the user's files.
 //
-// What changed is the difference between two snapshots, of the run's start and of its end. A file that is still as in
-// the second becomes what it was in the first; a file that was modified since is left alone, and reported. The index,
-// branches and commits stay as they are. Everything that is overwritten is in the second snapshot.
+// The changes are the difference between two snapshots, of the run's start and of its end. A file that
+// still has its state in the second snapshot gets its state in the first; a file that was modified since is
+// left alone, and reported. The index, branches and commits stay unchanged. Everything that is overwritten
+// is in the second snapshot.
 //
-// It has the limits of snapshots: contents come back as git checks them out, so that a file with mixed line ends in a
-// repository that converts them comes back with the repository's; directories that get empty are removed.
+// It has the limits of snapshots: contents are restored as git checks them out, so that a file with mixed
+// line ends in a repository that converts them gets the line ends of the repository; directories that
+// become empty are removed.
 package undo
 
 import (
@@ -20,10 +22,12 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
 )
 
-// IgnoredBefore is why a file is kept that the run made visible to Git by changing ignore rules.
+// IgnoredBefore is the reason for keeping a file that became visible to Git because the run changed ignore
+// rules.
 const IgnoredBefore = "Git ignored it when the run began, so it may be older than the run"
 
-// File is one that is reverted. Its status is that of the reversal: a file that the run added is deleted.
+// File is a file that is reverted. Its status is that of the reversal: a file that the run added is
+// deleted.
 type File struct {
 	Path   string           `json:"path"`
 	Status workspace.Status `json:"status"`
@@ -33,11 +37,11 @@ type File struct {
 type Result struct {
 	Reverted []File          `json:"reverted"`
 	Kept     []apply.Blocked `json:"kept"`    // changed by the run, and left alone
-	Already  []string        `json:"already"` // as before the run
+	Already  []string        `json:"already"` // already in their state before the run
 }
 
-// Run reverts what changed between the commits base and end. With dry it changes nothing. A call after a crash
-// finishes the work. Errors: git's and the file system's.
+// Run reverts what changed between the commits base and end. With dry it changes nothing. A call after a
+// crash finishes the work. Errors: git's and the file system's.
 func Run(ctx context.Context, r *workspace.Repo, base, end string, dry bool) (Result, error) {
 	r, unlock, err := r.Lock(ctx)
 	if err != nil {

@@ -14,14 +14,16 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// carried begin the settings of the repository that a clone gets: those that contents, merges and authors depend on.
+// carried are prefixes of the repository's settings that a clone gets: those on which contents, merges and
+// authors depend.
 var carried = []string{
 	"user.", "author.", "committer.", "filter.", "lfs.", "merge.", "diff.", "core.autocrlf", "core.eol",
 	"core.symlinks", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.excludesfile",
 	"core.attributesfile",
 }
 
-// clone makes a repository in w.Dir that borrows the objects of the user's, with w.Branch checked out at tip.
+// clone creates a repository in w.Dir that borrows the objects of the user's, with w.Branch checked out at
+// tip.
 func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
 	format, err := m.repo.Git.Text(ctx, "rev-parse", "--show-object-format")
 	if err != nil {
@@ -43,7 +45,7 @@ func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
 	return err
 }
 
-// borrow gives a new repository the objects of the user's, and the settings that matter.
+// borrow gives a new repository the objects of the user's, and the relevant settings.
 func (m *Manager) borrow(ctx context.Context, gitDir string) error {
 	objects, err := m.repo.Git.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
 	if err != nil {
@@ -77,7 +79,7 @@ func (m *Manager) borrow(ctx context.Context, gitDir string) error {
 	if err != nil {
 		return err
 	}
-	// A sandbox keeps git that works in the clone from writing there.
+	// A sandbox prevents git in the clone from writing there.
 	file := "--file=" + filepath.Join(gitDir, "config")
 	for setting := range bytes.SplitSeq(settings, []byte{0}) {
 		key, value, _ := strings.Cut(string(setting), "\n")

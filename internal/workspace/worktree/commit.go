@@ -9,14 +9,15 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
 )
 
-// Work is what a directory holds.
+// Work describes the content of a directory.
 type Work struct {
 	Head    string   // commit that is checked out
 	Tree    string   // of the files as they are, committed or not
-	Trouble []string // files that could not be recorded, as git says it
+	Trouble []string // files that could not be recorded, as reported by git
 }
 
-// UnfinishedError reports that a Git operation is under way in a directory, so that its files are not to be committed.
+// UnfinishedError reports an unfinished Git operation in a directory, so that its files must not be
+// committed.
 type UnfinishedError struct{ Operation string }
 
 func (e *UnfinishedError) Error() string { return "a " + e.Operation + " is under way in its worktree" }
@@ -45,8 +46,9 @@ func (m *Manager) holds(ctx context.Context, w Worktree) (found Work, err error)
 	return found, err
 }
 
-// Commit commits what is uncommitted in a directory, with all files that Git does not ignore, and returns what the
-// directory then holds. No hook runs. The caller ensures that no agent works there. Error: [*UnfinishedError].
+// Commit commits what is uncommitted in a directory, with all files that Git does not ignore, and returns
+// the content of the directory after that. No hook runs. The caller ensures that no agent works there.
+// Error: [*UnfinishedError].
 func (m *Manager) Commit(ctx context.Context, w Worktree, message string) (found Work, err error) {
 	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
 		found, err = m.commit(ctx, w, message)
@@ -91,11 +93,11 @@ func (m *Manager) commit(ctx context.Context, w Worktree, message string) (Work,
 	if _, err := there.Write(ctx, "reset", "--quiet", "--mixed"); err != nil {
 		return Work{}, fmt.Errorf("commit in %s: %w", w.Dir, err)
 	}
-	found.Head, err = m.Head(ctx, w) // which fetches a clone's
+	found.Head, err = m.Head(ctx, w) // for a clone, this fetches its commits
 	return found, err
 }
 
-// Reading returns the directory that [Manager.Reader] keeps, which may not exist yet.
+// Reading returns the directory of [Manager.Reader], which may not exist yet.
 func (m *Manager) Reading() string {
 	return filepath.Join(m.dir(reader), filepath.FromSlash(m.repo.Prefix))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// Create makes the directory of an Orchestrator, or returns the one that is there. A call after a crash finishes the
-// work.
+// Create creates the directory of an Orchestrator, or returns the existing one. A call after a crash
+// finishes the work.
 func (m *Manager) Create(ctx context.Context, s Spec) (w Worktree, err error) {
 	if s.Kind != Linked && s.Kind != Clone {
 		return w, fmt.Errorf("isolation %q: want %s or %s", s.Kind, Linked, Clone)
@@ -36,7 +36,7 @@ func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
 		if _, err := os.Lstat(filepath.Join(w.Dir, ".git")); err == nil {
 			return w, nil
 		}
-		// Somebody deleted it. Its branch continues where it was.
+		// The directory was deleted. Its branch continues where it was.
 		s.Kind, s.From = w.Kind, w.Base
 		if err := os.Remove(m.record(name)); err != nil {
 			return Worktree{}, err
@@ -61,7 +61,7 @@ func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
 	if tip == "" {
 		tip = from
 		err := m.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: branch, New: tip},
-			workspace.Update{Ref: base, Old: found[2].ID, New: from}) // which keeps what a clone borrows
+			workspace.Update{Ref: base, Old: found[2].ID, New: from}) // this keeps the objects that a clone borrows
 		if err != nil {
 			return Worktree{}, err
 		}
@@ -113,7 +113,7 @@ func (m *Manager) discard(ctx context.Context, name string) error {
 
 func gone(name string) string { return name + ".gone" }
 
-// registered reports whether git knows a worktree there.
+// registered reports whether git has a worktree there.
 func (m *Manager) registered(ctx context.Context, name string) (bool, error) {
 	all, err := registered(ctx, m.repo)
 	for _, w := range all {

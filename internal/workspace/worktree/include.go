@@ -14,11 +14,11 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// includeFile names, in the syntax of .gitignore, ignored files that a worktree gets copies of.
+// includeFile names, in the syntax of .gitignore, ignored files of which a worktree gets copies.
 const includeFile = ".worktreeinclude"
 
-// include copies the files of the user's work tree that Git ignores and that .worktreeinclude names. Files that are
-// there stay. It returns how many were copied. Links are copied as links, and not followed.
+// include copies the files of the user's work tree that Git ignores and that .worktreeinclude names.
+// Existing files are kept. It returns how many were copied. Links are copied as links, and not followed.
 func include(ctx context.Context, r *workspace.Repo, dir string) (copied int, err error) {
 	from, err := os.OpenRoot(r.Root)
 	if err != nil {
@@ -60,7 +60,7 @@ func include(ctx context.Context, r *workspace.Repo, dir string) (copied int, er
 	return copied, ctx.Err()
 }
 
-// duplicate copies a file or a link; false if it is neither, or if there is something.
+// duplicate copies a file or a link; false if it is neither, or if the target exists.
 func duplicate(from, to *os.Root, name string) (bool, error) {
 	info, err := from.Lstat(name)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// Kind is how a directory is kept apart.
+// Kind is the way in which a directory is isolated.
 type Kind string
 
-// How a directory is kept apart.
+// Ways of isolation.
 const (
 	Linked Kind = "worktree"
 	Clone  Kind = "clone"
 )
 
-// Spec says what directory is wanted.
+// Spec describes a directory to create.
 type Spec struct {
 	Orchestrator int
 	Generation   int // that creates it
 	Kind         Kind
-	From         string // commit that its branch begins at; an existing branch stays where it is
+	From         string // commit at which its branch begins; an existing branch is not moved
 }
 
 // Worktree is a directory of an Orchestrator.
@@ -37,7 +37,7 @@ type Worktree struct {
 	Branch       string `json:"branch"` // short name: arbiter/RUN8/orch-1.1
 	Base         string `json:"base"`   // commit that the branch began at
 	Dir          string `json:"dir"`    // top of the files
-	Work         string `json:"work"`   // in it, the directory that corresponds to the run's: where the agent starts
+	Work         string `json:"work"`   // the directory in it that corresponds to the run's: where the agent starts
 	Included     int    `json:"included,omitempty"`
 }
 
@@ -47,14 +47,15 @@ type Manager struct {
 	root string
 }
 
-// Open returns a manager that works in a directory, which it creates. Nothing else may be kept there.
+// Open returns a manager that works in a directory, which it creates. The directory must not be used for
+// anything else.
 func Open(r *workspace.Repo, root string) (*Manager, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, err
 	}
 	root, err := filepath.Abs(root)
 	if err == nil {
-		root, err = filepath.EvalSymlinks(root) // git names worktrees so
+		root, err = filepath.EvalSymlinks(root) // git names worktrees by this path
 	}
 	return &Manager{repo: r, root: root}, err
 }
@@ -77,7 +78,7 @@ func (m *Manager) Find(orchestrator int) (w Worktree, ok bool, err error) {
 	return w, true, nil
 }
 
-// List returns all directories, by Orchestrator: of a run that was killed, too.
+// List returns all directories, by Orchestrator, including those of a run that was killed.
 func (m *Manager) List() ([]Worktree, error) {
 	entries, err := os.ReadDir(m.root)
 	if err != nil {
@@ -107,7 +108,7 @@ func (m *Manager) dir(name string) string { return filepath.Join(m.root, name) }
 
 func (m *Manager) record(name string) string { return filepath.Join(m.root, name+".json") }
 
-// write makes a directory count.
+// write writes the record that makes a directory valid.
 func (m *Manager) write(name string, w Worktree) error {
 	b, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
@@ -120,13 +121,13 @@ func (m *Manager) write(name string, w Worktree) error {
 	return os.Rename(temp, m.record(name))
 }
 
-// work is the directory that corresponds to the run's in the user's work tree.
+// work returns the directory that corresponds to the run's in the user's work tree.
 func (m *Manager) work(dir string) (string, error) {
 	work := filepath.Join(dir, filepath.FromSlash(m.repo.Prefix))
 	return work, os.MkdirAll(work, 0o777)
 }
 
-// locked runs f alone, on the directory of that name.
+// locked calls f with the lock held, for the directory of that name.
 func (m *Manager) locked(ctx context.Context, name string, f func(*Manager) error) error {
 	r, unlock, err := m.repo.Lock(ctx)
 	if err != nil {
@@ -139,7 +140,7 @@ func (m *Manager) locked(ctx context.Context, name string, f func(*Manager) erro
 	return f(&Manager{repo: r, root: m.root})
 }
 
-// removeAll removes a directory of the manager's, whatever its permissions are (module caches are read-only).
+// removeAll removes a directory of the manager, whatever its permissions are (module caches are read-only).
 func (m *Manager) removeAll(name string) error {
 	dir := m.dir(name)
 	if os.RemoveAll(dir) == nil {

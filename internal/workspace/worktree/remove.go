@@ -13,11 +13,11 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
 )
 
-// Saved is work that no branch has.
+// Saved is work that is on no branch.
 type Saved struct {
 	Ref     string   // empty if there was nothing to save
 	Commit  string   // with the files; its first parent is the HEAD they were on
-	Trouble []string // files that could not be saved, as git says it
+	Trouble []string // files that could not be saved, as reported by git
 	Nested  []string // repositories inside, whose own commits are not saved
 }
 
@@ -61,8 +61,8 @@ func (m *Manager) linked(ctx context.Context, w Worktree) (*workspace.Repo, erro
 	return there, err
 }
 
-// Save records the files of a directory in refs/arbiter/RUN8/orch-N/wip, unless they are as in its commit and a branch
-// of the run has that commit. What was saved there before stays in its history.
+// Save records the files of a directory in refs/arbiter/RUN8/orch-N/wip, unless they equal those of its
+// commit and a branch of the run has that commit. Earlier saved work stays in its history.
 func (m *Manager) Save(ctx context.Context, w Worktree) (s Saved, err error) {
 	err = m.locked(ctx, name(w.Orchestrator), func(m *Manager) (err error) {
 		s, err = m.save(ctx, w)
@@ -139,7 +139,7 @@ func (m *Manager) remove(ctx context.Context, w Worktree, force bool) (Saved, er
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return Saved{}, err
 	}
-	// Under its new name it counts as removed: what is left of it is not saved in the place of the whole.
+	// Under its new name it counts as removed: its remains cannot replace the saved whole.
 	if err := m.discard(ctx, name); err != nil {
 		return Saved{}, err
 	}
@@ -153,8 +153,9 @@ func (m *Manager) remove(ctx context.Context, w Worktree, force bool) (Saved, er
 // reader is the name of the directory that Reader keeps.
 const reader = "arbiter"
 
-// Reader keeps a directory with the files of a commit for those who only read: the Arbiter, and checks. It creates the
-// directory, or brings it to the commit; changes that were made there are lost, other files stay.
+// Reader keeps a directory with the files of a commit for agents that only read: the Arbiter, and checks.
+// It creates the directory, or brings it to the commit; changes that were made there are lost, other files
+// stay.
 func (m *Manager) Reader(ctx context.Context, commit string) (dir string, err error) {
 	err = m.locked(ctx, reader, func(m *Manager) error {
 		if _, err := os.Lstat(filepath.Join(m.dir(reader), ".git")); err == nil {
@@ -184,7 +185,7 @@ func (m *Manager) RemoveReader(ctx context.Context) error {
 	return m.locked(ctx, reader, func(m *Manager) error { return m.discard(ctx, reader) })
 }
 
-// RemoveUnfinished removes what calls that were killed have left: directories without a record, in which nobody has
+// RemoveUnfinished removes what killed calls have left: directories without a record, in which no agent has
 // worked.
 func (m *Manager) RemoveUnfinished(ctx context.Context) error {
 	entries, err := os.ReadDir(m.root)
