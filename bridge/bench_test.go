@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// files is a connection made of two pipes' ends.
+// files is a connection made of the ends of two pipes.
 type files struct{ r, w *os.File }
 
 func (f files) Read(b []byte) (int, error)  { return f.r.Read(b) }
@@ -31,7 +31,7 @@ func filePair(b *testing.B) (near, far files) {
 	return files{r1, w2}, files{r2, w1}
 }
 
-// echo is the cheapest exchange there can be: a line there and back.
+// echo is the cheapest possible exchange: one line in each direction.
 func echo(b *testing.B, rounds int, line []byte) time.Duration {
 	near, far := filePair(b)
 	done := make(chan struct{})
@@ -136,7 +136,7 @@ func BenchmarkEventCodec(b *testing.B) {
 			}
 		}
 	})
-	b.Run("plain_unmarshal", func(b *testing.B) { // what it is measured against
+	b.Run("plain_unmarshal", func(b *testing.B) { // the baseline
 		b.ReportAllocs()
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestThoseThatEndedAreLetGo: of an agent that has ended its name is remembered, and
-// nothing that its driver holds.
+// TestThoseThatEndedAreLetGo: of an agent that has ended the registry keeps the name, and nothing that the
+// driver holds.
 func TestThoseThatEndedAreLetGo(t *testing.T) {
 	r := newRegistry(nil, nil, slog.New(slog.NewTextHandler(io.Discard, nil)), nil)
 	launch := func(id string, generation int, session string) *fakeAgent {

@@ -12,7 +12,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// Each of the handler's methods may call back, jsonrpc2's plain handlers may not.
+// Each method of the handler may call back, which jsonrpc2's plain handlers may not do.
 func TestHandlersMayCallBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var r *rig

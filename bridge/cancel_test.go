@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The other end learns of a call given up, and the connection continues.
+// A cancelled call is cancelled at the other end too, and the connection continues.
 func TestCancelledCallsAreCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})
@@ -35,8 +35,8 @@ func TestCancelledCallsAreCancelled(t *testing.T) {
 	})
 }
 
-// A call given up must not stay in jsonrpc2's map when no answer ever comes.
-// Without the made-up answer each leaves four objects and more.
+// A cancelled call must not stay in jsonrpc2's map when no answer ever comes. Without the synthetic answer
+// each call would leave at least four objects.
 func TestCancelledCallsAreForgotten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()

@@ -21,8 +21,8 @@ type reply struct {
 	status int           // an HTTP error instead
 	kind   string        // its type
 	say    string        // its message
-	pause  time.Duration // between the words of text
-	hold   chan struct{} // not answered before it is closed
+	pause  time.Duration // between the chunks of text
+	hold   chan struct{} // if set, the answer waits until it is closed
 }
 
 type call struct {
@@ -61,7 +61,7 @@ func (a *api) then(script ...reply) {
 	a.script = append(a.script, script...)
 }
 
-// reset puts another script in the place of what is left of the first.
+// reset replaces the rest of the script.
 func (a *api) reset(script ...reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +95,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	answer := reply{text: "ok"}
 	if len(a.script) > 0 {
 		answer = a.script[0]
-		if answer.status == 0 { // an error stays: the CLI asks several times
+		if answer.status == 0 { // an error stays in the script, because the CLI retries
 			a.script = a.script[1:]
 		}
 	}

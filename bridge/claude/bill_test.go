@@ -16,15 +16,15 @@ func subFrame(id, parent, model string, input int) assistantFrame {
 	return assistantFrame{MessageID: id, Model: model, Parent: parent, Usage: &bridge.Usage{Input: input}}
 }
 
-// TestSubagentsShareCosts: what is spent while they run is theirs, by what each used of
-// a model; what the main thread had spent before is not.
+// TestSubagentsShareCosts: costs that arise while subagents run are theirs, in proportion to what each used
+// of a model; earlier costs of the main thread are not.
 func TestSubagentsShareCosts(t *testing.T) {
 	s, b := newSubagents(), &costAccount{}
 	b.called(subFrame("m1", "", "opus", 1_000))
 	for _, id := range []string{"t1", "t2"} {
 		s.start(taskStarted{TaskType: "local_agent", ToolUse: id})
 	}
-	s.share(b.read(used("opus", 1_000, 0.10))) // where counting begins
+	s.share(b.read(used("opus", 1_000, 0.10))) // the baseline
 	s.spoke(subFrame("s1", "t1", "opus", 3_000))
 	s.spoke(subFrame("s2", "t2", "opus", 1_000))
 	s.spoke(subFrame("s2", "t2", "opus", 1_000)) // its next block
@@ -40,7 +40,7 @@ func TestSubagentsShareCosts(t *testing.T) {
 	if !near(cost("t1"), 0.30) || !near(cost("t2"), 0.15) {
 		t.Errorf("of another model: %v, %v", cost("t1"), cost("t2"))
 	}
-	// A report is no frame: it weighs what it added.
+	// A report is not a frame: its weight is what it added.
 	s.finish("t1", "completed", 4_000)
 	both = maps.Clone(both)
 	both["opus"] = modelUsage{InputTokens: 9_000, CostUSD: 0.60}
@@ -50,8 +50,8 @@ func TestSubagentsShareCosts(t *testing.T) {
 	}
 }
 
-// TestSubagentStartsBeforeItsCallIsBooked: a tool runs before the message that calls it
-// has ended, so that the main thread's part may come late.
+// TestSubagentStartsBeforeItsCallIsBooked: a tool runs before the message that calls it has ended, so the
+// main thread's part may arrive late.
 func TestSubagentStartsBeforeItsCallIsBooked(t *testing.T) {
 	s, b := newSubagents(), &costAccount{}
 	b.closed(used("opus", 10_000, 1)) // the last turn

@@ -14,7 +14,7 @@ import (
 func TestTurnsWithSteering(t *testing.T) {
 	books := newTurns()
 	begin := func(id string, steer bool) error { _, err := books.begin(id, steer); return err }
-	if err := begin("a", true); err != nil { // steering nothing starts a turn
+	if err := begin("a", true); err != nil { // a steering message without a running turn starts one
 		t.Fatal(err)
 	}
 	if err := begin("b", false); errCode(err) != bridge.CodeBusy {
@@ -30,7 +30,7 @@ func TestTurnsWithSteering(t *testing.T) {
 		books.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}})); diff != "" {
 		t.Errorf("first result (-want +got):\n%s", diff)
 	}
-	// No tool was left for c to be folded in behind: the CLI makes it the next turn.
+	// No tool was left after which the CLI could insert c: c becomes the next turn.
 	if err := begin("d", false); errCode(err) != bridge.CodeBusy {
 		t.Errorf("message before c's turn: %v", err)
 	}

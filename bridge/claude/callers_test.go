@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestLiveToolCallOfASubagent: a subagent is offered the same tools as its parent,
-// and a call of its own says that it is a subagent's.
+// TestLiveToolCallOfASubagent: a subagent gets the same tools as its parent, and its calls say that they
+// come from a subagent.
 func TestLiveToolCallOfASubagent(t *testing.T) {
 	for _, judged := range []bool{false, true} {
 		t.Run(fmt.Sprintf("judged %t", judged), func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestLiveToolCallOfASubagent(t *testing.T) {
 	}
 }
 
-// TestCallersAreBounded: calls that are announced and never come are forgotten.
+// TestCallersAreBounded: calls that are announced but never arrive are forgotten.
 func TestCallersAreBounded(t *testing.T) {
 	var c callers
 	for i := range 10 * maxCallers {

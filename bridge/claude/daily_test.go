@@ -13,9 +13,9 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// TestLiveDailyLines asks the CLI, in its default mode, about each of the daily lines, and
-// compares with what was recorded; with -update it records. Nothing that it asks about
-// runs. What it does not ask about runs, in a directory of the test's.
+// TestLiveDailyLines runs each of the daily lines in the CLI's default mode, and compares whether the CLI
+// asks with what was recorded; with -update it records. Lines that the CLI asks about do not run. The
+// others run, in a directory of the test.
 func TestLiveDailyLines(t *testing.T) {
 	t.Parallel()
 	wirecase.Long(t)
@@ -54,7 +54,7 @@ func TestLiveDailyLines(t *testing.T) {
 	}
 }
 
-// recordLines has a session try lines, and writes into them whether it asked.
+// recordLines makes a session try lines, and records in each whether the CLI asked.
 func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine) {
 	model := startAPI(t)
 	s := prepare(t, spec, model.env())

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// A repeat under the same id in one process is dropped by the CLI: it is safe.
+// A repeat is safe: the CLI drops a message whose id it has already seen in the same process.
 func TestRepeatIsDropped(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		held := make(chan struct{})
@@ -26,7 +26,7 @@ func TestRepeatIsDropped(t *testing.T) {
 		s.message(p)
 		s.message(p)
 		await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == p.MessageID })
-		s.message(p)             // also once it is taken up
+		s.message(p)             // also after it has started
 		if !s.probe().Answered { // what was written before the ping has been read
 			t.Error("no answer to a ping")
 		}
@@ -42,7 +42,7 @@ func TestRepeatIsDropped(t *testing.T) {
 	})
 }
 
-// A message that the child swallowed is not delivered, and its repeat is.
+// A message that the child read and dropped is not delivered, and its repeat is.
 func TestSwallowedMessage(t *testing.T) {
 	t.Parallel()
 	s, _ := stageFor(t, standInSpec(t), verdictReply)
@@ -65,8 +65,8 @@ func TestSwallowedMessage(t *testing.T) {
 	}
 }
 
-// A child that closed its input cannot be talked with: what is sent is not
-// delivered, and the agent ends.
+// A child that closed its input cannot receive messages: a message to it is not delivered, and the agent
+// ends.
 func TestClosedStdin(t *testing.T) {
 	s := fake(t, fakeGood)
 	s.turn("close-stdin\n" + fakeTurn + "deaf") // closed by the time that the turn is known to have ended
@@ -87,7 +87,7 @@ func TestClosedStdin(t *testing.T) {
 			t.Error("delivered into a closed pipe")
 		}
 	}
-	if turns := of[bridge.Turn](s.host); len(turns) != 1 { // the message goes back to its sender with the error
+	if turns := of[bridge.Turn](s.host); len(turns) != 1 { // the message returns to its sender with the error
 		t.Errorf("turns: %+v", turns)
 	}
 }
@@ -97,13 +97,13 @@ func TestForeignProcessHoldsThePipes(t *testing.T) {
 	onlyLinux(t)
 	s := fake(t, fakeGood)
 	s.send(fakeTurn + "stranger\nexit 0")
-	await[bridge.Done](s.host, 1, nil) // the stranger has no end
+	await[bridge.Done](s.host, 1, nil) // the foreign process never ends
 	if n := s.l.Sweep(bridge.Owner{Run: s.run}); n > 1 {
 		t.Errorf("the sweep found %d", n)
 	}
 }
 
-// Every way to die in mid-turn is seen at once and told as what it was.
+// Every kind of death in mid-turn is detected at once and reported with its cause.
 func TestDeathsInMidTurn(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -190,7 +190,7 @@ func TestLimitAndAuth(t *testing.T) {
 	}
 }
 
-// A history that the API refuses fails as what it is: trying again does not help.
+// A history that the API refuses is reported as such: retrying does not help.
 func TestBrokenHistory(t *testing.T) {
 	for name, say := range map[string]string{
 		"call": "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each " +
@@ -209,8 +209,8 @@ func TestBrokenHistory(t *testing.T) {
 	}
 }
 
-// A turn that the API refused has used nothing: the supervisor tells by it that no model has read
-// what the turn was about.
+// A turn that the API refused has used nothing: this is how the supervisor knows that no model has read the
+// turn's message.
 func TestRefusedTurnUsesNothing(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := stageFor(t, spec,
@@ -224,7 +224,7 @@ func TestRefusedTurnUsesNothing(t *testing.T) {
 	})
 }
 
-// The wait for a deaf child has an end, and what was not sent is still the sender's.
+// The wait for a child that reads nothing is bounded, and unsent messages still belong to the sender.
 func TestDeafStandIn(t *testing.T) {
 	t.Parallel()
 	s, _ := stageFor(t, standInSpec(t), verdictReply)

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// countedCLI is a script that answers --version and counts how often.
+// countedCLI is a script that answers --version and counts its calls.
 func countedCLI(t *testing.T, answer string) (path string, asked func() int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func TestDetectRemembers(t *testing.T) {
 	l := NewLauncher(cache)
 	detect(l, 1)
 	detect(l, 1)                  // in the process
-	detect(NewLauncher(cache), 1) // from the disk
+	detect(NewLauncher(cache), 1) // from the file
 	file := filepath.Join(cache, "claude-versions.json")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("cache file: %v, %v", info, err)
@@ -55,7 +55,7 @@ func TestDetectRemembers(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`[{"path":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	detect(NewLauncher(cache), 2) // corrupt is a miss, and mended
+	detect(NewLauncher(cache), 2) // a corrupt file is a miss, and is repaired
 	detect(NewLauncher(cache), 2)
 	if err := os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)

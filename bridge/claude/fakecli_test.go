@@ -207,15 +207,15 @@ func (p *fakeProcess) step(step string) {
 	}
 }
 
-// hang does nothing for good. An empty select would count as a deadlock.
+// hang blocks forever. An empty select would be reported as a deadlock.
 func hang() {
 	for {
 		time.Sleep(time.Hour)
 	}
 }
 
-// orphan leaves a process that holds our stdout and stderr, in a session of its
-// own, and returns when it runs.
+// orphan leaves a process in a session of its own that holds our stdout and stderr, and returns when it
+// runs.
 func orphan(env []string) {
 	cmd := exec.Command(os.Args[0], fakeArg, "orphan")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

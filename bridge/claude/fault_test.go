@@ -55,7 +55,7 @@ func TestLongLines(t *testing.T) {
 	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "skipped a line of more than") })
 }
 
-// TestVerdictTooLarge: its size is passed on instead of it.
+// TestVerdictTooLarge: the driver reports the size instead of the verdict.
 func TestVerdictTooLarge(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		s := fake(t, fakeGood)
@@ -134,7 +134,7 @@ func TestRefusedControl(t *testing.T) {
 }
 
 func TestUnansweredControl(t *testing.T) {
-	s := fake(t, fakeMute) // the driver asks it for its window, too, and does not wait
+	s := fake(t, fakeMute) // the driver also asks it for its window, and does not wait
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := s.agent.Interrupt(ctx); errCode(err) != bridge.CodeTimeout {
@@ -218,7 +218,7 @@ func TestStubbornIsKilled(t *testing.T) {
 
 func TestOrderlyStopIsShortened(t *testing.T) {
 	s := fake(t, fakeStubborn)
-	s.send(fakeStarted) // a turn that never ends, so that the ladder has all its steps
+	s.send(fakeStarted) // a turn that never ends, so that Stop uses every step of the ladder
 	orderly := make(chan error, 1)
 	go func() { orderly <- s.agent.Stop(context.Background(), false) }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -278,7 +278,7 @@ func TestUnaskedResults(t *testing.T) {
 		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},"total_cost_usd":0.25}
 out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user_message_uuids":["else"],"total_cost_usd":0.3}
 ` + fakeResult)
-	if turn.Text != "fine" || turn.CostUSD != 0.5 { // theirs counts with ours
+	if turn.Text != "fine" || turn.CostUSD != 0.5 { // includes the cost of the other results
 		t.Errorf("turn: %+v", turn)
 	}
 	if turn := s.turn(strings.ReplaceAll(fakeTurn, "0.5", "0.75")); turn.CostUSD != 0.25 {
@@ -291,7 +291,7 @@ out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user
 }
 
 func TestResultWithoutIDs(t *testing.T) {
-	s := fake(t, fakeGood) // as a CLI did that had neither lifecycle nor ids
+	s := fake(t, fakeGood) // like an old CLI without lifecycle frames and ids
 	turn := s.turn(`out {"type":"user","isReplay":true,"uuid":"$U","message":{"role":"user","content":"x"}}
 out {"type":"result","subtype":"success","is_error":false,"result":"old","total_cost_usd":0.1}`)
 	if turn.Text != "old" {
@@ -324,7 +324,7 @@ func TestResentMessage(t *testing.T) {
 	s := fake(t, fakeGood)
 	p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "expect " + "AGAIN\n" + fakeTurn + " AGAIN"}
 	s.message(p)
-	s.message(p) // not delivered yet: the same id is no second turn, and not busy
+	s.message(p) // not delivered yet: the same id starts no second turn, and is not refused as busy
 	s.turnOf(p.MessageID)
 	if turns := of[bridge.Turn](s.host); len(turns) != 1 {
 		t.Errorf("turns: %+v", turns)
@@ -356,7 +356,7 @@ func TestPermissionDoubtsAreDenials(t *testing.T) {
 		{"folded key", `"TOOL_NAME":"Bash","input":{}`, "could not be read"},
 		{"wrong type", `"tool_name":7,"input":{}`, "could not be read"},
 		{"no input", `"tool_name":"Bash"`, `"behavior":"allow","updatedInput":{}`},
-		// The judged input is the one that runs; CLI 2.1.200 refuses an allow without it.
+		// The input that was judged is the one that runs; CLI 2.1.200 refuses an allow without it.
 		{"input named", `"tool_name":"Bash","input":{"z":1,"a":"<b>"}`,
 			`"behavior":"allow","updatedInput":{"z":1,"a":"<b>"}`},
 	} {

@@ -28,7 +28,7 @@ type following struct {
 	done    sync.WaitGroup
 }
 
-// contextHost hands on readings.
+// contextHost passes readings to a channel.
 type contextHost struct {
 	bridge.Host
 	readings chan bridge.Context
@@ -128,12 +128,12 @@ func TestFollowGetsTheTranscript(t *testing.T) {
 func TestFollowWhatCounts(t *testing.T) {
 	t.Parallel()
 	f := newFollowing(t)
-	f.write(f.assistant("old", 500_000, "")) // resumed: this is known
+	f.write(f.assistant("old", 500_000, "")) // resumed: this is old
 	f.a.follow.path, f.a.follow.atEnd = f.path, true
 	f.begin()
 	other := strings.ReplaceAll(f.assistant("other", 800_000, ""), f.a.cfg.SessionID, uuid.NewString())
 	side := strings.Replace(f.assistant("side", 900_000, ""), `"isSidechain":false`, `"isSidechain":true`, 1)
-	// Until it has looked once nothing may be written: where it begins is decided then.
+	// Nothing may be written before the first check, because that check decides where reading begins.
 	f.a.gauge.sample(messageOf("streamed", 30_000), fromStream)
 	f.a.gauge.report(f.a.emit)
 	<-f.host.readings
@@ -141,7 +141,8 @@ func TestFollowWhatCounts(t *testing.T) {
 	f.write(f.assistant("m0", 20_000, ""), other, side, f.assistant("err", 700_000, `"isApiErrorMessage":true,`),
 		"garbage\n", `{"type":"assistant","message":`+"\n", f.assistant("m1", 40_000, ""),
 		f.assistant("streamed", 30_000, ""))
-	// Of one look only the last message is the state, and that was told by the stream.
+	// Of the lines of one check only the last message is the state, and the stream has already reported
+	// that one.
 	f.write(f.assistant("m2", 50_000, ""))
 	for {
 		c := <-f.host.readings
@@ -160,8 +161,8 @@ func TestFollowWhatCounts(t *testing.T) {
 	}
 }
 
-// TestFollowWaitsForTheWindow: a transcript that is quicker than the CLI's answer about its
-// window makes no reading by the user's bound alone, unless no answer comes.
+// TestFollowWaitsForTheWindow: if a transcript is faster than the CLI's answer about its window, the user's
+// bound alone makes no reading, unless no answer comes.
 func TestFollowWaitsForTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, pipe, err := os.Pipe()
@@ -200,7 +201,7 @@ func TestFollowWaitsForTheWindow(t *testing.T) {
 	})
 }
 
-// look is a look at a transcript to which a message was added.
+// look checks a transcript to which a message was added.
 func (f *following) look(id string, tokens int) {
 	f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))}})
 	f.a.follow.idle()
@@ -226,7 +227,7 @@ func waitOpen(t *testing.T, path string) {
 	t.Fatal("it is not opened")
 }
 
-// TestFollowReplaced: what stands in a transcript that was cut or replaced is history.
+// TestFollowReplaced: the content of a transcript that was truncated or replaced is history.
 func TestFollowReplaced(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *following) error{
@@ -246,7 +247,7 @@ func TestFollowReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			deadline := time.After(patience)
-			for i := 0; ; i++ { // written until it is read: what came with the change is history
+			for i := 0; ; i++ { // until it is read: what came with the change is history
 				f.write(f.assistant(fmt.Sprintf("n%d", i), 30_000+i, ""))
 				select {
 				case c := <-f.host.readings:

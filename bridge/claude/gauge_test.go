@@ -15,7 +15,7 @@ func messageOf(id string, tokens int) transcript.Sample {
 		Usage: transcript.Usage{Input: 3, CacheRead: tokens - 3}}
 }
 
-// drain empties what is to be told.
+// drain empties the list of pending readings.
 func drain(g *gauge) []bridge.Context {
 	var told []bridge.Context
 	g.report(func(e bridge.EventBody) { told = append(told, e.(bridge.Context)) })
@@ -34,7 +34,7 @@ func TestGaugeOneReadingPerMessage(t *testing.T) {
 		{messageOf("m2", 20_000), fromTranscript, true, false}, // the stream lags behind
 		{messageOf("m2", 20_000), fromStream, false, false},
 		{messageOf("m3", 30_000), fromStream, true, false},
-		{messageOf("m2", 20_000), fromTranscript, false, false}, // an old one tells nothing anew
+		{messageOf("m2", 20_000), fromTranscript, false, false}, // an old message causes no new reading
 		{messageOf("m3", 33_000), fromTranscript, false, true},
 		{transcript.Sample{MessageID: "m4", Model: synthetic, Usage: transcript.Usage{Input: 9}}, fromTranscript, false,
 			false},

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// fakeHook has the fake CLI call a hook, and hold the answer against text.
+// fakeHook makes the fake CLI call a hook, and compare the answer with text.
 func fakeHook(id, input, text string) string {
 	return fmt.Sprintf(`out {"type":"control_request","request_id":%q,"request":{"subtype":"hook_callback","callback_id":"arbiter","input":%s}}`+"\n", id, input) +
 		fmt.Sprintf("expect \"request_id\":%q,\"response\":%s\n", id, text)
@@ -31,8 +31,8 @@ func hooked(t *testing.T, mode string) *stageOf {
 	return s
 }
 
-// TestHooksNeverFail: an error would make the CLI write its source on stderr, and
-// some events' errors would cost a message.
+// TestHooksNeverFail: an error would make the CLI write its source to stderr, and with some events would
+// lose a message.
 func TestHooksNeverFail(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeGood).launch()
@@ -48,8 +48,8 @@ func TestHooksNeverFail(t *testing.T) {
 	}
 }
 
-// TestHooksInOrder: a hook is answered by the reading that its frames made, and its
-// effects are reported once.
+// TestHooksInOrder: a hook is answered from the reading that the frames before it made, and its effects are
+// reported once.
 func TestHooksInOrder(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeGood)
@@ -62,7 +62,7 @@ func TestHooksInOrder(t *testing.T) {
 	compact := `{"hook_event_name":"PreCompact","trigger":"auto"}`
 	boundary := `out {"type":"system","subtype":"compact_boundary","uuid":"b1","compact_metadata":{"trigger":"auto","pre_tokens":870}}` + "\n"
 	s.turn(fakeStarted +
-		fakeMessage("m1", 710) + fakeHook("h1", tool, "{}") + // told by an earlier process
+		fakeMessage("m1", 710) + fakeHook("h1", tool, "{}") + // reported by an earlier process
 		fakeMessage("m2", 860) +
 		fakeHook("h2", tool, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"`+
 			reportedCritical) +
@@ -130,7 +130,7 @@ func TestCLIFigureIsConfirmedTwice(t *testing.T) {
 	}
 }
 
-// TestCompactionFailure: only one that we did not hold back is trouble.
+// TestCompactionFailure: a failed compaction is a problem only if we did not block it.
 func TestCompactionFailure(t *testing.T) {
 	t.Parallel()
 	failed := `out {"type":"system","subtype":"status","status":null,"compact_result":"failed","compact_error":"exhausted"}` + "\n"
@@ -142,8 +142,7 @@ func TestCompactionFailure(t *testing.T) {
 	}
 }
 
-// TestSubagentWithoutCosts: where the CLI does not tell what was spent, the rest is
-// told all the same and nothing waits.
+// TestSubagentWithoutCosts: if the CLI does not report costs, the rest is still reported and nothing waits.
 func TestSubagentWithoutCosts(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeGood).launch()
@@ -181,7 +180,7 @@ out {"type":"system","subtype":"task_notification","tool_use_id":"t1","status":"
 	}
 }
 
-// TestHookEvents: what a hook did is an event, unless something else reports it.
+// TestHookEvents: the effect of a hook is an event, unless something else reports it.
 func TestHookEvents(t *testing.T) {
 	r := hooks.Reading{Tokens: 172_000, Window: 200_000, Pct: 86}
 	for _, c := range []struct {

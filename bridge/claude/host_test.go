@@ -16,10 +16,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// patience is how long a test waits before it calls a wait hopeless.
+// patience is how long a test waits before it fails.
 const patience = 2 * time.Minute
 
-// testHost records events and answers by functions.
+// testHost records events, and answers with functions.
 type testHost struct {
 	t          testing.TB
 	tool       func(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error)
@@ -114,7 +114,7 @@ func (h *testHost) dump() string {
 	return b.String()
 }
 
-// stage is one agent under test with its surroundings.
+// stageOf is one agent under test with its environment.
 type stageOf struct {
 	t     testing.TB
 	host  *testHost
@@ -144,8 +144,8 @@ func prepare(t testing.TB, spec bridge.ClaudeSpec, env map[string]string) *stage
 	return s
 }
 
-// tellOddities has the test's report name what the driver did not know of the CLI: with
-// another version that is not a failure, but worth knowing.
+// tellOddities makes the test report anything about the CLI that the driver did not know: with another
+// version that is not a failure, but worth knowing.
 func (s *stageOf) tellOddities() {
 	for _, n := range of[bridge.Notice](s.host) {
 		if strings.HasPrefix(n.Text, "unknown frame") || strings.HasPrefix(n.Text, "unreadable frame") ||
@@ -219,8 +219,8 @@ func (s *stageOf) turnOf(id string) bridge.Turn {
 	})
 }
 
-// nobodyLeft checks that no process bears the mark of the run. Systems that cannot
-// list marks list none.
+// nobodyLeft checks that no process bears the mark of the run. On systems where marks cannot be read the
+// list is empty.
 func (s *stageOf) nobodyLeft() {
 	s.t.Helper()
 	if left := proctree.Survivors(s.run); len(left) > 0 {

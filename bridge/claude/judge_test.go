@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// fakeJudged has the fake CLI call the judge's hook, and hold the answer against text.
+// fakeJudged makes the fake CLI call the judge's hook, and compare the answer with text.
 func fakeJudged(id, request, text string) string {
 	return fmt.Sprintf(`out {"type":"control_request","request_id":%q,"request":{"subtype":"hook_callback",%s}}`+"\n",
 		id, request) +
@@ -59,7 +59,7 @@ func TestJudgeAnswers(t *testing.T) {
 		`{"hook_event_name":"PreToolUse","tool_name":"Read","agent_id":{}}`} {
 		call(of(bad), judgeDenies)
 	}
-	call(`"input":{"hook_event_name":"PreToolUse","tool_name":"Odd"}`, judgeDenies) // under no name, or another's
+	call(`"input":{"hook_event_name":"PreToolUse","tool_name":"Odd"}`, judgeDenies) // no callback id, or another
 	call(`"callback_id":"arbiter","input":{"hook_event_name":"PreToolUse","tool_name":"Odd"}`, judgeDenies)
 	if turn := s.turn(program + fakeResult); turn.Outcome != bridge.TurnDone {
 		t.Fatalf("turn: %+v\n%s", turn, s.host.dump())
@@ -76,8 +76,8 @@ func TestJudgeAnswers(t *testing.T) {
 	}
 }
 
-// TestJudgeOfAnAgentThatEnds: while it is being ended nothing more runs, and a client that
-// hangs holds up neither its end nor another's call.
+// TestJudgeOfAnAgentThatEnds: while an agent is being stopped nothing more runs, and a client that hangs
+// delays neither its end nor another's call.
 func TestJudgeOfAnAgentThatEnds(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, fakeSpec(t, fakeGood), nil)
@@ -128,7 +128,7 @@ func TestJudgeRegistration(t *testing.T) {
 	}
 }
 
-// TestNeverBypass: no configuration leads to the mode that asks no permission.
+// TestNeverBypass: no configuration selects the mode that asks for no permission.
 func TestNeverBypass(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, fakeSpec(t, fakeGood), nil)

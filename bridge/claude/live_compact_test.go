@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// compacting prepares an agent that compacts above 167,000 tokens in mid-turn:
-// claude-opus-5-5 does with a window of 200,000 (observed with CLI 2.1.329).
+// compacting prepares an agent that compacts above 167,000 tokens in mid-turn: claude-opus-5-5 does so with
+// a window of 200,000 (observed with CLI 2.1.329).
 func compacting(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
 	model := startAPI(t, script...)
@@ -92,7 +92,7 @@ func TestLiveCompaction(t *testing.T) {
 			!strings.Contains(after, hooks.MarkReminder) || !strings.Contains(after, "REMEMBER-THE-PLAN") {
 			t.Error("the reminder is not in the request that follows the compaction")
 		}
-		// The levels count anew: what was reported before is forgotten.
+		// The levels are counted again: earlier reports are forgotten.
 		var levels []string
 		for _, w := range of[bridge.ContextWarning](s.host) {
 			levels = append(levels, w.Level)
@@ -103,7 +103,7 @@ func TestLiveCompaction(t *testing.T) {
 	})
 }
 
-// TestLiveRefill: a context that is full again after each compaction ends the turn.
+// TestLiveRefill: if the context is full again after each compaction, the turn ends.
 func TestLiveRefill(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		sum := reply{text: "<summary>s</summary>", usage: [3]int{3, 172_000, 10}}
@@ -136,8 +136,8 @@ func TestLivePromptTooLong(t *testing.T) {
 	})
 }
 
-// TestLiveResumeContext: a session that is taken up again says at once how full it is,
-// and what it received before is not sent again.
+// TestLiveResumeContext: a resumed session reports at once how full it is, and does not send earlier
+// warnings again.
 func TestLiveResumeContext(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{tools: touch("a"), usage: share(167_000, 72)},

@@ -40,7 +40,7 @@ func stageWith(t *testing.T, spec bridge.ClaudeSpec, model *api) *stageOf {
 	return s
 }
 
-// share is a usage of so many percent of a window.
+// share is a usage of pct percent of a window.
 func share(window int, pct float64) [3]int {
 	n := int(float64(window)*pct/100) + 1
 	return [3]int{3, n - 1003, 1000}
@@ -52,9 +52,9 @@ func dig() []call {
 	return []call{{"Agent", map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}}}
 }
 
-// TestLiveWarnings drives an agent through 69, 71 and 86 % of its effective window,
-// with a subagent between them that uses more than the window holds. Each level is in
-// the very next request, once; at every step the meter is the CLI's own.
+// TestLiveWarnings drives an agent through 69, 71 and 86 % of its effective window, with a subagent in
+// between that uses more than the window holds. Each level is in the very next request, once; at every step
+// the meter agrees with the CLI's own.
 func TestLiveWarnings(t *testing.T) {
 	for _, test := range []struct {
 		model  string
@@ -84,7 +84,7 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 		reply{tools: touch("f"), usage: at(86.5)},
 		reply{text: "end", usage: at(87)})
 	s := stageWith(t, spec, model)
-	s.cfg.Model, s.cfg.ContextCap = name, 77 // the model's own cap comes before it
+	s.cfg.Model, s.cfg.ContextCap = name, 77 // the model's own cap takes precedence
 	s.cfg.ContextCaps = map[string]int{"claude-": 1, name: most}
 	var differ []string
 	s.host.permission = func(ctx context.Context, _ bridge.PermissionParams) (bridge.PermissionResult, error) {
@@ -132,7 +132,7 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 	}
 }
 
-// disagreement compares the last reading with what the CLI says.
+// disagreement compares the last reading with what the CLI reports.
 func (s *stageOf) disagreement(ctx context.Context) []string {
 	own, err := s.agent.Context(ctx)
 	if err != nil {
@@ -148,11 +148,11 @@ func (s *stageOf) disagreement(ctx context.Context) []string {
 	return nil
 }
 
-// TestLiveSubagentBooks: what a subagent has used and cost is reported as it goes, and
-// in the end the costs are all accounted for.
+// TestLiveSubagentBooks: a subagent's usage and cost are reported while it runs, and in the end all costs
+// are accounted for.
 func TestLiveSubagentBooks(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		// A model takes its time: meanwhile the driver asks for the cost.
+		// A model takes some time: meanwhile the driver asks for the cost.
 		begun, ended := make(chan struct{}), make(chan struct{})
 		model := startAPI(t,
 			reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},
@@ -164,7 +164,7 @@ func TestLiveSubagentBooks(t *testing.T) {
 		s.launch()
 		id := s.send("go")
 		start := await[bridge.SubagentStart](s.host, 1, nil)
-		for range 2 { // what was asked before is answered by then
+		for range 2 { // earlier questions are answered by then
 			if _, err := s.agent.Context(context.Background()); err != nil {
 				t.Error(err)
 			}
@@ -196,15 +196,15 @@ func TestLiveSubagentBooks(t *testing.T) {
 			stop.Tokens > final.Tokens {
 			t.Errorf("in the end: %+v, %+v", final, stop)
 		}
-		// Of the turn's cost the main thread's two calls are at most a hundredth here.
+		// Here the main thread's two calls are at most one hundredth of the turn's cost.
 		if final.CostUSD <= 0.98*turn.CostUSD || final.CostUSD >= turn.CostUSD {
 			t.Errorf("it cost %v of the turn's %v", final.CostUSD, turn.CostUSD)
 		}
 	})
 }
 
-// TestLiveMeterThroughTrouble: an interrupt, another model and an API failure leave
-// the meter and the CLI of one mind.
+// TestLiveMeterThroughTrouble: after an interrupt, a change of model and an API failure the meter still
+// agrees with the CLI.
 func TestLiveMeterThroughTrouble(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{text: "one", usage: [3]int{3, 50_000, 0}},
@@ -240,7 +240,7 @@ func TestLiveMeterThroughTrouble(t *testing.T) {
 		if turn := s.turn("four"); turn.Outcome != bridge.TurnFailed {
 			t.Errorf("turn: %+v", turn)
 		}
-		await(s.host, 1, func(c bridge.Context) bool { return c.Source == fromCLI }) // it counts what was not answered
+		await(s.host, 1, func(c bridge.Context) bool { return c.Source == fromCLI }) // counts unanswered input too
 		agree("after a failure")
 		model.reset(reply{text: "five", usage: [3]int{3, 62_000, 0}})
 		s.turn("five")
