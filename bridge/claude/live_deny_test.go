@@ -104,13 +104,13 @@ func TestLiveAskTools(t *testing.T) {
 	})
 }
 
-// firstWords of a refusal, without its marks.
+// firstWords returns the first words of a refusal, without its marks.
 func firstWords(text string) string {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "<tool_use_error>"), "Error: ")
 	return strings.Join(strings.Fields(text)[:3], " ")
 }
 
-// questions notes what a host was asked.
+// questions records what a host was asked.
 type questions struct {
 	mu   sync.Mutex
 	list []string

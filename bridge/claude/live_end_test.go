@@ -126,8 +126,8 @@ func TestLiveStop(t *testing.T) {
 			if runtime.GOOS != "linux" {
 				t.Skip("orphans are found on Linux only")
 			}
-			// A tool that runs, a daemon in a session of its own, and one that hides its mark.
-			// The last is ready once its parent has gone: until then it is found as a child.
+			// A running tool, a daemon in a session of its own, and one that hides its mark. The last one
+			// is ready once its parent has ended: until then it is found as a child.
 			s, _ := liveAlone(t,
 				reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
 					"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null " +
@@ -149,7 +149,7 @@ func TestLiveStop(t *testing.T) {
 			if !done.Exit.Expected || done.Exit.Swept != 1 || done.SessionID != s.cfg.SessionID {
 				t.Errorf("done: %+v", done)
 			}
-			if n := s.l.Sweep(bridge.Owner{Run: s.run}); n != 1 { // whose it was could not be told before
+			if n := s.l.Sweep(bridge.Owner{Run: s.run}); n != 1 { // its run was not known before
 				t.Errorf("the last sweep found %d, want the one that hid its mark", n)
 			}
 		})

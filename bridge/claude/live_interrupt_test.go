@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// TestAnInterruptIsBehindTheMessage that was written before it: the session has the message,
-// and the model sees it with the next one.
+// TestAnInterruptIsBehindTheMessage that was written before it: the session has the message, and the model
+// sees it with the next message.
 func TestAnInterruptIsBehindTheMessage(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		held := make(chan struct{})
@@ -41,8 +41,8 @@ func TestAnInterruptIsBehindTheMessage(t *testing.T) {
 	})
 }
 
-// TestAMessageThatWasInterruptedUnread: an interrupt that comes while the user's own hooks
-// look at the message makes the CLI drop it. The turn says so.
+// TestAMessageThatWasInterruptedUnread: an interrupt that arrives while the user's own hooks process the
+// message makes the CLI drop it. The turn reports that.
 func TestAMessageThatWasInterruptedUnread(t *testing.T) {
 	onlyTheCLI(t, "runs no hooks of the user's settings")
 	t.Parallel()

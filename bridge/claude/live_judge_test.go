@@ -16,13 +16,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// court judges by what a command is named, and notes what it saw.
+// court judges by the name of a command, and records what it saw.
 type court struct {
 	mu   sync.Mutex
 	list []string
 }
 
-// about is the last word of what a call is about: the file's name in these tests.
+// about returns the last word of a call's subject: in these tests, the file's name.
 func about(input json.RawMessage) string {
 	obj, _ := split(input)
 	words := strings.Fields(attempted(obj, input))
@@ -58,7 +58,7 @@ func (c *court) permission(_ context.Context, p bridge.PermissionParams) (bridge
 	return bridge.PermissionResult{Behavior: bridge.Allow}, nil
 }
 
-// userSettings allow what the tests touch, by a rule and by a hook of the user's own.
+// userSettings allow what the tests touch, by a rule and by a user's own hook.
 const userSettings = `{"permissions":{"allow":["Bash(touch *)"]},"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command",
 "command":"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\"}}'"}]}]}}`
 
@@ -80,7 +80,7 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 		s := prepare(t, spec, model.env())
 		s.cfg.Judged, s.cfg.SettingSources = true, []string{"user"}
 		s.cfg.Env["HOME"] = t.TempDir()
-		if len(spec.Args) > 0 && spec.Args[0] == standInArg { // it knows no user's settings
+		if len(spec.Args) > 0 && spec.Args[0] == standInArg { // it reads no user settings
 			s.cfg.AllowedTools = []string{"Bash"}
 		}
 		config := filepath.Join(s.cfg.Env["HOME"], ".claude")
@@ -151,7 +151,7 @@ func TestLiveDoubt(t *testing.T) {
 	for cause, judge := range causes {
 		for _, player := range []string{"stand-in", "claude"} {
 			if player == "claude" && cause != "error" && cause != "a late answer" {
-				continue // what the driver writes is the same for all of them
+				continue // the driver writes the same for all of them
 			}
 			t.Run(cause+"/"+player, func(t *testing.T) {
 				t.Parallel()
@@ -211,7 +211,7 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 	}
 }
 
-// launchJudged launches an agent that waits for the rules no longer than a test does.
+// launchJudged launches an agent that waits for the rules only briefly, so that a test can wait for that.
 func launchJudged(s *stageOf) {
 	s.t.Helper()
 	s.l.judgePatience = 100 * time.Millisecond

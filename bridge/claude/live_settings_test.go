@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestLiveSettingsHold: a hook that comes into the workspace's settings in the middle of a
-// session does not run in it.
+// TestLiveSettingsHold: a hook that is added to the workspace's settings in the middle of a session does
+// not run in that session.
 func TestLiveSettingsHold(t *testing.T) {
 	if len(realSpec(t).Args) > 0 {
 		t.Skip("the stand-in reads no settings")

@@ -6,8 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestLiveSpending: the cost of a turn is reported while it runs, never more than it comes to in
-// the end, and each turn begins from nothing, also after the session was resumed.
+// TestLiveSpending: the cost of a turn is reported while it runs, and never exceeds its final cost; each
+// turn starts at zero, also after the session was resumed.
 func TestLiveSpending(t *testing.T) {
 	look := []call{{"Bash", map[string]any{"command": "ls", "description": "Look"}}}
 	holds := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}

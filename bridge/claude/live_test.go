@@ -23,8 +23,8 @@ func live(t *testing.T, script ...reply) (*stageOf, *api) {
 	return liveAlone(t, script...)
 }
 
-// liveAlone is for tests that sweep a whole run: adopted orphans belong to the
-// process, so they would end those of tests that run beside them.
+// liveAlone is for tests that sweep a whole run: adopted orphans belong to the process, so they would end
+// those of tests that run at the same time.
 func liveAlone(t *testing.T, script ...reply) (*stageOf, *api) {
 	t.Helper()
 	spec := realSpec(t)
@@ -58,12 +58,12 @@ func TestLiveTextTurn(t *testing.T) {
 	for _, e := range s.host.all() {
 		switch e := e.(type) {
 		case bridge.Turn:
-		case bridge.Spent: // a machine at work makes the turn so long that its costs are asked for
+		case bridge.Spent: // on a busy machine the turn takes so long that its costs are reported
 		case bridge.Assistant:
 			e.MessageID = ""
 			order = append(order, e)
 		case bridge.Context:
-			e.Source = "" // a stand-in's transcript may be quicker than its stream
+			e.Source = "" // a stand-in's transcript may be faster than its stream
 			order = append(order, e)
 		default:
 			order = append(order, e)
@@ -82,8 +82,8 @@ func TestLiveTextTurn(t *testing.T) {
 	}
 }
 
-// TestLiveWindow: what the CLI says of its window holds from the first reading on. By the
-// user's bound alone, 300,000, an agent that is near its end would not be warned.
+// TestLiveWindow: what the CLI reports as its window holds from the first reading on. With the user's bound
+// alone, 300,000, an agent that is near its end would not be warned.
 func TestLiveWindow(t *testing.T) {
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap, s.cfg.Model = 300_000, "claude-sonnet-4-5"
@@ -100,7 +100,7 @@ func TestLiveVerdict(t *testing.T) {
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 	s.cfg.Partial = true
 	s.launch()
-	turn := s.turn("decide") // the CLI asks again on its own
+	turn := s.turn("decide") // the CLI retries on its own
 	if string(turn.Verdict) != `{"message":"so it is"}` || turn.Text != "" || turn.Outcome != bridge.TurnDone {
 		t.Errorf("turn: %+v", turn)
 	}

@@ -38,8 +38,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLiveLogin: the real CLI says that a private home without a key is not logged in,
-// and with one it is.
+// TestLiveLogin: the real CLI reports that a private home is not logged in without a key, and is logged in
+// with one.
 func TestLiveLogin(t *testing.T) {
 	spec := realSpec(t)
 	if len(spec.Args) > 0 {

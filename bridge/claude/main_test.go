@@ -19,15 +19,14 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// The CLI of the live tests, "" if there is none: the machine's, or a stand-in
-// named by ARBITER_CLAUDE and ARBITER_CLAUDE_ARGS. Found before the environment is
-// scrubbed.
+// The CLI of the live tests, "" if there is none: the machine's, or a stand-in named by ARBITER_CLAUDE and
+// ARBITER_CLAUDE_ARGS. It is found before the environment is cleared.
 var (
 	realCLI  = wirecase.Find(filepath.Join("..", ".."))
 	realArgs = strings.Fields(os.Getenv("ARBITER_CLAUDE_ARGS"))
 )
 
-// captures is where recordings of the wire are: the committed ones, or another CLI's.
+// captures is the directory of the recordings of the wire: the committed ones, or another CLI's.
 var captures = cmp.Or(os.Getenv("ARBITER_CAPTURES"), filepath.Join("..", "..", "testdata", "wire"))
 
 func TestMain(m *testing.M) {
@@ -76,8 +75,8 @@ func run(m *testing.M) int {
 	return code
 }
 
-// cacheOf is a launcher's cache directory. All tests with the real CLI have one: to sum up its
-// hundreds of megabytes takes as long as to start it. Those with another program have their own.
+// cacheOf is a launcher's cache directory. All tests with the real CLI share one, because hashing its
+// hundreds of megabytes takes as long as starting it. Tests with another program have their own.
 func cacheOf(spec bridge.ClaudeSpec, home string) string {
 	if spec.Path == realCLI {
 		return filepath.Join(os.Getenv("HOME"), "cache")
@@ -97,16 +96,16 @@ func standInSpec(t *testing.T) bridge.ClaudeSpec {
 	return bridge.ClaudeSpec{Path: self, Args: []string{standInArg}}
 }
 
-// players runs a test with the real CLI and with the stand-in, which must not
-// differ in what matters here.
+// players runs a test with the real CLI and with the stand-in, which must not differ in what the test
+// checks.
 func players(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	t.Parallel()
 	t.Run("claude", func(t *testing.T) { t.Parallel(); test(t, realSpec(t)) })
 	t.Run("stand-in", func(t *testing.T) { t.Parallel(); test(t, standInSpec(t)) })
 }
 
-// inside runs a test with the real CLI alone: it is about how the CLI works inside, which the
-// stand-in does not imitate.
+// inside runs a test with the real CLI alone: it tests the CLI's internals, which the stand-in does not
+// imitate.
 func inside(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	t.Parallel()
 	t.Run("claude", func(t *testing.T) {
@@ -116,7 +115,7 @@ func inside(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	})
 }
 
-// long are the cases of which others show with the real CLI what they show: see wirecase.Long.
+// long matches the cases that are covered by other cases with the real CLI: see wirecase.Long.
 var long = regexp.MustCompile(
 	"^Test(LiveWarnings/.*(167000|967000)|LiveAPIErrors/(permission|not_found|api|overloaded|rate_limit)_error.*" +
 		"|LiveAPIErrors/.*bad_thing|LiveDeniedTools/by_name|LiveDoubt/error|" +
@@ -125,7 +124,7 @@ var long = regexp.MustCompile(
 		"the_API_waits_after_a_tool|a_verdict)" +
 		"|TranscriptMovedOrGone/(another|replaced).*)(/claude)?$")
 
-// realSpec names the CLI that the live tests run.
+// realSpec returns the CLI that the live tests run.
 func realSpec(t *testing.T) bridge.ClaudeSpec {
 	t.Helper()
 	if len(realArgs) == 0 && long.MatchString(t.Name()) {

@@ -127,12 +127,12 @@ func TestCosts(t *testing.T) {
 		t.Errorf("by difference: %v", got)
 	}
 	blind := newCosts(true)
-	blind.add(resultFrame{TotalCost: 5}) // how much of it was spent before is not told
+	blind.add(resultFrame{TotalCost: 5}) // how much of it was spent before is unknown
 	blind.add(resultFrame{TotalCost: 5.25})
 	if got := blind.take(); got != 0.25 {
 		t.Errorf("resumed without a share: %v", got)
 	}
-	resumed.add(resultFrame{TotalCost: 0.25}) // never less than nothing
+	resumed.add(resultFrame{TotalCost: 0.25}) // never negative
 	if got := resumed.take(); got != 0 {
 		t.Errorf("a total that fell: %v", got)
 	}

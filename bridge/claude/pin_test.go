@@ -55,8 +55,8 @@ func (s *stageOf) sibling() *stageOf {
 	return next.launch()
 }
 
-// TestProgramReplaced: a CLI that is another file than the one the run began with is reported
-// of, once, with versions and hashes; the run continues.
+// TestProgramReplaced: if the CLI is another file than the one that the run began with, that is reported
+// once, with versions and hashes; the run continues.
 func TestProgramReplaced(t *testing.T) {
 	s := prepare(t, wrapped(t, "one"), nil).launch()
 	first := sumOf(t, s.spec.Path)
@@ -79,7 +79,7 @@ func TestProgramReplaced(t *testing.T) {
 	}
 }
 
-// TestSumIsRemembered: a build is summed up once; the next process has the hash at once.
+// TestSumIsRemembered: a build is hashed once; the next process has the hash at once.
 func TestSumIsRemembered(t *testing.T) {
 	cache := t.TempDir()
 	path, _ := countedCLI(t, "2.1.329 (Claude Code)")
@@ -106,8 +106,8 @@ func TestSumIsRemembered(t *testing.T) {
 	}
 }
 
-// TestStartIsRecorded: how an agent was started is reported, without values of its environment
-// and without what is too long to be read.
+// TestStartIsRecorded: the arguments with which an agent was started are reported, without values of its
+// environment and without overlong values.
 func TestStartIsRecorded(t *testing.T) {
 	s := prepare(t, fakeSpec(t, fakeGood), map[string]string{"SOME_TOKEN": "tok-1234567890"})
 	s.cfg.Model, s.cfg.AppendSystemPrompt = "a tok-1234567890 model", strings.Repeat("x", 300)

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// onlyLinux: elsewhere the processes of others cannot be looked at.
+// onlyLinux: on other systems the processes of others cannot be inspected.
 func onlyLinux(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -68,7 +68,7 @@ func TestProbe(t *testing.T) {
 		if first.OutputPath != "" && filepath.Ext(first.OutputPath) != ".output" {
 			t.Errorf("output path %q", first.OutputPath)
 		}
-		// Silence with a tool that works: time passes, CPU is used.
+		// Silence while a tool works: time passes, CPU is used.
 		s.until("CPU is used in silence", func() bool {
 			now := s.probe()
 			return now.Answered && now.CPUMS >= first.CPUMS+300 && now.SilentMS >= first.SilentMS+200
@@ -102,8 +102,8 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 	})
 }
 
-// awaitStopped waits until every thread of a process stands still: a signal takes its
-// time to reach them all, and one that still runs may answer.
+// awaitStopped waits until every thread of a process has stopped: a signal takes some time to reach them
+// all, and a thread that still runs may answer.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -128,7 +128,7 @@ func awaitStopped(t *testing.T, pid int) {
 	}
 }
 
-// turnlessStop ends an agent in order; the ladder has to wake it first.
+// turnlessStop stops an agent in order; the ladder has to continue it first.
 func (s *stageOf) turnlessStop() {
 	s.t.Helper()
 	if err := s.agent.Stop(context.Background(), false); err != nil {
@@ -172,7 +172,7 @@ func TestProbesAreOne(t *testing.T) {
 	}
 }
 
-// The signs of life of a process that says nothing in mid-turn, by what is wrong.
+// The signs of life of a process that is silent in mid-turn, by cause.
 func TestProbeTellsSilencesApart(t *testing.T) {
 	onlyLinux(t)
 	for _, test := range []struct {
@@ -187,7 +187,7 @@ func TestProbeTellsSilencesApart(t *testing.T) {
 			s.agent.(*agent).prober.patience = time.Second
 			id := s.send("go")
 			await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
-			// The fault strikes behind the frame of the verdict's call, which is no event.
+			// The fault takes effect after the frame of the verdict's call, which is not an event.
 			var first, second bridge.ProbeResult
 			s.until("the fault has struck", func() bool {
 				first = s.probe()
@@ -204,7 +204,7 @@ func TestProbeTellsSilencesApart(t *testing.T) {
 			if second.TranscriptBytes != first.TranscriptBytes {
 				t.Errorf("the transcript grew from %d to %d bytes", first.TranscriptBytes, second.TranscriptBytes)
 			}
-			if test.busy { // the worst to end: it spins, and TERM does nothing
+			if test.busy { // the hardest to end: it spins, and ignores TERM
 				s.turnlessStop()
 			} else {
 				s.stopNow()

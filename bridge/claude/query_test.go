@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// asking is one query with its surroundings.
+// asking is one query with its environment.
 type asking struct {
 	t    *testing.T
 	l    *Launcher
@@ -43,7 +43,7 @@ func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
 	return q
 }
 
-// ask asks, and checks what must hold after every query.
+// ask runs the query, and checks what must hold after every query.
 func (q *asking) ask(ctx context.Context) (bridge.QueryResult, error) {
 	q.t.Helper()
 	r, err := q.l.Query(ctx, bridge.Owner{Run: q.run}, q.spec, q.QueryParams)
@@ -99,8 +99,8 @@ func TestLiveQuery(t *testing.T) {
 	})
 }
 
-// burden fills the user's and the project's places with what is none of a query's
-// business, and returns the file that a hook would write.
+// burden fills the user's and the project's settings with things that must not affect a query, and returns
+// the file that a hook would write.
 func (q *asking) burden() string {
 	q.t.Helper()
 	hooked := filepath.Join(q.home, "hooked")
@@ -137,7 +137,7 @@ func (a *api) toolNames(n int) []string {
 	return names
 }
 
-// TestLiveQueryWithoutAVerdict: no failure, the caller may find it in the text.
+// TestLiveQueryWithoutAVerdict: this is no failure, the caller may find the answer in the text.
 func TestLiveQueryWithoutAVerdict(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		q := newAsking(t, spec, startAPI(t, reply{text: "the tester"}, reply{text: "I said so"}))
@@ -160,7 +160,7 @@ func TestLiveQueryWithoutASchema(t *testing.T) {
 	})
 }
 
-// TestLiveQueryOfAnyLength: what no argument can hold goes over stdin.
+// TestLiveQueryOfAnyLength: a query that is too long for an argument goes over stdin.
 func TestLiveQueryOfAnyLength(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, chosen("long"))
@@ -194,7 +194,7 @@ func TestLiveQueryFails(t *testing.T) {
 			cost: true},
 	} {
 		play := players
-		if name == "verdict" { // the stand-in asks once; how often the CLI asks is its own choice
+		if name == "verdict" { // the stand-in asks once; the CLI decides how often it asks
 			play = inside
 		}
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestLiveQueryFails(t *testing.T) {
 	}
 }
 
-// TestLiveQueryTimeout: what kept the CLI trying again is the reason, if it told one.
+// TestLiveQueryTimeout: the reason why the CLI kept retrying is reported, if the CLI gave one.
 func TestLiveQueryTimeout(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		hold := make(chan struct{})
@@ -224,9 +224,9 @@ func TestLiveQueryTimeout(t *testing.T) {
 			t.Errorf("silence: %#v", err)
 		}
 		if len(spec.Args) > 0 {
-			return // the stand-in does not try again
+			return // the stand-in does not retry
 		}
-		// How long it takes to begin is the machine's business.
+		// How long the start takes depends on the machine.
 		for limit := 2500; ; limit *= 2 {
 			q = newAsking(t, spec, startAPI(t, reply{status: 429, kind: "rate_limit_error", say: "slow"}))
 			q.Env["CLAUDE_CODE_MAX_RETRIES"] = "10"
@@ -258,14 +258,14 @@ func TestLiveQueryCancelled(t *testing.T) {
 			failed <- err
 		}()
 		waitFor(t, "the request", func() bool { return model.lastRequest() != "" })
-		cancel() // the model does not answer: hold
+		cancel() // the model does not answer, because of hold
 		if err := <-failed; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-// waitFor waits for a condition that nothing tells of.
+// waitFor polls a condition that no event announces.
 func waitFor(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -280,7 +280,7 @@ func waitFor(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// TestLiveQueriesOfAScenario: to a scripted model each query is a session of its own.
+// TestLiveQueriesOfAScenario: a scripted model treats each query as a session of its own.
 func TestLiveQueriesOfAScenario(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		sc, err := rehearsal.Parse("choices.yaml", []byte(`

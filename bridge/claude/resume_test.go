@@ -23,7 +23,7 @@ var (
 	longTool     = reply{tools: []call{bash("touch ready; python3 -c 'import time; time.sleep(100)'")}}
 )
 
-// stageFor prepares an agent of one player whose turns end in a verdict.
+// stageFor prepares an agent of one player; its turns end with a verdict.
 func stageFor(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
 	model := startAPI(t, script...)
@@ -32,7 +32,7 @@ func stageFor(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, 
 	return s, model
 }
 
-// again prepares a resume of the session, asking for what happened to messages.
+// again prepares a resume of the session that asks for the delivery status of messages.
 func (s *stageOf) again(pending ...string) *stageOf {
 	s.t.Helper()
 	next := prepare(s.t, s.spec, s.cfg.Env)
@@ -41,7 +41,7 @@ func (s *stageOf) again(pending ...string) *stageOf {
 	return next
 }
 
-// crash kills the process and waits until the agent is over.
+// crash kills the process and waits until the agent has ended.
 func (s *stageOf) crash() {
 	s.t.Helper()
 	if err := syscall.Kill(s.agent.Info().PID, syscall.SIGKILL); err != nil {
@@ -148,7 +148,7 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 				err := next.try()
 				var refused *bridge.RPCError
 				if test.name == "just written" && errors.As(err, &refused) && refused.Category == bridge.CatResume {
-					return // its transcript holds no message yet: nothing was seen, and another session is begun
+					return // its transcript has no message yet: nothing was seen, and a new session begins
 				}
 				if err != nil {
 					t.Fatalf("launch: %v", err)
@@ -169,7 +169,7 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 				if info.Resumed != (got.Status != bridge.DeliveryAbsent) && got.Status != bridge.DeliveryAbsent {
 					t.Errorf("resumed: %v", info.Resumed)
 				}
-				// The model gets to see the messages that the transcript contains.
+				// The model receives the messages that the transcript contains.
 				if turn := next.turn("NEXT"); string(turn.Verdict) != `{"message":"m"}` {
 					t.Errorf("turn after it: %+v", turn)
 				}
@@ -213,7 +213,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 	})
 }
 
-// Two processes on one session make two branches; one of them is forgotten.
+// Two processes on one session make two branches; one of them is abandoned.
 func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := stageFor(t, spec, verdictReply, verdictReply, verdictReply, verdictReply)
@@ -239,7 +239,7 @@ func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 	})
 }
 
-// A session that never got a message has nothing to resume; it begins under its id.
+// A session that never received a message has nothing to resume; it begins with its id.
 func TestResumeOfNothing(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := stageFor(t, spec, verdictReply)
@@ -289,7 +289,7 @@ func TestResumeThatIsRefused(t *testing.T) {
 	}
 }
 
-// A repeat of what the history knows is dropped by a resumed CLI; its turn ends.
+// A resumed CLI drops a repeat of a message that is in its history; its turn ends.
 func TestRepeatAfterResume(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := stageFor(t, spec, verdictReply, verdictReply)
@@ -324,8 +324,8 @@ func TestConfigDir(t *testing.T) {
 	}
 }
 
-// The transcript is where it is found, not where it should be; without it a
-// session begins anew.
+// The transcript is used where it is found, even if it should be elsewhere; without it a session begins
+// anew.
 func TestTranscriptMovedOrGone(t *testing.T) {
 	for name, move := range map[string]func(t *testing.T, path string) (found bool){
 		"another project": func(t *testing.T, path string) bool {
@@ -341,7 +341,7 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 			}
 			return false
 		},
-		"replaced by its own beginning": func(t *testing.T, path string) bool { // a rotation, or a restored copy
+		"replaced by its own beginning": func(t *testing.T, path string) bool { // like a rotation, or a restored copy
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestCapOfALargeWindow: the API leaves out what the CLI marks a model's large window
-// with. A cap for that model holds all the same, no matter which message names it.
+// TestCapOfALargeWindow: the CLI marks the name of a model with a large window; the API omits the mark. A
+// cap for that model holds in both cases, no matter which message names it.
 func TestCapOfALargeWindow(t *testing.T) {
 	const plain = "claude-sonnet-4-5"
 	marked := plain + large
@@ -31,7 +31,7 @@ func TestCapOfALargeWindow(t *testing.T) {
 			t.Errorf("%s: %d after a result", said, n)
 		}
 	}
-	// Another model is another one.
+	// The cap of one model does not apply to another.
 	g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000, ContextCaps: map[string]int{marked: 500_000}})
 	g.sample(messageOf("m1", 10_000), fromStream)
 	if n := g.reach(); n != 300_000 {

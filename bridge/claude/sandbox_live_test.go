@@ -15,8 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
-// liveConfined prepares a confined agent with a home of its own, in which there is
-// something to steal.
+// liveConfined prepares a confined agent with a home of its own that contains secrets.
 func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, state string) {
 	t.Helper()
 	program, err := sandbox.Find()
@@ -39,7 +38,7 @@ func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, 
 	return s, model, home, state
 }
 
-// TestLiveSandbox: what the CLI needs works, and what its tools must not do does not.
+// TestLiveSandbox: what the CLI needs works, and what its tools must not do fails.
 func TestLiveSandbox(t *testing.T) {
 	tries := "env | grep -c -e API_KEY -e TOOL_SHELL; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat " +
 		"~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
@@ -85,9 +84,9 @@ func TestLiveSandbox(t *testing.T) {
 	}
 }
 
-// TestLiveSandboxStop: the ladder reaches those who are confined, and what they left.
+// TestLiveSandboxStop: the ladder reaches confined processes, and what they left behind.
 func TestLiveSandboxStop(t *testing.T) {
-	// Both are ready once they are in a session of their own: until then they go with the shell's group.
+	// Both are ready once each is in a session of its own: until then they end with the shell's group.
 	s, _, _, _ := liveConfined(t,
 		reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
 			"(setsid env -i sh -c ': > hidden; exec sleep 1001' >/dev/null 2>&1 &); " +
@@ -106,7 +105,7 @@ func TestLiveSandboxStop(t *testing.T) {
 	if !done.Exit.Expected || done.Exit.Swept < 1 {
 		t.Errorf("done: %+v", done)
 	}
-	// who hid his mark is found by the last sweep at the latest
+	// a process that hid its mark is found by the last sweep at the latest
 	if n := done.Exit.Swept + s.l.Sweep(bridge.Owner{Run: s.run}); n < 2 {
 		t.Errorf("%d were swept", n)
 	}
@@ -131,8 +130,8 @@ func TestLiveSandboxCrash(t *testing.T) {
 	}
 }
 
-// TestLiveKeys: what the CLI logs in with is not in the environment of its tools, nor in
-// that of hooks; quotes and the shell's directory survive the way.
+// TestLiveKeys: the CLI's credentials are not in the environment of its tools, nor in that of hooks; quotes
+// and the shell's directory are preserved.
 func TestLiveKeys(t *testing.T) {
 	if len(realSpec(t).Args) > 0 {
 		t.Skip("the stand-in reads no settings, and its shell forgets its directory")
@@ -170,7 +169,7 @@ func TestLiveKeys(t *testing.T) {
 	}
 }
 
-// TestSandboxedStart: what cannot be confined does not start.
+// TestSandboxedStart: a process that cannot be confined does not start.
 func TestSandboxedStart(t *testing.T) {
 	cmd := exec.Command("/bin/true")
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir()}

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestVersions: which CLIs are driven, and what is said of the others.
+// TestVersions: which CLIs the driver accepts, and what it reports about the others.
 func TestVersions(t *testing.T) {
 	for says, want := range map[string]struct {
 		version string // "": it is refused
@@ -57,8 +57,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestSupportedVersionsMatchTheTable: the ends of what is driven are the first and the last version
-// of the table.
+// TestSupportedVersionsMatchTheTable: the bounds of the supported versions are the first and the last
+// version of the table.
 func TestSupportedVersionsMatchTheTable(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "drift.md"))
 	if err != nil {

@@ -79,8 +79,8 @@ func taskCall(tool string, input map[string]any) reply { return reply{tools: []c
 
 func items(list ...bridge.Task) bridge.Tasks { return bridge.Tasks{Items: list} }
 
-// TestLiveTasks: the list of the task tools, over a resume, and of a subagent only
-// what the main thread reads of it.
+// TestLiveTasks: the list of the task tools, also after a resume; of a subagent's tasks only those that the
+// main thread reads.
 func TestLiveTasks(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t,

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
-// TestTakeoverInASandbox: a person's terminal is as confined as the agent was: it works, what
-// is hidden is not there, and the next supervised process knows what was said.
+// TestTakeoverInASandbox: a person's terminal is confined like the agent: it works, hidden files are not
+// there, and the next supervised process knows what was said.
 func TestTakeoverInASandbox(t *testing.T) {
 	program, err := sandbox.Find()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// atShell has a shell in a terminal, for what no CLI would do.
+// atShell starts a shell in a terminal, for things that no CLI would do.
 func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	t.Helper()
 	run := "run-" + uuid.NewString()
@@ -48,7 +48,7 @@ func output(h *testHost) string {
 	return b.String()
 }
 
-// TestTerminalOutputIsWhole: a flood comes in bounded pieces, all of it before the end.
+// TestTerminalOutputIsWhole: a flood arrives in pieces of bounded size, completely before the end.
 func TestTerminalOutputIsWhole(t *testing.T) {
 	t.Parallel()
 	_, h, _ := atShell(t, `stty raw; head -c 1000000 /dev/zero | tr '\0' x; printf end`)
@@ -67,8 +67,8 @@ func TestTerminalOutputIsWhole(t *testing.T) {
 	}
 }
 
-// TestTerminalSaysWhyItEnded: what a program showed last before it failed tells why. One that
-// ended well, or was asked to end, has nothing to explain.
+// TestTerminalSaysWhyItEnded: the last output of a program before it failed explains why. A program that
+// ended well, or was asked to end, needs no explanation.
 func TestTerminalSaysWhyItEnded(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
@@ -99,8 +99,8 @@ func TestTerminalIsResized(t *testing.T) {
 	}
 }
 
-// TestTerminalOfAStubbornProgram: it ignores what it is asked by, and has a daemon of its
-// own. Nothing of it stays.
+// TestTerminalOfAStubbornProgram: it ignores requests to end, and has a daemon of its own. No process
+// remains.
 func TestTerminalOfAStubbornProgram(t *testing.T) {
 	t.Parallel()
 	term, h, dir := atShell(
@@ -119,7 +119,7 @@ while [ ! -e daemon ]; do sleep 0.01; done; printf ready; while :; do sleep 1; d
 	}
 }
 
-// TestTerminalThatDoesNotRead: what is typed waits, and anyone who types may give it up.
+// TestTerminalThatDoesNotRead: input waits, and anyone who types may cancel it.
 func TestTerminalThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	term, h, _ := atShell(t, `stty raw -echo; printf ready; sleep 60`)

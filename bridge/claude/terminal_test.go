@@ -24,7 +24,7 @@ type desk struct {
 	term bridge.Terminal
 }
 
-// sit opens the stage's session in a terminal. Nothing of the stage's own agent may be left.
+// sit opens the stage's session in a terminal. The stage's own agent must have ended.
 func (s *stageOf) sit(change func(*bridge.PTYOpenParams)) *desk {
 	s.t.Helper()
 	d, err := s.trySit(change)
@@ -54,7 +54,7 @@ func (s *stageOf) trySit(change func(*bridge.PTYOpenParams)) (*desk, error) {
 	return d, err
 }
 
-// shown is all that the terminal has shown.
+// shown returns all that the terminal has shown.
 func (d *desk) shown() string {
 	var b strings.Builder
 	for _, p := range of[bridge.PTY](d.host) {
@@ -63,8 +63,7 @@ func (d *desk) shown() string {
 	return b.String()
 }
 
-// sees waits until the terminal has shown a text; the CLI moves the cursor where there
-// are blanks.
+// sees waits until the terminal has shown a text; the CLI moves the cursor instead of writing blanks.
 func (d *desk) sees(text string) {
 	d.t.Helper()
 	d.seesAfter(0, text)
@@ -88,7 +87,7 @@ func (d *desk) seesAfter(n int, text string) {
 	}
 }
 
-// plain is the shown text, without control sequences and blanks.
+// plain returns the shown text, without control sequences and blanks.
 func plain(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -124,14 +123,13 @@ func (d *desk) done() bridge.Done {
 	return e
 }
 
-// spokenTo is a stage whose session has one turn, and no process, and a CLI that has no
-// questions.
+// spokenTo is a stage whose session has one turn and no process, and whose CLI asks no questions.
 func spokenTo(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
 	return spokenToAs(t, spec, func(*bridge.AgentConfig) {}, script...)
 }
 
-// spokenToAs is spokenTo of an agent that is otherwise configured.
+// spokenToAs is spokenTo with a changed configuration of the agent.
 func spokenToAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentConfig),
 	script ...reply) (*stageOf, *api) {
 	t.Helper()
@@ -187,7 +185,7 @@ func TestTakeoverInATerminal(t *testing.T) {
 			!slices.Contains(since.Said, "Nine-thousand-ninety it is.") {
 			t.Errorf("what the transcript has since: %+v, %v", since, err)
 		}
-		// The next supervised process has it in its history.
+		// The next supervised process has the message in its history.
 		s.cfg.Resume = true
 		s.host = newHost(t)
 		model.reset(reply{text: "so be it"})
@@ -203,7 +201,7 @@ func TestTakeoverInATerminal(t *testing.T) {
 	})
 }
 
-// leave types /exit, once the prompt is there.
+// leave types /exit, once the prompt has appeared.
 func (d *desk) leave() {
 	d.t.Helper()
 	n := len(d.shown())
@@ -212,7 +210,7 @@ func (d *desk) leave() {
 	d.types("\r")
 }
 
-// record is where the session's transcript lies.
+// record returns the path of the session's transcript.
 func (s *stageOf) record() string {
 	s.t.Helper()
 	path, ok := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)

@@ -96,7 +96,7 @@ func TestToolCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLiveToolCalls: what was done, denied and written, by the agent and by its subagent.
+// TestLiveToolCalls: what the agent and its subagent did, wrote and were denied.
 func TestLiveToolCalls(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// onlyTheCLI skips a test where the stand-in takes the CLI's place, which lacks something.
+// onlyTheCLI skips a test if the stand-in, which lacks a feature, takes the CLI's place.
 func onlyTheCLI(t *testing.T, lacks string) {
 	t.Helper()
 	if len(realArgs) > 0 {
