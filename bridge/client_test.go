@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The answer is on the wire right behind the events; the handler is slow.
+// The answer is on the wire directly after the events; the handler is slow.
 func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &recorder{event: func(Event) { time.Sleep(time.Second) }}
@@ -59,7 +59,7 @@ func TestBarrierHonoursContext(t *testing.T) {
 	})
 }
 
-// What the bridge said before it died is handled before Done is closed.
+// Events that the bridge sent before it died are handled before Done is closed.
 func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()
@@ -92,8 +92,8 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 	})
 }
 
-// A handler that does not keep up pauses the reading; the end of the connection
-// does not cost the events that wait.
+// A handler that cannot keep up pauses reading; the end of the connection does not discard the waiting
+// events.
 func TestSlowHandlerPausesReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()
@@ -135,7 +135,7 @@ func TestEndOfConnectionWhileReadingIsPaused(t *testing.T) {
 		line, _ := eventLine(Event{AgentRef{"a", 1}, Delta{Text: strings.Repeat("x", 200)}})
 		far.Write(slices.Concat(numbered(1, line), numbered(2, line), numbered(3, line)))
 		synctest.Wait()
-		c.p.s.fail(errors.New("no more")) // as a write that fails does
+		c.p.s.fail(errors.New("no more")) // like a failed write
 		time.Sleep(time.Minute)
 		close(release)
 		<-c.Done()

@@ -96,7 +96,7 @@ func TestUnknownEventNames(t *testing.T) {
 	}
 }
 
-// TestEventLineHasOneLineEnd: a line is one line, with any layout of an unknown event.
+// TestEventLineHasOneLineEnd: an event is encoded as one line, whatever the layout of an unknown event.
 func TestEventLineHasOneLineEnd(t *testing.T) {
 	line, err := eventLine(Event{Body: Unknown{Name: "x", Raw: json.RawMessage("{\n  \"event\": \"x\"\n}")}})
 	want := `{"jsonrpc":"2.0","method":"event","params":{"n":7,"event":"x"}}` + "\n"
@@ -105,7 +105,8 @@ func TestEventLineHasOneLineEnd(t *testing.T) {
 	}
 }
 
-// TestHeads reads the head of events in the order in which they are written, and in others.
+// TestHeads reads the head of events with their fields in the order in which they are written, and in
+// others.
 func TestHeads(t *testing.T) {
 	for _, tc := range []struct {
 		raw  string

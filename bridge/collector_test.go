@@ -13,7 +13,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// fakeCollector says what it was asked, or what it is set to say.
+// fakeCollector returns what it was asked, or what check returns.
 type fakeCollector struct {
 	check func(ctx context.Context, of Owner, p CheckParams) (CheckResult, error)
 }
@@ -147,12 +147,12 @@ func TestCheckEndsWithItsCaller(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		<-ended
-		synctest.Wait() // its answer, which nothing waits for, is on its way
+		synctest.Wait() // its answer, which no caller waits for, is on its way
 	})
 }
 
-// However the conversation ends, a running check ends with it, at once; agents
-// that take their time do not delay that.
+// However the connection ends, a running check ends with it, at once; agents that stop slowly do not delay
+// that.
 func TestCheckEndsWithTheConversation(t *testing.T) {
 	ends := map[string]func(*rig){
 		"client closes":    func(r *rig) { r.Close() },
@@ -215,8 +215,8 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 	}
 }
 
-// TestCheckThatTheSweepEnds: what its processes keep from ending is not named as still
-// there when the sweep has ended them.
+// TestCheckThatTheSweepEnds: a check that hangs because of its processes is not reported as still running
+// after the sweep has ended them.
 func TestCheckThatTheSweepEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var once sync.Once

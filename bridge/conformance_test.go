@@ -138,8 +138,8 @@ func (s *sink) take() []byte {
 	return append([]byte(nil), s.buf.Next(s.buf.Len())...)
 }
 
-// scriptedLauncher starts agents that follow a script: the working
-// directory selects how the start goes, a message's first word how its turn goes.
+// scriptedLauncher starts agents that follow a script: the working directory selects how the start goes,
+// the first word of a message selects how its turn goes.
 func scriptedLauncher() *fakeLauncher {
 	l := &fakeLauncher{sweep: func(string) int { return 1 }}
 	l.detect = func(_ context.Context, spec ClaudeSpec) (ClaudeInfo, error) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTickAfterSilence: ticks that lay in the pipe while the client was stopped are refused. They do not move the time
-// at which everything on the host has stopped.
+// TestTickAfterSilence: ticks that waited in the pipe while the client was stopped are refused. They do not
+// change the time at which everything on the host has stopped.
 func TestTickAfterSilence(t *testing.T) {
 	var now time.Duration
 	c := newContact(func() time.Duration { return now })

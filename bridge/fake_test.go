@@ -10,8 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// fakeLauncher is a scripted one. Its agents do nothing on their own; a test
-// speaks for them.
+// fakeLauncher is a scripted launcher. Its agents do nothing on their own; a test acts for them.
 type fakeLauncher struct {
 	detect func(context.Context, ClaudeSpec) (ClaudeInfo, error)
 	launch func(ctx context.Context, p SpawnParams, host Host) (Agent, error) // nil: newFakeAgent
@@ -136,7 +135,7 @@ func (a *fakeAgent) end() {
 
 func (a *fakeAgent) Done() <-chan struct{} { return a.done }
 
-// recorder is a Handler that keeps events and answers as told.
+// recorder is a Handler that records events and answers with functions.
 type recorder struct {
 	event      func(Event)
 	toolCall   func(context.Context, ToolCallParams) (ToolCallResult, error)
@@ -202,7 +201,7 @@ func newRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
 	return r
 }
 
-// bareRig has not said initialize.
+// bareRig has not called initialize.
 func bareRig(t *testing.T, l *fakeLauncher) *rig { return joinedRig(t, l, &recorder{}) }
 
 func joinedRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestLeaseOverSlowNetworks: with any delay up to a sixth of the lease, both sides keep it, and calls work.
+// TestLeaseOverSlowNetworks: with any delay up to a sixth of the lease, both sides keep the lease, and
+// calls work.
 func TestLeaseOverSlowNetworks(t *testing.T) {
 	for _, delay := range []time.Duration{0, 50 * time.Millisecond, time.Second, 5 * time.Second} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestLeaseEndsBothSides(t *testing.T) {
 	const length = 20 * time.Second
 	for name, tc := range map[string]struct {
 		happen func(*remoteRig)
-		notice time.Duration // that the client takes at most
+		notice time.Duration // the client's maximum time to notice
 	}{
 		"a black hole": {func(r *remoteRig) { r.net.swallow() }, length/2 + time.Second},
 		"a black hole on a slow network": {func(r *remoteRig) {
@@ -91,8 +92,8 @@ func TestLeaseEndsBothSides(t *testing.T) {
 	}
 }
 
-// TestNothingContinuesAfterTheLease: a bridge that was stopped, or whose machine slept, and continues asks the clock
-// before it lets anything happen. What was answered meanwhile does not renew its lease.
+// TestNothingContinuesAfterTheLease: a bridge that was stopped, or whose machine slept, checks the clock
+// first when it continues. Answers from that time do not renew its lease.
 func TestNothingContinuesAfterTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -126,7 +127,8 @@ func TestNothingContinuesAfterTheLease(t *testing.T) {
 	})
 }
 
-// TestAnsweredAfterTheEnd: an answer that comes when the lease is over changes nothing, however new the tick is.
+// TestAnsweredAfterTheEnd: an answer that arrives after the lease has expired changes nothing, however new
+// its tick is.
 func TestAnsweredAfterTheEnd(t *testing.T) {
 	now := time.Duration(1)
 	l := newLease(time.Minute, func() time.Duration { return now }, nil, nil)
@@ -146,7 +148,8 @@ func TestAnsweredAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestClientSleeps: the lid of the client's machine was closed for an hour. It gives the bridge up, which has ended.
+// TestClientSleeps: the client's machine slept for an hour. The client gives up the bridge, which has
+// ended.
 func TestClientSleeps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near := &drowsy{now: sinceStart()}
@@ -171,7 +174,7 @@ func TestClientSleeps(t *testing.T) {
 	})
 }
 
-// TestShutdownIsCertain: a bridge that says that it stopped everything is not waited for.
+// TestShutdownIsCertain: the client does not wait for a bridge that reports that it stopped everything.
 func TestShutdownIsCertain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRemoteRig(t, time.Minute, &recorder{})

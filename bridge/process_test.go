@@ -48,7 +48,7 @@ func child(kind string) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-	case "group": // answers every line with its process group, and does so until TERM
+	case "group": // answers every line with its process group, until TERM
 		in := bufio.NewScanner(os.Stdin)
 		for in.Scan() {
 			fmt.Printf(`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"g","generation":%d,"event":"notice","text":"group"}}`+"\n", syscall.Getpgrp())
@@ -62,7 +62,7 @@ func child(kind string) int {
 		fmt.Fprintln(os.Stderr, "ready")
 		<-wait
 		fmt.Fprintln(os.Stderr, "got TERM")
-	case "deaf": // by KILL only
+	case "deaf": // only by KILL
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(os.Stderr, "ready")
 		select {}
@@ -121,7 +121,7 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	// else a child under -race takes a second to exit
+	// without GORACE a child takes a second to exit under -race
 	cmd.Env = []string{childEnv + "=" + kind, "GORACE=atexit_sleep_ms=0"}
 	lines, log := newLineLog()
 	c, err := StartProcess(ctx, cmd, h, log, nil)
@@ -132,10 +132,10 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 	return c, lines, cmd
 }
 
-// patience ends a test that hangs. No test is about it.
+// patience ends a test that hangs. No test measures it.
 const patience = 2 * time.Minute
 
-// awaitDone fails rather than hang.
+// awaitDone waits for Done, and fails the test instead of hanging.
 func awaitDone(t *testing.T, c *Client) {
 	t.Helper()
 	select {
@@ -170,7 +170,7 @@ func TestProcessHasItsOwnGroup(t *testing.T) {
 	groups := make(chan int, 1)
 	h := &recorder{event: func(ev Event) { groups <- ev.Generation }}
 	c, _, cmd := startChild(t, t.Context(), "group", h)
-	c.Message(expired(t), MessageParams{}) // its line is all the child wants
+	c.Message(expired(t), MessageParams{}) // its line is all that the child needs
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { defer cancel(); <-groups }()
 	c.Context(ctx, AgentRef{"g", 1})
@@ -227,7 +227,7 @@ func TestProcessEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Serve must get out of a read of stdin that would never return on its own.
+// Serve must leave a read of stdin that would never return on its own.
 func TestServeOverStdioEndsByTERM(t *testing.T) {
 	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
 	lines.await(t, "serving")
@@ -246,7 +246,7 @@ func TestServeOverStdioEndsByTERM(t *testing.T) {
 	}
 }
 
-// A pipe that nothing reads fills at 64 KiB, and the child stands still.
+// A pipe without a reader is full at 64 KiB, and then the child blocks.
 func TestProcessStderrIsDrainedAndBounded(t *testing.T) {
 	c, lines, _ := startChild(t, t.Context(), "flood", &recorder{})
 	line := lines.await(t, "cut=true")

@@ -90,8 +90,7 @@ func TestWithoutAQuerier(t *testing.T) {
 	})
 }
 
-// A query ends with who waits for it: its caller, or the conversation, by its end or
-// by a shutdown.
+// A query ends when whoever waits for it ends: its caller, or the connection, by its end or by a shutdown.
 func TestQueryEndsWithWhoWaits(t *testing.T) {
 	ends := map[string]func(*rig, context.CancelFunc){
 		"caller":   func(_ *rig, cancel context.CancelFunc) { cancel() },

@@ -57,7 +57,7 @@ func TestRemoteBridge(t *testing.T) {
 	})
 }
 
-// TestRemoteRefusals says what to do about a bridge that cannot be used.
+// TestRemoteRefusals: the error says what to do about a bridge that cannot be used.
 func TestRemoteRefusals(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version string
@@ -113,7 +113,7 @@ func TestRemoteRefusals(t *testing.T) {
 	}
 }
 
-// TestHostilePeer: a host that breaks the protocol is left, and the reason says how.
+// TestHostilePeer: the client leaves a host that breaks the protocol, and reports how it did so.
 func TestHostilePeer(t *testing.T) {
 	event := func(n int, id string, generation int) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"event","params":{"n":%d,"id":%q,"generation":%d,"event":"delta",`+
@@ -148,7 +148,7 @@ func TestHostilePeer(t *testing.T) {
 		"a line without end": {func(say func(string)) {
 			long := strings.Repeat("x", 1<<20)
 			for range maxLine>>20 + 1 {
-				say("\x00" + long) // say adds no line end then
+				say("\x00" + long) // then say adds no line end
 			}
 		}, "a line of more than"},
 		"lines that are no messages": {func(say func(string)) {
@@ -177,7 +177,7 @@ func TestHostilePeer(t *testing.T) {
 	}
 }
 
-// TestLyingInitialize: what a host reports about itself is not believed where it matters.
+// TestLyingInitialize: the client does not believe a host's report about itself where it matters.
 func TestLyingInitialize(t *testing.T) {
 	for name, lie := range map[string]func(*InitializeResult){
 		"no remote":            func(r *InitializeResult) { r.Remote = nil },
@@ -210,7 +210,7 @@ func TestLyingInitialize(t *testing.T) {
 	}
 }
 
-// TestForeignWork: a branch or a directory that is not the Orchestrator's own ends the connection.
+// TestForeignWork: a branch or a directory that does not belong to the Orchestrator ends the connection.
 func TestForeignWork(t *testing.T) {
 	const branch, dir = "arbiter/01234567/orch-1.2", "/srv/far/01234567/orch-1"
 	p := placed{strict: true}
@@ -246,7 +246,7 @@ func TestForeignWork(t *testing.T) {
 	})
 }
 
-// hostilePeer answers initialize, with a lie, and spawn. say writes a line to the client.
+// hostilePeer answers initialize, with false data, and spawn. say writes a line to the client.
 func hostilePeer(t *testing.T, lie func(*InitializeResult)) (c *Client, say func(string), far net.Conn) {
 	t.Helper()
 	near, far := net.Pipe()

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// fakeMachine is a host that answers without looking.
+// fakeMachine is a host that answers without checking anything.
 type fakeMachine struct {
 	info func(*RemoteInfo)
-	// foreign is the branch that it says it has committed to; "" for the Orchestrator's own.
+	// foreign is the branch to which it reports to have committed; "" for the Orchestrator's own.
 	foreign string
 	mu      sync.Mutex
 	of      Owner
@@ -61,13 +61,13 @@ func (m *fakeMachine) RemoveWork(context.Context, RemoveWorkParams) (RemoveWorkR
 	return RemoveWorkResult{}, nil
 }
 
-// sinceStart is a clock for leases in a bubble.
+// sinceStart returns a clock for leases in a bubble.
 func sinceStart() func() time.Duration {
 	began := time.Now()
 	return func() time.Duration { return time.Since(began) }
 }
 
-// network joins two pipes, and does what networks do.
+// network joins two pipes, with the delays and failures of a network.
 type network struct {
 	near, far net.Conn // its own ends
 	over      chan struct{}
@@ -116,7 +116,7 @@ func (n *network) carry(to, from net.Conn) {
 			way <- parcel{append([]byte(nil), buf[:got]...), time.Now().Add(delay)}
 		}
 		if err != nil {
-			if hole { // who hears nothing does not learn of the end either
+			if hole { // a side that receives nothing does not learn of the end either
 				<-n.over
 			}
 			return
@@ -136,7 +136,7 @@ func (n *network) swallow() {
 	n.hole = true
 }
 
-// reset breaks the connection, and returns when nothing is on its way any more.
+// reset breaks the connection, and returns when nothing is in transit any more.
 func (n *network) reset() {
 	n.once.Do(func() { close(n.over) })
 	n.near.Close()
@@ -154,7 +154,7 @@ type remoteRig struct {
 	lease   time.Duration
 }
 
-// drowsy is a clock that also counts the time in which the machine slept.
+// drowsy is a clock that also counts the time during which the machine slept.
 type drowsy struct {
 	now func() time.Duration
 

@@ -71,7 +71,7 @@ func TestSandboxParametersAreChecked(t *testing.T) {
 	})
 }
 
-// TestNoSandboxer: a launcher that cannot try sandboxes does not say it can.
+// TestNoSandboxer: a launcher that cannot try sandboxes does not claim that it can.
 func TestNoSandboxer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// decodedSchema is the schema as a reader in another language sees it.
+// decodedSchema is the schema as a program in another language sees it.
 type decodedSchema struct {
 	Methods map[string]struct {
 		Description, From, Kind string
@@ -63,7 +63,7 @@ func conform(t *testing.T, what string, s *jsonschema.Schema, data json.RawMessa
 	}
 }
 
-// constants of a source file by prefix, with their values as written.
+// constants returns the constants of a source file with a prefix, with their values as written.
 func constants(t *testing.T, file, prefix string) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -137,8 +137,8 @@ func TestSchemaIsComplete(t *testing.T) {
 	}
 }
 
-// The real API refuses combinators at the top of a schema, and generators of
-// other languages make a mess of them: all is flat.
+// The real API refuses combinators at the top of a schema, and code generators of other languages handle
+// them badly: the whole schema is flat.
 func TestSchemaIsFlat(t *testing.T) {
 	data, err := Schema()
 	if err != nil {
@@ -185,7 +185,7 @@ func TestEventsConformToSchema(t *testing.T) {
 		conform(t, name, d.Events[name], data)
 		conform(t, name, d.Methods[MethodEvent].Params, data)
 	}
-	for _, k := range eventKinds { // the least an event can hold
+	for _, k := range eventKinds { // no field is set
 		body := reflect.Zero(k.typ).Interface().(EventBody)
 		data, err := Event{AgentRef{"a", 1}, body}.MarshalJSON()
 		if err != nil {
@@ -221,7 +221,7 @@ func (p *tap) Write(b []byte) (int, error) {
 	return p.ReadWriteCloser.Write(b)
 }
 
-// Real traffic of every method is held to the schema.
+// Real traffic of every method conforms to the schema.
 func TestTrafficConformsToSchema(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := readSchema(t)
@@ -243,7 +243,7 @@ func TestTrafficConformsToSchema(t *testing.T) {
 		r.leave(t)
 
 		seen := map[string]bool{}
-		asked := map[string]string{} // method by asker and id
+		asked := map[string]string{} // method by caller and id
 		type message struct {
 			ID, Params, Result json.RawMessage
 			Method             string

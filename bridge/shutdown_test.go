@@ -67,8 +67,8 @@ func TestShutdownWhileSpawning(t *testing.T) {
 	})
 }
 
-// TestServeEndsWithinTwoSeconds: however the connection ends, Serve returns within two seconds, and names the agents
-// that did not stop.
+// TestServeEndsWithinTwoSeconds: however the connection ends, Serve returns within two seconds, and names
+// the agents that did not stop.
 func TestServeEndsWithinTwoSeconds(t *testing.T) {
 	ends := map[string]func(*rig){
 		"client closes":    func(r *rig) { r.Close() },
@@ -88,7 +88,7 @@ func TestServeEndsWithinTwoSeconds(t *testing.T) {
 					if now {
 						killed <- time.Since(begun)
 					}
-					<-release // deaf to its context, too
+					<-release // ignores its context, too
 					return nil
 				}
 				hung := make(chan error, 1)

@@ -57,8 +57,7 @@ func TestKillDuringStart(t *testing.T) {
 	})
 }
 
-// A launcher that is ready in the moment of the kill has made an agent that
-// nothing waits for.
+// A launcher that finishes at the moment of the kill has made an agent that no caller waits for.
 func TestKillAsStartSucceeds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := &fakeLauncher{}

@@ -17,7 +17,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// wire is the far end of a client, spoken by hand.
+// wire is the far end of a client, written by the test.
 type wire struct {
 	t *testing.T
 	net.Conn
@@ -91,7 +91,7 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 	})
 }
 
-// The parameters of an event are taken out of its line only where they are all there is in it.
+// The parameters of an event are cut out of its line only if the line contains nothing else.
 func TestEventParams(t *testing.T) {
 	const head = `{"jsonrpc":"2.0","method":"event","params":{"n":1`
 	for line, want := range map[string]string{
@@ -111,8 +111,8 @@ func TestEventParams(t *testing.T) {
 	}
 }
 
-// jsonrpc2 v0.2.3 takes null for call 0. Ours have string ids, and such a line
-// does not even reach it.
+// jsonrpc2 v0.2.3 reads null as the id of call 0. Our calls have string ids, and such a line does not even
+// reach it.
 func TestNullIDCompletesNoCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()
@@ -161,7 +161,7 @@ func TestPeerThatReadsNothing(t *testing.T) {
 		if emitted > maxBacklog>>20+1 {
 			t.Errorf("%d MiB were taken without a reader, want no more than %d", emitted, maxBacklog>>20+1)
 		}
-		// A request is still read, and its answer gets in line.
+		// A request is still read, and its answer is queued.
 		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
 		err := <-served
 		if err == nil || !strings.Contains(err.Error(), "the peer read nothing for 10s") {
@@ -177,7 +177,7 @@ func TestPeerThatReadsNothing(t *testing.T) {
 	})
 }
 
-// Back-pressure holds events back; it drops none, and answers come in order.
+// Back-pressure delays events; it drops none, and answers keep their order.
 func TestSlowReaderGetsEverything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()
@@ -256,7 +256,7 @@ func TestAnswerThatIsNoResponse(t *testing.T) {
 	})
 }
 
-// A failed decode must leave nothing behind for the next message.
+// A failed decode must not affect the next message.
 func TestBadRequestDoesNotSwallowTheAnswerBehindIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()

@@ -13,7 +13,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 )
 
-// fakeTerminal is one whose program does nothing on its own.
+// fakeTerminal is a terminal whose program does nothing on its own.
 type fakeTerminal struct {
 	host Host
 	p    PTYOpenParams
@@ -57,7 +57,7 @@ func (t *fakeTerminal) end() {
 	})
 }
 
-// OpenPTY makes the fake launcher one of terminals.
+// OpenPTY gives the fake launcher terminals.
 func (l *fakeLauncher) OpenPTY(_ context.Context, _ Owner, _ ClaudeSpec, p PTYOpenParams,
 	host Host) (Terminal, error) {
 	if p.Config.Model == "no-such-model" {
@@ -141,7 +141,7 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		bad := onePTY("orch-1", 3)
 		bad.Config.Model = "no-such-model"
 		refused("one that cannot be had", CodeClaude, errOf(r.PTYOpen(r.ctx, bad)))
-		r.spawn(t, "orch-1", 4) // and the agent comes back
+		r.spawn(t, "orch-1", 4) // the agent can be spawned again
 	})
 }
 
@@ -191,7 +191,7 @@ func TestTerminalParametersAreChecked(t *testing.T) {
 	})
 }
 
-// TestWriteEndsWithWhoTypes: one that nothing reads ends with its caller.
+// TestWriteEndsWithWhoTypes: a write that is never read ends with its caller.
 func TestWriteEndsWithWhoTypes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})

@@ -7,7 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// TestJudge: by descent or by mark, of itself or of any above it, an agent's process is one.
+// TestJudge: a process belongs to an agent if it, or any process above it, descends from arbiter or bears a
+// mark.
 func TestJudge(t *testing.T) {
 	const arbiter, run = 100, "run-1"
 	plain := func(pids ...int) (line []proctree.Ancestor) {
@@ -68,7 +69,7 @@ func TestIdentify(t *testing.T) {
 		defer conn.Close()
 		done <- Identify(conn)
 	}()
-	_ = call(path) // EOF, when it has looked
+	_ = call(path) // EOF, after Identify
 	p := <-done
 	if p.Trouble != "" || p.PID != os.Getpid() || p.UID != os.Getuid() || p.Name == "" {
 		t.Errorf("%+v", p)

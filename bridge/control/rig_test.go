@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// patience is a failure's deadline, never a measure.
+// patience is the deadline of a failing test. No test measures it.
 const patience = 2 * time.Minute
 
 // household is a Service of tests.
@@ -44,7 +44,7 @@ func (h *household) do(f func()) {
 	}
 }
 
-// await waits until something is so.
+// await waits until a condition holds.
 func (h *household) await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	late := time.After(patience)
@@ -160,14 +160,14 @@ func (s *session) Detach(context.Context) Ended {
 	return Ended{Reason: "given back", Words: 2}
 }
 
-// friend is a peer that may speak, stranger one that may not.
+// friend is a peer that may send requests, stranger one that may not.
 func friend(*net.UnixConn) Peer { return Peer{PID: 7, Name: "arbiter"} }
 
 func stranger(*net.UnixConn) Peer {
 	return Peer{PID: 8, Name: "sh", Agent: "orch-1", Trouble: "an agent started it"}
 }
 
-// listen makes a socket whose name is short enough.
+// listen makes a socket with a short enough path.
 func listen(t *testing.T) (*net.UnixListener, string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "ctl-")
@@ -233,7 +233,7 @@ func raw(t *testing.T, path, line string) string {
 	return string(buf[:slices.Index(append(buf[:n:n], '\n'), '\n')])
 }
 
-// call connects, and waits for the other end to have looked.
+// call connects, and waits until the other end has checked this process.
 func call(path string) error {
 	conn, err := net.Dial("unix", path)
 	if err != nil {

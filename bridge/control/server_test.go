@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestAgentIsRefusedEveryMethod: an agent's process gets one answer to every method, and the house is notified.
+// TestAgentIsRefusedEveryMethod: an agent's process gets the same answer to every method, and the service
+// is notified.
 func TestAgentIsRefusedEveryMethod(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
@@ -38,7 +39,7 @@ func TestAgentIsRefusedEveryMethod(t *testing.T) {
 	}
 }
 
-// TestOnlyALook: a peer that hangs up without a request has requested nothing, and the server notifies no client of it.
+// TestOnlyALook: the service is not notified of a peer that hangs up without a request.
 func TestOnlyALook(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, stranger)
@@ -79,7 +80,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestLongLine: a line without an end ends the connection, and no other.
+// TestLongLine: a line without an end ends its own connection only.
 func TestLongLine(t *testing.T) {
 	path, _ := open(t, newHousehold(), friend)
 	c := connect(t, path, nil)
@@ -92,8 +93,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestAttach: what is typed arrives in its order, what is shown comes back whole, and detach reports what
-// was done.
+// TestAttach: input arrives in order, output comes back complete, and detach reports what was done.
 func TestAttach(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, friend)
@@ -140,7 +140,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTheProgram reaches the client on its own.
+// TestTheEndOfTheProgram is reported to the client without a request.
 func TestTheEndOfTheProgram(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, friend)
@@ -183,7 +183,7 @@ func TestGoneClientReleasesTheTerminal(t *testing.T) {
 	h.await(t, "it was given up", func() bool { return len(h.refused) == 1 })
 }
 
-// TestSlowReader: one that does not look is dropped with a reason, and the house is not held.
+// TestSlowReader: a client that does not read is dropped with a reason, and does not block the service.
 func TestSlowReader(t *testing.T) {
 	h := newHousehold()
 	path, _ := open(t, h, friend)
@@ -198,7 +198,7 @@ func TestSlowReader(t *testing.T) {
 		}
 	}
 	h.await(t, "it was given back", func() bool { return h.open.detached > 0 })
-	go func() { // looks at last
+	go func() { // reads at last
 		buf := make([]byte, 64<<10)
 		for {
 			if _, err := c.Read(buf); err != nil {
@@ -213,7 +213,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestCloseReleasesTheTerminal: the end of the arbiter ends what is attached.
+// TestCloseReleasesTheTerminal: the end of arbiter detaches all clients.
 func TestCloseReleasesTheTerminal(t *testing.T) {
 	h := newHousehold()
 	path, s := open(t, h, friend)
@@ -232,8 +232,8 @@ func TestCloseReleasesTheTerminal(t *testing.T) {
 	}
 }
 
-// TestCloseDuringRequests: requests that arrive while the server closes start no work that it does not wait for. The
-// race detector sees it if they do.
+// TestCloseDuringRequests: requests that arrive while the server closes start no work that Close does not
+// wait for. The race detector reports it if they do.
 func TestCloseDuringRequests(t *testing.T) {
 	request := []byte(`{"jsonrpc":"2.0","id":1,"method":"status"}` + "\n")
 	for range 100 {
@@ -263,7 +263,7 @@ func TestCloseDuringRequests(t *testing.T) {
 	}
 }
 
-// TestSilence: a server that takes connections and says nothing is one that does not answer.
+// TestSilence: a server that accepts connections and sends nothing is reported as one that does not answer.
 func TestSilence(t *testing.T) {
 	_, path := listen(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -77,7 +77,7 @@ func TestSubscribe(t *testing.T) {
 	h.await(t, "the subscription ended", func() bool { return slices.Contains(h.commands, "unsubscribed") })
 }
 
-// TestGoneSubscriber shows that a client that hangs up while much is sent to it holds nothing.
+// TestGoneSubscriber shows that a client that hangs up while it is sent much data blocks nothing.
 func TestGoneSubscriber(t *testing.T) {
 	h := newHousehold()
 	line := strings.Repeat("x", 1<<20)

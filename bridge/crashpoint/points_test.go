@@ -17,8 +17,8 @@ import (
 
 const path = "github.com/arbiter-cli/arbiter/bridge/crashpoint"
 
-// TestPointsAreTheCalls: a point without a call is never tested, a call without a
-// point never asked for.
+// TestPointsAreTheCalls: a point without a call would never be tested, and a call without a point never
+// requested.
 func TestPointsAreTheCalls(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestPointsAreTheCalls(t *testing.T) {
 		}
 		listed = append(listed, p.Name)
 	}
-	slices.Sort(listed) // the table is in the order of the walk
+	slices.Sort(listed) // the table is in the order of execution
 	if len(slices.Compact(slices.Clone(listed))) != len(listed) {
 		t.Error("a point is listed twice")
 	}
@@ -68,7 +68,7 @@ func TestPointsAreTheCalls(t *testing.T) {
 	}
 }
 
-// calls finds the names Here is called with in a file.
+// calls returns the names with which a file calls Here.
 func calls(t *testing.T, name string, src []byte) []string {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// childVariable makes the test binary a process that walks past its points:
-// its value is the role, and the points in order.
+// childVariable makes the test binary a process that passes its points: the value is the role, and the
+// points in order.
 const childVariable = "CRASHPOINT_TEST_WALK"
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// TestDeath: the process ends at the named place and time by SIGKILL, and nowhere else.
+// TestDeath: SIGKILL ends the process at the named place and count, and nowhere else.
 func TestDeath(t *testing.T) {
 	for _, tt := range []struct {
 		name, at, walk, passed string
@@ -99,7 +99,7 @@ func TestPanic(t *testing.T) {
 	t.Error("no panic")
 }
 
-// TestOneDeath: who is started in the stead of the dead is spared.
+// TestOneDeath: a process that is started to replace the killed one is not killed.
 func TestOneDeath(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	for _, want := range []string{"a ", "a b "} {
@@ -111,7 +111,7 @@ func TestOneDeath(t *testing.T) {
 	}
 }
 
-// TestLog: each place once, the one of the death included.
+// TestLog: the log has each place once, including that of the death.
 func TestLog(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	for _, walk := range []string{"arbiter a b a c", "bridge a"} {

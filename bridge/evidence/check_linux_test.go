@@ -52,7 +52,7 @@ func TestCheckResults(t *testing.T) {
 	}
 }
 
-// Of a large output the end is kept, from a whole rune on; the hash is of all.
+// Of a large output the end is kept, starting with a complete rune; the hash covers everything.
 func TestLongOutput(t *testing.T) {
 	b := newBench(t)
 	r := b.check(bridge.CheckParams{Command: `i=0; while [ $i -lt 3000 ]; do printf '€'; i=$((i+1)); done; printf x`})
@@ -96,7 +96,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A flood without an end is ended by its time.
+// A flood without an end is ended by the time limit.
 func TestEndlessFlood(t *testing.T) {
 	r := newBench(t).check(bridge.CheckParams{Command: "yes", TimeoutMS: 200})
 	if !r.TimedOut || r.Signal != "terminated" || r.Bytes == 0 || len(r.Output) != bridge.CheckOutputCap {
@@ -104,8 +104,8 @@ func TestEndlessFlood(t *testing.T) {
 	}
 }
 
-// A child that ignores TERM in a session of its own, orphaned, and one that has
-// cleared its environment besides.
+// A child in a session of its own that ignores TERM, an orphan, and one that has also cleared its
+// environment.
 func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 	b := newBench(t)
 	r := b.check(bridge.CheckParams{TimeoutMS: 500, Command: `trap '' TERM
@@ -222,7 +222,7 @@ func TestCredentialsStayBehind(t *testing.T) {
 	}
 	extra := map[string]string{"PLAIN": "yes"}
 	for _, name := range secrets {
-		if name != "my_token" { // the environment is inherited, what is added is checked alike
+		if name != "my_token" { // my_token is only in the added variables
 			t.Setenv(name, "secret")
 		}
 		extra[name] = "secret"

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// patience is how long a test waits before it calls a wait hopeless.
+// patience is how long a test waits before it fails.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// check runs a command that can be run, and sees that nothing of it is left.
+// check runs a command that must be able to run, and checks that none of its processes is left.
 func (b *bench) check(p bridge.CheckParams) bridge.CheckResult {
 	b.t.Helper()
 	if p.CWD == "" {
@@ -64,7 +64,7 @@ func (b *bench) nobodyLeft() {
 	}
 }
 
-// up waits for a file that a command makes when it stands as the test wants it.
+// up waits for a file that a command creates when it is ready for the test.
 func (b *bench) up(name string) {
 	b.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -83,7 +83,7 @@ func (b *bench) up(name string) {
 	}
 }
 
-// start runs a check beside the test.
+// start runs a check in the background.
 func (b *bench) start(ctx context.Context, p bridge.CheckParams) <-chan error {
 	over := make(chan error, 1)
 	p.CWD = b.cwd
@@ -105,7 +105,7 @@ func (b *bench) ended(over <-chan error) error {
 	}
 }
 
-// gone sees that the process whose pid is in the file does not live any more.
+// gone checks that the process whose pid is in the file does not live any more.
 func (b *bench) gone(name string) {
 	b.t.Helper()
 	text, err := os.ReadFile(filepath.Join(b.cwd, name))

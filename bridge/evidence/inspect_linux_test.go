@@ -59,8 +59,8 @@ func (b *bench) commit(message string) {
 	b.git("commit", "-q", "-m", message)
 }
 
-// state surveys the repository, sees that nothing in it was changed by that, and
-// returns it with what was not seen of it.
+// state surveys the repository, checks that this changed nothing in it, and returns the state and what
+// could not be read.
 func (b *bench) state() (*bridge.GitState, []string) {
 	b.t.Helper()
 	before := tree(b.t, b.cwd)
@@ -77,7 +77,7 @@ func (b *bench) state() (*bridge.GitState, []string) {
 	return r.Git, r.Trouble[1:]
 }
 
-// tree is all files below a directory, with size, mode and time.
+// tree returns all files below a directory, with size, mode and time.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -179,7 +179,7 @@ func TestSurveyInTheMiddleOfAMerge(t *testing.T) {
 	}
 }
 
-// Another git may be at work: its lock is neither waited for nor taken away.
+// Another git may be running: its lock is neither waited for nor removed.
 func TestSurveyBesideALock(t *testing.T) {
 	b := newBench(t)
 	b.repo()
@@ -213,7 +213,7 @@ func TestSurveyIsBounded(t *testing.T) {
 	}
 }
 
-// A call that says more than is kept is ended, and what was kept is reported.
+// A git call with more output than is kept is ended, and the kept part is reported.
 func TestEndlessStatus(t *testing.T) {
 	b := newBench(t)
 	b.fake(`case "$*" in
@@ -227,7 +227,7 @@ esac`)
 	}
 }
 
-// fake puts a script in git's place.
+// fake replaces git by a script.
 func (b *bench) fake(script string) {
 	b.t.Helper()
 	b.Collector.git = filepath.Join(b.t.TempDir(), "git")
@@ -258,7 +258,7 @@ func TestGitThatDoesNotWork(t *testing.T) {
 	}
 }
 
-// What a repository's configuration wants to be run is not run.
+// Programs that a repository's configuration names are not run.
 func TestRepositoryThatWantsThingsRun(t *testing.T) {
 	b := newBench(t)
 	b.repo()
@@ -301,7 +301,7 @@ func TestInspectionIsCancelled(t *testing.T) {
 	}
 }
 
-// The transcript is looked for where the session's own environment says.
+// The transcript is searched where the session's own environment says.
 func TestSurveyOfATranscript(t *testing.T) {
 	b := newBench(t)
 	t.Setenv("CLAUDE_CONFIG_DIR", b.t.TempDir())
@@ -322,9 +322,9 @@ func TestSurveyOfATranscript(t *testing.T) {
 	}
 }
 
-// TestSurveyRunsNothingThatWasPlanted: neither a work tree that poses as a bare repository,
-// nor, where agents are in a sandbox, a configuration that an agent wrote, gets a program
-// run outside of it.
+// TestSurveyRunsNothingThatWasPlanted: neither a work tree that poses as a bare repository nor, where
+// agents are in a sandbox, a configuration that an agent wrote makes git run a program outside of the
+// sandbox.
 func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 	out := t.TempDir()
 	ran := func(name string) bool {
@@ -361,7 +361,7 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 	if ran("bare") {
 		t.Error("a work tree that poses as a bare repository had its filter run")
 	}
-	b.git("status") // the trap is one
+	b.git("status") // the trap works
 	if !ran("bare") {
 		t.Error("nothing was planted")
 	}

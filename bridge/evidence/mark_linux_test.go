@@ -55,7 +55,7 @@ func typedLine(source, text string) string {
 	return fmt.Sprintf(`"type":"user","promptSource":%q,"message":{"role":"user","content":%q}`, source, text)
 }
 
-// TestSinceAMark tells exactly what is different, whatever was dirty before.
+// TestSinceAMark reports exactly what has changed, whatever was dirty before.
 func TestSinceAMark(t *testing.T) {
 	b := newBench(t)
 	b.repo()
@@ -103,7 +103,7 @@ func TestSinceAMark(t *testing.T) {
 	}
 }
 
-// TestSinceAMarkWithoutGit: the transcript alone tells.
+// TestSinceAMarkWithoutGit: without git, the transcript alone shows the changes.
 func TestSinceAMarkWithoutGit(t *testing.T) {
 	b := newBench(t)
 	t.Setenv("HOME", t.TempDir())
@@ -120,7 +120,7 @@ func TestSinceAMarkWithoutGit(t *testing.T) {
 	}
 }
 
-// TestAMarkIsBounded, and says so.
+// TestAMarkIsBounded, and reports that it was cut.
 func TestAMarkIsBounded(t *testing.T) {
 	b := newBench(t)
 	b.repo()

@@ -24,7 +24,7 @@ func (noAgents) Launch(context.Context, bridge.Owner, bridge.ClaudeSpec, bridge.
 
 func (noAgents) Sweep(of bridge.Owner) int { return proctree.Sweep(of.Run, "") }
 
-// noHandler hears nothing and allows nothing.
+// noHandler ignores events and allows nothing.
 type noHandler struct{}
 
 func (noHandler) Event(bridge.Event) {}
@@ -41,10 +41,10 @@ func (noHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult,
 	return bridge.JudgeResult{}, errors.New("nobody is there")
 }
 
-// stubborn ignores TERM, here and in a session of its own.
+// stubborn ignores TERM, as does its child in a session of its own.
 const stubborn = `trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' & while :; do sleep 1; done`
 
-// Whatever ends the conversation, the check's processes are gone within two seconds.
+// However the connection ends, the check's processes are gone within two seconds.
 func TestCheckEndsWithTheConnection(t *testing.T) {
 	ends := map[string]func(*bridge.Client, context.CancelFunc){
 		"client closes":    func(c *bridge.Client, _ context.CancelFunc) { c.Close() },

@@ -145,14 +145,14 @@ func (a *sleeper) Stop(ctx context.Context, _ bool) error {
 	return err
 }
 
-// machine is a host of which only what initialize tells is asked.
+// machine is a host that only answers initialize.
 type machine struct{ bridge.Machine }
 
 func (machine) Begin(context.Context, bridge.Owner, bridge.RemoteParams) (bridge.RemoteInfo, error) {
 	return bridge.RemoteInfo{OS: "linux", Home: "/root", Dir: "/srv", Cache: "/srv/cache/.git"}, nil
 }
 
-// quiet is a client's handler that is asked nothing.
+// quiet is a client's handler that receives no requests.
 type quiet struct{}
 
 func (quiet) Event(bridge.Event) {}
@@ -174,7 +174,7 @@ type far struct {
 	relay  *relay
 }
 
-// begin starts a kept bridge behind a relay, and an agent of it.
+// begin starts a kept bridge behind a relay, and an agent below it.
 func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mode proctree.Mode) *far {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], roleArg, "keeper", locks, string(mode))
@@ -207,7 +207,7 @@ func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mod
 		f.Close()
 		other.Close()
 		close(r.over)
-		_ = cmd.Process.Kill() // if it has not ended with its input
+		_ = cmd.Process.Kill() // if it did not end at the end of its input
 		proctree.SweepMarked(m)
 		r.work.Wait()
 		_ = cmd.Wait()
@@ -221,7 +221,7 @@ func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mod
 	return f
 }
 
-// raise starts an agent at a bridge.
+// raise starts an agent through a bridge.
 func raise(ctx context.Context, c *bridge.Client, m proctree.Mark, lease time.Duration) error {
 	_, err := c.Initialize(ctx, bridge.InitializeParams{Client: "test", Run: m.Run, Bridge: m.Bridge,
 		Claude: bridge.ClaudeSpec{Path: "sleep"}, Remote: &bridge.RemoteParams{Version: "test",
@@ -234,14 +234,14 @@ func raise(ctx context.Context, c *bridge.Client, m proctree.Mark, lease time.Du
 	return err
 }
 
-// agents are the processes of agents that live.
+// agents returns the live processes of agents.
 func (f *far) agents() []proctree.Process {
 	return slices.DeleteFunc(proctree.SurvivorsMarked(f.mark), func(p proctree.Process) bool {
 		return p.Name != "sleep"
 	})
 }
 
-// bridgePID is the process of the bridge below the keeper.
+// bridgePID returns the pid of the bridge below the keeper.
 func (f *far) bridgePID(t *testing.T) int {
 	t.Helper()
 	path := fmt.Sprintf("/proc/%d/task/%d/children", f.keeper.Process.Pid, f.keeper.Process.Pid)
@@ -270,7 +270,7 @@ func (f *far) await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// relay carries bytes, until it swallows them. Then neither side learns of the other's end.
+// relay forwards bytes until it starts to drop them. Then neither side learns that the other has ended.
 type relay struct {
 	work sync.WaitGroup
 	over chan struct{} // closed at the end of the test

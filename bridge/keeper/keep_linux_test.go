@@ -16,11 +16,11 @@ import (
 
 const lease = 2 * time.Second
 
-// modes are the two ways in which a bridge is kept: the tests as root have a PID namespace in the second.
+// modes are the two ways to keep a bridge: if the tests run as root, the second uses a PID namespace.
 var modes = map[string]proctree.Mode{"without a namespace": proctree.ModeNever, "as the host allows": proctree.ModeAuto}
 
-// TestLossOfContact: whatever is stopped, killed or swallowed, the agents have ended by the time from which on the
-// client says so.
+// TestLossOfContact: whatever is stopped, killed or dropped, the agents have ended by the time that the
+// client reports for it.
 func TestLossOfContact(t *testing.T) {
 	for name, happen := range map[string]func(*testing.T, *far){
 		"the client is gone":   func(t *testing.T, f *far) { f.Close() },
@@ -55,8 +55,8 @@ func TestLossOfContact(t *testing.T) {
 	}
 }
 
-// TestStoppedClient is stopped for longer than the lease, with its pipes open: the bridge has ended when it
-// continues, and the client knows that.
+// TestStoppedClient stops the client for longer than the lease, with its pipes open: when the client
+// continues, the bridge has ended, and the client knows that.
 func TestStoppedClient(t *testing.T) {
 	m := proctree.Mark{Run: "run-client", Bridge: "box"}
 	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever))
@@ -81,14 +81,15 @@ func TestStoppedClient(t *testing.T) {
 	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
 	signal(t, cmd.Process.Pid, syscall.SIGSTOP)
 	f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
-	<-time.After(lease + bridge.LeaseGrace) // it is stopped for longer than it takes until it can be certain
+	<-time.After(lease + bridge.LeaseGrace) // it stays stopped until the bridge has certainly ended
 	signal(t, cmd.Process.Pid, syscall.SIGCONT)
 	if !said.Scan() || !strings.HasPrefix(said.Text(), "certain=true: ") {
 		t.Errorf("the client that goes on said %q", said.Text())
 	}
 }
 
-// TestKilledKeeper takes the bridge with it. What it cannot take ends when the next bridge of the run begins.
+// TestKilledKeeper: the bridge ends with its keeper. Whatever survives ends when the next bridge of the run
+// begins.
 func TestKilledKeeper(t *testing.T) {
 	locks, m := t.TempDir(), proctree.Mark{Run: "run-killed", Bridge: "box"}
 	f := begin(t, locks, m, time.Minute, proctree.ModeNever)
@@ -100,8 +101,8 @@ func TestKilledKeeper(t *testing.T) {
 	next.await(t, "only the next bridge's agent runs", func() bool { return len(next.agents()) == 2 })
 }
 
-// TestFence: a bridge ends an earlier one of the same run and name, also one that is stopped with all that it started,
-// and leaves the bridges with other names alone.
+// TestFence: a bridge ends an earlier one of the same run and name, even one that is stopped with all its
+// processes, and leaves bridges with other names alone.
 func TestFence(t *testing.T) {
 	for how, mode := range modes {
 		t.Run(how, func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestContactHolds over several leases, and an answered shutdown is certain.
+// TestContactHolds over several leases, and after an answered shutdown the end is certain.
 func TestContactHolds(t *testing.T) {
 	f := begin(t, t.TempDir(), proctree.Mark{Run: "run-holds", Bridge: "box"}, time.Second, proctree.ModeNever)
 	select {
