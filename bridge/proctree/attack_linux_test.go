@@ -38,14 +38,14 @@ func attacked() error {
 	return nil
 }
 
-// TestAgentCannotKillItsSubreaper: the first process of a namespace takes neither KILL
-// nor STOP from inside.
+// TestAgentCannotKillItsSubreaper: processes inside a namespace can neither kill nor stop its first
+// process.
 func TestAgentCannotKillItsSubreaper(t *testing.T) {
 	judged(t, isolated(t, again(os.Args[0], "attacked")))
 }
 
-// reuse has the kernel give a pid again, to a child and not to a thread of this process, which
-// would keep it.
+// reuse makes the kernel reuse a pid, for a child and not for a thread of this process, which would keep
+// it.
 func reuse() error {
 	if _, err := EnterNamespace(); err != nil {
 		return err
@@ -98,8 +98,7 @@ func reuseOne() error {
 	return err
 }
 
-// sameNumber starts children until one has the pid of was, and is another one by
-// the kernel's clock.
+// sameNumber starts children until one has the pid of was with another start time.
 func sameNumber(was proc) (*Child, error) {
 	var young *Child
 	var failed error
@@ -130,7 +129,7 @@ func TestPidReuse(t *testing.T) {
 	judged(t, isolated(t, again(os.Args[0], "reuse")))
 }
 
-// above starts a subreaper as arbiter does where there are no namespaces, and kills it.
+// above starts a subreaper as arbiter does without namespaces, and kills it.
 func above() error {
 	if err := AdoptOrphans(); err != nil {
 		return err
@@ -165,15 +164,15 @@ func above() error {
 	return nil
 }
 
-// ours counts who descends from this process.
+// ours counts the descendants of this process.
 func ours() int {
 	s := scan()
 	me := s.byPID[os.Getpid()]
 	return len(s.descendants(map[procKey]bool{me.key(): true}))
 }
 
-// TestKilledSubreaperIsSweptFromAbove: without a namespace, who bears no mark is found
-// by having been adopted.
+// TestKilledSubreaperIsSweptFromAbove: without a namespace, a process without a mark is found because it
+// was adopted.
 func TestKilledSubreaperIsSweptFromAbove(t *testing.T) {
 	judged(t, again(os.Args[0], "above"))
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBridgesOfOneRun on one machine have agents of the same names: the end of one bridge ends its own processes,
-// and leaves those of the other alone.
+// TestBridgesOfOneRun: two bridges on one machine have agents of the same names. The end of one bridge ends
+// its own processes, and leaves those of the other alone.
 func TestBridgesOfOneRun(t *testing.T) {
 	first := Mark{Run: t.Name(), Bridge: "box", Agent: "orch-1.1"}
 	second := Mark{Run: t.Name(), Bridge: "box-2", Agent: "orch-1.1"}
@@ -34,7 +34,8 @@ func TestBridgesOfOneRun(t *testing.T) {
 	gone(t, other)
 }
 
-// TestKeep: what another owner waits for, such as the ssh of a host, is no orphan to a sweep.
+// TestKeep: a process that another owner waits for, such as the ssh of a host, is not an orphan for a
+// sweep.
 func TestKeep(t *testing.T) {
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env, cmd.Stdout = []string{}, os.Stderr

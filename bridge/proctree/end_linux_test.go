@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// curtain starts an arbiter and returns when it said its line.
+// curtain starts an arbiter and returns when it has printed its line.
 func curtain(t testing.TB, cmd *exec.Cmd) (*proctree.Child, state) {
 	t.Helper()
 	out, w, err := os.Pipe()
@@ -56,7 +56,7 @@ func home(t testing.TB, cmd *exec.Cmd, dir string) *exec.Cmd {
 	return cmd
 }
 
-// modes are those that can be obtained here.
+// modes returns the modes that are possible here.
 func modes(t testing.TB) []proctree.Mode {
 	t.Helper()
 	cmd := proctree.Again(os.Args[0], "bridge")
@@ -69,13 +69,13 @@ func modes(t testing.TB) []proctree.Mode {
 
 const agents = 8
 
-// collapse has an arbiter with deaf agents killed, and measures how long anything
-// of it runs on.
+// collapse starts an arbiter with deaf agents, has it killed, and measures how long any process of the run
+// survives.
 func collapse(t testing.TB, dir string, mode proctree.Mode, run string, kill func(s state, arbiter int)) time.Duration {
 	t.Helper()
 	c, s := curtain(t, home(t, fakeAgents(dir, run, mode, agents).command(proctree.Again(os.Args[0], "arbiter")), dir))
 	defer proctree.Sweep(run, "")
-	if n := len(proctree.Survivors(run)); n != 2*agents { // the agents, and of those that escaped the ones with a mark
+	if n := len(proctree.Survivors(run)); n != 2*agents { // the agents, and the escaped processes with a mark
 		t.Fatalf("%d processes stand, want %d", n, 2*agents)
 	}
 	begun := time.Now()
@@ -91,7 +91,7 @@ func collapse(t testing.TB, dir string, mode proctree.Mode, run string, kill fun
 
 func killArbiter(_ state, pid int) { _ = unix.Kill(pid, unix.SIGKILL) }
 
-// TestArbiterKilled: the bridge ends all, the deaf and the escaped ones too.
+// TestArbiterKilled: the bridge ends all processes, including deaf and escaped ones.
 func TestArbiterKilled(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestArbiterKilled(t *testing.T) {
 	}
 }
 
-// orphans counts the escaped ones without a mark that became this process's.
+// orphans counts the escaped processes without a mark that this process has adopted.
 func orphans() int {
 	n := 0
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -119,8 +119,8 @@ func orphans() int {
 	return n
 }
 
-// TestBothKilled: with a namespace nothing outlives the bridge. Without one the
-// next start finds what bears a mark, and says how many.
+// TestBothKilled: with a namespace no process outlives the bridge. Without one the next start finds the
+// processes with a mark, and reports how many.
 func TestBothKilled(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
@@ -191,7 +191,7 @@ func killPlain(b *testing.B) time.Duration {
 	return time.Since(begun)
 }
 
-// TestAgentsDoNotHoldTheLock, nor do they learn of what the bridge was told.
+// TestAgentsDoNotHoldTheLock, and do not inherit the bridge's variables.
 func TestAgentsDoNotHoldTheLock(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

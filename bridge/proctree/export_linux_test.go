@@ -1,6 +1,6 @@
 package proctree
 
-// For the tests from outside of the package, which share this test binary.
+// For the tests outside of the package, which share this test binary.
 var (
 	Roles        = roles
 	Again        = again
@@ -17,11 +17,11 @@ const (
 	Nobody   = nobody
 )
 
-// Exists reports whether pid is any process at all, a zombie too.
+// Exists reports whether pid is a process, including zombies.
 func Exists(pid int) bool {
 	_, err := readProc(pid)
 	return err == nil
 }
 
-// Environ is the environment with which pid was started, NUL after each entry.
+// Environ returns the environment with which pid was started, with a NUL after each entry.
 func Environ(pid int) string { return string(environ(pid)) }

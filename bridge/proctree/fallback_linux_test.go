@@ -22,7 +22,7 @@ func init() {
 	}
 }
 
-// fallsBack checks that a command which cannot be isolated runs all the same.
+// fallsBack checks that a command that cannot be isolated still runs.
 func fallsBack(cmd *exec.Cmd, got Isolation) error {
 	if got.Kind != NoNamespace || got.Why == "" {
 		return fmt.Errorf("made %v", got)
@@ -33,7 +33,7 @@ func fallsBack(cmd *exec.Cmd, got Isolation) error {
 	return nil
 }
 
-// scene ends a role whose container cannot be played here.
+// scene ends a role whose container cannot be simulated here.
 func scene(err error) {
 	if err != nil {
 		fmt.Println("skip: no container can be played here:", err)
@@ -41,7 +41,7 @@ func scene(err error) {
 	}
 }
 
-// noNamespaces has used up its share of them.
+// noNamespaces may create no namespaces.
 func noNamespaces([]string) {
 	verdict(func() error {
 		scene(os.WriteFile("/proc/sys/user/max_pid_namespaces", []byte("0"), 0))
@@ -50,7 +50,7 @@ func noNamespaces([]string) {
 	}())
 }
 
-// masked has a /proc with something mounted over a part of it, as containers have.
+// masked has a /proc with something mounted over a part of it, as in containers.
 func masked([]string) {
 	verdict(func() error {
 		scene(unix.Mount("nothing", "/proc/tty", "tmpfs", 0, ""))
@@ -102,7 +102,7 @@ func TestFallsBack(t *testing.T) {
 	}
 }
 
-// userNamespaces reports whether they can be made at all.
+// userNamespaces reports whether user namespaces can be created.
 func userNamespaces() bool {
 	cmd := exec.Command("/bin/true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}

@@ -29,9 +29,9 @@ func init() {
 	}
 }
 
-// tree is a process, below it one that ends at once, below that a tree one less
-// deep, in a session of its own: each of the pipes is held by all. All are deaf to being
-// asked, as they are when the subreaper is killed.
+// tree is a process with two children: one that ends at once, and below it a tree that is one level less
+// deep, in a session of its own. All hold each of the pipes. All ignore TERM, as they do when the subreaper
+// is killed.
 func tree(args []string) {
 	signal.Ignore(syscall.SIGTERM)
 	depth, _ := strconv.Atoi(args[0])
@@ -53,8 +53,8 @@ func tree(args []string) {
 	}
 }
 
-// flood starts short processes in sessions of their own and waits for none: when
-// it ends, another process inherits them as zombies.
+// flood starts short processes in sessions of their own and does not wait for them: when it ends, another
+// process inherits them as zombies.
 func flood(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	for range n {
@@ -67,8 +67,8 @@ func flood(args []string) {
 	}
 }
 
-// TestDeepTreeThatKeepsThePipes: who escapes by forking twice into a new session
-// is found, and output that is held open by others does not hold up the end.
+// TestDeepTreeThatKeepsThePipes: a process that escapes by forking twice into a new session is found, and
+// output that others hold open does not delay the end.
 func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 	for _, leader := range []string{"killed", "ended on its own"} {
 		t.Run(leader, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 	}
 }
 
-// TestHoppingProcess: a process that has another pid each time the search looks,
-// because it starts its successor and ends.
+// TestHoppingProcess: a process that has another pid at each scan, because it starts its successor and
+// ends.
 func TestHoppingProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hop")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\nsetsid \"$0\" &\n"), 0o755); err != nil {
@@ -122,19 +122,18 @@ func TestHoppingProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { Sweep(t.Name(), "") })
-	<-c.Done() // it hops by now
+	<-c.Done() // it hops now
 	begun := time.Now()
 	kill(t, c)
 	t.Logf("caught after %v", time.Since(begun))
-	for range 200 { // one that got away shows up in one of many looks
+	for range 200 { // one of many scans finds a process that escaped
 		if left := Survivors(t.Name()); len(left) > 0 {
 			t.Fatalf("%v hop on", left)
 		}
 	}
 }
 
-// TestZombieFlood: dead orphans are reaped, and os/exec loses no exit status
-// meanwhile.
+// TestZombieFlood: dead orphans are reaped, and meanwhile os/exec loses no exit status.
 func TestZombieFlood(t *testing.T) {
 	const many = 1000
 	c, err := Start(again(os.Args[0], "flood", strconv.Itoa(many)), Mark{Run: t.Name()})
@@ -172,8 +171,7 @@ func TestZombieFlood(t *testing.T) {
 	t.Logf("%d zombies were gone %v after their parent", many, time.Since(begun))
 }
 
-// starved starts a child where the system refuses: nothing may stay behind, and
-// the next start works.
+// starved starts a child while a resource is exhausted: nothing may be left over, and the next start works.
 func starved(args []string) {
 	verdict(func() error {
 		resource, limit, want := unix.RLIMIT_NOFILE, uint64(openFiles()), error(syscall.EMFILE)
@@ -189,7 +187,7 @@ func starved(args []string) {
 			cmd.Env = []string{}
 			return Start(cmd, Mark{Run: "r"})
 		}
-		if c, err := start(); err != nil || c.Wait() != nil { // the poller and the like are there now
+		if c, err := start(); err != nil || c.Wait() != nil { // this creates the poller and the like
 			return fmt.Errorf("a first start: %w", err)
 		}
 		files, goroutines := openFiles(), runtime.NumGoroutine()
@@ -218,8 +216,8 @@ func starved(args []string) {
 	}())
 }
 
-// spareThreads has the runtime make threads it will find idle later: it dies where
-// it needs one and gets none.
+// spareThreads makes the runtime create threads that will be idle later: the runtime crashes if it needs a
+// thread and gets none.
 func spareThreads() {
 	const threads = 32
 	var ready, done sync.WaitGroup
@@ -240,17 +238,17 @@ func TestForkFails(t *testing.T) {
 	t.Run("no processes", func(t *testing.T) { judged(t, unprivileged(t, "starved", "nproc")) })
 }
 
-// TestChildOutlivesTheThreadThatStartedIt: the signal that Linux can send to
-// children at their parent's end is sent at the end of the parent's thread.
+// TestChildOutlivesTheThreadThatStartedIt: Linux sends the parent death signal when the thread that started
+// the child ends, not the process.
 func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 	var c *Child
 	var thread int
 	for c == nil {
 		started := make(chan error, 1)
 		go func() {
-			runtime.LockOSThread() // for good: the thread ends with this goroutine
+			runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
 			if thread = unix.Gettid(); thread == os.Getpid() {
-				started <- nil // that one stays
+				started <- nil // that thread stays
 				return
 			}
 			cmd := again(os.Args[0], "sleeper")
@@ -274,7 +272,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 	}
 }
 
-// TestStopOfTwenty: deaf children with escaped ones, all ended at once.
+// TestStopOfTwenty: deaf children with escaped processes, all ended at once.
 func TestStopOfTwenty(t *testing.T) {
 	var twenty []*Child
 	for i := range 20 {
@@ -297,8 +295,8 @@ func TestStopOfTwenty(t *testing.T) {
 	}
 }
 
-// TestHundredStartAndStopTogether also starts the next generation of each while
-// the last one is killed, which must not touch it.
+// TestHundredStartAndStopTogether also starts the next generation of each while the last one is killed,
+// which must not affect the next.
 func TestHundredStartAndStopTogether(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -318,7 +316,7 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 			}
 			killed := make(chan error, 1)
 			go func() { _, err := old.Kill(ctx); killed <- err }()
-			young, err := start(i, 10) // a mark that begins like the other
+			young, err := start(i, 10) // a mark with the other as its prefix
 			if err := errors.Join(err, <-killed); err != nil {
 				t.Error(err)
 				return

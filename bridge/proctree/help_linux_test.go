@@ -19,8 +19,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// The processes of a run as they are in earnest, but for the supervisor: an
-// arbiter that starts a bridge, the bridge, and agents that may be fakes.
+// The processes of a run as in production, except for the supervisor: an arbiter that starts a bridge, the
+// bridge, and agents that may be fakes.
 func init() {
 	proctree.Roles["arbiter"] = func(args []string) { report(arbiter(args[0])) }
 	proctree.Roles["bridge"] = func([]string) { report(serve()) }
@@ -42,11 +42,11 @@ type plot struct {
 	Agents int
 	Claude bridge.ClaudeSpec
 	Config bridge.AgentConfig
-	Say    string // one message to the first agent; then the arbiter ends in order
+	Say    string // one message to the first agent; after its turn the arbiter ends in order
 	Lock   string // a file to lock
 }
 
-// state is the line it says when all stand, or when the turn has ended.
+// state is the line that an arbiter prints when all are ready, or when the turn has ended.
 type state struct {
 	Isolation proctree.Kind
 	Bridge    int // pids as seen from outside
@@ -135,7 +135,7 @@ func raise(c *bridge.Client, p plot) error {
 	return nil
 }
 
-// turnHandler keeps what the agents' tools said until the first turn ends.
+// turnHandler keeps the results of the agents' tools until the first turn ends.
 type turnHandler struct {
 	results []string
 	turn    chan bridge.Turn
@@ -180,9 +180,8 @@ func serve() error {
 	return bridge.NewServer(claude.NewLauncher(""), bridge.ServerOptions{}).Serve(ctx, bridge.Stdio())
 }
 
-// agent speaks as much of the CLI's wire as a start takes. Then it is deaf: to
-// signals, to interrupts, to the end of input; and so are the two that escaped it,
-// one of which bears no mark.
+// agent implements as much of the CLI's protocol as a start needs. After that it ignores signals,
+// interrupts and the end of input, as do the two processes that escaped it, one of which bears no mark.
 func agent(args []string) {
 	if args[len(args)-1] == "--version" {
 		fmt.Println("2.1.329 (Claude Code)")

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestLineage: the line goes from a process over this one to the first, with the marks on
-// the way.
+// TestLineage: the line leads from a process through this one to the first, with the marks on the way.
 func TestLineage(t *testing.T) {
 	child := amid(t, EnvAgent+"=orch-1", EnvRun+"=two")
 	line, err := Lineage(child.PID())
@@ -38,7 +37,7 @@ func TestLineage(t *testing.T) {
 	}
 }
 
-// TestEndHitsNoOtherProcess: a number that is another's now is not killed.
+// TestEndHitsNoOtherProcess: a pid that now belongs to another process is not killed.
 func TestEndHitsNoOtherProcess(t *testing.T) {
 	child := amid(t)
 	line, err := Lineage(child.PID())

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// TestLiveTurnInANamespace: the real CLI works as the child of a process 1, with
-// and without a user namespace.
+// TestLiveTurnInANamespace: the real CLI works as the child of process 1, with and without a user
+// namespace.
 func TestLiveTurnInANamespace(t *testing.T) {
 	cli := realCLI(t)
 	for name, user := range map[string]bool{"privileged": false, "unprivileged": true} {
@@ -56,8 +56,7 @@ func TestLiveTurnInANamespace(t *testing.T) {
 	}
 }
 
-// played is an agent whose model runs a command that looks around and leaves a
-// daemon behind.
+// played is an agent whose model runs a command that inspects its surroundings and leaves a daemon behind.
 func played(t *testing.T, dir string) bridge.AgentConfig {
 	t.Helper()
 	sc, err := rehearsal.Parse("look.yaml", []byte(`
@@ -105,7 +104,7 @@ func ownedByNobody(t *testing.T) string {
 	return dir
 }
 
-// realCLI is the file of the CLI itself: another user is to run it from another place.
+// realCLI returns the file of the CLI itself, because another user must run it from another directory.
 func realCLI(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath(wirecase.Claude(t, filepath.Join("..", "..")).Path)

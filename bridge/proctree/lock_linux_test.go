@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	roles["locked"] = func([]string) { // holds what it inherited, and starts one more
+	roles["locked"] = func([]string) { // holds the file that it inherited, and starts one more process
 		if err := HoldInheritedLock(); err != nil {
 			fmt.Println("failed", err)
 			return
@@ -33,7 +33,7 @@ func init() {
 	}
 }
 
-// take opens file and locks it; a lock in other hands is unix.EWOULDBLOCK.
+// take opens file and locks it; if another process holds the lock, the error is unix.EWOULDBLOCK.
 func take(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -46,8 +46,8 @@ func take(file string) (*os.File, error) {
 	return f, nil
 }
 
-// TestLockIsHeldByBoth: it stays taken when its owner lets go, until the process
-// that inherited it ends; who that has started does not prolong it.
+// TestLockIsHeldByBoth: the lock stays held after its owner has released it, until the process that
+// inherited it ends; a child of that process does not prolong it.
 func TestLockIsHeldByBoth(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
 	lock, err := take(file)
@@ -55,7 +55,7 @@ func TestLockIsHeldByBoth(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	other, err := os.Open(os.DevNull) // the number is right with others before it, too
+	other, err := os.Open(os.DevNull) // the descriptor's number is also right if others precede it
 	if err != nil {
 		t.Fatal(err)
 	}

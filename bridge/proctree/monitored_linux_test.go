@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// TestMonitored: a signal passes the monitor by and reaches the one it waits for, which
-// ends in its own time; the monitor's exit code is that one's.
+// TestMonitored: a signal does not go to the monitor but to the process that it waits for, which ends in
+// its own time; the monitor exits with the code of that process.
 func TestMonitored(t *testing.T) {
-	// The monitor does not survive TERM, as bubblewrap does not.
+	// TERM ends the monitor, like bubblewrap.
 	script := `sh -c 'trap "echo heard; exit 7" TERM; echo ready; while :; do sleep 0.01; done'; exit $?`
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}

@@ -17,8 +17,7 @@ func init() {
 	roles["asks"] = asks
 }
 
-// isolated makes cmd one that runs in a PID namespace, or skips the test where
-// none can be obtained.
+// isolated makes cmd run in a PID namespace, or skips the test where none can be created.
 func isolated(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	if got := Isolate(t.Context(), cmd, ModeAuto); got.Kind == NoNamespace {
@@ -27,10 +26,10 @@ func isolated(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// held is how many a holder holds.
+// held is the number of processes below a holder.
 const held = 5
 
-// holder is a subreaper: of a tree, and of an orphan that bears no mark.
+// holder is a subreaper: of a tree, and of an orphan without a mark.
 func holder([]string) {
 	_, err := EnterNamespace()
 	if err == nil {
@@ -57,7 +56,7 @@ func hold() error {
 	if _, err := Start(cmd, Mark{Run: "held", Agent: "a.1"}); err != nil {
 		return err
 	}
-	if _, err := out.Read(make([]byte, 100)); err != nil { // the deepest is up
+	if _, err := out.Read(make([]byte, 100)); err != nil { // the deepest process is ready
 		return err
 	}
 	c, err := startQuietly("hider")
@@ -73,8 +72,8 @@ func startQuietly(name string, args ...string) (*Child, error) {
 	return Start(cmd, Mark{Run: "held", Agent: "a.1"})
 }
 
-// TestNothingOutlivesTheFirstProcess: when the subreaper can be waited for, all it
-// held is gone, marked or not.
+// TestNothingOutlivesTheFirstProcess: when the subreaper can be waited for, all processes below it have
+// ended, with or without a mark.
 func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 	out, w, err := os.Pipe()
 	if err != nil {
@@ -109,7 +108,7 @@ func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 	}
 }
 
-// inside checks what a namespace changes, and what not.
+// inside checks what a namespace changes, and what it does not.
 func inside(want Kind) error {
 	got, err := EnterNamespace()
 	if err != nil || got.Kind != want {
@@ -147,7 +146,7 @@ func TestInsideANamespace(t *testing.T) {
 	judged(t, isolated(t, again(os.Args[0], "inside", string(PIDNamespace))))
 }
 
-// asks isolates a role, as an unprivileged arbiter would, and is judged by it.
+// asks isolates a role, as an unprivileged arbiter would, and reports the role's verdict.
 func asks(args []string) {
 	cmd := again(os.Args[0], "inside", string(UserNamespace))
 	if got := Isolate(context.Background(), cmd, ModeAuto); !privileged() && got.Kind != NoNamespace {
@@ -171,7 +170,7 @@ func TestInsideAUserNamespace(t *testing.T) {
 	judged(t, unprivileged(t, "asks"))
 }
 
-// Who sets the variable by hand gets an error, and no process without a /proc.
+// If the variable was set by hand, EnterNamespace fails, and the process keeps its /proc.
 func TestEnterWithoutBeingFirst(t *testing.T) {
 	t.Setenv(EnvNamespace, stageEnter+string(PIDNamespace))
 	if got, err := EnterNamespace(); err == nil || got.Kind != NoNamespace {

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a test waits before it calls a wait hopeless.
+// patience is how long a test waits before it fails.
 const patience = 2 * time.Minute
 
-// roleArg makes the test binary a child; the role says how it behaves. Each
-// writes a line when it stands as the test wants it.
+// roleArg makes the test binary a child whose role determines how it behaves. Each child writes a line when
+// it is ready for the test.
 const roleArg = "proctree-test-child"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// roles are those that the files with the tests about them add.
+// roles are added by the test files that use them.
 var roles = map[string]func(args []string){}
 
 func role(name string, args []string) {
@@ -60,24 +60,24 @@ func role(name string, args []string) {
 	case "spinner": // deaf, and busy
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		fmt.Println("up", os.Getpid())
-		for n := uint(1); n != 0; n |= 1 { // busy for good
+		for n := uint(1); n != 0; n |= 1 { // busy forever
 		}
-	case "parent": // of one in a session of its own; dies when told
+	case "parent": // of a child in a session of its own; ends on input
 		below("sleeper", &syscall.SysProcAttr{Setsid: true}, nil)
 		_, _ = os.Stdin.Read(make([]byte, 1))
 	case "hider": // like parent, but the child bears no mark
 		below("sleeper", &syscall.SysProcAttr{Setsid: true}, []string{"HIDDEN=1"})
 		_, _ = os.Stdin.Read(make([]byte, 1))
-	case "storm": // forks faster than one look at /proc takes
+	case "storm": // forks faster than one scan of /proc takes
 		fmt.Println("up", os.Getpid())
 		for {
 			cmd := exec.Command("/bin/sleep", "1000")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			_ = cmd.Start()
 		}
-	case "subreaper": // holds one that reads nothing, and would not notice its end
+	case "subreaper": // holds a child that reads nothing, and would not notice its parent's end
 		cmd := exec.Command(os.Args[0], roleArg, "sleeper")
-		cmd.Env, cmd.Stdout = []string{"HIDDEN=1"}, os.Stdout // it says when it stands
+		cmd.Env, cmd.Stdout = []string{"HIDDEN=1"}, os.Stdout // it prints when it is ready
 		if _, err := Start(cmd, Mark{}); err != nil {
 			fmt.Println("failed", err)
 		}
@@ -87,14 +87,14 @@ func role(name string, args []string) {
 	}
 }
 
-// hang does nothing for good. An empty select would count as a deadlock.
+// hang blocks forever. An empty select would be reported as a deadlock.
 func hang() {
 	for {
 		_ = unix.Pause()
 	}
 }
 
-// below starts one more role and passes on what it says.
+// below starts one more role and prints its line.
 func below(name string, attr *syscall.SysProcAttr, env []string) {
 	cmd := exec.Command(os.Args[0], roleArg, name)
 	cmd.SysProcAttr, cmd.Env = attr, env
@@ -107,13 +107,13 @@ func below(name string, attr *syscall.SysProcAttr, env []string) {
 		return
 	}
 	line, _ := bufio.NewReader(out).ReadString('\n')
-	if line == "" { // it ended: it is a zombie until we do too
+	if line == "" { // it ended: it stays a zombie until this process ends, too
 		line = fmt.Sprintln("up", cmd.Process.Pid)
 	}
 	fmt.Print(line)
 }
 
-// begin starts a child in a role and returns the pid it named.
+// begin starts a child in a role and returns the pid that it printed.
 func begin(t *testing.T, name string, mark Mark) (c *Child, named int, stdin *os.File) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], roleArg, name)
@@ -163,7 +163,7 @@ func kill(t *testing.T, c *Child) int {
 	return n
 }
 
-// gone waits until pid is no process at all, not even a zombie.
+// gone waits until pid does not exist, not even as a zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -184,8 +184,8 @@ func alive(pid int) bool {
 	return err == nil && !p.zombie()
 }
 
-// TestEndsWithTheSubreaper: after any end of the subreaper, its children get a TERM, although
-// no process is left to look for them and they bear no mark.
+// TestEndsWithTheSubreaper: after any end of the subreaper, its children get a TERM, although no process is
+// left to find them and they bear no mark.
 func TestEndsWithTheSubreaper(t *testing.T) {
 	c, child, _ := begin(t, "subreaper", Mark{Run: t.Name()})
 	if child == c.PID() || !alive(child) {
@@ -245,7 +245,7 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 	}
 }
 
-// A stopped process does not see TERM before CONT.
+// A stopped process receives TERM only after CONT.
 func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 	c, _, _ := begin(t, "sleeper", Mark{Run: t.Name()})
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {

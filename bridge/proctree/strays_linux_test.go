@@ -15,8 +15,8 @@ func init() {
 	roles["nested"] = func([]string) { verdict(nested()) }
 }
 
-// amid starts a sleeper whose environment is env and nothing else, as a program
-// that is not in the registry might leave it.
+// amid starts a sleeper with exactly the environment env, like a process that a program outside of the
+// registry left behind.
 func amid(t *testing.T, env ...string) *Child {
 	t.Helper()
 	cmd := exec.Command("/bin/sleep", "1000")
@@ -57,7 +57,7 @@ func TestSweepStrays(t *testing.T) {
 		t.Errorf("swept (-want +got):\n%s", diff)
 	}
 	gone(t, orphan)
-	gone(t, hidden) // by descent
+	gone(t, hidden) // found by descent
 	if p, err := readProc(spared); err != nil || p.zombie() || unmarked.State() != nil {
 		t.Error("more was swept")
 	}
@@ -71,8 +71,8 @@ func TestSweepStrays(t *testing.T) {
 	}
 }
 
-// bears waits until a process that was just started shows its environment: the kernel lets
-// go of who started it a moment earlier.
+// bears waits until a new process shows its environment: the kernel lets the process that started it
+// continue a moment earlier.
 func bears(t *testing.T, pid int) {
 	t.Helper()
 	if err := until("an environment", func() bool { return len(environ(pid)) > 0 }); err != nil {
@@ -80,7 +80,7 @@ func bears(t *testing.T, pid int) {
 	}
 }
 
-// Two marks in one environment: os/exec keeps the last, other programs both.
+// Two marks in one environment: os/exec keeps the last one, other programs keep both.
 func TestStrayOfTwoRuns(t *testing.T) {
 	outer, inner := t.Name()+" outer", t.Name()+" inner"
 	cmd := exec.Command("/bin/sleep", "1000")
@@ -102,7 +102,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	}
 	attr := &syscall.ProcAttr{Env: append(Mark{Run: outer}.Env(), Mark{Run: inner}.Env()...),
 		Sys: &syscall.SysProcAttr{Setpgid: true}}
-	children.mu.Lock() // it is not an orphan
+	children.mu.Lock() // so that it does not count as an orphan
 	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "1000"}, attr)
 	children.pids[pid] = true
 	children.mu.Unlock()
@@ -132,7 +132,7 @@ func nested() error {
 	if outer == "" {
 		return fmt.Errorf("no mark")
 	}
-	sibling := exec.Command("/bin/sleep", "1000") // bears the mark, too
+	sibling := exec.Command("/bin/sleep", "1000") // it bears the mark, too
 	if err := sibling.Start(); err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func nested() error {
 	return nil
 }
 
-// TestNestedRunSparesTheOuter: a run inside of another run never ends the outer run's
-// processes, even if the outer run is over.
+// TestNestedRunSparesTheOuter: a run inside of another run never ends the outer run's processes, even if
+// the outer run has ended.
 func TestNestedRunSparesTheOuter(t *testing.T) {
 	judged(t, again(os.Args[0], "nested"))
 }

@@ -18,15 +18,15 @@ import (
 
 const nobody = 65534
 
-// again makes a command of a role of this test binary, with nothing in its
-// environment that a test did not put there.
+// again makes a command of a role of this test binary, with only those variables in its environment that a
+// test added.
 func again(program, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, append([]string{roleArg, name}, args...)...)
 	cmd.Env = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"} // else each takes a second to exit under -race
 	return cmd
 }
 
-// judged runs a role that says "ok", or what went wrong, and ends.
+// judged runs a role that prints "ok", or what went wrong, and ends.
 func judged(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	var out words
@@ -77,8 +77,8 @@ func verdict(err error) {
 	fmt.Println("ok")
 }
 
-// publicly makes file available to every user of the machine, and returns its
-// path there: what the go command builds lies in a directory of the caller's.
+// publicly makes file available to every user of the machine, and returns its path there: the go command
+// puts its binaries in a private directory of its user.
 func publicly(t *testing.T, file string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "proctree-public-")
@@ -120,7 +120,7 @@ func unprivileged(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// until polls a condition of the system's that nothing announces.
+// until polls a condition of the system that no event announces.
 func until(what string, holds func() bool) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -135,7 +135,7 @@ func until(what string, holds func() bool) error {
 	return nil
 }
 
-// insiders counts the living processes of a PID namespace, as told by the link
+// insiders counts the live processes of a PID namespace, which is the target of the link
 // /proc/<pid>/ns/pid.
 func insiders(namespace string) int {
 	n := 0

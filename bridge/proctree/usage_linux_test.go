@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestUsageBesideTheHunt: the usage can be read while another goroutine searches for
-// descendants, and ends them.
+// TestUsageBesideTheHunt: Usage works while another goroutine searches for descendants and ends them.
 func TestUsageBesideTheHunt(t *testing.T) {
 	c, _, _ := begin(t, "hider", Mark{Run: t.Name()})
 	if u := c.Usage(); u.Processes != 2 || u.RSS == 0 {

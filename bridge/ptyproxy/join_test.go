@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
-// far is a Remote that plays a part: it reports what it is typed and its sizes.
+// far is a Remote that plays a part: it reports its input and its sizes.
 type far struct {
 	part  string
 	out   chan string
@@ -76,12 +76,12 @@ func (f *far) Resize(cols, rows int) {
 
 func (f *far) Leave() { close(f.left) }
 
-// joiner is the proxy for a terminal elsewhere.
+// joiner is the proxy for a remote terminal.
 func joiner(ctx context.Context, l Proxy) error {
 	return l.Join(ctx, os.Stdin, newFar(strings.TrimPrefix(os.Getenv(partEnv), "far ")))
 }
 
-// TestJoin: a program elsewhere gets every byte and every size, and the terminal is as it was after its end.
+// TestJoin: a remote program gets every byte and every size, and after its end the terminal is as it was.
 func TestJoin(t *testing.T) {
 	l := proxyTo(t, "far away")
 	l.await("size 80x24")
@@ -95,7 +95,7 @@ func TestJoin(t *testing.T) {
 	l.end("exit 0 <nil>")
 }
 
-// TestJoinDetach: the key takes the terminal back, also from one that shows nothing.
+// TestJoinDetach: the key returns the terminal to the user, also if the program shows nothing.
 func TestJoinDetach(t *testing.T) {
 	l := proxyTo(t, "far away")
 	l.await("size 80x24")
@@ -103,13 +103,13 @@ func TestJoinDetach(t *testing.T) {
 	l.end("exit 0 " + ErrDetached.Error())
 }
 
-// TestJoinDeadline: the end of the context ends it.
+// TestJoinDeadline: the end of the context ends Join.
 func TestJoinDeadline(t *testing.T) {
 	l := proxyTo(t, "far away", timeoutEnv+"=200ms")
 	l.end("exit 0 " + context.DeadlineExceeded.Error())
 }
 
-// TestJoinDeliversAll: nothing of what comes before the end is lost.
+// TestJoinDeliversAll: no output before the end is lost.
 func TestJoinDeliversAll(t *testing.T) {
 	l := proxyIn(t, small, "far flood")
 	l.await(fmt.Sprintf("line %06d.", floodLines-1))
@@ -119,7 +119,7 @@ func TestJoinDeliversAll(t *testing.T) {
 	}
 }
 
-// TestJoinGone: a terminal that is closed is reported.
+// TestJoinGone: the closing of the user's terminal is reported.
 func TestJoinGone(t *testing.T) {
 	l := proxyTo(t, "far away")
 	l.await("size 80x24")

@@ -6,7 +6,7 @@ import (
 )
 
 func TestKeyIsFound(t *testing.T) {
-	for typed, want := range map[string]string{ // what of it is the child's
+	for typed, want := range map[string]string{ // the part that the child receives
 		"\x1d":                         "",
 		"abc\x1ddef":                   "abc",
 		"\x1b\x1d":                     "",
@@ -24,7 +24,7 @@ func TestKeyIsFound(t *testing.T) {
 		if !pressed || string(got) != want {
 			t.Errorf("%q: %q is the child's, pressed %v, want %q", typed, got, pressed, want)
 		}
-		// Byte by byte it is found as well; the beginning of its sequence has gone.
+		// Byte by byte the key is found as well; the beginning of its sequence has already been passed on.
 		k = keyWatch{letter: ']'}
 		var passed strings.Builder
 		for i := range len(typed) {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the test binary plays when it is started again.
+// The variables that select what the test binary does when it is started again.
 const (
 	roleEnv    = "ARBITER_TEST_ROLE"
 	partEnv    = "ARBITER_TEST_PART"
@@ -28,9 +28,9 @@ const (
 	timeoutEnv = "ARBITER_TEST_TIMEOUT"
 )
 
-// floodLines of 14 bytes are what a flood consists of: 420 kB. That is more than all buffers on
-// its way hold together, so that some of it is still on the way when the child ends: 128 KiB in
-// the kernel's two terminals, 96 KiB in the pump, 64 KiB in the emulated terminal.
+// floodLines is the number of lines of 14 bytes in a flood: 420 kB. That is more than all buffers on its
+// way hold together, so that some of it is still in transit when the child ends: 128 KiB in the kernel's
+// two terminals, 96 KiB in the pump, 64 KiB in the emulated terminal.
 const floodLines = 30_000
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// proxyMain runs a program in its terminal, writes down how that went, and reads a line.
+// proxyMain runs a program in its terminal, writes the result to a file, and reads a line.
 func proxyMain() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // it is to outlive its terminal, to report
 	ctx := context.Background()
@@ -149,7 +149,7 @@ func borrower(part string) int {
 	return 1
 }
 
-// hang waits for a signal that nobody sends.
+// hang waits for a signal that is never sent.
 func hang() {
 	never := make(chan os.Signal, 1)
 	signal.Notify(never, syscall.SIGUSR1)
@@ -176,7 +176,7 @@ func tellSize() {
 	fmt.Printf("size %dx%d\r\n", ws.Col, ws.Row)
 }
 
-// echo tells the bytes it gets, until q.
+// echo prints the bytes that it reads, until q.
 func echo() int {
 	makeRaw()
 	fmt.Print("ready\r\n")
@@ -193,7 +193,7 @@ func echo() int {
 	}
 }
 
-// count reports how many bytes it got so far.
+// count prints how many bytes it has read so far.
 func count(last byte) int {
 	buf := make([]byte, 1<<10)
 	for total := 0; ; {
@@ -202,7 +202,7 @@ func count(last byte) int {
 			return 1
 		}
 		if err != nil {
-			hang() // not even that ends it
+			hang() // not even that ends the process
 		}
 		total += n
 		if last == 0 {
@@ -214,7 +214,7 @@ func count(last byte) int {
 	}
 }
 
-// sizes tells each new size, until a line comes.
+// sizes prints each new size, until it reads a line.
 func sizes() int {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGWINCH)

@@ -40,8 +40,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// FuzzUndo: how the bytes are cut says nothing, and what undoes is undone by nothing
-// more.
+// FuzzUndo: how the bytes are split makes no difference, and undoing twice changes nothing more.
 func FuzzUndo(f *testing.F) {
 	f.Add("\x1b[?1049h\x1b[?25l\x1b[>1u\x1b=\x1b[5 qtext\x1b]2;t", 3)
 	f.Add("\x1b\x1b[[\x1b]\x1b\x18\x1b[?7l", 1)

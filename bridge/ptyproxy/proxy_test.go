@@ -21,11 +21,11 @@ import (
 
 var (
 	size = terminal.Size{Columns: 80, Rows: 24}
-	// small is for floods: what a line costs the emulator that scrolls it grows with the cells.
+	// small is for floods: the emulator's cost to scroll a line grows with the number of cells.
 	small = terminal.Size{Columns: 24, Rows: 4}
 )
 
-// patience ends a test that hangs. No test is about it.
+// patience ends a test that hangs. No test measures it.
 const patience = 2 * time.Minute
 
 // tenancy is a terminal in which a proxy runs a program.
@@ -33,7 +33,7 @@ type tenancy struct {
 	*terminal.Terminal
 	t      *testing.T
 	ctx    context.Context
-	result string // file in which the proxy says how it went
+	result string // file to which the proxy writes its result
 }
 
 // proxyTo starts a proxy whose program plays a part.
@@ -42,7 +42,7 @@ func proxyTo(t *testing.T, part string, env ...string) *tenancy {
 	return proxyIn(t, size, part, env...)
 }
 
-// proxyIn does so in a terminal of that size.
+// proxyIn is proxyTo in a terminal of that size.
 func proxyIn(t *testing.T, size terminal.Size, part string, env ...string) *tenancy {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -69,7 +69,7 @@ func (l *tenancy) await(texts ...string) terminal.Screen {
 	return s
 }
 
-// end waits for the proxy's report, and checks that the terminal is as it was.
+// end waits for the proxy's result, and checks that the terminal is as it was.
 func (l *tenancy) end(want string) {
 	l.t.Helper()
 	s := l.await("proxy: ")
@@ -83,7 +83,7 @@ func (l *tenancy) end(want string) {
 	if left := s.Leftovers(); left != nil {
 		l.t.Errorf("left behind: %q", left)
 	}
-	// Who types now types to the proxy.
+	// Input now goes to the proxy.
 	l.Type("over\n")
 	l.await("proxy was told over")
 	if _, err := l.Exit(l.ctx); err != nil {
@@ -110,7 +110,7 @@ func TestLine(t *testing.T) {
 	l.end("exit 7 <nil>")
 }
 
-// TestKeysAreTheChilds: what interrupts, stops or ends is a byte like any other.
+// TestKeysAreTheChilds: keys that interrupt, stop or end a program are passed on like any other byte.
 func TestKeysAreTheChilds(t *testing.T) {
 	l := proxyTo(t, "raw")
 	l.await("ready")
@@ -138,8 +138,8 @@ func TestSizeFollows(t *testing.T) {
 	l.end("exit 0 <nil>")
 }
 
-// TestTakenBack: the user gets the terminal back from one that hangs, in every way a
-// terminal sends the key, and what the program left on is off.
+// TestTakenBack: the user gets the terminal back from a program that hangs, in every encoding that a
+// terminal uses for the key, and the modes that the program left on are off.
 func TestTakenBack(t *testing.T) {
 	for name, key := range map[string]string{
 		"control character":  "\x1d",
@@ -176,7 +176,7 @@ func TestAnotherKeyTakesBack(t *testing.T) {
 	l.end("exit 129 " + ErrDetached.Error())
 }
 
-// TestEndsInOrder: the first signal is that of a terminal that hangs up.
+// TestEndsInOrder: the first signal is SIGHUP, as from a terminal that hangs up.
 func TestEndsInOrder(t *testing.T) {
 	l := proxyTo(t, "farewell")
 	l.await("ready")
@@ -190,7 +190,7 @@ func TestEndsWithItsContext(t *testing.T) {
 	l.end("exit 129 context deadline exceeded")
 }
 
-// TestAllOutputArrives: also what is sent right before the end.
+// TestAllOutputArrives: also the output directly before the end.
 func TestAllOutputArrives(t *testing.T) {
 	l := proxyIn(t, small, "flood")
 	l.end("exit 0 <nil>")
@@ -205,7 +205,7 @@ func TestAllOutputArrives(t *testing.T) {
 	}
 }
 
-// TestLargePaste: nothing of it is lost to one that is slow to read.
+// TestLargePaste: a program that reads slowly still gets all of a large paste.
 func TestLargePaste(t *testing.T) {
 	l := proxyTo(t, "count")
 	l.await("ready")
@@ -214,8 +214,7 @@ func TestLargePaste(t *testing.T) {
 	l.end("exit 0 <nil>")
 }
 
-// TestTakenBackFromTheDeaf: what was typed before and never read does not keep the key
-// from being heard.
+// TestTakenBackFromTheDeaf: earlier input that was never read does not keep the key from being recognized.
 func TestTakenBackFromTheDeaf(t *testing.T) {
 	l := proxyTo(t, "deaf", graceEnv+"=50ms")
 	l.await("ready")
@@ -235,15 +234,14 @@ func TestTerminalVanishes(t *testing.T) {
 	}
 }
 
-// TestOneLeftBehind: a process that the program leaves behind keeps its terminal open,
-// and not the user's.
+// TestOneLeftBehind: a process that the program leaves behind keeps its terminal open, but not the user's.
 func TestOneLeftBehind(t *testing.T) {
 	l := proxyTo(t, "leave")
 	l.await("gone")
 	l.end("exit 0 <nil>")
 }
 
-// TestStalledTerminal: one that takes no output does not keep the proxy from ending.
+// TestStalledTerminal: a terminal that accepts no output does not keep the proxy from ending.
 func TestStalledTerminal(t *testing.T) {
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -261,7 +259,7 @@ func TestStalledTerminal(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	for err == nil { // until it takes no more
+	for err == nil { // until it is full
 		_, err = unix.Write(fd, []byte("full "))
 	}
 	unix.Close(fd)
@@ -278,7 +276,7 @@ func TestStalledTerminal(t *testing.T) {
 		_, err := Proxy{Grace: 50 * time.Millisecond}.Run(ctx, cmd, slave)
 		done <- err
 	}()
-	if _, err := os.ReadFile(started); err != nil { // it sends by then
+	if _, err := os.ReadFile(started); err != nil { // it sends now
 		t.Fatal(err)
 	}
 	cancel(why)

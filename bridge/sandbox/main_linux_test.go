@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 const patience = 2 * time.Minute
 
-// bubblewrap finds it, or skips: CI says loudly when it is missing.
+// bubblewrap returns the program's path, or skips the test: CI reports separately if it is missing.
 func bubblewrap(t testing.TB) string {
 	t.Helper()
 	path, err := Find()
@@ -45,8 +45,8 @@ func bubblewrap(t testing.TB) string {
 	return path
 }
 
-// world is a home with something to steal, a workspace and a state directory, none of
-// them in the usual place for temporary files.
+// world is a home with secrets, a workspace and a state directory, none of them in the usual place for
+// temporary files.
 type world struct {
 	home, work, state string
 	cfg               bridge.SandboxConfig
@@ -79,7 +79,7 @@ func put(t testing.TB, path, text string) {
 	}
 }
 
-// sh runs a script inside and returns what it said.
+// sh runs a script in the sandbox and returns its output.
 func (w *world) sh(t testing.TB, script string) (string, error) {
 	t.Helper()
 	return w.run(t, "/bin/sh", "-c", script)
@@ -119,7 +119,7 @@ func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
 	return r
 }
 
-// files lists everything below the world, to see what a trial leaves.
+// files lists everything below the world, to show what a trial leaves behind.
 func (w *world) files(t testing.TB) string {
 	t.Helper()
 	var list []string

@@ -10,8 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestPlanting: what others run later, outside, cannot be changed, nor can what it lies in be
-// moved away and made anew. Each script works without the sandbox, as the last case shows.
+// TestPlanting: files that others run later, outside of the sandbox, cannot be changed, and their
+// directories cannot be moved away and replaced. Each script works without the sandbox, as the last case
+// shows.
 func TestPlanting(t *testing.T) {
 	w := newWorld(t)
 	base := filepath.Dir(w.home)
@@ -59,7 +60,7 @@ func TestPlanting(t *testing.T) {
 	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
-			_, _ = w.sh(t, script) // what it says inside, where a file may be its own, is nothing
+			_, _ = w.sh(t, script) // the result inside does not matter: the file may be a copy
 			for path, want := range map[string]string{
 				snapshot: "true", filepath.Join(w.home, ".claude", "session-env", "s", "hook-0.sh"): "true",
 				filepath.Join(w.work, ".git", "info", "attributes"):             "",
@@ -82,8 +83,8 @@ func TestPlanting(t *testing.T) {
 			}
 		})
 	}
-	// A repository that takes its configuration from elsewhere cannot be prevented: there is
-	// nothing to guard. It is found before anything else is started there.
+	// A repository that takes its configuration from elsewhere cannot be prevented, because there is no
+	// file to guard. It is detected before anything else is started there.
 	if out, err := w.sh(t, "echo /x > .git/commondir"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -103,8 +104,8 @@ func TestPlanting(t *testing.T) {
 	}
 }
 
-// TestPlaces that are no workspace for a sandbox: what runs on its own lies in them, or they
-// lie in what is hidden.
+// TestPlaces: directories that cannot be a workspace for a sandbox, because files in them run on their own,
+// or because they are inside a hidden directory.
 func TestPlaces(t *testing.T) {
 	w := newWorld(t)
 	link := filepath.Join(t.TempDir(), "link")

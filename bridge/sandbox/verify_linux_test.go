@@ -18,8 +18,8 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestLies: Verify detects sandboxes that do not do what they should, each by the action that it did
-// not prevent.
+// TestLies: Verify detects sandboxes that do not do what they should, each by the action that it did not
+// prevent.
 func TestLies(t *testing.T) {
 	w := newWorld(t)
 	real := w.cfg.Program

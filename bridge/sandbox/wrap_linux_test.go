@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestWhatIsInside: what an agent may and may not, tried by a shell. Each case that
-// must fail does not fail without the sandbox.
+// TestWhatIsInside: what an agent may and may not do, tried in a shell. Each case that must fail succeeds
+// without the sandbox.
 func TestWhatIsInside(t *testing.T) {
 	w := newWorld(t)
 	extra := filepath.Join(filepath.Dir(w.home), "extra")
@@ -94,8 +94,8 @@ func TestWhatIsInside(t *testing.T) {
 	}
 }
 
-// TestUserNamespace: one of its own gives a process capabilities over mounts, but not
-// over those it came with.
+// TestUserNamespace: a user namespace of its own gives a process capabilities over new mounts, but not over
+// those that it came with.
 func TestUserNamespace(t *testing.T) {
 	w := newWorld(t)
 	out, err := w.sh(t, "unshare --user --map-current-user --mount sh -c 'umount "+w.state+
@@ -108,8 +108,7 @@ func TestUserNamespace(t *testing.T) {
 	}
 }
 
-// TestSockets: those of a hidden directory are not there, those that are to be reached
-// are.
+// TestSockets: sockets in a hidden directory are not there, and those that must be reachable are.
 func TestSockets(t *testing.T) {
 	w := newWorld(t)
 	dir, err := os.MkdirTemp("", "s")
@@ -135,8 +134,8 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// TestLogin: who has logged in has a configuration that takes a new token, by renaming,
-// and nothing that commands.
+// TestLogin: the configuration directory with a login accepts a new token, by renaming; files in it that
+// contain commands cannot be changed.
 func TestLogin(t *testing.T) {
 	w := newWorld(t)
 	put(t, filepath.Join(w.home, ".claude", login), "OLD")
@@ -155,8 +154,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestWorktree: the repository of a worktree is written to, where the two name each
-// other; a file that an agent could have written opens nothing.
+// TestWorktree: the repository of a worktree is writable if each names the other; a file that an agent
+// could have written gives no access.
 func TestWorktree(t *testing.T) {
 	w := newWorld(t)
 	base := filepath.Dir(w.home)
@@ -189,7 +188,7 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
-// TestRefusals: what cannot be confined is an error, not silence.
+// TestRefusals: if something cannot be confined, that is an error.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t)
 	loop := filepath.Join(w.home, "link")
@@ -222,7 +221,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestKeys are those that tools do not get.
+// TestKeys are the variables that tools do not get.
 func TestKeys(t *testing.T) {
 	env := []string{
 		"PATH=/bin", "ANTHROPIC_API_KEY=a", "ANTHROPIC_AUTH_TOKEN=b", "CLAUDE_CODE_OAUTH_TOKEN=c",
