@@ -29,8 +29,8 @@ func TestImagePath(t *testing.T) {
 	}
 }
 
-// TestImagesAreAttached: a pasted path of an image becomes a mark, which is removed as a whole, and the message takes
-// the images whose marks stand in it. What is no image stays text.
+// TestImagesAreAttached: a pasted path of an image becomes a mark, which is deleted as a whole, and the
+// message carries the images whose marks it contains. The path of any other file stays text.
 func TestImagesAreAttached(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

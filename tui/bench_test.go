@@ -20,8 +20,8 @@ import (
 // watched is a simulated screen that reports when it was painted.
 type watched struct {
 	tcell.SimulationScreen
-	painted func()                 // on the goroutine that paints, set before there is one
-	typing  atomic.Pointer[func()] // the same, set at any time
+	painted func()                 // runs on the goroutine that paints; set before painting begins
+	typing  atomic.Pointer[func()] // like painted, but may be set at any time
 	paints  atomic.Int64
 }
 
@@ -68,7 +68,7 @@ func (t *typist) press(n int) time.Duration {
 	return (<-t.seen).Sub(began)
 }
 
-// flood puts events in at a rate until it is stopped.
+// flood calls put at a rate until it is stopped.
 func flood(rate int, put func(i int)) (stop func()) {
 	quit := make(chan struct{})
 	var wg sync.WaitGroup
@@ -84,7 +84,7 @@ func flood(rate int, put func(i int)) (stop func()) {
 			case <-quit:
 				return
 			case <-tick.C:
-				// One that is too slow is not owed what it missed for ever.
+				// A receiver that is too slow does not have to catch up after the end.
 				for due := int(time.Since(began).Seconds() * float64(rate)); n < due && !closed(quit); n++ {
 					put(n)
 				}
@@ -121,7 +121,7 @@ func event(i int) contract.Event {
 	return contract.Event{ID: "arbiter", Body: contract.Delta{Text: "word ", Verdict: false}}
 }
 
-// benchFace is a frontend at work on a screen of 120×40.
+// benchFace is a frontend with a running task on a screen of 120×40.
 func benchFace(b testing.TB, task string) (*Frontend, *watched, *theatre, func()) {
 	b.Helper()
 	screen := newWatched()
@@ -155,9 +155,9 @@ func quantile(all []time.Duration, q float64) float64 {
 	return float64(all[int(float64(len(all)-1)*q)]) / float64(time.Millisecond)
 }
 
-// BenchmarkKeyToFrame is the time from a key press to the frame that shows it, while
-// events arrive. The baseline is a plain tview program, a text view above a text area,
-// that draws for each event, as its documentation shows.
+// BenchmarkKeyToFrame is the time from a key press to the frame that shows it, while events arrive. The
+// baseline is a plain tview program, a text view above a text area, that draws for each event, as tview's
+// documentation shows.
 func BenchmarkKeyToFrame(b *testing.B) {
 	for _, rate := range []int{0, 10_000} {
 		b.Run(fmt.Sprintf("events=%d", rate), func(b *testing.B) {
@@ -179,8 +179,8 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkKeyToFrameTiles is the same with twenty agents, on a window that shows a tile for each and on one of 120×40.
-// The baselines are the other window, and a plain tview program in the same flood.
+// BenchmarkKeyToFrameTiles is the same with twenty agents, in a window that shows a tile for each and in
+// one of 120×40. The baselines are the other window, and a plain tview program with the same events.
 func BenchmarkKeyToFrameTiles(b *testing.B) {
 	const agents, rate = 20, 10_000
 	crowded := func(w, h int) []time.Duration {
@@ -222,8 +222,7 @@ func BenchmarkKeyToFrameTiles(b *testing.B) {
 	b.ReportMetric(quantile(wide, 0.99)/quantile(narrow, 0.99), "x-120x40")
 }
 
-// pressKeys presses one key after the other, a few milliseconds apart, as fast as
-// people and key repeat do.
+// pressKeys presses one key after the other, a few milliseconds apart, as fast as people or key repeat.
 func pressKeys(b *testing.B, t *typist) []time.Duration {
 	var all []time.Duration
 	gap := time.NewTicker(7 * time.Millisecond)
@@ -263,9 +262,8 @@ func plainTview(b *testing.B, rate int) []time.Duration {
 	return all
 }
 
-// BenchmarkScrollback is the heap that a conversation takes: of a million messages,
-// against one that has just filled the buffers, and one of a thousand. What the
-// benchmark itself makes is garbage by then.
+// BenchmarkScrollback is the heap that a conversation of a million messages needs, compared with one that
+// has just filled the buffers, and one of a thousand. The benchmark's own data is garbage by then.
 func BenchmarkScrollback(b *testing.B) {
 	heap := func(n int) float64 {
 		f, _, _, end := benchFace(b, "Weave")
@@ -288,7 +286,7 @@ func BenchmarkScrollback(b *testing.B) {
 	}
 }
 
-// tell puts so many messages into the conversation, and waits until they are there.
+// tell adds n messages to the conversation, and waits until they have arrived.
 func tell(f *Frontend, n int) {
 	for i := range n {
 		f.box.recall(nil, time.Now(),
@@ -300,9 +298,9 @@ func tell(f *Frontend, n int) {
 	}
 }
 
-// BenchmarkResize is the time from a resize to the frame of that size, one after the
-// other, with a conversation of a hundred thousand messages, while the reader is in its
-// midst. The baseline is a plain tview program with a text view of as many.
+// BenchmarkResize is the time from a resize to the frame of that size, for consecutive resizes, with a
+// conversation of a hundred thousand messages whose reader is in the middle. The baseline is a plain tview
+// program with a text view of as many messages.
 func BenchmarkResize(b *testing.B) {
 	const messages = 100_000
 	f, screen, _, end := benchFace(b, "Weave")

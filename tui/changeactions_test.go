@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// inGit has the run work in a repository.
+// inGit makes the run work in a repository.
 func inGit(o *Options, h *theatre) {
 	changed(o, h)
 	v := h.versions["header.go"]
@@ -24,7 +24,7 @@ func inGit(o *Options, h *theatre) {
 	}
 }
 
-// TestRevertOnTheScreen: x asks, and has the run take the file or the current place back; n keeps it.
+// TestRevertOnTheScreen: x asks, and makes the run revert the file or the current place; n keeps it.
 func TestRevertOnTheScreen(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
@@ -60,7 +60,7 @@ func TestRevertOnTheScreen(t *testing.T) {
 	})
 }
 
-// TestOpenInTheEditor: e opens the file at the current place, and a deleted one not at all.
+// TestOpenInTheEditor: e opens the file at the current place, but not a deleted file.
 func TestOpenInTheEditor(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
@@ -86,7 +86,7 @@ func TestOpenInTheEditor(t *testing.T) {
 
 func (s *scene) screenHas(text string) bool { return strings.Contains(s.Text(), text) }
 
-// TestLandOnTheScreen: M asks, lands, and shows the result, or why nothing was done.
+// TestLandOnTheScreen: M asks, lands, and shows the result, or the reason why nothing was done.
 func TestLandOnTheScreen(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
@@ -136,7 +136,7 @@ func TestChangesByCommand(t *testing.T) {
 	})
 }
 
-// TestRevertAfterTheEnd: after the run's end the host reverts, and the screen reads the list again.
+// TestRevertAfterTheEnd: after the run's end the host reverts, and the screen reloads the list.
 func TestRevertAfterTheEnd(t *testing.T) {
 	play(t, 120, 40, changed, func(s *scene) {
 		authored(s)

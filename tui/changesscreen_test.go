@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/changes"
 )
 
-// changed has the run's directory differ in some files.
+// changed makes the run's directory differ in some files.
 func changed(_ *Options, h *theatre) {
 	h.changed = []ChangedFile{
 		{Path: "docs/of the loom/very deep in the tree of the weavers/header.md", Status: "added", Added: 120},
@@ -27,7 +27,7 @@ func changed(_ *Options, h *theatre) {
 	}}
 }
 
-// authored opens the list of the files, some of whose authors the run knows.
+// authored opens the list of files; the run knows the authors of some.
 func authored(s *scene) {
 	s.weave()
 	s.present(func(st *supervisor.State) {
@@ -41,7 +41,7 @@ func authored(s *scene) {
 	s.Settle()
 }
 
-// TestChangesAreListedAnew: the list follows the snapshots of the run, and keeps what is at hand.
+// TestChangesAreListedAnew: the list follows the snapshots of the run, and keeps the selection.
 func TestChangesAreListedAnew(t *testing.T) {
 	play(t, 120, 40, changed, func(s *scene) {
 		authored(s)

@@ -16,7 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// atWork brings a run to where four agents work: one runs a command, one edits, one reads, one thinks.
+// atWork brings a run to the point where four agents work: one runs a command, one edits, one reads, one
+// thinks.
 func (s *scene) atWork() {
 	s.T.Helper()
 	s.Type("Let the shop export invoices as CSV\n")
@@ -50,7 +51,7 @@ func (p *puppet) fourAtWork() {
 	p.does("orch-4", bridge.Assistant{Text: "Dates are formatted in three ways."})
 }
 
-// asked lets a question of many lines wait for the human.
+// asked makes a question of many lines wait for the human.
 func (s *scene) asked() {
 	s.T.Helper()
 	s.weave()
@@ -63,7 +64,7 @@ func (s *scene) asked() {
 	s.Advance(3*time.Minute + 7*time.Second)
 }
 
-// proved shows the hand-off of one whose claims were checked: one of them does not hold.
+// proved shows a hand-off whose claims were checked: one of them does not hold.
 func (s *scene) proved() {
 	s.T.Helper()
 	s.weave()
@@ -92,7 +93,7 @@ func (s *scene) proved() {
 	})
 }
 
-// stalled has everybody wait for an overloaded API or a limit, or show no sign of life.
+// stalled makes all agents wait for an overloaded API or a limit, or show no sign of life.
 func (s *scene) stalled() {
 	s.T.Helper()
 	s.atWork()
@@ -156,20 +157,21 @@ var cockpit = []struct {
 		[]string{"checks", "2 unproven", "criteria", "6 files", "+214", "-57", "$1.37"}},
 }
 
-// TestCockpit: in each situation, at every size, the screen says what the person has to know, cuts no word that
-// matters, shows no prose that is too wide to read, and names no file by its absolute path on the main screen.
+// TestCockpit: in each situation, at every size, the screen shows what the user must know, truncates no
+// important word, shows no prose that is too wide to read, and names no file by its absolute path on the
+// main screen.
 func TestCockpit(t *testing.T) {
 	for _, tt := range cockpit {
 		for i, size := range [][2]int{{120, 40}, {40, 12}, {80, 24}, {200, 50}, {300, 90}} {
 			if tuitest.Race && i > 0 {
-				break // what a detector could find is at every size the same
+				break // what a detector could find is the same at every size
 			}
 			if i > 2 && os.Getenv("ARBITER_LONG") == "" {
 				break // large screens take long to draw
 			}
 			name := fmt.Sprintf("cockpit-%s-%dx%d", tt.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				still := func(o *Options, h *theatre) { // each frame of what moves would take its time
+				still := func(o *Options, h *theatre) { // without animations, which take time to draw
 					o.Still = true
 					if tt.change != nil {
 						tt.change(o, h)
@@ -178,7 +180,7 @@ func TestCockpit(t *testing.T) {
 				play(t, size[0], size[1], still, func(s *scene) {
 					tt.act(s)
 					s.Settle()
-					if tt.name != "changes" { // of which there are golden files already
+					if tt.name != "changes" { // which already has golden files
 						s.Golden(name)
 					}
 					s.ExpectSound()

@@ -15,7 +15,7 @@ import (
 
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// told feeds a tracker with events of one agent, a second apart.
+// told feeds a tracker events of one agent, one second apart.
 func told(bodies ...contract.Body) (*Tracker, Agent) {
 	t := &Tracker{}
 	for i, b := range bodies {
@@ -28,7 +28,7 @@ func use(id, tool, input string) contract.ToolUse {
 	return contract.ToolUse{Tool: tool, ToolUse: id, Input: json.RawMessage(input)}
 }
 
-// TestItems: what was said and done is kept in order, with the result.
+// TestItems: messages and tool calls are kept in order, with the results.
 func TestItems(t *testing.T) {
 	_, a := told(
 		contract.Assistant{Text: "I begin with the **tests**."},
@@ -66,7 +66,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestCallsOfATurnEndWithIt: a call without an answer does not run for ever.
+// TestCallsOfATurnEndWithIt: a call without an answer ends with its turn.
 func TestCallsOfATurnEndWithIt(t *testing.T) {
 	for _, end := range []contract.Body{contract.Turn{}, contract.Done{}, contract.Restart{}, contract.Spawn{}} {
 		_, a := told(use("1", "Bash", `{"command":"sleep 9"}`), end)
@@ -111,7 +111,7 @@ func TestSubagents(t *testing.T) {
 	}
 }
 
-// TestBounds: what is kept is bounded, however many events come, and what was returned does not change.
+// TestBounds: memory is bounded, however many events arrive, and a returned value does not change.
 func TestBounds(t *testing.T) {
 	tracker := &Tracker{}
 	long := strings.Repeat("all that there is to say, ", 100_000)
@@ -144,7 +144,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestHostileTextIsMadeFit: nothing that a terminal acts on is returned.
+// TestHostileTextIsMadeFit: returned text contains no characters that a terminal acts on.
 func TestHostileTextIsMadeFit(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
 		quoted, _ := json.Marshal(text)

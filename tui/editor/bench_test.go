@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// BenchmarkKey is a key press and its drawing.
+// BenchmarkKey is the time of a key press and its drawing.
 func BenchmarkKey(b *testing.B) {
 	for _, c := range []struct{ name, text string }{
 		{"empty", ""},

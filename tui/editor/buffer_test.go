@@ -58,7 +58,7 @@ func TestUndoGoesWordByWord(t *testing.T) {
 	r.press("Ctrl+_").write("x").press("Alt+_").text("one x")
 }
 
-// A terminal tells a sequence rune by rune; it must come out whole.
+// A terminal sends a sequence rune by rune; it must arrive complete.
 func TestTypedSequences(t *testing.T) {
 	for _, s := range []string{"👨‍👩‍👧‍👦", "👍🏽", "❤️", "🏳️‍🌈", "e\u0301", "हिन्दी", "می\u200cخواهم", "🇩🇪", "한국어"} {
 		r := newRig(t, 40, 3)
@@ -118,8 +118,8 @@ func TestTagsAreText(t *testing.T) {
 	}
 }
 
-// TestSizes: every width and height, with texts of every script, has its cursor
-// inside and draws nothing outside.
+// TestSizes: at every width and height, with texts of every script, the cursor is inside and nothing is
+// drawn outside.
 func TestSizes(t *testing.T) {
 	texts := []string{
 		"", "x", "a longer line of plain words that wraps at most widths\nand another one\n\n",
@@ -150,7 +150,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is put in piece by piece comes out, wherever it was put.
+// TestRoundTrip: text that is inserted in pieces, at any positions, comes out unchanged.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(200) {
 		d := rand.New(rand.NewPCG(seed, 1))
@@ -162,7 +162,7 @@ func TestRoundTrip(t *testing.T) {
 				"[red]"}[d.IntN(9)]
 			r.c.Paste(s)
 			want += s
-			if d.IntN(4) == 0 { // moving about changes nothing
+			if d.IntN(4) == 0 { // moving the cursor changes nothing
 				r.press([]string{"Up", "Left", "Alt+B", "Ctrl+A", "Ctrl+Home"}[d.IntN(5)])
 				r.draw()
 				r.press("Ctrl+End")
@@ -213,7 +213,7 @@ func TestMouse(t *testing.T) {
 	}
 }
 
-// What is shown of the owner's own texts is sanitised too.
+// Labels that the owner sets are sanitised too.
 func TestLabelsAreSanitised(t *testing.T) {
 	r := newRig(t, 60, 3)
 	r.c.SetTo("to \x1b[2Jevil\n\u202e", "st\x07op", render.SpeakerOrch1)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers is a completer that remembers what it was asked.
+// answers is a completer that records the questions.
 type answers struct {
 	asked []Context
 	list  []Candidate
@@ -39,7 +39,7 @@ func TestCompleteCommand(t *testing.T) {
 	if diff := cmp.Diff(">/summon  MODE  summon an Orchestrator under a mode", popupText(r, 60, 5)[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r.press("Enter").cursor("/summon |") // a name that is not complete is completed, not sent
+	r.press("Enter").cursor("/summon |") // an incomplete name is completed, not sent
 	if len(r.sent)+len(r.commands)+len(r.notices) > 0 {
 		t.Errorf("sent %q, executed %v, said %q", r.sent, r.commands, r.notices)
 	}
@@ -134,15 +134,15 @@ func TestCompleteFile(t *testing.T) {
 	}
 	r.write("m").press("Tab").text(`look at @"src/my file.go" `)
 	r.write("and (@REA").press("Tab").text(`look at @"src/my file.go" and (@README.md `)
-	r.press("Ctrl+U").write("to @src and more").press("Enter") // what is written is sent as it is
+	r.press("Ctrl+U").write("to @src and more").press("Enter") // typed text is sent as it is
 	r.write("see @rea").press("Enter")
 	if diff := cmp.Diff([]string{"to @src and more", "see @rea"}, r.sent); diff != "" {
 		t.Errorf("sent (-want +got):\n%s", diff)
 	}
-	r.write("see @rea").press("Down", "Enter").text("see @README.md ") // but not when one was chosen
+	r.write("see @rea").press("Down", "Enter").text("see @README.md ") // but not if a candidate was chosen
 }
 
-// Late answers are dropped; those in time are taken, and the choice stays where it was.
+// Late answers are dropped; timely ones are shown, and the selection stays where it was.
 func TestCandidatesComeLater(t *testing.T) {
 	a := &answers{}
 	r := newRig(t, 60, 3)

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// material is what is typed and pasted: every kind of width, order and mischief.
+// material is what is typed and pasted: every kind of width, order and hostile input.
 var material = []string{
 	"a", "b ", "word", "\n", "\t", "  ", "-", "/", "/kill ", "@", "@src/ma", "//", "/etc/hosts", "\"",
 	"漢字", "한국어", "ｆｕｌｌ", "é", "e\u0301\u0302\u0303\u0304\u0305", "\u0301", "שלום", "مرحبا", "हिन्दी", "🇩🇪", "🇩", "👍🏽",
@@ -22,15 +22,15 @@ var material = []string{
 	strings.Repeat("line\n", 12), strings.Repeat("漢", 1001), strings.Repeat("w ", 300),
 }
 
-// FuzzComposer: whatever is pressed, pasted and resized, nothing panics, nothing is
-// drawn outside, the cursor is inside, and what is kept is consistent.
+// FuzzComposer: whatever is pressed, pasted and resized, nothing panics, nothing is drawn outside, the
+// cursor is inside, and the state is consistent.
 func FuzzComposer(f *testing.F) {
 	f.Add([]byte("hello"))
 	f.Add([]byte{0, 1, 2, 3, 200, 201, 202, 3, 3, 3, 17, 90, 91, 92, 93, 94})
 	f.Fuzz(runProgram)
 }
 
-// TestRandomPrograms is a little of the same in every run.
+// TestRandomPrograms does a little of the same in every test run.
 func TestRandomPrograms(t *testing.T) {
 	for seed := range uint64(60) {
 		d := rand.New(rand.NewPCG(seed, 7))
@@ -50,7 +50,7 @@ func runProgram(t *testing.T, program []byte) {
 	slices.Sort(names)
 	program = program[:min(len(program), 300)]
 	r := newRig(t, 20, 3)
-	r.c.MaxBytes = 16 << 10 // what is checked is laid out anew each time
+	r.c.MaxBytes = 16 << 10 // each check lays out the whole text again
 	r.c.SetPlaceholder("Speak, mortal.")
 	r.c.Seed([]string{"first", "second\nof two lines", "/pause", "漢字 👨‍👩‍👧‍👦"})
 	r.c.Completer = func(c Context) []Candidate {
@@ -87,7 +87,7 @@ func (r *rig) mouse(arg int) {
 	r.c.MouseHandler()(action, e, func(tview.Primitive) {})
 }
 
-// check holds what must hold at every moment.
+// check checks the invariants.
 func (r *rig) check() {
 	r.t.Helper()
 	ed := &r.c.ed

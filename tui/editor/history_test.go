@@ -23,7 +23,7 @@ func TestHistory(t *testing.T) {
 	r.text("").press("Up").text(r.sent[0]).press("Up", "Up").text("bad").press("Down", "Down").text("")
 }
 
-// What is unsent stays, a paste and all.
+// The unsent text stays, including its pastes.
 func TestHistoryKeepsThePaste(t *testing.T) {
 	paste := strings.Repeat("line\n", 30)
 	r := newRig(t, 60, 3)
@@ -67,7 +67,7 @@ func TestSearch(t *testing.T) {
 	r.c.Seed([]string{"write the parser", "run the tests", "Parse again", "run it"})
 	r.write("draft").press("Ctrl+R").write("pars").text("Parse again")
 	r.press("Ctrl+R").text("write the parser").cursor("write the pars|er")
-	r.press("Ctrl+R").text("write the parser") // there is no further one
+	r.press("Ctrl+R").text("write the parser") // there is no further match
 	r.draw()
 	if got := rows(r.screen, r.x, r.y, r.width, 2); !strings.Contains(got, "history: pars⟦ ⟧ no further one") {
 		t.Errorf("the prompt is not seen:\n%s", got)
@@ -80,7 +80,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("the search sent %q", r.sent)
 	}
 	r.press("Down", "Down", "Down").text("draft")
-	r.press("Ctrl+R").write("run").press("Ctrl+A").cursor("|run it") // a key of the editor keeps what was found
+	r.press("Ctrl+R").write("run").press("Ctrl+A").cursor("|run it") // an editor key accepts the match
 	if r.c.Searching() {
 		t.Error("the search goes on")
 	}

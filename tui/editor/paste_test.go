@@ -55,8 +55,8 @@ func TestPasteLong(t *testing.T) {
 	}
 }
 
-// TestPasteHuge: ten megabytes with control bytes in them are taken in a moment, are
-// kept whole, and are refused when sent, with nothing lost.
+// TestPasteHuge: ten megabytes with control bytes are accepted quickly, kept completely, and refused when
+// sent, without any loss.
 func TestPasteHuge(t *testing.T) {
 	r := newRig(t, 80, 3)
 	text := strings.Repeat("a line of a log with \x1b[32mcolour\x1b[0m and \x00 control \u009b2J bytes\n", 160_000)
@@ -73,14 +73,14 @@ func TestPasteHuge(t *testing.T) {
 	if r.c.Text() != want {
 		t.Error("the refusal lost text")
 	}
-	for range 20 { // what is held is bounded
+	for range 20 { // memory is bounded
 		r.c.Paste(text)
 	}
 	if r.c.chips.bytes > pasteBytes || !strings.Contains(r.notices[len(r.notices)-1], "too large") {
 		t.Errorf("%d bytes are held; said %q", r.c.chips.bytes, r.notices)
 	}
 	r.press("Backspace")
-	r.c.Paste(text) // what was deleted makes room
+	r.c.Paste(text) // deleted pastes free their memory
 	r.c.Clear()
 	r.write("x").press("Enter")
 	if r.c.chips.bytes != 0 || len(r.sent) != 1 {
@@ -88,8 +88,7 @@ func TestPasteHuge(t *testing.T) {
 	}
 }
 
-// TestPasteKeepsLineFeeds goes through the real loop, which drops the key Ctrl+J while
-// it collects a paste.
+// TestPasteKeepsLineFeeds uses the real event loop, which drops the key Ctrl+J while it collects a paste.
 func TestPasteKeepsLineFeeds(t *testing.T) {
 	r := newRig(t, 40, 3)
 	screen := tcell.NewSimulationScreen("UTF-8")

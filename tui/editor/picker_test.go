@@ -45,7 +45,7 @@ func TestPicker(t *testing.T) {
 	p.Key(keyNames["Up"])
 	p.Key(keyNames["PgDn"])
 	enter()
-	press("/jg") // letters now
+	press("/jg") // these are now letters
 	if n, all := p.Len(); n != 0 || all != 6 {
 		t.Errorf("%d of %d match", n, all)
 	}
@@ -58,7 +58,7 @@ func TestPicker(t *testing.T) {
 	if f, typing := p.Filter(); f != "" || typing || cancelled != 0 {
 		t.Errorf("Esc left %q, %v, cancelled %d", f, typing, cancelled)
 	}
-	press("rea") // a letter that is no key begins the filter
+	press("rea") // a letter that is not a key begins the filter
 	enter()
 	p.Key(keyNames["Esc"])
 	p.Key(keyNames["Esc"])
@@ -86,7 +86,7 @@ func TestPickerKeepsItsPlace(t *testing.T) {
 	p.Key(key('j'))
 }
 
-// TestMatch: the query's letters in their order, and the better match first.
+// TestMatch: the letters of the query match in order, and better matches come first.
 func TestMatch(t *testing.T) {
 	for _, c := range []struct {
 		query string
@@ -180,7 +180,7 @@ func FuzzPicker(f *testing.F) {
 	})
 }
 
-// drawOther draws another primitive in the rectangle, and checks the same.
+// drawOther draws another primitive in the rectangle, with the same checks.
 func (r *rig) drawOther(p *Picker) {
 	r.t.Helper()
 	for y := range r.screenH {

@@ -21,7 +21,7 @@ func testLook(t testing.TB) *render.Look {
 	return &render.Look{Theme: theme, Glyphs: render.Unicode}
 }
 
-// rig is an editor on a screen that is larger than it, and what it said.
+// rig is an editor on a larger screen, with its reports.
 type rig struct {
 	t                     testing.TB
 	screen                tcell.SimulationScreen
@@ -59,7 +59,7 @@ func (r *rig) resize(width, height int) {
 
 var keyNames = map[string]*tcell.EventKey{
 	"Enter": ev(tcell.KeyEnter, 0), "Shift+Enter": ev(tcell.KeyEnter, tcell.ModShift),
-	// as the terminal's ESC CR arrives
+	// the form in which the terminal's ESC CR arrives
 	"Ctrl+J":    ev(tcell.KeyCtrlJ, tcell.ModCtrl),
 	"Alt+Enter": tcell.NewEventKey(tcell.KeyRune, 'm', tcell.ModAlt|tcell.ModCtrl),
 	"Up":        ev(tcell.KeyUp, 0), "Down": ev(tcell.KeyDown, 0), "Left": ev(tcell.KeyLeft, 0),
@@ -90,7 +90,7 @@ func init() {
 
 func ev(k tcell.Key, mod tcell.ModMask) *tcell.EventKey { return tcell.NewEventKey(k, 0, mod) }
 
-// press gives keys by name; the last one's fate is remembered.
+// press presses keys by name; it records whether the last one was used.
 func (r *rig) press(names ...string) *rig {
 	r.t.Helper()
 	for _, n := range names {
@@ -103,7 +103,7 @@ func (r *rig) press(names ...string) *rig {
 	return r
 }
 
-// write types letter by letter.
+// write types a text letter by letter.
 func (r *rig) write(s string) *rig {
 	for _, c := range s {
 		if c == '\n' {
@@ -123,7 +123,7 @@ func (r *rig) text(want string) *rig {
 	return r
 }
 
-// cursor puts a bar where the cursor is in the raw text.
+// cursor compares the raw text, with a bar at the cursor.
 func (r *rig) cursor(want string) *rig {
 	r.t.Helper()
 	ed := &r.c.ed
@@ -133,8 +133,7 @@ func (r *rig) cursor(want string) *rig {
 	return r
 }
 
-// draw draws and checks that nothing outside of the rectangle was touched and that
-// the cursor is inside.
+// draw draws, and checks that nothing outside of the rectangle was touched and that the cursor is inside.
 func (r *rig) draw() {
 	r.t.Helper()
 	outside := tcell.StyleDefault.Foreground(tcell.ColorRed)
@@ -167,7 +166,7 @@ func (r *rig) draw() {
 	}
 }
 
-// rows is what stands in the rectangle; the cursor's cell is framed.
+// rows returns the text in the rectangle; the cursor's cell is framed.
 func rows(s tcell.SimulationScreen, x0, y0, w, h int) string {
 	cx, cy, shown := s.GetCursor()
 	var b strings.Builder
@@ -189,7 +188,7 @@ func rows(s tcell.SimulationScreen, x0, y0, w, h int) string {
 	return b.String()
 }
 
-// styles is the same as the roles' colours, a letter for each style.
+// styles returns the same rectangle as the roles' colours, a letter for each style.
 func styles(s tcell.SimulationScreen, x0, y0, w, h int) string {
 	letters := map[tcell.Style]byte{}
 	var b, legend strings.Builder

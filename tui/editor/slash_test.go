@@ -104,8 +104,8 @@ func TestParseSlashErrors(t *testing.T) {
 	}
 }
 
-// TestSlashIsNeverLostNorGuessed: what is refused stays; what begins with two slashes
-// is sent with one; what does not begin with a slash is text.
+// TestSlashIsNeverLostNorGuessed: refused text stays in the input; text that begins with two slashes is
+// sent with one; what does not begin with a slash is text.
 func TestSlashIsNeverLostNorGuessed(t *testing.T) {
 	r := newRig(t, 60, 3)
 	r.write("/etc/hosts is wrong").press("Esc", "Enter").text("/etc/hosts is wrong")
@@ -127,8 +127,8 @@ func TestSlashIsNeverLostNorGuessed(t *testing.T) {
 	r.press("Ctrl+U").write("keep me").press("Enter").text("keep me")
 }
 
-// TestPasteIsNoCommand: a chip at the beginning is text, and so is one in a command's
-// name; behind a name it is what is said.
+// TestPasteIsNoCommand: a chip at the beginning is text, and so is one in a command's name; after a name it
+// is an argument.
 func TestPasteIsNoCommand(t *testing.T) {
 	evil := "/kill orch-1" + strings.Repeat("\n", 20) + "x"
 	r := newRig(t, 60, 3)
@@ -152,8 +152,7 @@ func TestPasteIsNoCommand(t *testing.T) {
 	}
 }
 
-// TestCommandTable: names are words, told apart, and explained; what the help shows
-// is what is parsed.
+// TestCommandTable: names are single words, distinct, and explained; the help shows exactly what is parsed.
 func TestCommandTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range Commands {

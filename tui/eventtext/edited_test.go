@@ -2,7 +2,7 @@ package eventtext
 
 import "testing"
 
-// TestEditedLines: lines that an edit leaves as they are do not count.
+// TestEditedLines: lines that an edit does not change do not count.
 func TestEditedLines(t *testing.T) {
 	for input, want := range map[string]struct {
 		tool           string

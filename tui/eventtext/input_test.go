@@ -2,8 +2,8 @@ package eventtext
 
 import "testing"
 
-// TestMembers: what is asked about is reported member by member only if it cannot mean another
-// thing than it shows.
+// TestMembers: the input of a request is shown member by member only if its meaning cannot differ from what
+// is shown.
 func TestMembers(t *testing.T) {
 	for raw, want := range map[string]bool{
 		`{}`: true, ` {"a":{"b":[1]}} `: true, `{"command":"ls","description":"x"}`: true,

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestStory: a run is told with its times, without what the machine does for itself; calls come before what they led
-// to.
+// TestStory: a run is shown with its times, without arbiter's internal events; calls come before their
+// consequences.
 func TestStory(t *testing.T) {
 	at := time.Date(2026, 1, 31, 23, 59, 58, 0, time.UTC)
 	var s Story
@@ -65,7 +65,7 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// TestStoryNamesHosts: an agent on another host is named with it, until it lives elsewhere.
+// TestStoryNamesHosts: an agent on another host is shown with the host's name, until it moves.
 func TestStoryNamesHosts(t *testing.T) {
 	var s Story
 	for _, tt := range []struct{ host, want string }{{"box", "Orchestrator II @box"}, {"", "Orchestrator II "}} {

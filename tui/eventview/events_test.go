@@ -26,12 +26,12 @@ func options(width int) Options {
 	return Options{Width: width, Look: look, Now: dawn.Add(time.Hour), Time: true}
 }
 
-// told is an entry as the history gives it.
+// told is an entry as the history returns it.
 func told(id string, b contract.Body) history.Entry {
 	return history.Entry{N: 6, At: dawn, Event: contract.Event{ID: id, Body: b}}
 }
 
-// with is an entry whose outcome has come.
+// with is an entry with its outcome.
 func with(e history.Entry, after time.Duration, b contract.Body) history.Entry {
 	e.Outcome, e.OutcomeAt = &contract.Event{ID: e.Event.ID, Body: b}, e.At.Add(after)
 	return e
@@ -68,7 +68,7 @@ func receipts() []verdict.Receipt {
 	}
 }
 
-// samples are entries of every event of the contract, by its name.
+// samples are entries of every event of the contract, by the event's name.
 func samples() map[string][]history.Entry {
 	lines := strings.Repeat("A line of a long answer, of which there are many.\n\n", 40)
 	output := strings.Repeat("ok  \tgithub.com/arbiter-cli/arbiter/parse\t0.012s\n", 30)
@@ -303,7 +303,7 @@ func samples() map[string][]history.Entry {
 	}
 }
 
-// frontends are all ways a card is made.
+// faces are all ways to make a card.
 var faces = []struct {
 	name string
 	make func(history.Entry, Options) View
@@ -314,7 +314,7 @@ var faces = []struct {
 	{"raw", func(e history.Entry, o Options) View { return Log(e, o, true) }},
 }
 
-// sound reports what no card may do: be wider than it should, or hold what a terminal
+// sound reports violations of what must hold for every card: its width, and no characters that a terminal
 // acts on.
 func sound(c View, o Options) error {
 	width := o.inside(c.Indent).width()
@@ -333,7 +333,7 @@ func sound(c View, o Options) error {
 	return nil
 }
 
-// clean does to every string of an event what the history does.
+// clean sanitises every string of an event like the history.
 func clean(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -356,7 +356,7 @@ func clean(v reflect.Value) {
 	}
 }
 
-// cleaned is a body after that.
+// cleaned returns a sanitised body.
 func cleaned(b contract.Body) contract.Body {
 	v := reflect.New(reflect.TypeOf(b)).Elem()
 	v.Set(reflect.ValueOf(b))
@@ -364,7 +364,7 @@ func cleaned(b contract.Body) contract.Body {
 	return v.Interface().(contract.Body)
 }
 
-// TestOneIsNotMany: one of a thing is called so.
+// TestOneIsNotMany: a single thing is named in the singular.
 func TestOneIsNotMany(t *testing.T) {
 	handoff := contract.Handoff{From: "orch-1", To: "orch-2", Document: &verdict.Document{
 		Checks: []verdict.Check{{Command: "make", Expect: "ok"}, {Command: "make test", Expect: "ok"}},

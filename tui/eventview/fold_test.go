@@ -17,8 +17,8 @@ import (
 
 func last(c View) string { return c.Lines[len(c.Lines)-1].Text() }
 
-// TestFoldCountsWhatItHides: the number of lines is right, and a line alone is never
-// folded away for another that says so.
+// TestFoldCountsWhatItHides: the number of lines is right, and a single line is never replaced by a line
+// that says so.
 func TestFoldCountsWhatItHides(t *testing.T) {
 	result := func(text string) View { return Stream(told("orch-1", contract.ToolResult{Text: text}), options(40)) }
 	for n := range 60 {
@@ -38,7 +38,7 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 		strings.Repeat("x", 200) + strings.Repeat("\nline", 12): "▸ 12 more lines",
 		"a\nb\n" + strings.Repeat("x", 200) + "\nc\nd\ne":       "▸ 3 more lines",
 		strings.Repeat("0123456789\n", 25_000):                  "▸ 24,996 more lines",
-		// blank lines at the end are none
+		// blank lines at the end do not count
 		strings.Repeat("日本語\n", 20) + strings.Repeat(" \t\n", 10_000): "▸ 16 more lines",
 	} {
 		if c := result(text); last(c) != want {
@@ -56,8 +56,8 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 	}
 }
 
-// TestOpenRequestsAreNotFolded: a question and a request that nobody has answered are shown to their ends,
-// for that is where they ask; once they are answered they are folded as all else is.
+// TestOpenRequestsAreNotFolded: open questions and requests are shown to their ends, because the actual
+// question is often there; answered ones are folded like all other cards.
 func TestOpenRequestsAreNotFolded(t *testing.T) {
 	question := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 45) + "Shall I go on?"}
 	long := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 5000) + "Shall I go on?"}
@@ -97,7 +97,7 @@ func textOf(c View) string {
 	return b.String()
 }
 
-// TestUnfoldedIsAll: what is unfolded holds every character of the text.
+// TestUnfoldedIsAll: an unfolded card contains every character of the text.
 func TestUnfoldedIsAll(t *testing.T) {
 	text := strings.Repeat("ab 日本\tz "+strings.Repeat("q", 37)+"\n", 50) + "end"
 	for _, width := range []int{1, 2, 3, 9, 40, 200} {
@@ -109,7 +109,7 @@ func TestUnfoldedIsAll(t *testing.T) {
 			b.WriteString(l.Text())
 		}
 		want := text
-		if width == 1 { // where a wide character has no room, a mark stands for it
+		if width == 1 { // a mark replaces a wide character that does not fit
 			want = strings.NewReplacer("日", "…", "本", "…").Replace(want)
 		}
 		strip := strings.NewReplacer("\n", "", "\t", "", " ", "")
@@ -119,8 +119,8 @@ func TestUnfoldedIsAll(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnInputIsKeptBack: what a person is to allow stands on the card to the
-// last member, whatever the tool.
+// TestNothingOfAnInputIsKeptBack: the card shows every member of an input that a person must allow,
+// whatever the tool.
 func TestNothingOfAnInputIsKeptBack(t *testing.T) {
 	for _, tool := range eventtext.Tools() {
 		for _, input := range []string{
@@ -147,7 +147,7 @@ func TestNothingOfAnInputIsKeptBack(t *testing.T) {
 	}
 }
 
-// TestConcealedIsShown: a command that is not exactly what is seen of it says so.
+// TestConcealedIsShown: the card says so if a command is not exactly what is visible.
 func TestConcealedIsShown(t *testing.T) {
 	for input, want := range map[string]bool{
 		`{"command":"ls -l\n\tfoo – 日本 👨‍👩‍👧"}`: false,
@@ -172,7 +172,7 @@ func TestConcealedIsShown(t *testing.T) {
 	}
 }
 
-// TestHumanIsAlerted: what waits for a human stands out, until it does not wait.
+// TestHumanIsAlerted: what waits for a human stands out while it waits.
 func TestHumanIsAlerted(t *testing.T) {
 	ask := contract.PermissionRequest{Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`)}
 	if c := Talk(told("orch-1", ask), options(60)); c.Gutter != render.Alert || c.Head[0].Role != render.Alert {
@@ -196,7 +196,7 @@ func TestHumanIsAlerted(t *testing.T) {
 	}
 }
 
-// TestIndentLeavesRoom: what a card leaves free for the tree is what scroll takes.
+// TestIndentLeavesRoom: a card leaves exactly the columns free that its indent takes.
 func TestIndentLeavesRoom(t *testing.T) {
 	for width := range 130 {
 		for depth := range maxDepth + 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// TestEveryEvent draws every event of the contract in every way, and compares it with
-// what was found good. An event that has no sample fails, so that none is forgotten.
+// TestEveryEvent draws every event of the contract in every way, and compares it with its golden file. An
+// event that has no sample fails, so that none is forgotten.
 func TestEveryEvent(t *testing.T) {
 	all := samples()
 	for _, name := range contract.EventNames() {
@@ -41,7 +41,7 @@ func TestEveryEvent(t *testing.T) {
 								t.Errorf("#%d %s %d: %v", i, face.name, width, err)
 							}
 							if open && !c.Foldable {
-								continue // as it was
+								continue // unchanged
 							}
 							text := dump(c)
 							if face.name == "talk" {
@@ -66,8 +66,8 @@ func TestEveryEvent(t *testing.T) {
 	}
 }
 
-// dump shows a card as text: its gutter's indent, its head with the time behind a bar,
-// and its lines between bars.
+// dump renders a card as text: its gutter's indent, its head with the time after a bar, and its lines
+// between bars.
 func dump(c View) string {
 	var b strings.Builder
 	indent := strings.Repeat(" ", c.Indent*IndentColumns)

@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// hostile is text that would move, colour, rename or answer something if it could.
+// hostile is text that tries to move, colour, rename or answer something.
 var hostile = []string{
 	"\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b]52;c;Zm9v\x07\x1b[6n\u009b2J\x1bP+q\x1b\\",
 	"[red]tag[-] [\"region\"]x[\"\"] [:::https://evil.example]link[:::-] [[",
@@ -32,7 +32,7 @@ var hostile = []string{
 	"",
 }
 
-// filler puts something into every field, whatever the event.
+// filler sets every field of any event.
 type filler struct{ n int }
 
 func (f *filler) text() string {
@@ -54,13 +54,13 @@ func (f *filler) raw() json.RawMessage {
 	case 1:
 		m["deep"] = map[string]any{f.text(): []any{f.text(), 1, nil, true}}
 	case 2:
-		return json.RawMessage(`{"command":"ls","command":"rm \u001b[2J"`) // twice, and not whole
+		return json.RawMessage(`{"command":"ls","command":"rm \u001b[2J"`) // a duplicate key, and incomplete
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {
 		panic(err)
 	}
-	// What encoding/json escapes, others need not.
+	// encoding/json escapes characters that others do not.
 	return json.RawMessage(strings.NewReplacer(`\u2028`, "\u2028", `\u202e`, "\u202e", `\u007f`,
 		"\x7f").Replace(string(raw)))
 }
@@ -130,9 +130,8 @@ func (f *filler) enum(v reflect.Value) {
 	}
 }
 
-// TestHostileText fills every field of every event with hostile text, as it is after
-// the history has had it, and hostile JSON, and looks whether any of it gets out of
-// its place.
+// TestHostileText fills every field of every event with hostile text, as the history returns it, and
+// hostile JSON, and checks that none of it is drawn out of its place.
 func TestHostileText(t *testing.T) {
 	outcomes := map[string]string{
 		"tool_use": "tool_result", "subagent_start": "subagent_stop", "permission_request": "permission",
@@ -147,7 +146,7 @@ func TestHostileText(t *testing.T) {
 		clean(v)
 		return v.Interface().(contract.Body)
 	}
-	rounds := 6 // each frontend, each look, open and closed
+	rounds := 6 // each frontend, each look, unfolded and folded
 	if os.Getenv("ARBITER_LONG") != "" {
 		rounds = 12
 	}
@@ -166,7 +165,7 @@ func TestHostileText(t *testing.T) {
 			for _, width := range []int{-1, 0, 1, 2, 3, 4, 5, 7, 8, 10, 13, 20, 30, 60, 100} {
 				o := Options{
 					Width: width, Look: looks[round%2], Open: round%4 > 1, Time: true, Now: dawn.Add(48 * time.Hour),
-					Parent: func(id string) string { return id }, // a circle
+					Parent: func(id string) string { return id }, // a cycle
 				}
 				if round%3 == 0 {
 					o.Name = func(string) string { return f.text() }
@@ -197,8 +196,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestEdge takes hostile events the way they go: through the history, which makes
-// their text fit, to all that can be made of them.
+// TestEdge sends hostile events on their normal way: through the history, which sanitises their text, to
+// everything that is made of them.
 func TestEdge(t *testing.T) {
 	c, err := history.Open(history.Options{})
 	if err != nil {
@@ -237,7 +236,7 @@ func TestEdge(t *testing.T) {
 
 func cleanText(s string) string { return cleaned(contract.Notice{Text: s}).(contract.Notice).Text }
 
-// FuzzCards takes any line of the contract, and any JSON in it.
+// FuzzCards takes any line of the contract, with any JSON in it.
 func FuzzCards(f *testing.F) {
 	for _, list := range samples() {
 		for _, e := range list {
