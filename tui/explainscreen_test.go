@@ -2,7 +2,7 @@ package tui
 
 import "testing"
 
-// TestExplain shows what was read for a decision as it is, and not as Markdown.
+// TestExplain shows the text that was read for a decision verbatim, and not as Markdown.
 func TestExplain(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// heaped follows how much memory is in use until it is stopped, and returns the most.
+// heaped measures the memory in use until it is stopped, and returns the maximum.
 func heaped() (stop func() uint64) {
 	var most atomic.Uint64
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -34,10 +34,9 @@ func heaped() (stop func() uint64) {
 	return func() uint64 { close(quit); <-done; return most.Load() }
 }
 
-// TestFlood: agents write a hundred megabytes a second. A key is painted all the same, ahead
-// of nearly all else; there are no more paints than frames and keys; what waits has a bound;
-// what could not be kept is reported; and memory is given back. Figures are logged: those of a
-// machine at rest are the benchmarks'.
+// TestFlood: agents write a hundred megabytes a second. A key is still painted, ahead of nearly everything
+// else; there are no more paints than frames and keys; the queue is bounded; lost events are reported; and
+// memory is released. Figures are only logged: the benchmarks measure them on an idle machine.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -98,7 +97,7 @@ func TestFlood(t *testing.T) {
 	if frames := int64(elapsed / frame); paints > frames+frames/2+2 {
 		t.Errorf("%d paints beside those for keys, in the time of %d frames", paints, frames)
 	}
-	for ; !f.box.empty(); <-gap.C { // until all of it was taken over
+	for ; !f.box.empty(); <-gap.C { // until all of it was received
 	}
 	var after runtime.MemStats
 	kept := func() int64 {
@@ -106,7 +105,7 @@ func TestFlood(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return int64(after.HeapAlloc) - int64(before.HeapAlloc)
 	}
-	// What is still being put away is let go of in its own time.
+	// Entries that are still being written are released later.
 	for late := time.After(time.Minute); kept() > 64<<20; {
 		select {
 		case <-gap.C:
@@ -119,7 +118,7 @@ func TestFlood(t *testing.T) {
 	end()
 }
 
-// waiting counts what of a mailbox only narrates, and its bytes.
+// waiting counts the narrating events in a mailbox, and their bytes.
 func waiting(m *mailbox) (events, bytes int) {
 	for _, e := range m.All() {
 		if contract.Narrates(e.e.Body) {
@@ -129,8 +128,8 @@ func waiting(m *mailbox) (events, bytes int) {
 	return events, bytes
 }
 
-// TestMailboxIsBounded: what only narrates is left out where too much waits, in bytes
-// or in number, how much that was is reported, and what a run decides is never left out.
+// TestMailboxIsBounded: narrating events are dropped if too much waits, in bytes or in number, and the
+// amount is reported; decisions of a run are never dropped.
 func TestMailboxIsBounded(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
 		m := newMailbox()

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// hostile are words that no screen may act on, or be moved by.
+// hostile is text that must not act on the screen or move anything.
 var hostile = []string{
 	"plain words", "**bold** and `code`", "\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;aGk=\a",
 	"\u009b31m red \u009d52;c;aGk=\u009c", "[red]tag[-] [\"r\"]region[\"\"] [:::https://evil.example]link[:::-]",
@@ -24,7 +24,7 @@ var hostile = []string{
 	"> > > > > > quoted", "1. one\n   1. two\n      1. three", fmt.Sprintf("%0400d", 1), "",
 }
 
-// happen has the world do something, by a byte.
+// happen makes something happen in the run, chosen by a byte.
 func happen(s *scene, r *rand.Rand, b byte) {
 	p := s.host.begunRun()
 	if p == nil || p.Snapshot().Ending != nil {
@@ -74,8 +74,8 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	}
 }
 
-// effort is how much a test does: raced with the race detector, some without it, and all where
-// ARBITER_LONG is set, as by scripts/nightly.
+// effort selects how much a test does: raced with the race detector, some without it, and all if
+// ARBITER_LONG is set, as in scripts/nightly.
 func effort[T any](raced, some, all T) T {
 	switch {
 	case os.Getenv("ARBITER_LONG") != "":
@@ -94,7 +94,7 @@ var (
 		"y", "Esc", "G", "g", "A", "1", "Esc", "Esc"}
 )
 
-// typed are the keys of a line.
+// typed returns the keys of a line.
 func typed(text string) []string {
 	keys := strings.Split(text, "")
 	for i := range keys {
@@ -161,7 +161,7 @@ func FuzzFace(f *testing.F) {
 	})
 }
 
-// TestResizeStorm: sizes that make no sense, in a row, while there is much to draw.
+// TestResizeStorm: many absurd sizes in a row, while there is much to draw.
 func TestResizeStorm(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.weave()

@@ -24,14 +24,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// ours is how a row of the conversation begins: our gutter, and a blank.
+// ours matches the beginning of a row of the conversation: arbiter's gutter, and a blank.
 var ours = regexp.MustCompile(`^([▌█▸▾ ] |[▌█▸▾]?$)`)
 
 // joined is a text without joiners: a row may end where something was joined.
 var joined = strings.NewReplacer("\u200d", "", "\u200c", "")
 
-// expectClean holds a screen to showing nothing that a terminal acts on or that hides
-// or reorders, and the conversation to its place: left of it there is our gutter alone.
+// expectClean fails if the screen shows characters that a terminal acts on or that hide or reorder, or if
+// the conversation leaves its place: left of it there is only arbiter's gutter.
 func (s *scene) expectClean(where string) {
 	s.T.Helper()
 	s.ExpectSound()
@@ -51,7 +51,7 @@ func (s *scene) expectClean(where string) {
 	}
 }
 
-// talkRows are the rows of the conversation, if it is in sight.
+// talkRows returns the rows of the conversation, if it is visible.
 func (s *scene) talkRows() []string {
 	rows := s.Rows()
 	from := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "────") })
@@ -60,10 +60,10 @@ func (s *scene) talkRows() []string {
 		to--
 	}
 	if to > 0 && strings.HasPrefix(rows[to-1], "to ") {
-		to-- // whom one speaks to
+		to-- // the line with the recipient
 	}
 	if list, _ := s.face.root.prompt.input.Popup(80, 8); len(list) > 0 {
-		return nil // it lies over the conversation
+		return nil // it covers the conversation
 	}
 	if s.face.root.dialogs.open != nil || s.face.root.picker.open() || !s.face.root.screen().writes() || from < 0 ||
 		to <= from {
@@ -72,11 +72,11 @@ func (s *scene) talkRows() []string {
 	return rows[from+1 : to]
 }
 
-// inFull marks pictures of what agents handed to tools as they did, character for
-// character: what cannot be shown is written as JSON writes it.
+// inFull marks screens that show agents' tool inputs verbatim, character for character: invisible
+// characters are written as in JSON.
 const inFull = "in full: "
 
-// tour looks at everything there is to look at, and calls see on each picture.
+// tour visits every screen, and calls see on each.
 func (s *scene) tour(see func(where string)) {
 	s.T.Helper()
 	look := func(where string, keys ...string) {
@@ -146,7 +146,7 @@ func (s *scene) tour(see func(where string)) {
 	s.Press("Esc")
 }
 
-// fact tells the run all that an agent can tell, with a text in each place.
+// fact reports everything to the run that an agent can report, with text in each field.
 func (p *puppet) fact(n int, text string) {
 	quoted := func(s string) string {
 		raw, err := json.Marshal(s)
@@ -198,7 +198,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 		play(t, size[0], size[1], func(o *Options, h *theatre) {
 			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
 				Terminal: notify.Terminal{Protocol: notify.OSC777}}
-			o.Still = true // at which frame of an animation a picture is taken is chance
+			o.Still = true // which animation frame a picture shows is random
 			h.found.CWD, h.found.Account = "/home/"+sanitize.Line(text, 0), text
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted",
 				LastActive: time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC)}}
@@ -232,15 +232,15 @@ func TestHostileLooksLikeClean(t *testing.T) {
 			continue // it takes minutes with the race detector
 		}
 		if strings.TrimSpace(sanitize.Text(text)) == "" {
-			text += "x" // what is empty is another thing to say
+			text += "x" // an empty text is shown differently
 		}
 		clean := sanitize.Text(text)
 		size := [][2]int{{80, 24}, {40, 12}, {80, 24}, {40, 12}, {120, 40}}[i%5]
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			got, want := pictures(t, text, size), pictures(t, clean, size)
-			// Of a long input as much is read as is shown, counted before it is made fit;
-			// and what is on one line of a log ends at a newline, not at a separator.
+			// The length of the shown part of a long input is counted before it is sanitised; and a line of
+			// a log ends at a newline, not at a separator.
 			if len(text) > 8<<10 || strings.ContainsAny(text, "\r\u2028") {
 				return
 			}
@@ -251,7 +251,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 	}
 }
 
-// stuffed is a run with the state and the events of a test.
+// stuffed is a run with a test's state and events.
 type stuffed struct {
 	state *supervisor.State
 	done  chan struct{}
@@ -341,9 +341,9 @@ func (f *stuffing) fill(v reflect.Value) {
 	}
 }
 
-// TestEveryFieldIsHostile: every field of the state and of every event, of the findings
-// at the start and of file names contains hostile text, also those that no outsider can
-// write today. No screen shows any of it unchanged.
+// TestEveryFieldIsHostile: every field of the state and of every event, of the findings at the start and of
+// file names contains hostile text, including fields that no outsider can write today. No screen shows any
+// of it unchanged.
 func TestEveryFieldIsHostile(t *testing.T) {
 	for seed := range effort(2, 4, 12) {
 		f := &stuffing{texts: tuitest.Hostile(), n: seed * 31}
@@ -391,8 +391,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 	}
 }
 
-// TestFirstScreenIsClean: what the program says that is driven, and what is wrong with
-// it, may be anything.
+// TestFirstScreenIsClean: the version of the CLI and the problems with it may be any text.
 func TestFirstScreenIsClean(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
 		for _, found := range []Findings{{Missing: true, Problem: text, Path: text}, {Problem: text, Path: text},

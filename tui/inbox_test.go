@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestAQuestionIsHeard: a question that is asked while agents work and a permission request waits rings the bell, and
-// the title, the status line, the agents' lines and /inbox report both until they are answered.
+// TestAQuestionIsHeard: a question that is asked while agents work and a permission request waits rings the
+// bell, and the title, the status line, the agents' lines and /inbox report both until they are answered.
 func TestAQuestionIsHeard(t *testing.T) {
 	play(t, 100, 34, nil, func(s *scene) {
 		s.weave()

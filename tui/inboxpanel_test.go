@@ -14,7 +14,8 @@ import (
 const longQuestion = "Which header shall the **loom** read?\n\n- the old one, which all looms know\n" +
 	"- the new one, which says how long a cloth is\n\n"
 
-// inbox has things of all kinds wait, put aside: requests of two agents, a question, and a choice after a failure.
+// inbox makes items of all kinds wait, put aside: requests of two agents, a question, and a choice after a
+// failure.
 func (s *scene) inbox() {
 	s.T.Helper()
 	s.weave()
@@ -37,8 +38,9 @@ func (s *scene) inbox() {
 	s.Advance(time.Minute)
 }
 
-// TestInboxPanel: digits answer what is at hand, one after the other; a question is read to its end; trust and failures
-// are chosen about; Esc closes it from any step, and nothing comes in its place.
+// TestInboxPanel: digits answer the selected item, one after the other; a question is shown to its end;
+// trust and failures have their choices; Esc closes the panel from any step, and nothing opens in its
+// place.
 func TestInboxPanel(t *testing.T) {
 	play(t, 110, 34, nil, func(s *scene) {
 		s.inbox()
@@ -51,7 +53,7 @@ func TestInboxPanel(t *testing.T) {
 		if got := s.host.present().took(); got != (contract.Choose{Option: "retry"}) {
 			t.Errorf("took %+v", got)
 		}
-		s.Expect("Refused: orch-1 is at work already", "What waits for you · 2 of 5", // and asked again
+		s.Expect("Refused: orch-1 is at work already", "What waits for you · 2 of 5", // asked again
 			"▸ Orchestrator I asks leave  Bash: go test ./header", "A: all 3 permission requests")
 		s.Advance(2 * time.Second)
 		s.Press("4")
@@ -69,7 +71,7 @@ func TestInboxPanel(t *testing.T) {
 			t.Errorf("answered %+v", got)
 		}
 		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks leave")
-		s.Press("2") // it may have been meant for the one before
+		s.Press("2") // it may have been meant for the previous item
 		s.Settle()
 		if got := s.permit(); got.Request != "one" {
 			t.Errorf("a key that came too early answered %+v", got)
@@ -93,7 +95,8 @@ func TestInboxPanel(t *testing.T) {
 	})
 }
 
-// TestAllAtOnce: all requests are answered after they were read to the end, by an answer that names how many.
+// TestAllAtOnce: after all requests were read to the end, one answer, which names their number, answers
+// them all.
 func TestAllAtOnce(t *testing.T) {
 	play(t, 100, 14, nil, func(s *scene) {
 		s.inbox()
@@ -128,8 +131,8 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
-// TestInboxPanelOpensOnRequests: in the place of dialogs one behind another, never over what is written or read; a word
-// that is begun is no answer.
+// TestInboxPanelOpensOnRequests: it opens instead of several dialogs in a row, but never over text that is
+// being written or read; a letter of a word is no answer.
 func TestInboxPanelOpensOnRequests(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -186,7 +189,7 @@ func TestThePanelByMouse(t *testing.T) {
 			s.Settle()
 			s.Expect("What waits for you", "make one")
 			s.ExpectSound()
-			s.Advance(time.Second) // a second click at once is a double one
+			s.Advance(time.Second) // a second click at once would be a double click
 			if size[1] > 12 {
 				s.ClickOn("make two")
 				s.Advance(time.Second)
@@ -203,7 +206,7 @@ func TestThePanelByMouse(t *testing.T) {
 	}
 }
 
-// TestTrustInThePanel: a workspace that has changed is trusted there.
+// TestTrustInThePanel: the user can trust a changed workspace in the panel.
 func TestTrustInThePanel(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.weave()

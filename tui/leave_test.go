@@ -3,7 +3,7 @@ package tui
 import "testing"
 
 // TestLeaveItRunning shows the two ways to leave a run running, and that Ctrl+D is a key of the editor
-// while something is written.
+// while the input has text.
 func TestLeaveItRunning(t *testing.T) {
 	left := func(s *scene) bool { return s.host.run.left.Load() }
 	play(t, 80, 24, nil, func(s *scene) {

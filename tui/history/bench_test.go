@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// work adds n events as a run at work tells them, three agents and their tools.
+// work adds n events like a busy run: three agents and their tools.
 func work(c *Store, n int) {
 	input := json.RawMessage(`{"file_path":"/home/me/project/internal/weaving/loom.go","offset":120,"limit":80}`)
 	result := strings.Repeat("   121\tfunc (l *Loom) weave(thread Thread) error {\n", 12)
@@ -31,12 +31,12 @@ func work(c *Store, n int) {
 	}
 }
 
-// heap is the memory in use after n events.
+// heap returns the memory in use after n events.
 func heap(t *testing.T, n int) int {
 	c := open(t, Options{Dir: t.TempDir()})
 	before := inUse()
 	work(c, n)
-	for range 100 { // and a reader was here
+	for range 100 { // and also read some
 		c.All().Entry(rand.IntN(n))
 		c.Find(t.Context(), c.Talk(), "nowhere", 0, false)
 		if n > 10_000 {
@@ -58,8 +58,7 @@ func inUse() int {
 	return int(m.HeapAlloc)
 }
 
-// TestMemoryIsFlat compares a million events with a thousand, and with as many as
-// fill the buffers.
+// TestMemoryIsFlat compares a million events with a thousand, and with just enough to fill the buffers.
 func TestMemoryIsFlat(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() || tuitest.Race {

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestEveryEventIsKept tells every event, empty and filled, with plain text, and reads
-// it again from the file.
+// TestEveryEventIsKept adds every event, empty and filled, with plain text, and reads it back from the
+// file.
 func TestEveryEventIsKept(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	var want []contract.Event
@@ -42,8 +42,7 @@ func TestEveryEventIsKept(t *testing.T) {
 	}
 }
 
-// TestEveryStringIsSanitised puts what terminals act on into every string of every
-// event.
+// TestEveryStringIsSanitised puts characters that terminals act on into every string of every event.
 func TestEveryStringIsSanitised(t *testing.T) {
 	const hostile = "a\x1b]52;c;x\ab\x1b[31mc\r\nd\u202ee\U000e0041\u0300\u0300\u0300" +
 		"\u0300\u0300\u0300f\x9b\xff[red]\u2028g"
@@ -84,7 +83,7 @@ func TestEveryStringIsSanitised(t *testing.T) {
 	}
 }
 
-// walkAll is eachText without leaving ids out, with the names of fields.
+// walkAll is eachText including ids, with the names of fields.
 func walkAll(v reflect.Value, name string, check func(name string) func(string, bool) bool) {
 	switch {
 	case v.Kind() == reflect.String:
@@ -104,8 +103,7 @@ func walkAll(v reflect.Value, name string, check func(name string) func(string, 
 	}
 }
 
-// TestFieldsAreKnown has every name of a string field decided on: a new one has to
-// be put on one of the lists.
+// TestFieldsAreKnown requires every string field to be on one of the lists, including new fields.
 func TestFieldsAreKnown(t *testing.T) {
 	oneLine := map[string]bool{}
 	for _, name := range strings.Fields(`Session CWD ClaudeVersion Claude Scenario Permissions Version Log From To Trigger Name Mode

@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestEditedWords: a message that is changed stands where it was said first, in its latest
-// words, and what happens to it is known there; every version is among all events.
+// TestEditedWords: an edited message stays where it was first sent, with its latest text and its delivery;
+// every version is among all events.
 func TestEditedWords(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	word := func(text string, edited bool) {
@@ -43,7 +43,7 @@ func TestEditedWords(t *testing.T) {
 	if e, _ = c.Talk().Entry(1); e.Edited != nil || e.Outcome == nil || e.Outcome.Body.EventName() != "withdrawn" {
 		t.Errorf("entry %+v, outcome %+v", e, e.Outcome)
 	}
-	// One of an unknown message is said like another.
+	// An edit of an unknown message is shown like a new message.
 	tell(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late",
 		Edited: true})
 	if n := c.Talk().Len(); n != 3 {

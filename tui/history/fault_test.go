@@ -20,7 +20,7 @@ func notices(c *Store, n int) {
 	}
 }
 
-// readable counts the entries that can be read; they are the ones they should be.
+// readable counts the entries that can be read, and checks them.
 func readable(t *testing.T, th *Thread) (n int) {
 	t.Helper()
 	for i := range th.Len() {
@@ -36,8 +36,8 @@ func readable(t *testing.T, th *Thread) (n int) {
 	return n
 }
 
-// TestFullDisk: the screen loses the oldest of the new entries, and learns how many. When
-// there is room again, the store uses it.
+// TestFullDisk: the store loses the oldest of the new entries, and reports how many. When there is room
+// again, the store uses it.
 func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := []*memFile{{}, {}, {}}
@@ -94,7 +94,7 @@ func TestFullDevice(t *testing.T) {
 	}
 }
 
-// TestMemoryOnly: without a directory the newest are kept, and there is no trouble.
+// TestMemoryOnly: without a directory the newest entries are kept, and no problem is reported.
 func TestMemoryOnly(t *testing.T) {
 	c := open(t, Options{})
 	notices(c, 10_000)
@@ -169,8 +169,8 @@ func TestDeletedDirectory(t *testing.T) {
 	}
 }
 
-// TestTornFiles cuts the files, and changes bytes of them, behind the store's back:
-// what is damaged is missing, nothing else is, and nothing is wrong.
+// TestTornFiles truncates the files, and changes bytes in them, without the store's knowledge: damaged
+// entries are missing, no others are, and nothing is wrong.
 func TestTornFiles(t *testing.T) {
 	for name, damage := range map[string]func(c *Store) error{
 		"events cut": func(c *Store) error { return eventsFile(c).Truncate(1 << 20) },

@@ -54,7 +54,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// many fills a store with n entries of all sorts and returns their texts.
+// many adds n entries of all kinds to a store and returns their texts.
 func many(c *Store, n int) []string {
 	d := rand.New(rand.NewPCG(1, 2))
 	var texts []string
@@ -74,7 +74,7 @@ func many(c *Store, n int) []string {
 	return texts
 }
 
-// TestFindAgreesWithLooking compares with reading every entry, in both directions.
+// TestFindAgreesWithLooking compares Find with reading every entry, in both directions.
 func TestFindAgreesWithLooking(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
 	texts := many(c, 20_000)
@@ -132,7 +132,7 @@ func TestFilter(t *testing.T) {
 		if th.picker != nil && th.Follow(ended) {
 			t.Errorf("%+v: it was followed to the end in no time", f)
 		}
-		for range 2 { // the second time there is nothing to do
+		for range 2 { // the second time nothing remains to be done
 			if !th.Follow(t.Context()) {
 				t.Errorf("%+v: not up to date", f)
 			}
@@ -156,7 +156,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFiltersGiveTheirRoomBack: typing into a filter makes many of them.
+// TestFiltersGiveTheirRoomBack: typing into a filter creates many filters, which must release their memory.
 func TestFiltersGiveTheirRoomBack(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	notices(c, 5000)
@@ -174,7 +174,7 @@ func TestFiltersGiveTheirRoomBack(t *testing.T) {
 	}
 }
 
-// countdown is a context that ends after a number of looks at it.
+// countdown is a context that ends after a number of checks.
 type countdown struct {
 	context.Context
 	left int
@@ -206,7 +206,7 @@ func TestFindCancels(t *testing.T) {
 	}
 }
 
-// TestReadingWhileAdding has all kinds of readers at work during a flood.
+// TestReadingWhileAdding runs all kinds of readers during a flood.
 func TestReadingWhileAdding(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
 	stop := make(chan struct{})

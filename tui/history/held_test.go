@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestOpenEntriesHoldNoText: that a call or a message is still waited for holds its
-// name in memory, not all that was said with it.
+// TestOpenEntriesHoldNoText: for a call or a message that is still open, its name is kept in memory, but
+// not all of its text.
 func TestOpenEntriesHoldNoText(t *testing.T) {
 	c, err := Open(Options{Dir: t.TempDir()})
 	if err != nil {

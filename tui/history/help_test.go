@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// bodies has every event, and what stands for one of a later version.
+// bodies has every event, and Unknown for events of a later version.
 var bodies = append(contract.Events(), contract.Unknown{})
 
 // fill sets every field; text makes the strings, given the name of the field.
@@ -67,14 +67,14 @@ func open(t testing.TB, o Options) *Store {
 	return c
 }
 
-// tell adds events one second after the other, of one agent.
+// tell adds events of one agent, one second apart.
 func tell(c *Store, id string, all ...contract.Body) {
 	for _, b := range all {
 		c.Add(someTime.Add(time.Duration(c.len())*time.Second), contract.Event{ID: id, Body: b})
 	}
 }
 
-// shape is a thread in short.
+// shape returns a thread in short form.
 func shape(t testing.TB, th *Thread) (all []string) {
 	t.Helper()
 	for i := range th.Len() {

@@ -81,7 +81,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveIsBounded lets text arrive that never ends.
+// TestLiveIsBounded sends text without an end.
 func TestLiveIsBounded(t *testing.T) {
 	for name, piece := range map[string]string{
 		"lines": strings.Repeat("a line of text\n", 100), "one line": strings.Repeat("no end ", 100),
@@ -200,7 +200,7 @@ func FuzzPartialMessage(f *testing.F) {
 		if got := partialMessage(string(line)); got != sanitize.Text(want.Message) {
 			t.Fatalf("%s: %q", line, got)
 		}
-		// Byte by byte it is the same, and no moment shows half of anything.
+		// Byte by byte the result is the same, and no intermediate text contains a partial character.
 		var r messageReader
 		for i := range line {
 			r.feed(string(line[i : i+1]))
@@ -217,8 +217,8 @@ func FuzzPartialMessage(f *testing.F) {
 	})
 }
 
-// TestPartialMessageIsIncremental lets 1 MB arrive in pieces of a few bytes: what is read anew with
-// each of them would take the square of that in memory.
+// TestPartialMessageIsIncremental sends 1 MB in pieces of a few bytes: reading everything again with each
+// piece would take quadratic memory.
 func TestPartialMessageIsIncremental(t *testing.T) {
 	c := open(t, Options{})
 	tell(c, "o", contract.Delta{Text: `{"message":"`, Verdict: true})
@@ -236,16 +236,16 @@ func TestPartialMessageIsIncremental(t *testing.T) {
 	}
 }
 
-// partialMessage is the top-level string member "message" of a JSON object that is
-// still arriving, as far as it came: escapes are decoded, and a rune or an escape of
-// which a part is missing is left out.
+// partialMessage returns the top-level string member "message" of a JSON object that is still arriving, as
+// far as it has arrived: escapes are decoded, and an incomplete rune or escape is left out.
 func partialMessage(json string) string {
 	var r messageReader
 	r.feed(json)
 	return sanitize.Text(string(r.out[:whole(r.out)]))
 }
 
-// TestLiveEnd: of a text that arrives, the end is given in whole lines, and nothing that a terminal acts on.
+// TestLiveEnd: of a text that is still arriving, the end is returned in whole lines, without characters
+// that a terminal acts on.
 func TestLiveEnd(t *testing.T) {
 	c := open(t, Options{})
 	if _, ok := c.LiveEnd("orch-1", 100); ok {

@@ -126,7 +126,7 @@ func TestThreads(t *testing.T) {
 		contract.Message{MessageID: "m2", From: "orch-1", To: contract.Arbiter, Kind: "done"},
 	)
 	tell(c, "orch-2", contract.ToolUse{ToolUse: "t9"})
-	tell(c, "orch-3", contract.ToolResult{ToolUse: "t9"}) // of another
+	tell(c, "orch-3", contract.ToolResult{ToolUse: "t9"}) // another agent's
 	for name, tt := range map[string]struct {
 		thread *Thread
 		want   []string
@@ -176,7 +176,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestStampsChange looks at an entry that is in memory, and at one that is on disk.
+// TestStampsChange checks an entry that is in memory, and one that is on disk.
 func TestStampsChange(t *testing.T) {
 	for _, filler := range []int{0, 60_000} {
 		c := open(t, Options{Dir: t.TempDir()})
@@ -218,7 +218,7 @@ func TestStampsChange(t *testing.T) {
 	}
 }
 
-// TestOpenIsBounded begins more than is remembered.
+// TestOpenIsBounded opens more entries than are remembered.
 func TestOpenIsBounded(t *testing.T) {
 	c := open(t, Options{})
 	for i := range 2 * maxOpen {

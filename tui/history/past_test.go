@@ -20,7 +20,7 @@ type logFile struct{ *bytes.Reader }
 func (f logFile) Size() (int64, error) { return f.Reader.Size(), nil }
 func (f logFile) Close() error         { return nil }
 
-// logOf is the event log of events a second apart.
+// logOf returns an event log of events one second apart.
 func logOf(t testing.TB, list []contract.Event) *eventlog.Log {
 	t.Helper()
 	var raw []byte
@@ -41,7 +41,7 @@ func logOf(t testing.TB, list []contract.Event) *eventlog.Log {
 	return eventlog.New(logFile{bytes.NewReader(raw)})
 }
 
-// lived are the events of two agents, with outcomes, edited messages and hostile texts.
+// lived returns the events of two agents, with outcomes, edited messages and hostile texts.
 func lived(n int) (list []contract.Event) {
 	for i := range n {
 		id := fmt.Sprint("orch-", i%2)
@@ -62,8 +62,8 @@ func lived(n int) (list []contract.Event) {
 	return list
 }
 
-// TestThePastIsReadWhereItLies: a store whose first part lies in a log has the same
-// entries in each thread, and finds the same, as one that was told all of it.
+// TestThePastIsReadWhereItLies: a store whose first part is in a log has the same entries in each thread,
+// and finds the same, as a store that received all events.
 func TestThePastIsReadWhereItLies(t *testing.T) {
 	list := lived(40)
 	log := logOf(t, list)
@@ -162,7 +162,7 @@ func TestRecentIsAllOfAShortLog(t *testing.T) {
 	}
 }
 
-// lineOf is an event as a line has it.
+// lineOf returns an event as a line of the log.
 func lineOf(t *testing.T, e contract.Event) string {
 	t.Helper()
 	line, err := contract.EncodeLine(nil, 1, someTime, e)
@@ -204,12 +204,12 @@ func (g *growingLog) ReadAt(p []byte, off int64) (int, error) { return g.reader(
 func (g *growingLog) Size() (int64, error)                    { return g.reader().Size(), nil }
 func (g *growingLog) Close() error                            { return nil }
 
-// TestLoggedEventsAreNotStoredTwice: what stands in the log of the run is read there, and
-// not written here; what does not is kept here, as ever.
+// TestLoggedEventsAreNotStoredTwice: events in the log of the run are read from there, and are not written
+// here; other events are still stored here.
 func TestLoggedEventsAreNotStoredTwice(t *testing.T) {
 	for name, kept := range map[string]struct {
 		inLog func(i int) bool // an event is in the log
-		most  int              // bytes that are written here
+		most  int              // bytes written by the store
 	}{
 		"all":            {func(int) bool { return true }, 0},
 		"none":           {func(int) bool { return false }, 1 << 30},
@@ -236,11 +236,11 @@ func TestLoggedEventsAreNotStoredTwice(t *testing.T) {
 				if i%11 == 0 {
 					e.Body = contract.Error{Message: fmt.Sprint(i, text)}
 				}
-				at := someTime.Add(time.Duration(i/2) * time.Second) // two at a time
+				at := someTime.Add(time.Duration(i/2) * time.Second) // two with the same time
 				if kept.inLog(i) {
 					run.tell(t, at, e)
 				}
-				if i%10 == 3 { // something that this frontend was not told
+				if i%10 == 3 { // an event that this frontend did not receive
 					run.tell(t, at, contract.Event{ID: "orch-2", Body: contract.Cost{}})
 				}
 				c.Add(at, e)

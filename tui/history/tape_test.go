@@ -62,7 +62,7 @@ func (f *memFile) set(room int, broken bool) {
 	f.room, f.broken = room, broken
 }
 
-// TestTape compares a tape, on a file, on a strip and on none, with a slice.
+// TestTape compares a tape, on a file, on a strip and without either, with a slice.
 func TestTape(t *testing.T) {
 	d := rand.New(rand.NewPCG(1, 2))
 	for name, disk := range map[string]file{
@@ -107,7 +107,7 @@ func TestTape(t *testing.T) {
 	}
 }
 
-// TestStripsShareAFile fills many strips at once and gives some back.
+// TestStripsShareAFile fills many strips at once and releases some.
 func TestStripsShareAFile(t *testing.T) {
 	a := &area{disk: &memFile{}}
 	strips := make([]*strip, 5)
@@ -149,8 +149,8 @@ func TestStripsShareAFile(t *testing.T) {
 	}
 }
 
-// TestTapeOnADiskThatFails: what is lost is the oldest that the disk did not take,
-// and once it works again, all is well but for that.
+// TestTapeOnADiskThatFails: what is lost is the oldest data that the disk did not accept, and once it works
+// again, nothing else is missing.
 func TestTapeOnADiskThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, h := &memFile{}, &health{}
@@ -191,7 +191,7 @@ func TestTapeOnADiskThatFails(t *testing.T) {
 		add(40)
 		check(2000, 4050)
 		f.set(0, false)
-		add(2) // it is not tried at every moment
+		add(2) // it does not retry every time
 		if !unwritable(h) {
 			t.Error("it was tried again at once")
 		}
@@ -210,7 +210,7 @@ func TestTapeOnADiskThatFails(t *testing.T) {
 	})
 }
 
-// unwritable reports whether the last that was reported could not be kept.
+// unwritable reports whether the last report was that data could not be stored.
 func unwritable(h *health) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

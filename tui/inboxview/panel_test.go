@@ -18,7 +18,7 @@ func item(id string, kind inbox.Kind) Item {
 		Body: func(width int) []render.Line { return render.WrapText(render.Base, "body of "+id, width) }}
 }
 
-// shown is the panel in a few lines.
+// shown returns the panel in a few lines.
 func shown(t *testing.T, p *Panel) string {
 	t.Helper()
 	theme, err := render.NewTheme("dark", render.TrueColor)
@@ -53,7 +53,7 @@ func expect(t *testing.T, p *Panel, parts ...string) {
 	}
 }
 
-// gives chooses by a digit.
+// gives presses a digit and returns the answer.
 func gives(t *testing.T, p *Panel, digit int) (Answer, bool) {
 	t.Helper()
 	return p.Answer(p.Data(&render.Look{Glyphs: render.Unicode}).Choices[digit-1].Value)
@@ -97,7 +97,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRulesTellWhatTheySettle: with the number of the others at the rule, and the others below what is asked for.
+// TestRulesTellWhatTheySettle: each rule shows how many other items it settles, and those items are listed
+// below the request.
 func TestRulesTellWhatTheySettle(t *testing.T) {
 	leave := item("one", inbox.Permission)
 	leave.Rules = []Rule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two", "gone"}}}
@@ -112,7 +113,8 @@ func TestRulesTellWhatTheySettle(t *testing.T) {
 	expect(t, &p, "1 Allow once", "2 Deny (marked)")
 }
 
-// TestAll: the answer to all is for those that were shown and still wait; one that comes meanwhile is not among them.
+// TestAll: the answer to all is for those items that were shown and still wait, not for one that arrives
+// meanwhile.
 func TestAll(t *testing.T) {
 	one, two, three := item("one", inbox.Permission), item("two", inbox.Permission), item("three", inbox.Permission)
 	question, rejected := item("q", inbox.Question), item("a", inbox.Acceptance)
@@ -152,7 +154,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestOpenItemStaysSelected: other items come and go around it. If it goes itself, that is said.
+// TestOpenItemStaysSelected: other items come and go around it. If the item itself disappears, the panel
+// says so.
 func TestOpenItemStaysSelected(t *testing.T) {
 	one, two, three := item("one", inbox.Permission), item("two", inbox.Permission), item("three", inbox.Permission)
 	var p Panel

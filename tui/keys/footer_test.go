@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFooters: every page has one, and each key in it does there what it says.
+// TestFooters: every page has a footer, and each key in it does what the footer says.
 func TestFooters(t *testing.T) {
 	for _, c := range Contexts {
 		hints := Footer(c)

@@ -7,8 +7,8 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// TestTableIsSound: within a context a key leads to one thing, every row has a help,
-// and a row of a context does not hide one from elsewhere that reads the same.
+// TestTableIsSound: within a context a key has one meaning, every row has a help text, and a row of a
+// context does not hide one from elsewhere that reads the same.
 func TestTableIsSound(t *testing.T) {
 	for _, c := range Contexts {
 		seen := map[string]Action{}

@@ -23,7 +23,7 @@ type model struct {
 	laid   map[laidOut]Block
 }
 
-// laidOut names a block as it was laid out once: the same name, the same block.
+// laidOut identifies a block as it was laid out once: the same identity means the same block.
 type laidOut struct {
 	i, width int
 	open     bool
@@ -49,7 +49,7 @@ func (m *model) blocks() []Block {
 	return append(blocks, m.src.Tail(width)...)
 }
 
-// rows is the whole, a text for each row.
+// rows returns all rows, one text each.
 func (m *model) rows() (rows []modelRow) {
 	blocks := m.blocks()
 	width := max(m.w-2, 1)
@@ -93,7 +93,7 @@ func (m *model) rows() (rows []modelRow) {
 	return rows
 }
 
-// at is the index of the row the window begins with.
+// at returns the index of the window's first row.
 func (m *model) at(rows []modelRow) int {
 	if i := slices.IndexFunc(rows, func(r modelRow) bool { return r.pos == m.top }); i >= 0 {
 		return i
@@ -125,7 +125,7 @@ func (m *model) set(rows []modelRow, i int) {
 	}
 }
 
-// sync has the window begin with a row that exists.
+// sync makes the window begin at an existing row.
 func (m *model) sync() {
 	rows := m.rows()
 	m.set(rows, m.at(rows))
@@ -206,7 +206,7 @@ func (m *model) draw() []string {
 	return shown
 }
 
-// play does the same to the view and to the model, as r has it.
+// play performs the same random steps on the view and on the model.
 func play(t *testing.T, r *rand.Rand, steps int) {
 	src := random(r, r.IntN(60))
 	m := &model{src: src, w: 2 + r.IntN(70), h: 1 + r.IntN(30), follow: true, folds: map[int]bool{},
@@ -220,7 +220,7 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 		t.Helper()
 		got, want := st.draw(), m.draw()
 		for i := range want {
-			// Canvas and model cut at the same column; what is cut in two is a blank.
+			// Canvas and model cut at the same column; a character that is cut in two becomes a blank.
 			want[i] = fitted(want[i], m.w)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -309,8 +309,8 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 				src.tail = append(src.tail, randomSaid(r, len(src.said)))
 			}
 		case 14:
-			// A new size is the view's own business (see TestResizeKeepsThePlace);
-			// from then on the model holds it to account.
+			// The view alone decides the place at a new size (see TestResizeKeepsThePlace); afterwards the
+			// model continues from there.
 			log("resize")
 			m.w, m.h = 2+r.IntN(70), 1+r.IntN(30)
 			st.resize(m.w, m.h)
@@ -323,7 +323,7 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 	check()
 }
 
-// fitted is a text as a canvas of so many columns has it.
+// fitted returns a text as a canvas of so many columns shows it.
 func fitted(text string, w int) string {
 	head, n := render.Clip(text, w)
 	return head + strings.Repeat(" ", w-n)

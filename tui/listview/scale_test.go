@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// endless is a source of any length that makes its blocks when asked.
+// endless is a source of any length that makes its blocks on request.
 type endless struct {
 	n    int
 	laid int
@@ -33,7 +33,7 @@ func (e *endless) Block(i, width int, _ bool) Block {
 	return b
 }
 
-// TestMillion: what a movement costs is a matter of the window, not of the length.
+// TestMillion: the cost of a movement depends on the window, not on the length.
 func TestMillion(t *testing.T) {
 	const n = 1_000_000
 	src := &endless{n: n, rows: 1}
@@ -72,8 +72,8 @@ func TestMillion(t *testing.T) {
 	}
 }
 
-// TestBlocksOfNothing: a long run of them is not walked through in one go, and is
-// passed all the same.
+// TestBlocksOfNothing: a long series of empty blocks is not traversed all at once, but is passed
+// eventually.
 func TestBlocksOfNothing(t *testing.T) {
 	l := many(10)
 	l.said = append(l.said, make([]said, 20_000)...)
@@ -112,7 +112,7 @@ func TestBlocksOfNothing(t *testing.T) {
 	nothing.draw()
 }
 
-// TestMemoryIsFlat: what was passed is forgotten.
+// TestMemoryIsFlat: passed blocks are forgotten.
 func TestMemoryIsFlat(t *testing.T) {
 	src := &endless{n: 200_000, rows: 20}
 	st := newStage(t, 80, 40, src)
@@ -137,8 +137,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// TestHugeBlock: a block larger than all that is kept is laid out once, while it is
-// looked at.
+// TestHugeBlock: a block that is larger than the cache is laid out once while it is in the window.
 func TestHugeBlock(t *testing.T) {
 	src := &endless{n: 5, rows: 100_000}
 	st := newStage(t, 80, 40, src)
@@ -159,8 +158,8 @@ func TestHugeBlock(t *testing.T) {
 	}
 }
 
-// TestHugeBlockBesideNews: it is not laid out again either when what stands above it
-// in the window changes with each frame.
+// TestHugeBlockBesideNews: it is not laid out again if the block above it in the window changes with each
+// frame.
 func TestHugeBlockBesideNews(t *testing.T) {
 	l := &talk{said: []said{{text: "news"},
 		{text: "its beginning" + strings.Repeat("\n"+strings.Repeat("x", 60), 100_000)}}}
