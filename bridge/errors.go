@@ -27,7 +27,7 @@ const (
 	CatVerdict        Category = "verdict"         // no valid structured output
 	CatCompaction     Category = "compaction"      // compaction loop, context refills
 	CatTool           Category = "tool"            // a tool failed, and the agent stopped there
-	CatTrust          Category = "trust"           // the workspace is not as it was trusted
+	CatTrust          Category = "trust"           // the workspace has changed since it was trusted
 	CatSandbox        Category = "sandbox"         // it does not hold, or is not available
 	CatHost           Category = "host"            // another host, or the program there, is not as it must be
 	CatWorkspace      Category = "workspace"       // its files cannot be recorded, or an agent gets no directory

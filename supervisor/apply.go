@@ -68,8 +68,8 @@ func (st *step) take(f input.Body) {
 		st.notSpawned(f)
 	case input.TrustRecorded:
 		if f.Failed != "" { // the run trusts the workspace all the same
-			st.emit(contract.Supervisor, contract.Notice{Text: "that the workspace is trusted counts for this run only: " +
-				f.Failed})
+			st.emit(contract.Supervisor, contract.Notice{Text: "the workspace is trusted for this run only; that " +
+				"could not be saved: " + f.Failed})
 		}
 	case input.NotSent:
 		if reason := st.mail().NotSent(f); reason != "" {

@@ -31,7 +31,7 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	if a.HandoffDemands >= maxDemands {
 		st.mail().Log(id, v.Kind, v.Message) // its last message
 		st.emit(id, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
-			" and did not; the supervisor does it in its place"})
+			" and did not; the supervisor hands off instead"})
 		st.spent(id, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
 		return true
 	}
@@ -56,8 +56,8 @@ func (st *step) exhausted(id string, t bridge.Turn) {
 	}
 	switch {
 	case a.Role == roster.RoleArbiter:
-		st.emit(id, contract.Notice{Text: a.Name + " can rule no more: " + why +
-			"; another takes its place by the supervisor's record"})
+		st.emit(id, contract.Notice{Text: a.Name + " can no longer rule: " + why +
+			"; a successor replaces it, with the supervisor's record"})
 		st.renewByRecord(why)
 	default:
 		st.spent(id, t.Category, why)

@@ -33,7 +33,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	switch {
 	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Asked:
 		a.Fallbacks = 0
-		st.emit(id, contract.Notice{Text: trouble + "; another takes its place by the supervisor's record"})
+		st.emit(id, contract.Notice{Text: trouble + "; a successor replaces it, with the supervisor's record"})
 		st.renewByRecord("it gave no valid document when it was asked for one")
 		return
 	case a.Fallbacks > maxFallbacks && a.Role == roster.RoleArbiter:

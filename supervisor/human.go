@@ -114,9 +114,9 @@ func (st *step) readFirst() bool {
 	if n == 0 {
 		return false
 	}
-	text := "The Arbiter ruled COMPLETE, and has yet to read your last word: it reads it first, and rules again."
+	text := "The Arbiter ruled COMPLETE, and has not read your last message: it reads it first, and rules again."
 	if n > 1 {
-		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has yet to read %d words of yours: it reads them first, "+
+		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has not read %d messages of yours: it reads them first, "+
 			"and rules again.", n)
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: text})

@@ -36,11 +36,11 @@ func TestASwallowedMessage(t *testing.T) {
 		timer(out, delivery.TimerKey(first.MessageID)) != delivery.ProofWait {
 		t.Fatalf("written again: %+v", again)
 	}
-	if p.notices("not taken up within 30s") != 1 {
+	if p.notices("not received within 30s") != 1 {
 		t.Errorf("notices %v", told[contract.Notice](p))
 	}
 	p.overdue("arbiter")
-	if k := effects[effect.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("swallowed twice") != 1 {
+	if k := effects[effect.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 || p.notices("sent twice and not received") != 1 {
 		t.Fatalf("kills %v, %d sends", k, len(p.sends("arbiter")))
 	}
 	p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
@@ -164,7 +164,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 		at = at.Add(wait)
 		for _, e := range do(input.Timer{Key: delivery.TimerKey(wire)}) {
 			if n, ok := e.(effect.Emit); ok {
-				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not taken up") {
+				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not received within") {
 					noticed++
 				}
 			}

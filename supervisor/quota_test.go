@@ -94,7 +94,7 @@ func TestQuotaReserve(t *testing.T) {
 			}
 			p.at = resets.Add(budget.ResetGrace)
 			p.do(input.Timer{Key: budget.ResetTimer})
-			if n := len(p.sends("arbiter")) + len(p.sends(one)); n <= before || p.notices("the run goes on") != 1 {
+			if n := len(p.sends("arbiter")) + len(p.sends(one)); n <= before || p.notices("the run continues") != 1 {
 				t.Errorf("%d messages were sent after the reset", n-before)
 			}
 			p.folds()

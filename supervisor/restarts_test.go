@@ -90,7 +90,7 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			if id == "arbiter" {
 				// The rules continue in its place, and the human may restart it.
-				if n := last[contract.Notice](p); !strings.Contains(n.Text, "goes on by the rules") || !strings.Contains(p.s.Rulings.FallbackReason, "parked") {
+				if n := last[contract.Notice](p); !strings.Contains(n.Text, "continues by the rules") || !strings.Contains(p.s.Rulings.FallbackReason, "parked") {
 					t.Errorf("the human was given %q; fallback mode %q", n.Text, p.s.Rulings.FallbackReason)
 				}
 				if !slices.Contains(e.RecoveryOptions, "cancel") {

@@ -148,7 +148,7 @@ func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 		st.out.Reject(ref, "there is no Orchestrator to take the place of")
 		return false
 	}
-	st.out.Accept(ref, "another agent takes it up")
+	st.out.Accept(ref, "another agent takes over")
 	st.overrule()
 	if a.Alive() {
 		st.processes().Release(a.ID, "another takes its place", false)

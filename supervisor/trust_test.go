@@ -34,7 +34,7 @@ func (p *play) refused(id, hash string) []effect.Effect {
 	if a := p.agent(id); a.Status != roster.Starting {
 		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
 	}
-	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", Trust: hash})
+	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
 }
 
 func said[B contract.Body](out []effect.Effect) []B {
@@ -81,7 +81,7 @@ func TestDistrust(t *testing.T) {
 				t.Fatalf("setting sources %s", got)
 			}
 			out := p.refused("orch-1", "h2")
-			want := []contract.Error{{Category: bridge.CatTrust, Message: "the workspace is not as it was trusted: changed: hook", RecoveryOptions: []string{"trust", "without", "cancel"}}}
+			want := []contract.Error{{Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", RecoveryOptions: []string{"trust", "without", "cancel"}}}
 			if diff := cmp.Diff(want, said[contract.Error](out)); diff != "" {
 				t.Fatalf("told (-want +got):\n%s", diff)
 			}
@@ -140,7 +140,7 @@ func TestDistrustAlone(t *testing.T) {
 	if e := said[contract.Error](out); len(e) != 1 || e[0].Category != bridge.CatTrust {
 		t.Errorf("errors %+v", e)
 	}
-	if n := said[contract.Notice](out); len(n) != 1 || !strings.Contains(n[0].Text, "not loaded from here on") {
+	if n := said[contract.Notice](out); len(n) != 1 || !strings.Contains(n[0].Text, "not loaded from now on") {
 		t.Errorf("notices %+v", n)
 	}
 	if p.s.Lifecycle.TrustQuestion != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 || sourcesOf(p.spawns("arbiter")[1]) != "user" {

@@ -66,7 +66,7 @@ func TestDistrustIsNotBusy(t *testing.T) {
 			s.Advance(time.Minute)
 			p.do(input.Timer{Key: "restart/orch-1/1"})
 			p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust,
-				Message: "the workspace is not as it was trusted: changed: hook", Trust: "h2"})
+				Message: "the workspace has changed since it was trusted: changed: hook", Trust: "h2"})
 		})
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
 		s.ExpectNot("returns", "Weaving")

@@ -212,7 +212,7 @@ echo tried`
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
-			n.told("ended without a word")
+			n.told("ended without a report")
 			if r := n.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 1 {
 				t.Errorf("result %+v", r)
 			}
@@ -263,7 +263,7 @@ func TestGreedyAgents(t *testing.T) {
 			const tidy = `sh:rm -rf "${TMPDIR:?}"/claude-*/*/*/tasks`
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms",
 				c.limit)
-			if n := s.told("is started again"); !strings.Contains(n.Text, c.what) {
+			if n := s.told("is being restarted"); !strings.Contains(n.Text, c.what) {
 				t.Errorf("notice %q", n.Text)
 			}
 			if r := s.finish(contract.ExitComplete); r.Crashes != 0 || r.Summary != "spun" {

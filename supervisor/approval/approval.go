@@ -51,8 +51,8 @@ func Remembered(out *effect.Collector, f input.Remembered) {
 	if f.Failed != "" {
 		out.Emit(contract.Supervisor, contract.Notice{
 			Text: "what you always allow (" + cmp.Or(f.Grant.Rule, f.Grant.Tool) +
-				") could not be kept for later runs: " +
-				f.Failed + ". It holds for this one",
+				") could not be saved for later runs: " +
+				f.Failed + ". It applies to this run",
 		})
 	}
 }

@@ -49,11 +49,11 @@ func (s *State) Hold(c *effect.Collector, reserve float64) {
 	case !past && s.Holds():
 		s.HeldUntil = time.Time{}
 		c.StopTimer(ResetTimer)
-		c.Emit(contract.Supervisor, contract.Notice{Text: "the run goes on: its reserve is no longer reached"})
+		c.Emit(contract.Supervisor, contract.Notice{Text: "the run continues: its reserve is no longer reached"})
 	case past && !s.HeldUntil.Equal(w.ResetsAt):
 		if !s.Holds() {
 			c.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the %s. Its last %g %% are left for you: "+
-				"running turns end, nothing more is sent before the reset. `continue` goes on all the same",
+				"running turns end, and nothing is sent before the reset. `continue` continues anyway",
 				w.Text(c.Now), reserve)})
 		}
 		s.HeldUntil = w.ResetsAt

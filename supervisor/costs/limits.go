@@ -163,8 +163,8 @@ func (a Account) StopTurns(out *effect.Collector) {
 		a.Roster.Edit(agent.ID).Stopped = true
 		out.Do(effect.Interrupt{Agent: agent.AgentRef})
 	}
-	out.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("too little is left of the limit of costs for %d "+
-		"turns at once: the turn of %s is stopped, and goes on when there is room", len(running),
+	out.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("too little is left of the cost limit for %d "+
+		"concurrent turns: the turn of %s is stopped, and continues when there is room", len(running),
 		strings.Join(names, ", "))})
 }
 
@@ -172,6 +172,6 @@ func (a Account) StopTurns(out *effect.Collector) {
 func (a Account) GoOn(out *effect.Collector) {
 	if !a.Budget.AskedAt.IsZero() {
 		a.Budget.AskedAt = time.Time{}
-		out.Emit(contract.Supervisor, contract.Notice{Text: "the run goes on: its limit of costs is no longer spent"})
+		out.Emit(contract.Supervisor, contract.Notice{Text: "the run continues: its cost limit is no longer reached"})
 	}
 }

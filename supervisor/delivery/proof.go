@@ -49,11 +49,11 @@ func (c *Context) ProofOverdue(wire string) (agent, restart string) {
 	}
 	m, again := c.Conversation.Resend(wire)
 	if !again {
-		c.Out.Emit(a.ID, contract.Notice{Text: "message " + m.ID + " was swallowed twice; " + a.Name +
-			" is started again"})
+		c.Out.Emit(a.ID, contract.Notice{Text: "message " + m.ID + " was sent twice and not received; " + a.Name +
+			" is being restarted"})
 		return a.ID, "swallows its messages"
 	}
-	c.Out.Emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not taken up within " +
+	c.Out.Emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not received within " +
 		c.Options.Scaled(ProofWait).String() +
 		"; it is sent again"})
 	c.Out.Do(effect.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,

@@ -260,7 +260,7 @@ func (s *State) Unanswered(c *effect.Collector, host string, every time.Duration
 	if host != Here {
 		of += " of host " + host
 	}
-	c.Emit(contract.Supervisor, contract.Notice{Text: of + " does not answer; it is ended, and another takes its place"})
+	c.Emit(contract.Supervisor, contract.Notice{Text: of + " does not answer; it is killed, and another is started"})
 	c.Do(effect.DropBridge{Host: host})
 }
 
@@ -274,7 +274,7 @@ func (s *State) Answered(host string) {
 // TellSwept reports processes that a lost bridge had left and that were ended. Emits: notice.
 func TellSwept(c *effect.Collector, n int) {
 	if n > 0 {
-		c.Emit(contract.Supervisor, contract.Notice{Text: "ended what the lost bridge left behind: " +
+		c.Emit(contract.Supervisor, contract.Notice{Text: "ended processes that the lost bridge left behind: " +
 			words.Count(n, "process")})
 	}
 }

@@ -181,8 +181,8 @@ func (c *Context) KeepModes(old []agents.Agent) {
 		for _, m := range old {
 			if m.Name == a.Mode {
 				c.Options.Modes = append(slices.Clip(c.Options.Modes), m)
-				c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " is gone; " +
-					a.Name + " goes on as it was"})
+				c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " was removed; " +
+					a.Name + " keeps the mode as it was"})
 			}
 		}
 	}

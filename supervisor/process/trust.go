@@ -92,7 +92,7 @@ func (c *Context) goWithout(host, why string) {
 		where = " on host " + host
 	}
 	c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers " +
-		"are not loaded" + where + " from here on: " + why})
+		"are not loaded" + where + " from now on: " + why})
 	c.trustDecided()
 }
 
@@ -112,5 +112,5 @@ func TellDistrust(out *effect.Collector, text string) {
 		return
 	}
 	out.Emit(contract.Supervisor, contract.Error{Category: bridge.CatTrust, Message: text, RecoveryOptions: []string{}})
-	out.Emit(contract.Supervisor, contract.Notice{Text: "the run goes on without the workspace's own settings"})
+	out.Emit(contract.Supervisor, contract.Notice{Text: "the run continues without the workspace's own settings"})
 }

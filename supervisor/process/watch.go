@@ -41,7 +41,7 @@ func (c *Context) Probed(f input.Probed) {
 	})
 	c.tellQuiet(a, silent)
 	if a.Watch.Stopped && !wasStopped {
-		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it goes on when it gets SIGCONT"})
+		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it continues when it gets SIGCONT"})
 	}
 	if a.Watch.Quiet == 0 {
 		c.guard(a, f.Result)
@@ -93,7 +93,7 @@ func (c *Context) guard(a *roster.Agent, r bridge.ProbeResult) {
 		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " uses " + w})
 	}
 	if exceeded != "" {
-		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " is started again: " + exceeded})
+		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " is being restarted: " + exceeded})
 		c.Relaunch(a.ID, restart.Resource, exceeded)
 	}
 }
@@ -101,8 +101,8 @@ func (c *Context) guard(a *roster.Agent, r bridge.ProbeResult) {
 // WokeFromSleep restarts the watch after the machine slept.
 func (c *Context) WokeFromSleep(f input.WokeFromSleep) {
 	c.Budget.Runtime.Slept(f.Slept)
-	c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was moved, for " +
-		f.Slept.Round(time.Second).String() + "; agents get time to find their way back"})
+	c.Out.Emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was changed, for " +
+		f.Slept.Round(time.Second).String() + "; agents get time to recover"})
 	for i := range c.Roster.Agents {
 		if !c.Roster.Agents[i].Up() {
 			continue

@@ -204,7 +204,7 @@ func (s *State) LeaveFallback(c *effect.Collector) {
 func (s *State) EnterFallback(c *effect.Collector, why string) {
 	if s.FallbackReason == "" {
 		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " +
-			strings.TrimSuffix(why, ".") + ". The run goes on by the rules."})
+			strings.TrimSuffix(why, ".") + ". The run continues by the rules."})
 	}
 	s.FallbackReason = why
 }

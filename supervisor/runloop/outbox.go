@@ -135,7 +135,7 @@ func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
 		return seq, nil
 	case kind == journal.Narration && errors.Is(err, journal.ErrTooLarge):
 		l.say(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-			Text: "what an agent did or said on the way is too large for the journal, and is not kept: " + err.Error(),
+			Text: "something that an agent did or said is too large for the journal and is not recorded: " + err.Error(),
 		}})
 		return 0, nil
 	case kind == journal.Narration && !errors.Is(err, journal.ErrClosed):
@@ -206,7 +206,7 @@ func (l *Loop) tellDropped() {
 	}
 	l.books.dropped = true
 	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-		Text: "the journal is long, or the disk slow: what agents say and do on the way is not kept any more; " +
+		Text: "the journal is long, or the disk slow: what agents say and do during turns is no longer recorded; " +
 			"messages, decisions and turns are",
 	}})
 }
@@ -262,8 +262,8 @@ func (l *Loop) tellForeign() {
 	}
 	l.log.Error("journal", "foreign", *text)
 	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
-		Category: bridge.CatInternal, Message: *text + "; what was added does not count",
-		RecoveryOptions: []string{"find out who does that: whatever runs as this user can"},
+		Category: bridge.CatInternal, Message: *text + "; the added data is ignored",
+		RecoveryOptions: []string{"find out which process does that: any process of this user can"},
 	}})
 }
 

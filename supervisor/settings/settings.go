@@ -108,7 +108,7 @@ func configureMode(c *effect.Collector, o *runconfig.Options, ref string, cmd co
 	o.Permissions = cmd.Permissions
 	c.Accept(ref, "permissions: "+cmd.Permissions)
 	c.Emit(contract.Supervisor, contract.Notice{
-		Text: "The human changed the permissions of this run: " + cmd.Permissions + ", for what no rule speaks of.",
+		Text: "The human changed the permissions of this run: " + cmd.Permissions + ", for what no rule covers.",
 	})
 	return Policy
 }

@@ -280,8 +280,8 @@ func samples() map[string][]history.Entry {
 		"restart":  {told("orch-1", contract.Restart{Attempt: 1, DelayMS: 2000, Reason: "it crashed: signal 9"})},
 		"error": {told("orch-1", contract.Error{Category: "usage_limit",
 			Message: "The plan's limit is reached until 14:00.", RecoveryOptions: []string{"retry", "cancel"}})},
-		"notice": {told("supervisor", contract.Notice{Text: "the machine slept for 2m0s; agents get time to find their way " +
-			"back"})},
+		"notice": {told("supervisor", contract.Notice{Text: "the machine slept for 2m0s; agents get time to " +
+			"recover"})},
 		"done": {told("orch-1", contract.Done{Reason: "released"}),
 			told("orch-1", contract.Done{Reason: "succeeded by orch-3"})},
 		"result": {told("supervisor", contract.Result{

@@ -96,10 +96,11 @@ func (t State) Distrust() string {
 	}
 	what := sanitize.Line(trust.Summary(t.Changed, ToldChanges), 600)
 	if what == "" {
-		what = "it changed since the run's last life"
+		what = "it changed since the previous process of this run"
 	}
-	return "the workspace is not as it was trusted: " + what +
-		" – its own settings, hooks, agents and MCP servers are not loaded (arbiter trust shows them, and trusts them anew)"
+	return "the workspace has changed since it was trusted: " + what +
+		" – its own settings, hooks, agents and MCP servers are not loaded (arbiter trust lists them, and asks " +
+		"whether to trust them)"
 }
 
 // Greeting returns the line for stderr; empty if there is nothing to say.

@@ -32,7 +32,7 @@ func openNotifications(
 	failed := func(err error) {
 		log.Warn("notification failed", "err", err)
 		in.Notice(contract.Arbiter,
-			fmt.Sprintf("--notify: %v. The run goes on; further failures there are not reported.", err))
+			fmt.Sprintf("--notify: %v. The run continues; further failures there are not reported.", err))
 	}
 	return notifications{webnotify.New(webnotify.Options{Targets: targets, Run: run, Failed: failed}), mask}
 }

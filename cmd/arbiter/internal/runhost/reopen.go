@@ -26,7 +26,7 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has not ended in time.
 		if n := proctree.Sweep(run, ""); n > 0 {
-			s.said.add("ended what still held the run: %s", words.Count(n, "process"))
+			s.said.add("ended processes that still held the run's lock: %s", words.Count(n, "process"))
 		}
 		book, recovery, err = s.store.Open(run, lockPatience, s.options, restore)
 	}
@@ -36,10 +36,10 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 	case errors.As(err, &held):
 		return nil, runstore.PlayedElsewhere(run, held.PID)
 	case errors.As(err, &version), errors.As(err, &state):
-		return nil, command.Environmentf("run %s was written by another version of arbiter: %v; it was left as it is",
+		return nil, command.Environmentf("run %s was written by another version of arbiter: %v; it was not changed",
 			command.ShortID(run), err)
 	case err != nil:
-		return nil, command.Environmentf("run %s cannot be taken up: %v (its journal was left as it is)",
+		return nil, command.Environmentf("run %s cannot be resumed: %v (its journal was not changed)",
 			command.ShortID(run), err)
 	}
 	s.journal = book
@@ -47,7 +47,7 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 	// The last bridge may have held the run until just now. In that case it was spared when the strays of dead runs
 	// were ended.
 	if n := proctree.Sweep(run, ""); n > 0 {
-		s.said.add("ended what the last life had left behind: %s", words.Count(n, "process"))
+		s.said.add("ended processes that the previous process of this run left behind: %s", words.Count(n, "process"))
 	}
 	s.reportDamage(recovery)
 	return resumed, nil
@@ -57,11 +57,11 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 func (s *storage) reportDamage(recovery journal.Recovery) {
 	for _, d := range recovery.Damage {
 		if !d.Torn && !d.Mended { // a crash leaves a torn end, which has no accepted input
-			s.said.add("the journal was damaged: %s; what followed (%d bytes, %d whole records) was put aside in %s", d.Reason,
+			s.said.add("the journal was damaged: %s; the rest (%d bytes, %d whole records) was moved to %s", d.Reason,
 				d.Bytes, d.Readable, s.journal.Dir())
 		}
 	}
 	if recovery.MetaLost != "" {
-		s.said.add("the run's description was lost (%s) and made up again", recovery.MetaLost)
+		s.said.add("the run's description was lost (%s) and created again", recovery.MetaLost)
 	}
 }

@@ -68,7 +68,7 @@ func (r *hostedRun) lockAgain() error {
 func (r *hostedRun) resumeState() error {
 	run, s := command.ShortID(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
-		return command.Usagef("nothing to resume: run %s has no task, or never got as far as an agent", run)
+		return command.Usagef("nothing to resume: run %s has no task, or never started an agent", run)
 	}
 	t, err := trustAgain(r.choices, s.Options)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *hostedRun) resumeState() error {
 		return err
 	}
 	if o := &r.choices.Options; r.storage.journal.Meta().Imported && o.CWD != r.choices.Place {
-		r.notice.add("the run was imported: it goes on in %s, and not in %s any more", r.choices.Place, o.CWD)
+		r.notice.add("the run was imported: it continues in %s, no longer in %s", r.choices.Place, o.CWD)
 		o.CWD = r.choices.Place
 	}
 	forget(&r.notice, "--env", &r.choices.Options.Env)
@@ -90,7 +90,8 @@ func (r *hostedRun) resumeState() error {
 	r.choices.ResumeSandbox(s.Options)
 	began := cmp.Or(s.Options.Workspace.Isolation, runconfig.IsolationShared)
 	if now := r.choices.Options.Workspace.Isolation; r.choices.Given["isolation"] && now != began {
-		return command.Usagef("run %s began with --isolation %s, and goes on with it: leave out --isolation", run, began)
+		return command.Usagef("run %s began with --isolation %s, and that cannot change: leave out --isolation",
+			run, began)
 	}
 	r.choices.Rehearse = r.choices.Options.Rehearsal
 	r.choices.Adopt(t)
@@ -132,7 +133,8 @@ func (r *hostedRun) resumeState() error {
 	}
 	crashpoint.Here("resume.folded")
 	if s.Ending == nil {
-		r.notice.add("the last life of this run ended without a word: it was killed, it crashed, or the power failed")
+		r.notice.add("the previous process of this run ended without a report: it was killed, it crashed, or the " +
+			"power failed")
 	}
 	r.diagnostics.log.Info("resume", "run", o.Run, "records", r.storage.journal.Durable(), "crashed", s.Ending == nil)
 	return nil
@@ -157,8 +159,8 @@ func trustAgain(c settings.Choices, old runconfig.Options) (placetrust.State, er
 func forget(said *notice, flag string, env *map[string]string) {
 	kept, lost := secrets.Forgotten(*env)
 	if *env = kept; lost != nil {
-		said.add("of the environment that was given with %s, secrets were not recorded: give %s again where the "+
-			"agents need it", flag, strings.Join(lost, ", "))
+		said.add("secrets in the environment that was given with %s were not recorded: give %s again if the "+
+			"agents need them", flag, strings.Join(lost, ", "))
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *hostedRun) prepareNew(script *stage.Play) error {
 		return err
 	}
 	if err := r.memory().recall(o); err != nil {
-		r.notice.add("what earlier runs have learned cannot be read: %v", err)
+		r.notice.add("the lessons of earlier runs cannot be read: %v", err)
 	}
 	if c.Rehearse {
 		if err := r.lockScratch(); err != nil {
@@ -145,7 +145,7 @@ func (r *hostedRun) openServices(script *stage.Play) (err error) {
 	err = r.diagnostics.openTelemetry(r.choices.Options.Run, func(err error) {
 		if r.loop != nil {
 			r.frontends.input.Notice(contract.Arbiter,
-				"telemetry: "+err.Error()+". The run goes on; further failures there are not reported.")
+				"telemetry: "+err.Error()+". The run continues; further failures there are not reported.")
 		}
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func (w *Gate) Check(ctx context.Context, p bridge.SpawnParams, pinned runloop.P
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := "the workspace is not as it was trusted"
+	text := "the workspace has changed since it was trusted"
 	if was, ok := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]; ok {
 		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), placetrust.ToldChanges), 600)
 	}
