@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// crowd brings a run to where one agent runs a command, one has three subagents, one waits for an
+// crowd brings a run to the point where one agent runs a command, one has three subagents, one waits for an
 // overloaded API, and one for the human.
 func (s *scene) crowd() {
 	s.T.Helper()
@@ -59,7 +59,7 @@ func (s *scene) crowd() {
 		p.does("orch-3", bridge.Retry{Attempt: 2, DelayMS: 24_000, Status: 529, Reason: "overloaded"})
 		p.asks("orch-4", "perm-1", "Bash", `{"command":"rm -rf build && mkdir build"}`)
 	})
-	s.Press("Esc") // the dialog comes again: Alt+p
+	s.Press("Esc") // Alt+p opens the dialog again
 	s.Settle()
 }
 
@@ -86,7 +86,7 @@ func TestAgentActivityIsShown(t *testing.T) {
 			} else {
 				s.ExpectNot("unreachable")
 			}
-			s.Advance(5*time.Second + 900*time.Millisecond) // a frame comes each half second
+			s.Advance(5*time.Second + 900*time.Millisecond) // a frame is drawn each half second
 			s.Expect("16s", "again in 0:19")
 			s.does(func(p *puppet) {
 				p.does("orch-1", bridge.ToolResult{ToolUse: "b1", Text: "ok  \tloom/header\t0.012s"})
@@ -101,7 +101,7 @@ func TestAgentActivityIsShown(t *testing.T) {
 	}
 }
 
-// TestNarrowScreenFolds: the plan into one bar, and finished agents into their number.
+// TestNarrowScreenFolds: on a narrow screen the plan becomes one bar, and finished agents become a number.
 func TestNarrowScreenFolds(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.weave()
@@ -119,7 +119,7 @@ func TestNarrowScreenFolds(t *testing.T) {
 	})
 }
 
-// TestSubagentsFold by a key and by the mouse, one agent's and all.
+// TestSubagentsFold by a key and by the mouse, for one agent and for all.
 func TestSubagentsFold(t *testing.T) {
 	for _, size := range [][2]int{{120, 40}, {200, 50}, {80, 24}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
@@ -162,8 +162,8 @@ func TestATileLeadsToItsAgent(t *testing.T) {
 	})
 }
 
-// TestPermissionModeCycles with Shift+Tab and by a click, never into allow-all, and is in sight at
-// every width.
+// TestPermissionModeCycles with Shift+Tab and by a click, never to allow-all, and is visible at every
+// width.
 func TestPermissionModeCycles(t *testing.T) {
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {200, 50}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
@@ -211,7 +211,7 @@ func TestPermissionModeCycles(t *testing.T) {
 	})
 }
 
-// TestARefusedModeIsNotShown: what the run refuses is not what the status line says.
+// TestARefusedModeIsNotShown: the status line does not show a mode that the run refuses.
 func TestARefusedModeIsNotShown(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

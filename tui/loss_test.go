@@ -15,8 +15,8 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// mortal is a terminal that goes away at one of the calls on it, by their number; later calls
-// fail. Its window may have another size each time the frontend asks.
+// mortal is a terminal that goes away at one of the calls to it, counted by number; later calls fail. Its
+// window may have another size each time the frontend asks.
 type mortal struct {
 	mu      sync.Mutex
 	life    int // calls until its end; negative: it does not end
@@ -51,7 +51,7 @@ func (m *mortal) call() error {
 // ended reports whether it is gone.
 func (m *mortal) ended() bool { return m.life >= 0 && m.calls > m.life }
 
-// lend gives the terminal to another program for a few calls.
+// lend simulates that another program uses the terminal for a few calls.
 func (m *mortal) lend() {
 	m.mu.Lock()
 	m.lent, m.wasGone = true, m.wasGone || m.ended()
@@ -98,7 +98,7 @@ func (m *mortal) WindowSize() (tcell.WindowSize, error) {
 	return tcell.WindowSize{Width: w, Height: h}, nil
 }
 
-// resize reports another size, as the kernel does.
+// resize reports another size, like the kernel.
 func (m *mortal) resize() {
 	m.mu.Lock()
 	f := m.resized
@@ -108,12 +108,12 @@ func (m *mortal) resize() {
 	}
 }
 
-// onMortal shows a frontend on that terminal, which is lent twice and resized, and returns how it
-// ended.
+// onMortal shows a frontend on that terminal, which is lent twice and resized, and returns the frontend's
+// error.
 func onMortal(t *testing.T, tty *mortal) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		tty.gone = make(chan struct{}) // of the bubble
+		tty.gone = make(chan struct{}) // created in the bubble
 		info, lookup := tcell.LookupTerminfo("xterm-256color")
 		if lookup != nil {
 			t.Fatal(lookup)
@@ -141,7 +141,7 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 		for range 2 {
 			synctest.Wait()
 			if e := screen.PostEvent(tcell.NewEventKey(tcell.KeyRune, 'l', tcell.ModNone)); e != nil {
-				break // nothing takes events any more
+				break // the event loop has ended
 			}
 			time.Sleep(2 * frame)
 			tty.resize()
@@ -162,8 +162,8 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 }
 
 // TestTerminalGoesAtAnyMoment: the terminal goes away at any moment, also while and right after another
-// program has it. The frontend ends and reports why. It does not draw forever, and does not lend
-// a terminal that is gone.
+// program uses it. The frontend ends and reports why. It does not draw forever, and does not lend a
+// terminal that is gone.
 func TestTerminalGoesAtAnyMoment(t *testing.T) {
 	fixed := func() (w, h int) { return 80, 24 }
 	whole := newMortal(-1, fixed)
@@ -187,13 +187,13 @@ func TestTerminalGoesAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestWindowOfTwoSizes: the window may have its other size at any look, and may go away at any.
+// TestWindowOfTwoSizes: at each query the window may have its other size, or may be gone.
 func TestWindowOfTwoSizes(t *testing.T) {
 	for seed := range effort[uint64](40, 80, 200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		wide := true
 		sizes := func() (w, h int) {
-			if random.IntN(3) == 0 { // not always: each change is a reason to paint, and to look again
+			if random.IntN(3) == 0 { // not always: each change causes a paint, and another query
 				wide = !wide
 			}
 			if wide {

@@ -11,14 +11,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
-// TestRefusedMessageReturnsToTheInput: what a run could not take any more, because it ended at that very
-// moment, is in the input again.
+// TestRefusedMessageReturnsToTheInput: a message that a run could not accept any more, because it ended at
+// that moment, is in the input again.
 func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
 		p := s.host.present()
 		p.mu.Lock()
-		p.over = true // what belongs to it is still ending
+		p.over = true // its resources are still being released
 		p.mu.Unlock()
 		s.Type("One more thing\n")
 		s.Settle()
@@ -26,8 +26,7 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 	})
 }
 
-// TestPastIsShownOnce: what was said before stands there once, however often it was tried
-// to take the run up.
+// TestPastIsShownOnce: earlier messages are shown once, however often resuming the run was tried.
 func TestPastIsShownOnce(t *testing.T) {
 	play(t, 100, 30, func(_ *Options, h *theatre) {
 		h.refuse = errors.New("run 0199f00d is being played by process 12")
@@ -54,8 +53,8 @@ func TestPastIsShownOnce(t *testing.T) {
 	})
 }
 
-// TestLastWordsBeforeTheEnd: a run has ended while its last events are still on their
-// way to the screen. What it ended of is heard first.
+// TestLastWordsBeforeTheEnd: a run has ended while its last events are still on their way to the screen.
+// The reason for its end is shown first.
 func TestLastWordsBeforeTheEnd(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Type("Weave\n")

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
-// TestFromTheFirstWordToTheEnd: nothing begins before the user enters a task; messages
-// reach the run; its end stays visible, and another message resumes the run.
+// TestFromTheFirstWordToTheEnd: nothing begins before the user enters a task; messages reach the run; its
+// end stays visible, and another message resumes the run.
 func TestFromTheFirstWordToTheEnd(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Expect("T H E   A R B I T E R", "Speak, mortal.", "2.1.329")
@@ -49,8 +49,8 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 	})
 }
 
-// TestLeaving: Ctrl+C clears, then asks; the run is stopped in order, and the screen
-// stays until it has ended. Keys that mean something else never leave.
+// TestLeaving: Ctrl+C clears the input, then asks; the run is stopped in order, and the screen stays until
+// it has ended. Keys with another meaning never leave.
 func TestLeaving(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.weave()
@@ -80,8 +80,8 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// TestPermission: a request comes to who is not writing, cannot be answered by a key
-// that was meant for something else, and is answered exactly.
+// TestPermission: a request opens its dialog if the user is not typing, cannot be answered by a key that
+// was meant for something else, and is answered exactly.
 func TestPermission(t *testing.T) {
 	ask := func(s *scene, id string) {
 		s.does(func(p *puppet) { p.asks("orch-1", id, "Bash", `{"command":"make `+id+`"}`) })
@@ -123,14 +123,14 @@ func TestPermission(t *testing.T) {
 		s.Press("Ctrl+C")
 		ask(s, "three")
 		s.Advance(time.Second)
-		s.Press("Enter") // the answer that is marked is no
+		s.Press("Enter") // "no" is marked
 		s.Settle()
 		if got := last(s); got != (contract.Permit{Request: "three", Behavior: "deny"}) {
 			t.Errorf("answered %+v", got)
 		}
 		ask(s, "word")
 		s.Advance(time.Second)
-		s.Type("make haste, any way") // with a, n and y in it
+		s.Type("make haste, any way") // contains a, n and y
 		s.ExpectNot("A hand asks leave")
 		if got := last(s); got.Request == "word" {
 			t.Errorf("a text answered %+v", got)
@@ -149,8 +149,8 @@ func TestPermission(t *testing.T) {
 	})
 }
 
-// TestWordsAsTheyArrive: the words of a verdict are shown while its JSON still arrives,
-// and once only when it is there.
+// TestWordsAsTheyArrive: the text of a verdict is shown while its JSON still arrives, and only once when it
+// is complete.
 func TestWordsAsTheyArrive(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")
@@ -170,7 +170,7 @@ func TestWordsAsTheyArrive(t *testing.T) {
 	})
 }
 
-// TestControls: every control has a slash command, and it reaches the run as that.
+// TestControls: every control has a slash command that reaches the run.
 func TestControls(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -203,7 +203,7 @@ func TestControls(t *testing.T) {
 			}
 		}
 		s.Type("/sumon tester\n")
-		s.Expect("/summon", "/sumon tester") // it says what was meant, and the text stays
+		s.Expect("/summon", "/sumon tester") // it suggests the right command, and the text stays
 		s.Press("Ctrl+C")
 		for typed, shown := range map[string]string{
 			"/context": "Orchestrator I", "/cost": "in all", "/permissions": "Denied by rules", "/task": "Teach the loom",
@@ -216,7 +216,7 @@ func TestControls(t *testing.T) {
 			if typed == "/help" {
 				continue
 			}
-			s.Expect("THE WEAVING") // and one continues writing
+			s.Expect("THE WEAVING") // the user can continue typing
 		}
 		s.Type("/kill orch-2\n")
 		s.Settle()
@@ -226,7 +226,7 @@ func TestControls(t *testing.T) {
 	})
 }
 
-// TestWhoCannotBegin: what is missing is said, and each way on is gone.
+// TestWhoCannotBegin: the screen shows what is missing, and a way out of each situation.
 func TestWhoCannotBegin(t *testing.T) {
 	play(t, 90, 30, func(_ *Options, h *theatre) {
 		h.found.Login = LoginNo
@@ -256,11 +256,11 @@ func TestWhoCannotBegin(t *testing.T) {
 		s.Expect("It cannot begin", "another run works in")
 		s.Press("Enter")
 		s.ExpectNot("It cannot begin")
-		s.Expect("› Weave") // the word is not lost
+		s.Expect("› Weave") // the text is not lost
 	})
 }
 
-// TestResume: what was said before is there again, with the run.
+// TestResume: earlier messages are shown again, with the run.
 func TestResume(t *testing.T) {
 	past := func(o *Options, h *theatre) {
 		h.past = []queuedEvent{
@@ -274,7 +274,7 @@ func TestResume(t *testing.T) {
 		s.Settle()
 		s.Expect("What was asked long ago", "THE WEAVING")
 	})
-	// Also what a crash had kept from its log, which is written when it is opened.
+	// Also events that a crash kept out of the log, which are written when the log is opened.
 	play(t, 90, 30, func(o *Options, h *theatre) {
 		past(o, h)
 		h.missed = []queuedEvent{{at: h.past[0].at, e: contract.Event{ID: "arbiter", Body: contract.Message{
@@ -295,7 +295,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestLentTerminal: the editor's text comes back, and so does the screen.
+// TestLentTerminal: the editor's text and the screen come back.
 func TestLentTerminal(t *testing.T) {
 	play(t, 80, 24, func(_ *Options, h *theatre) {
 		h.edit = func(text string) (string, error) { return text + " and more", nil }
@@ -313,8 +313,8 @@ func TestLentTerminal(t *testing.T) {
 	})
 }
 
-// TestSearchAndCopy: words are found in what is far above, and copied as they were
-// written; a search reaches what was never drawn.
+// TestSearchAndCopy: text is found far above, and copied as it was written; a search finds text that was
+// never drawn.
 func TestSearchAndCopy(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")
@@ -391,8 +391,8 @@ func TestScrollPositionIsKept(t *testing.T) {
 	})
 }
 
-// TestLogbook: every event is there, as a line or as it was reported; a filter keeps what
-// it asks for, and what comes later.
+// TestLogbook: every event is there, as a line or as it was reported; a filter keeps matching events,
+// including later ones.
 func TestLogbook(t *testing.T) {
 	play(t, 110, 30, nil, func(s *scene) {
 		s.weave()
@@ -417,7 +417,7 @@ func TestLogbook(t *testing.T) {
 	})
 }
 
-// TestBellOnce: a person is called once for each time they are needed.
+// TestBellOnce: the bell rings once each time the user is needed.
 func TestBellOnce(t *testing.T) {
 	var f *Frontend
 	play(t, 80, 24, nil, func(s *scene) {

@@ -9,15 +9,14 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
-// scrutiny are keys that show where most of what agents say is, one screen at a time.
+// scrutiny are keys that show where most of the agents' text is, one screen at a time.
 var scrutiny = [][]string{{"Esc", "G"}, {"z", "g"}, {"q", "F3"}, {"q", "Alt+1"}, {"q", "F2"}, {"z", "G"},
 	{"q", "Esc", "Alt+p"}, {"Esc", "a"}, {"q", "Esc", "i", "/", "t", "o", " "}, {"Esc", "Ctrl+U", "@"},
 	{"Esc", "Ctrl+U"}}
 
-// TestModelOutputIsShown: the texts of the corpus in every field of the state, of events
-// and of what is found at the start, a few at a time by turns, on the screens where agents
-// are heard. Nothing is sent to the terminal but what is ours. With -renders each text is
-// alone, on all screens there are.
+// TestModelOutputIsShown: the texts of the corpus in every field of the state, of events and of the
+// findings at the start, a few at a time in turn, on the screens that show agents' text. Only arbiter's own
+// sequences are sent to the terminal. With -renders each text is tested alone, on all screens.
 func TestModelOutputIsShown(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	list := corpus.ModelOutput(t, "..")

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// hand is a mouse on a stage: it knows what the application makes of presses.
+// hand is a mouse on a stage: it records which presses the application receives.
 type hand struct {
 	st       *stage
 	captured bool
@@ -24,7 +24,7 @@ func newHand(st *stage) *hand {
 	return h
 }
 
-// do has the view handle an action at a cell of the window.
+// do makes the view handle an action at a cell of the window.
 func (h *hand) do(action tview.MouseAction, x, y int) bool {
 	event := tcell.NewEventMouse(h.st.x+x, h.st.y+y, tcell.ButtonPrimary, 0)
 	consumed, capture := h.st.view.MouseHandler()(action, event, func(tview.Primitive) {})
@@ -58,7 +58,7 @@ func TestDragSelects(t *testing.T) {
 	st := newStage(t, 35, 14, conversation())
 	st.draw()
 	h := newHand(st)
-	// From "me a parser" to "So it", over a head and a wrap.
+	// From "me a parser" to "So it", over a head and a soft line break.
 	h.drag([2]int{8, 1}, [2]int{20, 2}, [2]int{6, 5})
 	if want := "me a parser, and let it be small.\n\nSo it"; h.last() != want {
 		t.Errorf("copied %q, want %q", h.last(), want)
@@ -68,16 +68,16 @@ func TestDragSelects(t *testing.T) {
 	st.role(7, 1, render.Base)
 	st.role(6, 5, render.Selection)
 	st.role(7, 5, render.Base)
-	// A head is not highlighted, since it is not copied, nor is the gutter.
+	// A head is not highlighted, because it is not copied, nor is the gutter.
 	st.role(2, 4, render.SpeakerArbiter)
 	st.role(0, 2, render.SpeakerHuman)
 
-	// Backwards, and a name alone.
+	// Backwards, and only a name.
 	h.drag([2]int{4, 0}, [2]int{2, 0})
 	if h.last() != "Hum" {
 		t.Errorf("copied %q, want Hum", h.last())
 	}
-	// A click selects nothing and ends what was selected.
+	// A click selects nothing and clears the selection.
 	h.click(tview.MouseLeftClick, 5, 5)
 	if st.view.Selecting() || len(h.copied) != 2 {
 		t.Errorf("a click selected: %q", h.copied)
@@ -137,7 +137,7 @@ func TestClickFolds(t *testing.T) {
 	}
 }
 
-// TestDragBeyondTheEdge: each motion outside scrolls, and the selection goes along.
+// TestDragBeyondTheEdge: each motion outside scrolls, and the selection follows.
 func TestDragBeyondTheEdge(t *testing.T) {
 	l := many(100)
 	st := newStage(t, 20, 5, l)
@@ -151,11 +151,11 @@ func TestDragBeyondTheEdge(t *testing.T) {
 	if got := strings.Split(h.last(), "\n"); len(got) != 12 || got[0] != "line 88" || got[11] != "lin" {
 		t.Errorf("copied %q", got)
 	}
-	// While something is selected nothing moves, even if blocks come.
+	// While there is a selection nothing moves, even if blocks arrive.
 	before := st.text()
 	l.said = append(l.said, many(10).said...)
 	want(t, st, before)
-	// Down again to the end.
+	// Down to the end again.
 	path := [][2]int{{2, 0}}
 	for i := range 40 {
 		path = append(path, [2]int{3 + i%2, 7})
@@ -167,8 +167,8 @@ func TestDragBeyondTheEdge(t *testing.T) {
 	}
 }
 
-// TestSelectionHoldsTheEnd: who selects at the end is not carried away, and follows it
-// again when done.
+// TestSelectionHoldsTheEnd: while the user selects at the end, the view does not move on; afterwards it
+// follows the end again.
 func TestSelectionHoldsTheEnd(t *testing.T) {
 	l := many(20)
 	st := newStage(t, 20, 5, l)
@@ -186,7 +186,7 @@ func TestSelectionHoldsTheEnd(t *testing.T) {
 	if !st.view.Following() {
 		t.Error("the end is not followed again")
 	}
-	// The reader's own movement counts more.
+	// The user's own movement takes precedence.
 	h.drag([2]int{2, 2}, [2]int{5, 3})
 	st.view.Up(3)
 	st.view.SelectClear()
@@ -223,7 +223,7 @@ func TestSelectByKeys(t *testing.T) {
 	if got := v.Copy(); got != "So it shall be." {
 		t.Errorf("at the cursor: %q", got)
 	}
-	// A new width breaks rows elsewhere: there is nothing left to be true to.
+	// A new width breaks rows elsewhere: the old selection is gone.
 	st.resize(50, 5)
 	st.draw()
 	if v.Selecting() {
@@ -297,7 +297,7 @@ func TestMatch(t *testing.T) {
 	if v.MatchNext(true) {
 		t.Error("the way back goes on")
 	}
-	// One that is folded away is unfolded.
+	// A match in a folded block unfolds it.
 	v.GoTo(30)
 	if rows := st.draw(); !strings.Contains(rows[2], "漢oracle") {
 		t.Errorf("the folded match is not shown: %q", rows)
@@ -347,7 +347,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestMouseOutside: what happens elsewhere is none of the view's business.
+// TestMouseOutside: the view ignores what happens elsewhere.
 func TestMouseOutside(t *testing.T) {
 	st := newStage(t, 20, 5, many(50))
 	st.draw()
@@ -371,7 +371,7 @@ func TestMouseOutside(t *testing.T) {
 	}
 }
 
-// FuzzHands does anything at all: nothing panics, nothing is drawn outside.
+// FuzzHands performs random actions: nothing panics, nothing is drawn outside.
 func FuzzHands(f *testing.F) {
 	f.Add(uint64(3), []byte("the quick brown fox jumps over the lazy dog, and then some more of it"))
 	f.Add(uint64(4), []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19"))

@@ -11,10 +11,10 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// said is a block of a list as a test writes it.
+// said is a block of a list as a test describes it.
 type said struct {
 	text   string // its lines, before they are wrapped; "" is none
-	folded string // what is shown of it when it is folded; "" does not fold
+	folded string // what is shown if it is folded; "" does not fold
 	head   render.Line
 	indent int
 	gutter render.Role
@@ -77,8 +77,7 @@ func look(t testing.TB) *render.Look {
 	return &render.Look{Theme: theme, Glyphs: render.Unicode}
 }
 
-// stage is a view in the middle of a screen, with something around it that it is not
-// to touch.
+// stage is a view in the middle of a screen, with cells around it that it must not touch.
 type stage struct {
 	t          testing.TB
 	screen     tcell.SimulationScreen
@@ -106,7 +105,7 @@ func (st *stage) resize(w, h int) {
 	st.view.SetRect(st.x, st.y, w, h)
 }
 
-// draw draws, and fails if a cell outside was touched or one inside was not.
+// draw draws, and fails if a cell outside was touched or a cell inside was not.
 func (st *stage) draw() []string {
 	st.t.Helper()
 	sw, sh := st.screen.Size()
@@ -140,7 +139,7 @@ func (st *stage) draw() []string {
 	return rows
 }
 
-// text is the window without blanks at the ends of rows.
+// text returns the window without blanks at the ends of rows.
 func (st *stage) text() string {
 	st.t.Helper()
 	rows := st.draw()
@@ -159,7 +158,7 @@ func (st *stage) role(x, y int, want render.Role) {
 	}
 }
 
-// many are n blocks of one line without heads.
+// many returns n blocks of one line without heads.
 func many(n int) *talk {
 	l := &talk{}
 	for i := range n {
@@ -200,8 +199,7 @@ func randomSaid(r *rand.Rand, i int) said {
 	return s
 }
 
-// wrap wraps lines to so many columns, and says of each line it makes whether the next
-// one continues with it.
+// wrap wraps lines at a width, and reports for each resulting line whether the next one continues it.
 func wrap(lines []render.Line, columns int) (wrapped []render.Line, soft []bool) {
 	for _, l := range lines {
 		parts := render.Wrap(l, columns)

@@ -90,7 +90,7 @@ func TestHeadIsShortenedFairly(t *testing.T) {
 	}
 }
 
-// TestTinyWindows draws windows that hold nothing, or next to it.
+// TestTinyWindows draws windows with room for nothing, or almost nothing.
 func TestTinyWindows(t *testing.T) {
 	for _, w := range []int{-1, 0, 1, 2, 3, 5, 12} {
 		for _, h := range []int{-1, 0, 1, 2} {
@@ -117,7 +117,7 @@ func TestNothingOutside(t *testing.T) {
 		strings.Repeat("👩‍👩‍👧", 50), strings.Repeat("x", 100_000), "a\tb\tc\td\te\tf",
 		"\u0085\u009b31m", "\x00\x01\x7f", "🇩🇪🇩", "ﷺ﷽",
 	} {
-		// Lines come unwrapped: a source may be wrong about widths.
+		// Lines arrive unwrapped: a source may be wrong about widths.
 		raw := raws{{Lines: []render.Line{render.Of(render.Bad, hostile)},
 			Head: render.Line{{Text: hostile}, {Text: hostile}}, Gutter: render.SpeakerHuman, Mark: hostile},
 			{Lines: []render.Line{render.Of(render.Bad, hostile)}, Gutter: render.SpeakerHuman}}
@@ -158,7 +158,7 @@ func TestFollowing(t *testing.T) {
 	if st.view.Following() || st.view.Behind() != 0 {
 		t.Fatalf("following %v, %d behind", st.view.Following(), st.view.Behind())
 	}
-	// What comes, comes below.
+	// New blocks appear below.
 	l.said = append(l.said, many(4000).said...)
 	if got := st.view.Behind(); got != 4000 {
 		t.Errorf("%d behind, want 4000", got)
@@ -168,7 +168,7 @@ func TestFollowing(t *testing.T) {
 		l.tail[0].text += fmt.Sprint("\nmore ", i)
 		want(t, st, reading)
 	}
-	// What was seen on the way down is not new.
+	// Blocks that were visible on the way down are not new.
 	st.view.Down(4)
 	st.draw()
 	if got := st.view.Behind(); got != 3998 {
@@ -196,7 +196,7 @@ func TestDownToTheEndFollows(t *testing.T) {
 	if !st.view.Following() {
 		t.Error("not following at the end")
 	}
-	// Where all is in the window there is nowhere to go.
+	// If everything is in the window, there is nowhere to go.
 	short := newStage(t, 20, 5, many(3))
 	short.draw()
 	short.view.Up(1)
@@ -205,7 +205,7 @@ func TestDownToTheEndFollows(t *testing.T) {
 	}
 }
 
-// TestPressedBetweenFrames: a key means what is on the screen, not what came since.
+// TestPressedBetweenFrames: a key refers to what is on the screen, not to what arrived since.
 func TestPressedBetweenFrames(t *testing.T) {
 	l := many(100)
 	st := newStage(t, 20, 4, l)
@@ -227,7 +227,7 @@ func TestOutcomeAbove(t *testing.T) {
 	st.draw()
 	st.view.GoTo(50)
 	before := st.text()
-	// Blocks above and below grow; the one at the top gets an outcome after what is read.
+	// Blocks above and below grow; the block at the top gets an outcome below the row that is read.
 	for _, i := range []int{49, 10, 99} {
 		l.said[i].text += strings.Repeat("\noutcome", 7)
 		l.said[i].stamp++
@@ -240,8 +240,8 @@ func TestOutcomeAbove(t *testing.T) {
 	want(t, st, "▌ line 50\n▌ outcome\n▌ line 51\n▌ line 52\n▌ line 53")
 }
 
-// TestResizeKeepsThePlace: at another width the text at the top stays, and back at the
-// old one the very row.
+// TestResizeKeepsThePlace: at another width the text at the top stays, and back at the old width the exact
+// row.
 func TestResizeKeepsThePlace(t *testing.T) {
 	l := &talk{}
 	for i := range 40 {
@@ -267,8 +267,8 @@ func TestResizeKeepsThePlace(t *testing.T) {
 	want(t, st, before)
 }
 
-// TestLiveBlockIsFollowed: who reads a block while it arrives stays with it when others
-// come before it, and when it is done.
+// TestLiveBlockIsFollowed: a reader of an arriving block stays with it when other blocks come before it,
+// and when it is complete.
 func TestLiveBlockIsFollowed(t *testing.T) {
 	l := many(30)
 	text := strings.TrimSpace(strings.Repeat("live\n", 9)) + "\nHERE\nlive\nlive\nlive"
@@ -322,7 +322,7 @@ func TestFolding(t *testing.T) {
 	l.said[10] = said{text: "Read\n" + long, folded: "Read"}
 	st := newStage(t, 20, 5, l)
 	st.draw()
-	// Without a cursor the last one in the window; it is read from its beginning.
+	// Without a cursor the last block in the window; it is shown from its beginning.
 	if !st.view.Toggle() {
 		t.Fatal("nothing folds")
 	}
@@ -333,7 +333,7 @@ func TestFolding(t *testing.T) {
 	if rows := st.draw(); !strings.HasPrefix(rows[4], "▸ Bash") {
 		t.Errorf("after folding: %q", rows[4])
 	}
-	// Folded from within, its beginning is shown.
+	// When it is folded from within, its beginning is shown.
 	st.view.Mark(10)
 	st.view.GoTo(10)
 	st.view.Toggle()
@@ -386,8 +386,8 @@ func TestCursor(t *testing.T) {
 	st.role(0, 3, render.SpeakerOrch2)
 }
 
-// TestAllIsGone: a live block that was all there was ends without becoming anything,
-// while it is read, selected and pointed at; what comes then is followed or not as before.
+// TestAllIsGone: a live block that is the only block ends without becoming an entry, while it is read,
+// selected and marked; later blocks are followed or not as before.
 func TestAllIsGone(t *testing.T) {
 	ops := map[string]func(h *hand){
 		"resize":       func(h *hand) { h.st.resize(30, 7) },

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// about is a text of testdata, as often as it takes to fill so many bytes.
+// about returns a text of testdata, repeated until it has about n bytes.
 func about(tb testing.TB, name string, n int) string {
 	src := sources(tb)[name] + "\n"
 	return strings.Repeat(src, n/len(src)+1)[:n]
@@ -38,8 +38,8 @@ func BenchmarkDiff1000Lines(b *testing.B) {
 	}
 }
 
-// BenchmarkStream100KB lets a text arrive in deltas of 50 bytes, and says how much
-// dearer it is to lay the whole out each time.
+// BenchmarkStream100KB streams a text in deltas of 50 bytes, and reports how much more it costs to lay out
+// the whole text each time.
 func BenchmarkStream100KB(b *testing.B) {
 	const delta = 50
 	src := about(b, "talk", 100<<10)
@@ -54,7 +54,7 @@ func BenchmarkStream100KB(b *testing.B) {
 		stream = time.Since(start)
 	}
 	start := time.Now()
-	const every = 64 // of the deltas stand for all
+	const every = 64 // one in so many deltas is a sample
 	for at := delta; at <= len(src); at += delta * every {
 		Markdown(src[:at], o)
 	}
@@ -64,8 +64,7 @@ func BenchmarkStream100KB(b *testing.B) {
 	b.ReportMetric(float64(whole)/float64(stream), "times-cheaper")
 }
 
-// BenchmarkStreamDelta is one delta to the end of what costs most: one piece that is
-// as long as a piece gets.
+// BenchmarkStreamDelta appends one delta to the most expensive text: one piece of maximum length.
 func BenchmarkStreamDelta(b *testing.B) {
 	for name, unit := range map[string]string{"paragraph": "some words of prose ",
 		"marked": "*some* `words` of **prose** ", "code": "```go\n", "table": "|a|b|\n|-|-|\n", "nested": "- a\n"} {
@@ -92,8 +91,8 @@ func BenchmarkStreamDelta(b *testing.B) {
 	}
 }
 
-// BenchmarkHostile is the hostile text that costs most for each of its bytes, and what a byte of
-// it costs in a text an eighth as long.
+// BenchmarkHostile is the hostile text with the highest cost per byte, and its cost per byte at an eighth
+// of the length.
 func BenchmarkHostile(b *testing.B) {
 	dearest := func(n int) (most float64) {
 		for _, src := range hostile(n) {

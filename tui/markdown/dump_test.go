@@ -15,7 +15,7 @@ var short = map[render.Role]string{
 	render.Frame: "frame", render.Good: "good", render.Pending: "todo",
 }
 
-// dump is the text of lines with their roles: «role|text», plain where it is Base.
+// dump returns the text of lines with their roles: «role|text», plain where it is Base.
 func dump(lines []render.Line) string {
 	var b strings.Builder
 	for _, l := range lines {
@@ -31,7 +31,7 @@ func dump(lines []render.Line) string {
 	return b.String()
 }
 
-// plainText is lines without their roles.
+// plainText returns lines without their roles.
 func plainText(lines []render.Line) string {
 	var b strings.Builder
 	for _, l := range lines {

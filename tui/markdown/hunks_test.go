@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHunks: changes with few lines between them are one hunk, and its numbers are those of a unified diff.
+// TestHunks: changes with few lines between them form one hunk with the numbers of a unified diff.
 func TestHunks(t *testing.T) {
 	numbers := func(from, to int) string {
 		var b strings.Builder
@@ -43,7 +43,8 @@ func TestHunks(t *testing.T) {
 	}
 }
 
-// TestHunksMakeTheNewText of the old one: each replaces its lines, and the lines between are equal.
+// TestHunksMakeTheNewText from the old one: each hunk replaces its lines, and the lines in between are
+// equal.
 func TestHunksMakeTheNewText(t *testing.T) {
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

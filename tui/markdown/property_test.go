@@ -16,7 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// hostile are texts that want more time, more room or another place than theirs.
+// hostile returns texts that try to take too much time or room, or to leave their place.
 func hostile(n int) map[string]string {
 	m := map[string]string{
 		"no spaces":      strings.Repeat("x", n),
@@ -69,7 +69,7 @@ func nestedList(n int) string {
 	return b.String()
 }
 
-// narrow fails if a line is wider than it may be.
+// narrow fails if a line is wider than allowed.
 func narrow(t testing.TB, lines []render.Line, width int) {
 	t.Helper()
 	for i, l := range lines {
@@ -102,8 +102,8 @@ func TestWidthIsNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestHostileTextsEnd lays much of each hostile text out: what takes the square of its length
-// does not end while tests run, and takes more memory. BenchmarkHostile measures the same.
+// TestHostileTextsEnd lays out large amounts of each hostile text: with quadratic time it would not end
+// while tests run, and would need more memory. BenchmarkHostile measures the same.
 func TestHostileTextsEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -140,7 +140,7 @@ func TestMegabyteLine(t *testing.T) {
 	}
 }
 
-// TestNesting: what is 10,000 deep is shown, and shown soon.
+// TestNesting: a nesting depth of 10,000 is shown, and quickly.
 func TestNesting(t *testing.T) {
 	const deep = 10_000
 	for name, src := range map[string]string{
@@ -165,7 +165,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestWordsStayInOrder: of plain prose every word is shown, in its order.
+// TestWordsStayInOrder: every word of plain prose is shown, in order.
 func TestWordsStayInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	letters := []rune("abcdefgäß語字ע.,;?!'\"()-:/")
@@ -180,7 +180,7 @@ func TestWordsStayInOrder(t *testing.T) {
 			default:
 				b.WriteString(" ")
 			}
-			b.WriteByte(byte('a' + r.IntN(26))) // what begins a word is no marker
+			b.WriteByte(byte('a' + r.IntN(26))) // a word does not begin with a marker
 			for range r.IntN(12) {
 				b.WriteRune(letters[r.IntN(len(letters))])
 			}
@@ -196,8 +196,7 @@ func TestWordsStayInOrder(t *testing.T) {
 // joined is a text without blanks.
 func joined(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// TestStreamIsMarkdown: in any pieces in which a text arrives, at its end it
-// looks like the whole.
+// TestStreamIsMarkdown: in whatever pieces a text arrives, the final result equals that of the whole text.
 func TestStreamIsMarkdown(t *testing.T) {
 	check := func(name, src string, width int, deltas ...int) {
 		t.Helper()
@@ -235,7 +234,7 @@ func TestStreamIsMarkdown(t *testing.T) {
 	}
 }
 
-// TestMixtures puts everything Markdown has into any order.
+// TestMixtures puts all elements of Markdown in any order.
 func TestMixtures(t *testing.T) {
 	tokens := []string{
 		"\n", "\n", "\n", "\n\n", " ", "  ", "    ", "\t", "a", "word", "語", "ע", "👩‍👩‍👧", "\u0301", "*", "**", "_",
@@ -268,7 +267,7 @@ func TestMixtures(t *testing.T) {
 	}
 }
 
-// TestStreamIsMarkdownOnceClosed: after a blank line, what has come is final.
+// TestStreamIsMarkdownOnceClosed: after a blank line, the text before it is final.
 func TestStreamIsMarkdownOnceClosed(t *testing.T) {
 	for name, src := range sources(t) {
 		var s Stream
@@ -285,7 +284,7 @@ func TestStreamIsMarkdownOnceClosed(t *testing.T) {
 	}
 }
 
-// TestStreamOfAnotherText begins anew when the text or the options are others.
+// TestStreamOfAnotherText starts again if the text or the options change.
 func TestStreamOfAnotherText(t *testing.T) {
 	var s Stream
 	for _, c := range []struct {
@@ -352,7 +351,7 @@ func TestDiff(t *testing.T) {
 		dump(Diff("a\nb\n", "a\nb\n", "", Options{Width: 24}, 2)))
 }
 
-// TestCompare: the edits make one text of the other, and are few where few suffice.
+// TestCompare: the edits turn one text into the other, and are few where few suffice.
 func TestCompare(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text := func(n, kinds int) []string {
@@ -394,7 +393,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestDiffOfMuch is bounded in what it shows, and in time.
+// TestDiffOfMuch is bounded in output and time.
 func TestDiffOfMuch(t *testing.T) {
 	o := Options{Width: 40}
 	lines := Diff(strings.Repeat("a\n", 200_000), strings.Repeat("b\n", 200_000), "", o, 3)

@@ -18,7 +18,8 @@ func sides1(old, new, lang string) (lines []render.Line) {
 	return lines
 }
 
-// TestSideBySide: what was taken away and put in at one place stand beside each other, with what stays around them.
+// TestSideBySide: lines that were removed and inserted at one place are shown side by side, with the
+// unchanged lines around them.
 func TestSideBySide(t *testing.T) {
 	before := strings.Repeat("same\n", 20) + "\told 世界\ngone\n" + strings.Repeat("end\n", 9)
 	after := strings.Repeat("same\n", 20) + "\tnew\n" + strings.Repeat("end\n", 9)

@@ -80,12 +80,12 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// One step after another: the moment, and whether it is a call.
+// One step after another: the state, and whether it causes a notification.
 func TestOncePerTransition(t *testing.T) {
 	all := Options{Bell: true, Desktop: true, Finished: true}
 	type step struct {
 		m    Moment
-		want string // title of the call
+		want string // title of the notification
 	}
 	const word, done = "A word is awaited", "It is done."
 	why, another := Wait{"1", "why"}, Wait{"2", "another"}
@@ -129,7 +129,7 @@ func TestOncePerTransition(t *testing.T) {
 	}
 }
 
-// TestCallNamesWhatBegan, and how much more began with it.
+// TestCallNamesWhatBegan, and how many others began with it.
 func TestCallNamesWhatBegan(t *testing.T) {
 	var s State
 	for _, tt := range []struct {
@@ -168,7 +168,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// safe are the only shapes a sequence may have.
+// safe matches the only allowed forms of a sequence.
 var safe = regexp.MustCompile(
 	`^(\x1b\]777;notify;[^\x00-\x1f\x7f;]*;[^\x00-\x1f\x7f;]*\x1b\\|\x1b\]9;arbiter: [^\x00-\x1f\x7f;]*\x1b\\|` +
 		`\x1b\]99;i=arbiter:d=0:e=1:p=title;[A-Za-z0-9+/=]*\x1b\\\x1b\]99;i=arbiter:d=1:e=1:p=body;[A-Za-z0-9+/=]*\x1b\\)$`)
