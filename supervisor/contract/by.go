@@ -6,22 +6,22 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// Who decides a permission, as its By has it; Human is one of them.
+// Who decided a permission, as Permission.By says; Human is another value.
 const (
 	ByRule      = policy.ByRule
 	ByMode      = policy.ByMode
-	ByRole      = "role"    // the Arbiter reads and rules
+	ByRole      = "role"    // the Arbiter may only read
 	ByAgent     = "agent"   // the mode's own list of tools
 	ByNobody    = "nobody"  // there is no human to ask
-	ByTimeout   = "timeout" // nor did one answer
+	ByTimeout   = "timeout" // no human answered in time
 	ByWithdrawn = "withdrawn"
-	ByShutdown  = "shutdown" // the caller is being ended, or is not known any more
+	ByShutdown  = "shutdown" // the caller is being ended, or is no longer known
 	ByHalt      = "halted"
-	ByLimit     = "limit"   // of subagents, or of what may be spent
-	ByJournal   = "journal" // what is decided could not be recorded
+	ByLimit     = "limit"   // of subagents or of costs
+	ByJournal   = "journal" // the decision could not be recorded
 )
 
-// deciders are all of them, in words.
+// deciders has all of these values, in words.
 var deciders = [][2]string{
 	{ByRule, "by a rule"},
 	{Human, "by the human"},
@@ -30,15 +30,15 @@ var deciders = [][2]string{
 	{ByAgent, "because its mode has no such tool"},
 	{ByNobody, "because no human is present"},
 	{ByTimeout, "because nobody answered in time"},
-	{ByWithdrawn, "because it is not asked any more"},
+	{ByWithdrawn, "because the request was withdrawn"},
 	{ByShutdown, "because the run is ending"},
 	{ByHalt, "because everything is halted"},
 	{ByLimit, "because a limit is reached"},
-	{ByJournal, "because it cannot be recorded"},
+	{ByJournal, "because the decision cannot be recorded"},
 }
 
-// DecidedBy says in words who decided a permission, or why it was decided; nothing where
-// this version does not know.
+// DecidedBy says in words who decided a permission, or why it was decided. It is empty if
+// this version does not know the value.
 func DecidedBy(by string) string {
 	for _, d := range deciders {
 		if d[0] == by {

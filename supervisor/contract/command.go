@@ -6,14 +6,14 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// MarshalCommand is the line of a command, without its newline. A Malformed has
-// none.
+// MarshalCommand returns the line of a command, without a newline. A Malformed has
+// no such line.
 func MarshalCommand(c Command) ([]byte, error) {
 	if c.Body == nil {
 		return nil, fmt.Errorf("marshal command: no body")
 	}
 	if m, ok := c.Body.(Malformed); ok {
-		return nil, fmt.Errorf("marshal command: the line was none: %s", m.Problem)
+		return nil, fmt.Errorf("marshal command: the line was not a valid command: %s", m.Problem)
 	}
 	if plan, ok := c.Body.(SetPlan); ok && plan.Steps == nil {
 		c.Body = SetPlan{Steps: []Step{}}

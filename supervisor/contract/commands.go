@@ -2,8 +2,8 @@ package contract
 
 import "encoding/json"
 
-// Command is one thing a person or a script asks for: a line on stdin, or an
-// act on the screen. Ref is echoed in `accepted` or `rejected`.
+// Command is a command of a human or a script: a line on stdin, or an
+// action on the screen. Ref is echoed in `accepted` or `rejected`.
 type Command struct {
 	Ref  string
 	Body CommandBody
@@ -20,19 +20,19 @@ const (
 )
 
 type (
-	// Say is a human's message: to the Arbiter, or to the agent named.
+	// Say is a message of the human to the Arbiter, or to the agent in To.
 	Say struct {
 		Text     string `json:"text"`
 		To       string `json:"to,omitempty"`
 		Strength string `json:"strength,omitempty"`
 		// Images are paths of image files that go with the text; relative ones are relative to the run's directory.
 		Images []string `json:"images,omitempty"`
-		// Kept are the images as they were when the run took the message. The run fills it in.
+		// Kept are the images as they were when the run accepted the message. The run sets it.
 		Kept []Image `json:"-"`
 	}
-	// Permit answers a permission_request. Scope: once (default), run or, with allow, always. With
-	// run and always Rule says what else is allowed or denied by it; without one it is the same
-	// action alone. Action, if it is given, must be the request's.
+	// Permit answers a permission_request. Scope: once (default), run or, with allow only, always. With run
+	// and always, Rule is the rule that the answer adds; without a Rule, the answer covers only the same
+	// action. Action, if given, must be the request's.
 	Permit struct {
 		Request  string `json:"request"`
 		Behavior string `json:"behavior"`
@@ -41,12 +41,12 @@ type (
 		Action   string `json:"action,omitempty"`
 		Message  string `json:"message,omitempty"`
 	}
-	// EditMessage changes a human's message that no agent was given yet.
+	// EditMessage changes a human's message that was not sent to an agent yet.
 	EditMessage struct {
 		MessageID string `json:"message_id"`
 		Text      string `json:"text"`
 	}
-	// WithdrawMessage takes one back.
+	// WithdrawMessage withdraws such a message.
 	WithdrawMessage struct {
 		MessageID string `json:"message_id"`
 	}
@@ -57,7 +57,7 @@ type (
 	Detach struct {
 		ID string `json:"id"`
 	}
-	// Halt stops every agent at once; the run stays, and continue starts them again.
+	// Halt stops every agent at once. The run stays open, and continue starts the agents again.
 	Halt struct{}
 	// Interrupt stops the running turn of one agent, or of all.
 	Interrupt struct {
@@ -67,14 +67,14 @@ type (
 	Kill struct {
 		ID string `json:"id"`
 	}
-	// Pause holds all messages back; Continue lets them go.
+	// Pause holds back all messages; Continue sends messages again, and starts halted agents.
 	Pause    struct{}
 	Continue struct{}
-	// ForceAgent summons an Orchestrator under a mode.
+	// ForceAgent summons an Orchestrator with a mode.
 	ForceAgent struct {
 		Mode string `json:"mode"`
 	}
-	// SkipStep skips the plan's step at hand.
+	// SkipStep skips the current step of the plan.
 	SkipStep struct{}
 	// RetryLast asks the last agent to try again.
 	RetryLast struct{}
@@ -84,16 +84,16 @@ type (
 	SetPlan struct {
 		Steps []Step `json:"steps"`
 	}
-	// SetAcceptance replaces the acceptance criteria, the Arbiter's too.
+	// SetAcceptance replaces all acceptance criteria, including the Arbiter's.
 	SetAcceptance struct {
 		Criteria []AcceptanceCriterion `json:"criteria"`
 	}
-	// Choose takes one of the options last offered.
+	// Choose chooses one of the options that were offered last.
 	Choose struct {
 		Option string `json:"option"`
 	}
-	// Configure changes one setting of the run: the model of one agent, or of all and of those
-	// to come; how permissions are decided; a limit of costs; or it adds a permission rule.
+	// Configure changes one setting of the run: the model of one agent, or of all agents including later ones;
+	// how permissions are decided; or a cost limit. Or it adds a permission rule.
 	Configure struct {
 		ID          string `json:"id,omitempty"` // with Model
 		Model       string `json:"model,omitempty"`
@@ -103,13 +103,13 @@ type (
 		Deny        string `json:"deny,omitempty"`
 		// AcceptRisk goes with Permissions allow-all, which is refused without it.
 		AcceptRisk bool `json:"i_accept_the_risk,omitempty"`
-		// Limits of costs, in US dollars; nil: as it is, 0: none.
+		// Cost limits, in US dollars; nil: unchanged, 0: no limit.
 		MaxCost         *float64 `json:"max_cost,omitempty"`
 		MaxCostPerAgent *float64 `json:"max_cost_per_agent,omitempty"`
 		MaxCostPerDay   *float64 `json:"max_cost_per_day,omitempty"`
 	}
-	// Revert takes one change of the run back: a file, or with Hunk one place of it, becomes what it was when the
-	// run began. Path is relative to the top of the work tree. Seen is the object of the contents that it is about.
+	// Revert reverts one change of the run: a file, or with Hunk one hunk of it, becomes what it was when the run
+	// began. Path is relative to the top of the work tree. Seen is the Git object of the contents to revert.
 	Revert struct {
 		Path string `json:"path"`
 		Seen string `json:"seen,omitempty"`
@@ -117,7 +117,7 @@ type (
 	}
 	// Cancel ends the run.
 	Cancel struct{}
-	// Malformed is a line that is no command; Problem says why. It is rejected.
+	// Malformed is a line that is not a valid command; Problem says why. It is rejected.
 	Malformed struct {
 		Problem string          `json:"-"`
 		Raw     json.RawMessage `json:"-"`

@@ -16,10 +16,10 @@ import (
 
 var update = flag.Bool("update", false, "write docs/contract.md")
 
-// page is where the contract is written to.
+// page is the file that the contract is written to.
 const page = "../../docs/contract.md"
 
-// TestDocument holds docs/contract.md to the types: it is written from the same notes and
+// TestDocument: docs/contract.md agrees with the types. It is generated from the same notes and
 // tables as the schemas.
 func TestDocument(t *testing.T) {
 	got := document(t)
@@ -37,7 +37,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestEverythingIsExplained: no event, command or field is without a word on it.
+// TestEverythingIsExplained: every event, command and field has a description.
 func TestEverythingIsExplained(t *testing.T) {
 	for _, doc := range []*jsonschema.Schema{documents().events, documents().commands} {
 		for name, def := range doc.Defs {
@@ -71,7 +71,7 @@ const preface = "# The contract for scripts\n\n" +
 	"ends the\n" +
 	"  run with `needs_input`. COMPLETE ends the process even if stdin is open.\n" +
 	"- A `question` comes even while agents work. It stays open until the human's next `message` to the Arbiter,\n" +
-	"  which answers all open questions, or until a command of theirs settles what it was about. No rule, mode or\n" +
+	"  which answers all open questions, or until another command of the human settles its subject. No rule, mode or\n" +
 	"  decider answers it.\n" +
 	"- An answer of scope `run` or `always`, and `configure` with permissions or a rule, settle at once every\n" +
 	"  request that they cover, of any agent. Each request has a `permission` event of its own.\n" +
@@ -116,7 +116,7 @@ func define(t *testing.T, b *strings.Builder, name string, doc *jsonschema.Schem
 	}
 }
 
-// fields writes a table of an object's fields, in the order they are written in.
+// fields writes a table of an object's fields, in their order on the line.
 func fields(t *testing.T, b *strings.Builder, def *jsonschema.Schema, show func(string) bool) {
 	t.Helper()
 	b.WriteString("| field | type | |\n|---|---|---|\n")

@@ -7,8 +7,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendSafe appends JSON text, or text that is fit for a terminal already, so that no
-// terminal and no viewer acts on anything in it: see [EncodeLine].
+// AppendSafe appends JSON text, or text that is already safe for a terminal, so that no
+// terminal or viewer acts on anything in it: see [EncodeLine].
 func AppendSafe(dst, text []byte) []byte { return appendSafe(dst, text) }
 
 // isSafe reports whether JSON text is plain ASCII: there is nothing to escape in it.

@@ -17,11 +17,11 @@ const (
 	Arbiter    = "arbiter"
 )
 
-// BriefCompany is the heading under which a brief ends in a note about others in the same working tree. What stands
-// before it is the brief's own text.
+// BriefCompany is the heading of the note about other agents in the same working tree, with which a brief ends. The
+// text before it is the brief itself.
 const BriefCompany = "\n\n## You are not alone"
 
-// Event is one thing that scripts, screens and the log receive. ID says whom it
+// Event is what scripts, screens and the log receive. ID says whom it
 // is about: `arbiter`, `orch-1`, `human`, `supervisor`.
 type Event struct {
 	ID   string
@@ -36,7 +36,7 @@ type (
 	Session struct {
 		Session       string `json:"session"`
 		CWD           string `json:"cwd" jsonschema:"The working directory."`
-		Resumed       bool   `json:"resumed" jsonschema:"The run was taken up again."`
+		Resumed       bool   `json:"resumed" jsonschema:"The run was resumed."`
 		ClaudeVersion string `json:"claude_version" jsonschema:"The CLI's version."`
 		Claude        string `json:"claude" jsonschema:"Path of the CLI."`
 		Rehearsal     bool   `json:"rehearsal,omitempty"`
@@ -51,42 +51,42 @@ type (
 	}
 	// State is a move of the task machine.
 	State struct {
-		From    string `json:"from" jsonschema:"The state left."`
-		To      string `json:"to" jsonschema:"The state entered."`
-		Trigger string `json:"trigger" jsonschema:"What moved it."`
+		From    string `json:"from" jsonschema:"The previous state."`
+		To      string `json:"to" jsonschema:"The new state."`
+		Trigger string `json:"trigger" jsonschema:"What caused the change."`
 	}
 	// Spawn announces a new agent; SessionID is Claude's.
 	Spawn struct {
-		Name        string `json:"name" jsonschema:"How the agent is called, such as Orchestrator I."`
+		Name        string `json:"name" jsonschema:"The agent's name, such as Orchestrator I."`
 		Mode        string `json:"mode,omitempty"`
 		Prompt      string `json:"prompt" jsonschema:"The brief."`
 		SessionID   string `json:"session_id"`
 		Generation  int    `json:"generation" jsonschema:"Counts the processes started under this id."`
-		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"The agent whose work it takes up."`
-		Resumed     bool   `json:"resumed,omitempty" jsonschema:"Another process takes the agent's session up."`
-		Host        string `json:"host,omitempty" jsonschema:"The host it lives on; absent: the one that arbiter runs on."`
+		SuccessorOf string `json:"successor_of,omitempty" jsonschema:"The agent whose work this one continues."`
+		Resumed     bool   `json:"resumed,omitempty" jsonschema:"A new process resumes the agent's session."`
+		Host        string `json:"host,omitempty" jsonschema:"The host that the agent runs on; absent: the host of arbiter itself."`
 	}
-	// Message is something one party says to another.
+	// Message is a message from one party to another.
 	Message struct {
 		MessageID  string  `json:"message_id"`
 		From       string  `json:"from" jsonschema:"The sender's id."`
 		To         string  `json:"to"`
-		Kind       string  `json:"kind" jsonschema:"What kind of message it is, such as task, brief, question, progress."`
+		Kind       string  `json:"kind" jsonschema:"The kind of message, such as task, brief, question or progress."`
 		Text       string  `json:"text"`
 		Images     []Image `json:"images,omitempty" jsonschema:"The images that go with the text."`
-		Edited     bool    `json:"edited,omitempty" jsonschema:"It was said before, with another text, and not sent yet."`
+		Edited     bool    `json:"edited,omitempty" jsonschema:"The human changed the text of this message before it was sent."`
 		SessionID  string  `json:"session_id,omitempty" jsonschema:"Claude's session id of the sender; absent: no agent sent it."`
 		Generation int     `json:"generation,omitempty" jsonschema:"The sender's generation."`
 	}
-	// Delivered says the CLI proved to have taken a message up.
+	// Delivered says that the CLI has proven to have received a message.
 	Delivered struct {
 		MessageID  string `json:"message_id"`
-		From       string `json:"from,omitempty" jsonschema:"The id of who sent it."`
+		From       string `json:"from,omitempty" jsonschema:"The sender's id."`
 		SessionID  string `json:"session_id,omitempty" jsonschema:"Claude's session id of the process that read it."`
 		Generation int    `json:"generation,omitempty" jsonschema:"The generation that read it."`
-		Sequence   int    `json:"sequence,omitempty" jsonschema:"Counts what was delivered to this id, from 1."`
+		Sequence   int    `json:"sequence,omitempty" jsonschema:"The number of this delivery to the event's id, counted from 1."`
 	}
-	// Assistant is prose of an agent's main thread or of its subagent.
+	// Assistant is text of an agent's main thread or of its subagent.
 	Assistant struct {
 		Text       string  `json:"text"`
 		ContextPct float64 `json:"context_pct" jsonschema:"Percent of the effective window in use."`
@@ -104,10 +104,10 @@ type (
 		ToolUse  string          `json:"tool_use,omitempty"`
 		Subagent string          `json:"subagent,omitempty"`
 	}
-	// ToolResult ends it.
+	// ToolResult ends a ToolUse.
 	ToolResult struct {
 		ToolUse  string `json:"tool_use"`
-		Text     string `json:"text" jsonschema:"The result, bounded."`
+		Text     string `json:"text" jsonschema:"The result, cut off if it is long."`
 		IsError  bool   `json:"is_error,omitempty" jsonschema:"The tool failed."`
 		Subagent string `json:"subagent,omitempty"`
 	}
@@ -116,7 +116,7 @@ type (
 		Tool  string          `json:"tool"`
 		Input json.RawMessage `json:"input"`
 	}
-	// SubagentStart and SubagentStop frame a subagent's life.
+	// SubagentStart and SubagentStop report when a subagent starts and ends.
 	SubagentStart struct {
 		Description string `json:"description"`
 		ToolUse     string `json:"tool_use,omitempty"` // of the call that started it
@@ -125,15 +125,15 @@ type (
 	SubagentStop struct {
 		Description string `json:"description"`
 		ToolUse     string `json:"tool_use,omitempty"`
-		Status      string `json:"status,omitempty" jsonschema:"How the subagent ended."`
-		Tokens      int    `json:"tokens,omitempty" jsonschema:"Of its own context, at the end; absent: not told."`
+		Status      string `json:"status,omitempty" jsonschema:"How the subagent ended, such as completed or failed."`
+		Tokens      int    `json:"tokens,omitempty" jsonschema:"Tokens in its own context at the end; absent: not reported."`
 	}
-	// SubagentProgress is what a running subagent has used, and does.
+	// SubagentProgress is what a running subagent has used so far, and what it is doing.
 	SubagentProgress struct {
 		Description string  `json:"description"`
 		ToolUse     string  `json:"tool_use"`
-		Tokens      int     `json:"tokens" jsonschema:"Of the subagent's own context."`
-		ToolUses    int     `json:"tool_uses" jsonschema:"Tools it has called."`
+		Tokens      int     `json:"tokens" jsonschema:"Tokens in the subagent's own context."`
+		ToolUses    int     `json:"tool_uses" jsonschema:"How many tool calls it has made."`
 		LastTool    string  `json:"last_tool,omitempty" jsonschema:"The tool it called last."`
 		CostUSD     float64 `json:"cost_usd,omitempty"`
 		DurationMS  int64   `json:"duration_ms,omitempty" jsonschema:"Milliseconds since it was started."`
@@ -142,70 +142,70 @@ type (
 	Turn struct {
 		Usage      bridge.Usage `json:"usage"`
 		CostUSD    float64      `json:"cost_usd"`
-		Models     []ModelCost  `json:"models,omitempty" jsonschema:"By model, subagents included; absent: not told."`
-		Outcome    string       `json:"outcome" jsonschema:"done, interrupted, failed or lost."`
+		Models     []ModelCost  `json:"models,omitempty" jsonschema:"Cost and tokens by model, subagents included; absent: not reported."`
+		Outcome    string       `json:"outcome" jsonschema:"How the turn ended: done, interrupted, failed, or lost (its process ended)."`
 		MessageIDs []string     `json:"message_ids" jsonschema:"The messages the turn answered."`
 	}
 	// Cost is what an agent's running turn has cost so far.
 	Cost struct {
-		CostUSD    float64      `json:"cost_usd" jsonschema:"Of the running turn so far, subagents included: an estimate, which the end of the turn replaces."`
+		CostUSD    float64      `json:"cost_usd" jsonschema:"Cost of the running turn so far in US dollars, subagents included: an estimate, which the turn event replaces."`
 		Usage      bridge.Usage `json:"usage" jsonschema:"Tokens of the running turn so far, subagents included."`
-		RunCostUSD float64      `json:"run_cost_usd" jsonschema:"Of the whole run so far, all running turns included: what --max-cost bounds."`
+		RunCostUSD float64      `json:"run_cost_usd" jsonschema:"Cost of the whole run so far in US dollars, all running turns included; --max-cost limits it."`
 	}
-	// Context is a new reading, against the effective window.
+	// Context is a new measurement, relative to the effective window.
 	Context struct {
 		Tokens    int     `json:"tokens" jsonschema:"Tokens in use."`
 		Window    int     `json:"window" jsonschema:"The effective window, in tokens."`
 		Pct       float64 `json:"pct"`
-		TurnsLeft int     `json:"turns_left,omitempty" jsonschema:"How many turns fit before the critical level, by the recent pace."`
-		Source    string  `json:"source,omitempty" jsonschema:"stream, transcript, or cli (its own answer)."`
+		TurnsLeft int     `json:"turns_left,omitempty" jsonschema:"A forecast of the turns left before the critical level, at the recent rate; absent: none, or not known."`
+		Source    string  `json:"source,omitempty" jsonschema:"Where the numbers come from: stream, transcript, or cli (the CLI's own answer)."`
 	}
-	// ContextWarning is a level reached.
+	// ContextWarning says that a warning level was reached.
 	ContextWarning struct {
 		Pct   float64 `json:"pct"`
 		Level string  `json:"level" jsonschema:"The level reached."`
 	}
-	// Compact is a compaction that happened, or was kept from happening.
+	// Compact is a compaction that happened, or that was blocked.
 	Compact struct {
 		Trigger    string `json:"trigger" jsonschema:"auto or manual."`
-		Blocked    bool   `json:"blocked,omitempty" jsonschema:"It was kept from happening."`
-		PreTokens  int    `json:"pre_tokens,omitempty" jsonschema:"Tokens before it."`
-		PostTokens int    `json:"post_tokens,omitempty" jsonschema:"Tokens of the messages after it."`
+		Blocked    bool   `json:"blocked,omitempty" jsonschema:"The compaction was blocked."`
+		PreTokens  int    `json:"pre_tokens,omitempty" jsonschema:"Tokens before the compaction."`
+		PostTokens int    `json:"post_tokens,omitempty" jsonschema:"Tokens of the messages after the compaction."`
 	}
-	// Check is a check of a hand-off document that the supervisor has run.
+	// Check is the result of a check of a hand-off document, which the supervisor ran.
 	Check struct {
-		Number  int             `json:"number" jsonschema:"Which check of the document, counted from 1."`
-		Of      int             `json:"of" jsonschema:"How many it has."`
+		Number  int             `json:"number" jsonschema:"The number of the check in the document, counted from 1."`
+		Of      int             `json:"of" jsonschema:"How many checks the document has."`
 		Receipt verdict.Receipt `json:"receipt" jsonschema:"The command, its exit code, the hash and size of its output, and what that proves."`
-		Again   bool            `json:"again,omitempty" jsonschema:"It is one of the checks of all documents of the task, which are run once more before COMPLETE takes effect; number and of count those."`
-		Agents  []string        `json:"agents,omitempty" jsonschema:"If it then failed: who last changed its files."`
+		Again   bool            `json:"again,omitempty" jsonschema:"The check was repeated: before COMPLETE takes effect, the supervisor runs the checks of all documents of the task once more, and number and of count those."`
+		Agents  []string        `json:"agents,omitempty" jsonschema:"If a repeated check failed: who last changed its files."`
 	}
 	// Handoff passes a document on: to the successor, to the Arbiter when done, or
 	// from one Arbiter to the next.
 	Handoff struct {
 		From     string            `json:"from" jsonschema:"The author's id."`
 		To       string            `json:"to"`
-		Document *verdict.Document `json:"document" jsonschema:"The hand-off document, the author's word."`
-		Receipts []verdict.Receipt `json:"receipts,omitempty" jsonschema:"What came of its checks when the supervisor ran them, in their order."`
-		Proofs   []string          `json:"proofs,omitempty" jsonschema:"Of each claim: verified, unverified or refuted."`
-		DrawnUp  string            `json:"drawn_up,omitempty" jsonschema:"Why the supervisor wrote it in the author's place."`
+		Document *verdict.Document `json:"document" jsonschema:"The hand-off document: the author's own statements."`
+		Receipts []verdict.Receipt `json:"receipts,omitempty" jsonschema:"The results of the document's checks, as the supervisor ran them, in their order."`
+		Proofs   []string          `json:"proofs,omitempty" jsonschema:"For each claim: verified, unverified or refuted."`
+		DrawnUp  string            `json:"drawn_up,omitempty" jsonschema:"Why the supervisor wrote the document instead of its author."`
 	}
-	// Decision is a ruling, and who made it.
+	// Decision is a decision, and who made it.
 	Decision struct {
-		Decision string   `json:"decision" jsonschema:"The ruling."`
+		Decision string   `json:"decision" jsonschema:"The decision, such as CONTINUE or COMPLETE."`
 		Mode     string   `json:"mode,omitempty"`
 		To       string   `json:"to,omitempty"`
 		Reason   string   `json:"reason"`
 		Source   string   `json:"source" jsonschema:"session, model, rules, cache, fallback or human."`
-		Number   int      `json:"number,omitempty" jsonschema:"Of the run's decisions, counted from 1: arbiter decide --explain shows it."`
-		Point    string   `json:"point,omitempty" jsonschema:"select: which agent works next; evaluate: what follows from what was done; talk: any other turn."`
-		CostUSD  float64  `json:"cost_usd,omitempty" jsonschema:"What the decision itself has cost, where a model was asked for it alone."`
-		Warnings []string `json:"warnings,omitempty" jsonschema:"What went wrong on the way: why the rules decided."`
+		Number   int      `json:"number,omitempty" jsonschema:"The number of the decision in the run, counted from 1; arbiter decide --explain shows it."`
+		Point    string   `json:"point,omitempty" jsonschema:"What was to be decided. select: which agent works next; evaluate: what follows from the work done; talk: any other turn."`
+		CostUSD  float64  `json:"cost_usd,omitempty" jsonschema:"Cost of the decision itself in US dollars, if a model was asked only for this decision."`
+		Warnings []string `json:"warnings,omitempty" jsonschema:"Problems that came up, such as why the rules had to decide."`
 	}
-	// Plan is the whole plan after a change, and what agents have set themselves.
+	// Plan is the whole plan after a change, and the agents' own task lists.
 	Plan struct {
 		Steps []Step  `json:"steps"`
-		Tasks []Tasks `json:"tasks,omitempty" jsonschema:"What agents keep in their own task lists."`
+		Tasks []Tasks `json:"tasks,omitempty" jsonschema:"The agents' own task lists."`
 	}
 	// PermissionRequest waits for a `permission` command.
 	PermissionRequest struct {
@@ -215,9 +215,9 @@ type (
 		Subagent    string          `json:"subagent,omitempty"`
 		Reason      string          `json:"reason,omitempty"`
 		Action      string          `json:"action"`
-		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that cover it, narrow ones first, for an answer of scope run or always."`
+		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that cover the request, the narrowest first, for an answer with scope run or always."`
 	}
-	// Permission is how one was decided; By is Human or one of the constants beside [DecidedBy].
+	// Permission says how a permission was decided; By is Human or one of the constants beside [DecidedBy].
 	Permission struct {
 		Request  string `json:"request"`
 		Behavior string `json:"behavior" jsonschema:"The answer."`
@@ -225,32 +225,32 @@ type (
 		Tool     string `json:"tool,omitempty"`
 		Rule     string `json:"rule,omitempty" jsonschema:"The rule that decided."`
 		Action   string `json:"action,omitempty"`
-		Scope    string `json:"scope,omitempty" jsonschema:"Of a human's answer: once, run or always."`
+		Scope    string `json:"scope,omitempty" jsonschema:"The scope of a human's answer: once, run or always."`
 		Reason   string `json:"reason,omitempty"`
 		Subagent string `json:"subagent,omitempty"`
 	}
-	// Takeover says that a human has an agent's session in a terminal, or gave it back.
+	// Takeover says that a human took an agent's session over in a terminal, or gave it back.
 	Takeover struct {
-		State  string   `json:"state" jsonschema:"began: its process is being stopped; open: the terminal is there; ended: given back; failed."`
+		State  string   `json:"state" jsonschema:"began: the agent's process is being stopped; open: the terminal is open; ended: the session was given back; failed: reason says why."`
 		Reason string   `json:"reason,omitempty"`
-		Words  int      `json:"words,omitempty" jsonschema:"Messages of the human's in it."`
-		Files  []string `json:"files,omitempty" jsonschema:"Files that were changed meanwhile."`
-		Digest string   `json:"digest,omitempty" jsonschema:"What the Arbiter reads about it."`
+		Words  int      `json:"words,omitempty" jsonschema:"How many messages the human wrote in the session."`
+		Files  []string `json:"files,omitempty" jsonschema:"Files that changed in that time."`
+		Digest string   `json:"digest,omitempty" jsonschema:"The summary for the Arbiter."`
 	}
-	// Withdrawn says that a message was taken back by the human before it was sent.
+	// Withdrawn says that the human withdrew a message before it was sent.
 	Withdrawn struct {
 		MessageID string `json:"message_id"`
 	}
-	// Halted says that everything was stopped at once.
+	// Halted says that all agents were stopped at once.
 	Halted struct {
-		By string `json:"by" jsonschema:"The channel it came by: stdin, screen or socket."`
+		By string `json:"by" jsonschema:"Where the command came from: stdin, screen or socket."`
 	}
 	// Question waits for a human's `message`.
 	Question struct {
 		Text     string `json:"text"`
-		Question string `json:"question,omitempty" jsonschema:"Its id in the inbox; absent: choose answers it."`
-		// Options are there where a choose command answers it.
-		Options []string `json:"options,omitempty" jsonschema:"What a choose command may take; absent: a message answers it."`
+		Question string `json:"question,omitempty" jsonschema:"The question's id in the inbox; absent: a choose command answers the question."`
+		// Options is set if a choose command answers the question.
+		Options []string `json:"options,omitempty" jsonschema:"The options of a choose command; absent: a message command answers the question."`
 	}
 	// Accepted and Rejected answer a command.
 	Accepted struct {
@@ -261,29 +261,29 @@ type (
 		Ref     string `json:"ref,omitempty"`
 		Message string `json:"message"`
 	}
-	// Retry is API trouble being waited out, by the CLI or by us.
+	// Retry says that the CLI or the supervisor repeats a failed API request after a delay.
 	Retry struct {
 		Attempt int    `json:"attempt"`
 		DelayMS int64  `json:"delay_ms"`
 		Reason  string `json:"reason"`
 	}
-	// Restart is a process started again.
+	// Restart says that a process is restarted after a delay.
 	Restart struct {
 		Attempt int    `json:"attempt"`
 		DelayMS int64  `json:"delay_ms"`
 		Reason  string `json:"reason"`
 	}
-	// Error is trouble a person should know of, with what can be done.
+	// Error is a problem that a human should know about, with the options for recovery.
 	Error struct {
-		Category        bridge.Category `json:"category" jsonschema:"What kind of trouble it is."`
+		Category        bridge.Category `json:"category" jsonschema:"The kind of problem."`
 		Message         string          `json:"message"`
-		RecoveryOptions []string        `json:"recovery_options" jsonschema:"What a choose command may take."`
+		RecoveryOptions []string        `json:"recovery_options" jsonschema:"The options of a choose command."`
 	}
-	// Notice is something met and survived.
+	// Notice is something that a human may want to know; the run continues.
 	Notice struct {
 		Text string `json:"text"`
 	}
-	// Done ends an agent.
+	// Done says that an agent ended.
 	Done struct {
 		SessionID string `json:"session_id"`
 		Reason    string `json:"reason" jsonschema:"Why the agent ended."`
@@ -291,29 +291,29 @@ type (
 	// Result is the last line.
 	Result struct {
 		Status     string       `json:"status" jsonschema:"How the run ended."`
-		Summary    string       `json:"summary" jsonschema:"What came of it."`
+		Summary    string       `json:"summary" jsonschema:"The outcome, in prose."`
 		CostUSD    float64      `json:"cost_usd"`
 		Usage      bridge.Usage `json:"usage"`
-		Iterations int          `json:"iterations" jsonschema:"How often work was entered by a summon."`
-		DurationMS int64        `json:"duration_ms" jsonschema:"Milliseconds the run took."`
-		Crashes    int          `json:"crashes" jsonschema:"Processes that ended unasked."`
+		Iterations int          `json:"iterations" jsonschema:"How many times an Orchestrator was summoned to work."`
+		DurationMS int64        `json:"duration_ms" jsonschema:"Duration of the run in milliseconds."`
+		Crashes    int          `json:"crashes" jsonschema:"How many processes ended unexpectedly."`
 		Session    string       `json:"session"`
 		Rehearsal  bool         `json:"rehearsal,omitempty"`
-		Checks     *Checks      `json:"checks,omitempty" jsonschema:"What the checks of all documents of the task came to when they were last run."`
-		Failing    []string     `json:"failing,omitempty" jsonschema:"Those of them that failed: whose it is, the command and why. One that had held before is named in the summary, too."`
-		HalfDone   []string     `json:"half_done,omitempty" jsonschema:"What was being done when the run was stopped, and was not finished."`
+		Checks     *Checks      `json:"checks,omitempty" jsonschema:"The results of the checks of all documents of the task when they were last run."`
+		Failing    []string     `json:"failing,omitempty" jsonschema:"The checks that failed: the document's author, the command and the reason. The summary also names each one that had passed before."`
+		HalfDone   []string     `json:"half_done,omitempty" jsonschema:"Work that was in progress when the run was stopped."`
 		// Acceptance is nil if there are no criteria.
-		Acceptance []Acceptance `json:"acceptance,omitempty" jsonschema:"The acceptance criteria, and what each came to on the final tree."`
+		Acceptance []Acceptance `json:"acceptance,omitempty" jsonschema:"The acceptance criteria and the outcome of each on the final files."`
 		// Changes is nil if there are no snapshots.
 		Changes *ResultChanges `json:"changes,omitempty" jsonschema:"What differs between the files at the start and at the end of the run."`
 	}
 )
 
-// Checks counts what the checks of the documents of a task came to when the supervisor ran them last.
+// Checks counts the results of the checks of all documents of a task when the supervisor last ran them.
 type Checks struct {
 	Passed   int `json:"passed"`
 	Failed   int `json:"failed"`
-	Unproven int `json:"unproven"` // not run, or their end tells nothing
+	Unproven int `json:"unproven"` // not run, or the result proves nothing
 }
 
 // Step is one step of the plan.
@@ -324,7 +324,7 @@ type Step struct {
 	Mode   string `json:"mode,omitempty"`  // the mode it is meant for
 }
 
-// Tasks is an agent's own list, kept with Claude's task or todo tools.
+// Tasks is an agent's own task list, which it keeps with Claude's task or todo tools.
 type Tasks struct {
 	Agent string `json:"agent"`
 	Items []Step `json:"items"` // pending, active or done
@@ -385,55 +385,58 @@ func (Notice) EventName() string            { return "notice" }
 func (Done) EventName() string              { return "done" }
 func (Result) EventName() string            { return "result" }
 
-// events has a row for each event: what it means, and what frontends do with it. The schema,
-// the decoder, docs/contract.md and the frontends go by it.
+// events has a row for each event: what it means, and how frontends treat it. The schema,
+// the decoder, docs/contract.md and the frontends use it.
 var events = []struct {
 	body   Body
 	about  string
 	traits trait
 }{
-	{Session{}, "The first line: the run, and what it runs on.", talk | aside},
-	{State{}, "The task machine moved.", fine | aside},
+	{Session{}, "The first line: the run and its environment.", talk | aside},
+	{State{}, "The task machine changed its state.", fine | aside},
 	{Spawn{}, "An agent was started; id is the new agent.", 0},
-	{Message{}, "Something one party says to another.", 0},
-	{Delivered{}, "The CLI proved to have taken a message up.", fine | aside},
-	{Assistant{}, "Prose of an agent or of its subagent.", narrates},
-	{Delta{}, "A piece of text as it arrives, for screens.", narrates | fine | aside},
+	{Message{}, "A message from one party to another.", 0},
+	{Delivered{}, "It is proven that the CLI received a message.", fine | aside},
+	{Assistant{}, "Text that an agent or its subagent wrote.", narrates},
+	{Delta{}, "A piece of text as it arrives from the model, for screens.", narrates | fine | aside},
 	{ToolUse{}, "An agent calls one of Claude's tools.", narrates},
-	{ToolResult{}, "Such a call ended.", narrates},
+	{ToolResult{}, "A call of one of Claude's tools ended.", narrates},
 	{ToolCall{}, "An agent calls one of arbiter's own tools.", 0},
 	{SubagentStart{}, "A subagent was started.", narrates},
 	{SubagentStop{}, "A subagent ended.", narrates},
-	{SubagentProgress{}, "What a running subagent has used, and does.", narrates | fine | aside},
+	{SubagentProgress{}, "What a running subagent has used so far, and what it is doing.", narrates | fine | aside},
 	{Turn{}, "An agent's turn ended.", fine},
 	{Cost{}, "What an agent's running turn has cost so far.", fine | aside},
-	{Context{}, "A new reading of an agent's context.", narrates | fine | aside},
-	{ContextWarning{}, "An agent's context reached a level.", talk},
-	{Compact{}, "An agent's context was compacted.", talk},
-	{Check{}, "A check of a hand-off document that the supervisor has run itself.", 0},
-	{Acceptance{}, "A criterion was judged on the final tree; id is the supervisor.", talk},
+	{Context{}, "A new measurement of an agent's context.", narrates | fine | aside},
+	{ContextWarning{}, "An agent's context reached a warning level.", talk},
+	{Compact{}, "An agent's context was compacted, or the compaction was blocked.", talk},
+	{Check{}, "The supervisor ran a check of a hand-off document.", 0},
+	{Acceptance{}, "An acceptance criterion was tested on the final files; id is the supervisor.", talk},
 	{Handoff{}, "A hand-off document was passed on.", talk},
-	{Decision{}, "A ruling, and who made it.", talk},
+	{Decision{}, "A decision, and who made it.", talk},
 	{Plan{}, "The whole plan after a change.", aside},
-	{PermissionRequest{}, "A tool waits for a permission command.", urgent | talk},
+	{PermissionRequest{}, "A tool call waits for a permission command.", urgent | talk},
 	{Permission{}, "How a permission was decided.", urgent},
-	{Takeover{}, "A human has an agent's session in a terminal, or gave it back.", urgent | talk},
-	{Withdrawn{}, "A message was taken back by the human before it was sent.", talk | aside},
-	{Halted{}, "Everything was stopped at once.", urgent | talk | aside},
-	{Question{}, "A human is asked; a message command answers.", urgent | talk},
-	{Accepted{}, "A command was taken up and is durable.", fine | aside},
-	{Rejected{}, "A command was refused.", urgent | talk | aside},
-	{Retry{}, "API trouble is being waited out.", narrates},
-	{Restart{}, "A process is being started again.", talk},
-	{Host{}, "Where a host stands that Orchestrators live on; id is the supervisor.", talk},
-	{Error{}, "Trouble a person should know of.", urgent | talk},
-	{Notice{}, "Something was met and survived.", narrates | talk},
-	{Budget{}, "So much of a limit of costs is spent; id is the agent, or the supervisor for the run.", talk},
-	{Quota{}, "How much of a usage window of the plan is used, at each percent; id is the supervisor.", fine | aside},
-	{Quiet{}, "A working agent gives no output, no tool progress, no API retry. Nothing follows from it.", talk},
+	{Takeover{}, "A human took an agent's session over in a terminal, or gave it back.", urgent | talk},
+	{Withdrawn{}, "The human withdrew a message before it was sent.", talk | aside},
+	{Halted{}, "All agents were stopped at once.", urgent | talk | aside},
+	{Question{}, "A question to the human; a message or choose command answers it.", urgent | talk},
+	{Accepted{}, "A command was accepted and is on disk.", fine | aside},
+	{Rejected{}, "A command was rejected.", urgent | talk | aside},
+	{Retry{}, "An API request failed; it is tried again after a delay.", narrates},
+	{Restart{}, "A process is restarted after a delay.", talk},
+	{Host{}, "The status of a host that Orchestrators run on; id is the supervisor.", talk},
+	{Error{}, "A problem that a human should know about.", urgent | talk},
+	{Notice{}, "Something happened that a human may want to know; the run continues.", narrates | talk},
+	{Budget{}, "Spending reached a level of a cost limit; id is the agent, or the supervisor for the run.", talk},
+	{Quota{},
+		"How much of a usage window of the account's plan is used, at each percent; id is the supervisor.",
+		fine | aside},
+	{Quiet{}, "A working agent has shown no sign of work for some time: no output, tool progress or API retry. " +
+		"Arbiter only reports it.", talk},
 	{Workspace{}, "Where an agent works.", fine},
 	{Changes{}, "Files that changed in an agent's turn.", 0},
-	{Overlap{}, "Living agents changed the same file; id is the supervisor.", talk},
+	{Overlap{}, "Several live agents changed the same file; id is the supervisor.", talk},
 	{Merge{}, "An agent's work was merged, or is in conflict; id is the agent.", talk},
 	{Done{}, "An agent ended.", 0},
 	{Result{}, "The last line: how the run ended.", urgent | talk | aside},

@@ -5,7 +5,7 @@ import "fmt"
 // Exit is the exit code of `arbiter`.
 type Exit int
 
-// Exit codes. Those of a signal are 128 plus its number, as shells report it.
+// Exit codes. The code after a signal is 128 plus the signal's number, as in shells.
 const (
 	ExitComplete    Exit = 0
 	ExitFailed      Exit = 1
@@ -18,11 +18,11 @@ const (
 	ExitTerminated  Exit = 143
 )
 
-// ExitMeaning is what an exit code says, in a word or two, and when it is given.
+// ExitMeaning says what an exit code means, in a word or two, and when arbiter exits with it.
 type ExitMeaning struct {
 	Exit Exit
 	Word string
-	When string // more than the word says; may be empty
+	When string // details; may be empty
 }
 
 // Exits lists all exit codes, in order.

@@ -1,9 +1,9 @@
 package contract
 
-// Host says where a host stands that Orchestrators live on, besides the one that arbiter runs on.
+// Host is the status of a host that Orchestrators run on, other than the host of arbiter itself.
 type Host struct {
-	Name   string `json:"name" jsonschema:"As the user's configuration names it."`
-	Status string `json:"status" jsonschema:"up, down, lost or waiting: in use; not tried; its agents are down and it is tried again; it is being started, or waits in a queue."`
+	Name   string `json:"name" jsonschema:"The host's name in the user's configuration."`
+	Status string `json:"status" jsonschema:"up: in use; down: arbiter does not try to reach it; lost: its agents are down, and arbiter tries again; waiting: it is being started, or waits in a queue."`
 	Reason string `json:"reason,omitempty" jsonschema:"Why it is not up."`
 }
 

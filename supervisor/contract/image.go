@@ -19,7 +19,7 @@ type Image struct {
 	Height    int    `json:"height"`
 }
 
-// Size says in short what an image is: `640×480 png`.
+// Size describes an image in short: `640×480 png`.
 func (i Image) Size() string {
 	return fmt.Sprintf("%d×%d %s", i.Width, i.Height, strings.TrimPrefix(i.MediaType, "image/"))
 }

@@ -28,16 +28,15 @@ type Line struct {
 	Event
 }
 
-// Unknown is an event that this version does not know, or one whose fields do not
-// have the types they should have; Problem tells the second. Raw is an object
-// with the event's own fields.
+// Unknown is an event that this version does not know, or an event with a field of the
+// wrong type; Problem then says which. Raw is an object with the event's own fields.
 type Unknown struct {
 	Name    string
 	Raw     json.RawMessage
 	Problem string
 }
 
-// EventName is the name the line gave.
+// EventName is the name in the line.
 func (u Unknown) EventName() string { return u.Name }
 
 // eventShape is what the codec knows of one event.
@@ -59,12 +58,12 @@ var eventShapes = sync.OnceValue(func() map[string]eventShape {
 	return shapes
 })
 
-// usualLine is as long as most lines are, in bytes.
+// usualLine is the length of most lines, in bytes.
 const usualLine = 384
 
-// EncodeLine appends one event as a JSON object and a newline. On an error dst is
-// returned as it was. Bodies are values, not pointers. Everything that a terminal
-// acts on leaves escaped, so that a stream shown raw stays harmless.
+// EncodeLine appends one event as a JSON object and a newline. On an error it returns
+// dst unchanged. Bodies are values, not pointers. Everything that a terminal would act
+// on is escaped, so that it is safe to show the stream raw.
 func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	if e.Body == nil {
 		return dst, errors.New("encode event: no body")
@@ -105,8 +104,8 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// EventNameOf is the name of the event of a line that EncodeLine made, without decoding it;
-// empty: it is none.
+// EventNameOf returns the name of the event of a line that EncodeLine wrote, without decoding it;
+// empty: the line is not an event.
 func EventNameOf(line []byte) string {
 	// In a JSON string every quote has a backslash before it: no id can hold this.
 	_, rest, _ := bytes.Cut(line, []byte(`,"event":"`))
@@ -114,8 +113,8 @@ func EventNameOf(line []byte) string {
 	return string(name)
 }
 
-// body replaces the nil slices that the contract shows as lists, and what else
-// would be null, and rounds money and percentages. It works on copies.
+// body replaces nil slices, which the contract shows as lists, and other values
+// that would be null, and rounds money and percentages. It works on copies.
 func body(b Body) any {
 	switch b := b.(type) {
 	case Plan:
@@ -198,10 +197,10 @@ func body(b Body) any {
 	return b
 }
 
-// RoundUSD leaves out what is beyond a millionth of a dollar: noise of adding.
+// RoundUSD rounds to a millionth of a dollar, which removes the rounding errors of additions.
 func RoundUSD(usd float64) float64 { return math.Round(usd*1e6) / 1e6 }
 
-// roundPct leaves a hundredth of a percent.
+// roundPct rounds to a hundredth of a percent.
 func roundPct(pct float64) float64 { return math.Round(pct*100) / 100 }
 
 func orEmpty(raw json.RawMessage) json.RawMessage {
@@ -211,7 +210,7 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// DecodeLine reads a line of the event stream. Events and fields it does not know
+// DecodeLine reads a line of the event stream. Unknown events and fields
 // are no error: the stream may come from a newer version.
 func DecodeLine(data []byte) (Line, error) {
 	all, err := jsonl.Members(data)
@@ -265,7 +264,7 @@ next:
 }
 
 // DecodeWritten reads the event of a line that EncodeLine wrote. It takes a fraction of the
-// time of DecodeLine, which holds a stream to its form: who goes through a log reads many.
+// time of DecodeLine, which also checks the form of the line: readers of a log decode many lines.
 func DecodeWritten(line []byte) (Event, error) {
 	_, rest, _ := bytes.Cut(line, []byte(`,"id":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))
@@ -287,7 +286,7 @@ func decodeBody(name string, own []jsonl.Member) Body {
 	if !ok {
 		return Unknown{Name: name, Raw: joinMembers(own, nil)}
 	}
-	// Only exact names are handed on: encoding/json would fold case.
+	// Only exact names are passed on: encoding/json would ignore case.
 	v := reflect.New(shape.typ)
 	if err := json.Unmarshal(joinMembers(own, shape.fields), v.Interface()); err != nil {
 		return Unknown{Name: name, Raw: joinMembers(own, nil), Problem: err.Error()}

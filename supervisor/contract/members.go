@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// joinMembers is the object of the fields in only, of all when it is nil.
+// joinMembers returns an object of the members in only, or of all members if only is nil.
 func joinMembers(all []jsonl.Member, only map[string]bool) json.RawMessage {
 	out := []byte{'{'}
 	for _, m := range all {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Roman is how Orchestrators are numbered: I, II, III …; what that does not reach is
+// Roman returns the number of an Orchestrator: I, II, III …. Numbers that have no Roman numeral are
 // written in digits.
 func Roman(n int) string {
 	if n <= 0 || n > 3999 {

@@ -2,7 +2,7 @@ package contract
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// fieldEnums are the closed sets; what may grow stays an open string.
+// fieldEnums has the fields whose values are a closed set. A set that may grow stays an open string.
 var fieldEnums = map[string][]string{
 	"result.status":         {StatusComplete, StatusFailed, StatusCancelled, StatusNeedsInput, StatusLimit},
 	"permission.behavior":   {bridge.Allow, bridge.Deny},
@@ -14,13 +14,13 @@ var fieldEnums = map[string][]string{
 	"budget.level":          {"warn", "limit"},
 }
 
-// fieldNotes describe the fields that mean the same in whichever event they are. What one
-// event alone has is described where it is declared, and so is an exception.
+// fieldNotes describes the fields that mean the same in every event. A field of a single event, or one with
+// another meaning, has its description in its struct tag.
 var fieldNotes = map[string]string{
 	"session":     "The run's id.",
 	"rehearsal":   "The model was scripted.",
 	"usage":       "Tokens used.",
-	"cost_usd":    "Cost in US dollars, as the CLI states it.",
+	"cost_usd":    "Cost in US dollars, as the CLI reports it.",
 	"message_id":  "The message's id.",
 	"subagent":    "The tool use id of the subagent it belongs to; absent: the main thread.",
 	"tool":        "The tool's name.",
@@ -30,15 +30,15 @@ var fieldNotes = map[string]string{
 	"message":     "The text.",
 	"request":     "The id of the permission request.",
 	"mode":        "The mode, an agent definition's name.",
-	"attempt":     "Counts the attempts from 1.",
+	"attempt":     "The number of the attempt, counted from 1.",
 	"delay_ms":    "Milliseconds until the next attempt.",
-	"reason":      "Why.",
+	"reason":      "The reason.",
 	"ref":         "The command's ref.",
 	"session_id":  "Claude's session id.",
 	"description": "What the subagent was started for.",
 	"pct":         "Percent of the effective window in use.",
 	"steps":       "The steps, in order.",
-	"to":          "To whom: an agent's id, human, or empty.",
+	"to":          "The recipient: an agent's id, human, or empty.",
 	"action":      "The SHA-256 of the exact action, in hexadecimal: tool and input.",
 	"by":          "Who decided: " + deciderNames() + ".",
 }

@@ -18,23 +18,23 @@ import (
 const (
 	ScopeOnce   = "once"
 	ScopeRun    = "run"
-	ScopeAlways = "always" // in this workspace, in later runs, too
+	ScopeAlways = "always" // also in later runs in this workspace
 )
 
-// field is the rule of one field; the parser and the schema read the same table.
+// field describes one field of a command; the parser and the schema use the same table.
 type field struct {
 	name     string
 	required bool
 	enum     []string
 	items    []field // an array of objects with these fields instead of a string
-	item     any     // of items: such an object, with its defaults
+	item     any     // an object of items, with its defaults
 	list     int     // an array of at most so many strings instead of a string
 	flag     bool    // true or false instead of a string
 	number   bool    // a number instead of a string, kept as *float64
 	about    string
 }
 
-// form is the rule of one command.
+// form describes one command.
 type form struct {
 	body   CommandBody
 	about  string
@@ -43,12 +43,12 @@ type form struct {
 
 // forms lists every command.
 var forms = []form{
-	{Say{}, "A human's message, to the Arbiter or to the agent named.", []field{
-		{name: "text", required: true, about: "What is said; 1 MiB at most."},
+	{Say{}, "A message of the human to the Arbiter, or to the agent in `to`.", []field{
+		{name: "text", required: true, about: "The text; 1 MiB at most."},
 		{name: "to", about: "An agent's id, such as orch-1; absent: the Arbiter."},
 		{name: "strength", enum: []string{Note, Steer, Stop},
-			about: "note: the next turn (default); steer: folded into the running turn after the tool at hand; stop: " +
-				"the running turn is interrupted first."},
+			about: "note: sent with the next turn (default); steer: added to the running turn after the current tool " +
+				"call; stop: the running turn is interrupted first."},
 		{name: "images", list: MaxImages, about: "Paths of image files that go with the text: PNG, JPEG, GIF or WebP, " +
 			"each of 3.9 MB at most. Relative paths are relative to the run's directory. The run keeps a copy of each " +
 			"before it accepts the message."},
@@ -57,41 +57,41 @@ var forms = []form{
 		{name: "request", required: true, about: "The id of the permission_request."},
 		{name: "behavior", required: true, enum: []string{bridge.Allow, bridge.Deny}, about: "The answer."},
 		{name: "scope", enum: []string{ScopeOnce, ScopeRun, ScopeAlways},
-			about: "once (default); run: the answer holds for this run, and is not asked for again; always, with " +
-				"allow: in later runs in this workspace, too."},
-		{name: "rule", about: "With run or always: the permission rule that is allowed or denied, such as one of the " +
-			"request's suggestions; it must cover the request. It settles all other requests that it covers. Absent: " +
-			"the same action alone."},
-		{name: "action", about: "The request's action, a SHA-256; if given, it must be the same."},
+			about: "once (default); run: the answer holds for the rest of the run; always, with allow only: also in " +
+				"later runs in this workspace."},
+		{name: "rule", about: "With scope run or always: the permission rule to allow or deny, such as one of the " +
+			"request's suggestions. It must cover the request, and decides all other open requests that it covers, " +
+			"too. Absent: only the same action."},
+		{name: "action", about: "The request's action, a SHA-256. If given, it must match."},
 		{name: "message", about: "With deny: the reason, which the agent reads."},
 	}},
-	{EditMessage{}, "Changes a message of the human's that is not delivered and was not sent yet.", []field{
+	{EditMessage{}, "Changes a message of the human that was neither sent nor delivered yet.", []field{
 		{name: "message_id", required: true, about: "The id of the message event."},
-		{name: "text", required: true, about: "What is said instead."},
+		{name: "text", required: true, about: "The new text."},
 	}},
-	{WithdrawMessage{}, "Takes back a message of the human's that was not sent yet.", []field{
+	{WithdrawMessage{}, "Withdraws a message of the human that was not sent yet.", []field{
 		{name: "message_id", required: true, about: "The id of the message event."},
 	}},
-	{Attach{}, "Hands an agent's session to the human: its process is stopped in order, messages to it wait, and " +
-		"`arbiter attach` or the screen shows its terminal.", []field{
+	{Attach{}, "Hands an agent's session to the human: arbiter stops its process cleanly and holds messages to it " +
+		"back, and `arbiter attach` or the screen shows its terminal.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
-	{Detach{}, "Gives it back: the session is resumed, and the Arbiter learns what the human did.", []field{
+	{Detach{}, "Gives an agent's session back: arbiter resumes it, and tells the Arbiter what the human did.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
-	{Halt{}, "Stops every agent at once. The run stays; continue starts them again.", nil},
+	{Halt{}, "Stops every agent at once. The run stays open; continue starts the agents again.", nil},
 	{Interrupt{}, "Stops the running turn of one agent, or of all.", []field{
-		{name: "id", about: "The agent's id; absent: all."},
+		{name: "id", about: "The agent's id; absent: all agents."},
 	}},
 	{Kill{}, "Ends an agent.", []field{
 		{name: "id", required: true, about: "The agent's id."},
 	}},
-	{Pause{}, "Holds all messages to agents back.", nil},
-	{Continue{}, "Lets messages go again.", nil},
-	{ForceAgent{}, "Summons an Orchestrator under a mode.", []field{
+	{Pause{}, "Holds back all messages to agents.", nil},
+	{Continue{}, "Sends messages again, and starts halted agents again.", nil},
+	{ForceAgent{}, "Summons an Orchestrator with the given mode.", []field{
 		{name: "mode", required: true, about: "The mode, an agent definition's name."},
 	}},
-	{SkipStep{}, "Skips the plan's step at hand.", nil},
+	{SkipStep{}, "Skips the current step of the plan.", nil},
 	{RetryLast{}, "Asks the last agent to try again.", nil},
 	{Reset{}, "Releases the Orchestrators and returns to idle.", nil},
 	{SetPlan{}, "Replaces the plan.", []field{
@@ -99,38 +99,39 @@ var forms = []form{
 			about: "The whole plan, in order; empty: no plan."},
 	}},
 	{SetAcceptance{},
-		"Replaces the acceptance criteria, the Arbiter's too. Only a human can drop or change what a human set.",
+		"Replaces all acceptance criteria, including the Arbiter's. Only a human can drop or change a human's criterion.",
 		[]field{
 			{name: "criteria", required: true, items: criterionFields, item: AcceptanceCriterion{},
 				about: "All criteria, in order; empty: none."},
 		}},
-	{Choose{}, "Takes one of the options last offered by an error or a question.", []field{
+	{Choose{}, "Chooses one of the options that an error or a question offered last.", []field{
 		{name: "option", required: true, about: "The option, as in recovery_options or options."},
 	}},
-	{Configure{}, "Changes one setting of the run, at once and for later lives of it: a model, how permissions are " +
-		"decided, one permission rule more, or a limit of costs. Requests that wait are decided by it, too.", []field{
-		{name: "id", about: "With model: the agent's id; absent: all, and those to come."},
+	{Configure{}, "Changes one setting of the run, at once and after every resume: a model, how permissions are " +
+		"decided, an additional permission rule, or a cost limit. It applies to open permission requests, too.", []field{
+		{name: "id", about: "With model: the agent's id; absent: all agents, including later ones."},
 		{name: "model", about: "The model's name or alias, as the CLI takes it."},
 		{name: "permissions", enum: fieldEnums["session.permissions"],
-			about: "What becomes of a tool call that no rule is about. allow-all needs i_accept_the_risk."},
-		{name: "allow", about: "A permission rule of what is allowed."},
-		{name: "ask", about: "A permission rule of what is asked for; it comes before allow."},
-		{name: "deny", about: "A permission rule of what is denied; it comes before ask and allow."},
+			about: "What to do with a tool call that no rule covers. allow-all needs i_accept_the_risk."},
+		{name: "allow", about: "A permission rule: allow what it covers."},
+		{name: "ask", about: "A permission rule: ask about what it covers. It takes precedence over allow."},
+		{name: "deny", about: "A permission rule: deny what it covers. It takes precedence over ask and allow."},
 		{name: "i_accept_the_risk", flag: true,
-			about: "With permissions allow-all, which lets every agent run anything unasked: that this is meant."},
-		{name: "max_cost", number: true, about: "The limit of the run's costs in US dollars; 0: none."},
-		{name: "max_cost_per_agent", number: true, about: "The limit of one Orchestrator's costs; 0: none."},
+			about: "Required with permissions allow-all, which lets every agent run anything without asking."},
+		{name: "max_cost", number: true, about: "The cost limit of the run in US dollars; 0: no limit."},
+		{name: "max_cost_per_agent", number: true, about: "The cost limit of one Orchestrator in US dollars; 0: no limit."},
 		{name: "max_cost_per_day", number: true,
-			about: "The limit of the costs of all runs of a day, in a run that began with one; 0: none."},
+			about: "The cost limit of all runs of a day in US dollars, in a run that was started with such a limit; " +
+				"0: no limit."},
 	}},
-	{Revert{}, "Takes one change of the run back: a file, or one place of it, becomes what it was when the run began. " +
-		"It is refused if the file was modified since the last snapshot. The answer comes when it is done. The agents " +
-		"read of it with their next messages.", []field{
-		{name: "path", required: true, about: "The file, from the top of the work tree, as in `changes`."},
-		{name: "seen", about: "The Git object of the file's contents that it is about, as the files of diff --json name " +
-			"it; the revert is refused if the run has recorded others since. Absent: any."},
-		{name: "hunk", about: "The place, as in the head of a hunk of a unified diff: `-12,3 +12,5`; it needs seen. " +
-			"Absent: all of the file."},
+	{Revert{}, "Reverts one change of the run: a file, or one hunk of it, becomes what it was when the run began. " +
+		"Arbiter rejects it if the file was modified since the last snapshot. The answer comes when the revert is " +
+		"done. Their next messages tell the agents about it.", []field{
+		{name: "path", required: true, about: "The file, relative to the top of the work tree, as in `changes`."},
+		{name: "seen", about: "The Git object of the contents to revert, as the files of `diff --json` name it. Arbiter " +
+			"rejects the revert if the run has recorded other contents since. Absent: any contents."},
+		{name: "hunk", about: "The hunk, as in its header in a unified diff: `-12,3 +12,5`. It needs seen. Absent: the " +
+			"whole file."},
 	}},
 	{Cancel{}, "Ends the run.", nil},
 }
@@ -139,9 +140,9 @@ var forms = []form{
 var stepFields = []field{
 	{name: "text", required: true, about: "What is to be done."},
 	{name: "status", enum: []string{StepPending, StepActive, StepDone, StepFailed, StepSkipped},
-		about: "How far it is; absent: pending."},
-	{name: "agent", about: "The agent it belongs to."},
-	{name: "mode", about: "The mode it is meant for."},
+		about: "The step's status; absent: pending."},
+	{name: "agent", about: "The agent that works, or worked, on the step."},
+	{name: "mode", about: "The mode that the step is meant for."},
 }
 
 // criterionFields are those of one criterion of set_acceptance.
@@ -149,11 +150,11 @@ var criterionFields = []field{
 	{name: "text", required: true, about: "What must hold before the task is complete."},
 	{name: "command", about: "A shell command that proves it by exit code 0; absent: nothing proves it."},
 	{name: "by", enum: []string{"human", "arbiter"},
-		about: "human (default), or arbiter: it stays a criterion that the Arbiter set, whose command " +
+		about: "human (default), or arbiter: the criterion remains one of the Arbiter's, whose command " +
 			"needs permission."},
 }
 
-// rawKept bounds what a Malformed keeps of its line.
+// rawKept limits how many bytes of its line a Malformed keeps.
 const rawKept = 4 << 10
 
 // ParseCommand reads one line. A line that is no command comes back as Malformed,
@@ -175,7 +176,7 @@ func malformed(problem string, line []byte) Malformed {
 	return Malformed{Problem: problem, Raw: bytes.Clone(line[:min(len(line), rawKept)])}
 }
 
-// refOf finds the reference also in a line that is otherwise broken.
+// refOf returns the reference, even of a line that is otherwise broken.
 func refOf(all []jsonl.Member) string {
 	for _, m := range all {
 		if m.Key == "ref" {
@@ -237,8 +238,8 @@ func commandType(all []jsonl.Member) (string, error) {
 	return "", fmt.Errorf("field `type` is missing, expected one of %s", commandTypes())
 }
 
-// checkFields holds an object's members to their rules, and fills a struct with them by
-// its JSON names. In where stands the path before a field's name.
+// checkFields checks an object's members against their rules, and stores them in the struct's fields with
+// those JSON names. where is the path before a field's name.
 func checkFields(kind, where string, fields []field, all []jsonl.Member, into reflect.Value) error {
 	seen := make(map[string]bool, len(all))
 	for _, m := range all {
@@ -269,7 +270,7 @@ func checkFields(kind, where string, fields []field, all []jsonl.Member, into re
 	return nil
 }
 
-// take is the value of a field: a string, a flag, a number, or a list of strings or objects.
+// take returns the value of a field: a string, a flag, a number, or a list of strings or objects.
 func take(kind, name string, f field, value json.RawMessage) (any, error) {
 	if f.name == "ref" {
 		return refText(value)
@@ -312,7 +313,7 @@ func take(kind, name string, f field, value json.RawMessage) (any, error) {
 	return text, nil
 }
 
-// takeStrings is the value of a field that is an array of strings, none of them empty.
+// takeStrings returns the value of a field that is an array of strings, none of them empty.
 func takeStrings(kind, name string, f field, value json.RawMessage) ([]string, error) {
 	if jsonl.KindOf(value) != "an array" {
 		return nil, fmt.Errorf("%s: field `%s`: expected an array of strings, got %s", kind, name, jsonl.KindOf(value))
@@ -335,7 +336,7 @@ func takeStrings(kind, name string, f field, value json.RawMessage) ([]string, e
 	return list, nil
 }
 
-// takeItems is the value of a field that is an array of objects: a slice of the type of f.item.
+// takeItems returns the value of a field that is an array of objects: a slice of the type of f.item.
 func takeItems(kind, name string, f field, value json.RawMessage) (any, error) {
 	if jsonl.KindOf(value) != "an array" {
 		return nil, fmt.Errorf("%s: field `%s`: expected an array of objects with `text`, got %s", kind, name,
@@ -386,7 +387,7 @@ func commandTypes() string {
 	return strings.Join(names, ", ")
 }
 
-// shown quotes what somebody wrote, bounded.
+// shown quotes a text from the command, cut off if it is long.
 func shown(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		s = string(r[:40]) + "…"

@@ -2,7 +2,7 @@ package contract
 
 import "github.com/arbiter-cli/arbiter/bridge"
 
-// Relayed returns the event that frontends receive for one of the bridge's that is handed on as it is; nil: it is not.
+// Relayed returns the event that frontends receive for an event of the bridge; nil: the event is not relayed.
 func Relayed(body bridge.EventBody) Body {
 	switch b := body.(type) {
 	case bridge.Assistant:

@@ -12,14 +12,14 @@ import (
 
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// EventsSchema is the JSON Schema of an event line: one definition per event, told
-// apart by `event`.
+// EventsSchema is the JSON Schema of an event line: one definition per event,
+// selected by `event`.
 func EventsSchema() []byte { return documents().eventsText }
 
-// CommandsSchema is the JSON Schema of a command line, told apart by `type`.
+// CommandsSchema is the JSON Schema of a command line: one definition per command, selected by `type`.
 func CommandsSchema() []byte { return documents().commandsText }
 
-// schemas are built once, from the types and the tables beside them.
+// schemas holds both schemas. They are built once, from the types and the tables of this package.
 type schemas struct {
 	events, commands         *jsonschema.Schema
 	eventsText, commandsText []byte
@@ -28,10 +28,10 @@ type schemas struct {
 var documents = sync.OnceValue(func() schemas {
 	s := schemas{
 		events: union("Events of arbiter --json",
-			"One JSON object a line on stdout. Events and fields may be added in later versions, none is renamed: "+
-				"skip what you do not know."),
+			"One JSON object per line on stdout. Later versions may add events and fields, but rename none: "+
+				"ignore what you do not know."),
 		commands: union("Commands of arbiter --json",
-			"One JSON object a line on stdin. Each is answered by accepted or rejected, which echo ref."),
+			"One JSON object per line on stdin. Arbiter answers each with accepted or rejected, which repeat ref."),
 	}
 	for _, e := range events {
 		add(s.events, e.body.EventName(), eventSchema(e.body, e.about))
@@ -64,7 +64,7 @@ func eventSchema(b Body, about string) *jsonschema.Schema {
 	name := b.EventName()
 	s, err := jsonschema.ForType(reflect.TypeOf(b),
 		&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-			// A tool's input is the model's and has any shape.
+			// The model writes a tool's input, which may have any shape.
 			reflect.TypeFor[json.RawMessage](): {},
 		}})
 	if err != nil {
@@ -91,7 +91,7 @@ func eventSchema(b Body, about string) *jsonschema.Schema {
 		{"time", &jsonschema.Schema{Type: "string", Format: "date-time",
 			Description: "RFC 3339 with milliseconds, UTC."}},
 		{"id", &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1),
-			Description: "Whom the event is about: arbiter, orch-1 …, human, supervisor."}},
+			Description: "Whom the event is about: arbiter, orch-1 …, human or supervisor."}},
 		{"event", constant(name, "Which event it is.")},
 	}
 	if s.Properties == nil {
@@ -107,7 +107,7 @@ func eventSchema(b Body, about string) *jsonschema.Schema {
 	return s
 }
 
-// open undoes two habits of the inference: lines never hold null where the
+// open corrects the inferred schema in two ways: lines never hold null where the
 // contract shows a list or an object, and fields may be added.
 func open(s *jsonschema.Schema) {
 	if s == nil {
@@ -128,13 +128,13 @@ func commandSchema(f form) *jsonschema.Schema {
 	s := object(f.about, f.fields)
 	s.Properties["type"] = constant(kind, "Which command it is.")
 	s.Properties["ref"] = &jsonschema.Schema{Types: []string{"string", "number"},
-		Description: "Echoed in accepted or rejected."}
+		Description: "Repeated in accepted or rejected."}
 	s.PropertyOrder = append([]string{"type", "ref"}, s.PropertyOrder...)
 	s.Required = append([]string{"type"}, s.Required...)
 	return s
 }
 
-// object is the schema of the fields; unlike an event's, a command's are closed.
+// object is the schema of an object with these fields only: unlike events, commands allow no other fields.
 func object(about string, fields []field) *jsonschema.Schema {
 	s := &jsonschema.Schema{
 		Type: "object", Description: about, Properties: map[string]*jsonschema.Schema{},
@@ -144,7 +144,7 @@ func object(about string, fields []field) *jsonschema.Schema {
 		p := &jsonschema.Schema{Type: "string", Description: f.about}
 		switch {
 		case f.items != nil:
-			p.Type, p.Items = "array", object("One of them.", f.items)
+			p.Type, p.Items = "array", object("One item of the list.", f.items)
 		case f.list > 0:
 			p.Type, p.MaxItems = "array", jsonschema.Ptr(f.list)
 			p.Items = &jsonschema.Schema{Type: "string", Pattern: `\S`}

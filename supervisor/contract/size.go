@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// TooLarge says why a command is refused for its size; empty: it is not.
+// TooLarge says why a command is too large; empty: it is not.
 func TooLarge(b CommandBody) string {
 	size := 0
 	switch b := b.(type) {
@@ -28,13 +28,13 @@ func TooLarge(b CommandBody) string {
 	if size <= MaxCommandText {
 		return ""
 	}
-	return fmt.Sprintf("the text is too large: it has %s bytes, at most %s can be sent; %s", words.Number(size),
+	return fmt.Sprintf("the text is too large: it has %s bytes, the limit is %s; %s", words.Number(size),
 		words.Number(MaxCommandText), SmallerText)
 }
 
 // SmallerText says what to do with a text that is too large.
 const SmallerText = "put it into files of the workspace, and say which to read"
 
-// MaxCommandText bounds the text of a command, in bytes. It is more than most models can read at once; beyond it no
-// agent is tried.
+// MaxCommandText bounds the text of a command, in bytes. It is more than most models can read at once. A larger
+// text is sent to no agent.
 const MaxCommandText = 1 << 20

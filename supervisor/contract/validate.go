@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Validator holds lines to the schemas, for tests and recordings.
+// Validator checks lines against the schemas, for tests and recordings.
 type Validator struct {
 	events, commands         *jsonschema.Resolved
 	eventKinds, commandKinds map[string]*jsonschema.Resolved
@@ -53,8 +53,8 @@ func (v *Validator) ValidateCommandLine(line []byte) error {
 	return validate(line, "type", v.commandKinds, v.commands)
 }
 
-// validate asks the one definition that the line names first: its errors say what
-// is wrong, those of a union only that nothing matched.
+// validate first uses the one definition that the line names, because its errors say what
+// is wrong; the errors of a union only say that nothing matched.
 func validate(line []byte, tag string, kinds map[string]*jsonschema.Resolved, union *jsonschema.Resolved) error {
 	if _, err := jsonl.Members(line); err != nil {
 		return err
@@ -66,7 +66,7 @@ func validate(line []byte, tag string, kinds map[string]*jsonschema.Resolved, un
 	name, _ := instance[tag].(string)
 	one, ok := kinds[name]
 	if !ok {
-		return fmt.Errorf("`%s` is %v, which the schema does not have", tag, instance[tag])
+		return fmt.Errorf("`%s` is %v, which is not in the schema", tag, instance[tag])
 	}
 	if err := one.Validate(instance); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

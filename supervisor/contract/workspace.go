@@ -1,11 +1,11 @@
 package contract
 
-// Events about files, and what they are made of.
+// Events about files, and their parts.
 type (
 	// Workspace says where an agent works.
 	Workspace struct {
 		Dir       string `json:"dir" jsonschema:"The directory."`
-		Branch    string `json:"branch,omitempty" jsonschema:"The Git branch, of a directory of the agent's own."`
+		Branch    string `json:"branch,omitempty" jsonschema:"The Git branch, if the agent has a directory of its own."`
 		Base      string `json:"base,omitempty" jsonschema:"The commit that the agent's changes are compared with."`
 		Isolation string `json:"isolation" jsonschema:"shared, worktree or clone."`
 	}
@@ -14,21 +14,21 @@ type (
 		Files []FileChange `json:"files" jsonschema:"The changed files, by path."`
 		More  int          `json:"more,omitempty" jsonschema:"How many files are left out of the list."`
 	}
-	// Overlap says that living agents changed the same file.
+	// Overlap says that several live agents changed the same file.
 	Overlap struct {
 		Path   string   `json:"path" jsonschema:"The file, relative to the top of the work tree."`
 		Agents []string `json:"agents" jsonschema:"The agents that changed it."`
 	}
 	// Merge says that the work of an Orchestrator with a directory of its own was merged, or why it was not.
 	Merge struct {
-		Status string   `json:"status" jsonschema:"merged or conflict. A conflict has changed nothing."`
-		Head   string   `json:"head" jsonschema:"The commit of the run branch; with a conflict, the one to merge."`
+		Status string   `json:"status" jsonschema:"merged or conflict. After a conflict, nothing has changed."`
+		Head   string   `json:"head" jsonschema:"The commit of the run branch; after a conflict, the commit to merge."`
 		Files  []string `json:"files" jsonschema:"The files that the merge changed, or that are in conflict."`
 	}
 )
 
-// FileChange is a file that changed. Its agents are those that are known to have changed it; if none is known, those
-// that were at work when it changed.
+// FileChange is a file that changed. Agents are the agents that are known to have changed it; if none is known, the
+// agents that were working when it changed.
 type FileChange struct {
 	Path    string   `json:"path"`
 	Old     string   `json:"old,omitempty"` // its former path, if it was renamed
