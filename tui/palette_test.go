@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestPalette: a few letters and Enter do what they stand for; what needs an argument, or acts at once on what waits,
-// is written.
+// TestPalette: a few letters and Enter execute the entry that they match; an entry that needs an argument,
+// or acts at once on waiting items, is inserted into the input.
 func TestPalette(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -52,7 +52,8 @@ func TestPalette(t *testing.T) {
 	})
 }
 
-// TestMention: behind an @ stand agents as well as files, found by letters; what begins with an agent is said to it.
+// TestMention: after an @ agents are listed as well as files, found by letters; a message that begins with
+// an agent is sent to it.
 func TestMention(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

@@ -19,7 +19,7 @@ import (
 // lastWord is the last message of a long log.
 const lastWord = "The last word."
 
-// longLog writes the log of a run at work with so many events.
+// longLog writes the log of a busy run with so many events.
 func longLog(b *testing.B, events int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), eventlog.Name)
@@ -62,7 +62,7 @@ func longLog(b *testing.B, events int) string {
 	return path
 }
 
-// pastHost has a run with a log on the disk.
+// pastHost has a run with a log on disk.
 type pastHost struct {
 	*theatre
 	path string
@@ -87,8 +87,8 @@ func shows(screen *watched, text string) bool {
 	return strings.Contains(s.String(), text)
 }
 
-// taken takes a run up and returns how long it took until its last word was in a frame, and
-// until all of it could be read; and the heap then.
+// taken resumes a run and returns the time until its last message was in a frame, the time until all of it
+// could be read, and the heap size then.
 func taken(b *testing.B, o Options, then func(f *Frontend)) (first, all time.Duration, heap float64) {
 	b.Helper()
 	screen := newWatched()
@@ -123,9 +123,8 @@ func taken(b *testing.B, o Options, then func(f *Frontend)) (first, all time.Dur
 	return first, all, float64(m.HeapAlloc) / (1 << 20)
 }
 
-// BenchmarkResumed is the time until the first frame that shows the end of a run of a million
-// events. The baseline is the earlier way: the screen received all of them
-// again.
+// BenchmarkResumed is the time until the first frame that shows the end of a run of a million events. The
+// baseline is the earlier implementation: the screen received all of them again.
 func BenchmarkResumed(b *testing.B) {
 	path := longLog(b, 1_000_000)
 	host := pastHost{&theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}, path}

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// longPast is a conversation of n messages, each with its number, and a call of a tool that
-// has its outcome behind the message that follows.
+// longPast is a conversation of n messages, each with its number, and a tool call with its outcome after
+// the message that follows.
 func longPast(n int) (list []queuedEvent) {
 	at := time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC)
 	add := func(id string, b contract.Body) {
@@ -28,8 +28,8 @@ func longPast(n int) (list []queuedEvent) {
 	return list
 }
 
-// TestLongPast: the end of a long past is in sight before its beginning was read, and once
-// all of it was read, the reader is where they were, with all above them.
+// TestLongPast: the end of a long history is visible before its beginning was read, and when all was read,
+// the reader is at the same place, with everything else above.
 func TestLongPast(t *testing.T) {
 	const messages = 3000
 	play(t, 90, 30, func(o *Options, h *theatre) {

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// suggests has an agent ask leave for what rules would cover.
+// suggests makes an agent ask permission for something that rules would cover.
 func (p *puppet) suggests(id, request, raw string, rules ...string) {
 	p.t.Helper()
 	p.do(input.PermissionAsked{
@@ -24,7 +24,7 @@ func (p *puppet) suggests(id, request, raw string, rules ...string) {
 	})
 }
 
-// permit is the last answer that was given, without the hash of its action.
+// permit returns the last answer, without the hash of its action.
 func (s *scene) permit() contract.Permit {
 	p, _ := s.host.present().took().(contract.Permit)
 	if p.Request != "" && len(p.Action) != 64 {
@@ -36,7 +36,8 @@ func (s *scene) permit() contract.Permit {
 
 const goTest = `{"command":"go test ./header"}`
 
-// TestPermissionIsWidened: who allows more than once says what, and no single key does.
+// TestPermissionIsWidened: to allow more than once the user must select the scope, and no single key does
+// so.
 func TestPermissionIsWidened(t *testing.T) {
 	for _, c := range []struct {
 		keys []string
@@ -67,7 +68,7 @@ func TestPermissionIsWidened(t *testing.T) {
 			}
 		})
 	}
-	// In a dialog that came on its own the first letters of a word give no lasting leave.
+	// In a dialog that opened by itself the first letters of a word give no lasting permission.
 	for _, word := range []string{"what is that", "a loom is needed", "wait 1 2 3"} {
 		play(t, 90, 30, nil, func(s *scene) {
 			s.weave()
@@ -83,7 +84,7 @@ func TestPermissionIsWidened(t *testing.T) {
 	}
 }
 
-// TestLongActionIsRead: what cannot be seen whole is not allowed for longer than once
+// TestLongActionIsRead: an action that is not completely visible cannot be allowed for longer than once
 // before it was read to its end.
 func TestLongActionIsRead(t *testing.T) {
 	raw, _ := json.Marshal(map[string]string{"command": strings.Repeat("echo one\n", 60) + "rm -rf hidden"})
@@ -111,8 +112,8 @@ func TestLongActionIsRead(t *testing.T) {
 	})
 }
 
-// TestPermissionBySlash: the same answers are given with slash commands; a refusal that
-// was begun in a dialog is for its request, also if others wait.
+// TestPermissionBySlash: slash commands give the same answers; a refusal that was begun in a dialog applies
+// to its request, even if others wait.
 func TestPermissionBySlash(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.weave()
@@ -140,7 +141,7 @@ func TestPermissionBySlash(t *testing.T) {
 	})
 }
 
-// TestAnswersOfAnOpenedDialog: every answer in it has its letter.
+// TestAnswersOfAnOpenedDialog: every answer in it has its own letter.
 func TestAnswersOfAnOpenedDialog(t *testing.T) {
 	for _, c := range []struct {
 		keys string
@@ -165,15 +166,15 @@ func TestAnswersOfAnOpenedDialog(t *testing.T) {
 	}
 }
 
-// waits has Orchestrators ask for leave, each for a command of its own.
+// waits makes Orchestrators ask for permission, each for its own command.
 func (s *scene) waits(requests ...string) {
 	for _, id := range requests {
 		s.does(func(p *puppet) { p.suggests("orch-1", id, `{"command":"make `+id+`"}`) })
 	}
 }
 
-// TestStepBackFromDialogs: Esc puts aside all that wait, until another one comes; then the panel shows it among them.
-// How many wait is said at any time.
+// TestStepBackFromDialogs: Esc puts all waiting requests aside, until another one arrives; then the panel
+// shows it among them. The number of waiting requests is always visible.
 func TestStepBackFromDialogs(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.weave()
@@ -203,12 +204,12 @@ func TestStepBackFromDialogs(t *testing.T) {
 		if got := s.permit(); got.Request != "three" || got.Behavior != "deny" {
 			t.Errorf("answered %+v", got)
 		}
-		s.Expect("What waits for you · 1 of 3", "make four") // one leads to the next
+		s.Expect("What waits for you · 1 of 3", "make four") // the next item follows
 	})
 }
 
-// TestDialogOverAResume: what waited when the last process ended is shown at once, and asked for again by its agent. A
-// dialog about it stays open in between, and one that was put aside does not come back.
+// TestDialogOverAResume: a request that waited when the last process ended is shown at once, and its agent
+// asks again. A dialog about it stays open in between, and one that was put aside does not come back.
 func TestDialogOverAResume(t *testing.T) {
 	for _, aside := range []bool{false, true} {
 		play(t, 90, 30, nil, func(s *scene) {
@@ -238,8 +239,8 @@ func TestDialogOverAResume(t *testing.T) {
 	}
 }
 
-// TestPagesAndDialogs: no dialog comes over a page on its own, and a page that is opened over
-// one hides it until it is left.
+// TestPagesAndDialogs: no dialog opens over a page by itself, and a page that is opened over a dialog hides
+// it until the page is left.
 func TestPagesAndDialogs(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.weave()
@@ -281,8 +282,8 @@ func TestPagesAndDialogs(t *testing.T) {
 	})
 }
 
-// TestPermissionsAreChanged: mode and rules by slash commands; everything is allowed only
-// after the risk was accepted.
+// TestPermissionsAreChanged: slash commands change mode and rules; allow-all needs the user to accept the
+// risk first.
 func TestPermissionsAreChanged(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// setPlans are the plans the run was given, oldest first.
+// setPlans returns the plans that the run received, oldest first.
 func (s *scene) setPlans() (plans []contract.SetPlan) {
 	p := s.host.present()
 	p.mu.Lock()
@@ -24,7 +24,7 @@ func (s *scene) setPlans() (plans []contract.SetPlan) {
 	return plans
 }
 
-// expectSaved compares what the run was given as its plan, once.
+// expectSaved checks that the run received exactly one plan, and this one.
 func (s *scene) expectSaved(want ...contract.Step) {
 	s.T.Helper()
 	s.Settle()
@@ -37,8 +37,8 @@ func (s *scene) expectSaved(want ...contract.Step) {
 	}
 }
 
-// TestPlanIsEdited: each change has a key, none of them is the run's before it is
-// saved, and then they are one command.
+// TestPlanIsEdited: each change has a key; the run receives none before the plan is saved, and then all as
+// one command.
 func TestPlanIsEdited(t *testing.T) {
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
@@ -50,7 +50,7 @@ func TestPlanIsEdited(t *testing.T) {
 			s.Settle()
 			s.Expect("tester")
 			s.Type("test")
-			s.Press("Enter", "K") // meant for the tester, and before the third
+			s.Press("Enter", "K") // assigned to the tester, and moved before the third
 			s.Press("k", "e")
 			s.Press("Ctrl+U")
 			s.Type("Forge the header\n")
@@ -81,11 +81,11 @@ func TestPlanIsLeft(t *testing.T) {
 		s.weave()
 		s.Press("F3", "a")
 		s.Type("A thought")
-		s.Press("Esc") // of the text alone
+		s.Press("Esc") // leaves only the text
 		s.Expect("THE PLAN")
 		s.ExpectNot("A thought", "not saved")
 		s.Press("Esc")
-		s.Expect("THE WEAVING") // nothing was changed: nothing is asked
+		s.Expect("THE WEAVING") // nothing was changed, so there is no question
 
 		s.Press("F3", "d", "j", "d", "Esc")
 		s.Settle()
@@ -93,9 +93,9 @@ func TestPlanIsLeft(t *testing.T) {
 		s.Press("n")
 		s.Settle()
 		s.Expect("THE PLAN", "not saved")
-		s.Press("F2", "q") // another screen is no answer
+		s.Press("F2", "q") // another screen is not an answer
 		s.Expect("not saved")
-		s.Press("Esc", "Ctrl+C") // asks whether to leave altogether, and says what is lost
+		s.Press("Esc", "Ctrl+C") // asks whether to leave arbiter, and says what would be lost
 		s.Settle()
 		s.Expect("Leave?", "changes to the plan")
 		s.Press("n", "Esc", "Esc")
@@ -116,8 +116,8 @@ func TestPlanIsLeft(t *testing.T) {
 	})
 }
 
-// TestPlanChangesMeanwhile: what agents do to the plan while a person changes it is
-// merged in; where both changed the same, it is asked about, and said which.
+// TestPlanChangesMeanwhile: changes by agents while a user edits the plan are merged; if both changed the
+// same thing, the screen asks, and says what it is.
 func TestPlanChangesMeanwhile(t *testing.T) {
 	agents := func(s *scene, steps string) {
 		s.does(func(p *puppet) { p.call("arbiter", "set_plan", `{"steps":[`+steps+`]}`) })
@@ -143,7 +143,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 	for answer, want := range map[string]string{"s": "skipped", "t": "", "n": ""} {
 		play(t, 100, 30, nil, func(s *scene) {
 			s.weave()
-			s.Press("F3", "j", "s", "Esc", "n", "F2") // also while another screen is in sight
+			s.Press("F3", "j", "s", "Esc", "n", "F2") // also while another screen is shown
 			agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}`)
 			s.Press("q")
 			s.Settle()
@@ -167,7 +167,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPlanBySlash: one change is one command, on the plan as it is.
+// TestPlanBySlash: one change is one command, applied to the current plan.
 func TestPlanBySlash(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -195,7 +195,8 @@ func TestPlanBySlash(t *testing.T) {
 	})
 }
 
-// TestOwnLists: what agents keep for themselves is reported in a row, and whole on the plan.
+// TestOwnLists: the task lists that agents keep for themselves are shown in one row, and completely on the
+// plan screen.
 func TestOwnLists(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -212,7 +213,7 @@ func TestOwnLists(t *testing.T) {
 	})
 }
 
-// TestAgentsScreen: the modes of this run, by slash and by key.
+// TestAgentsScreen: the modes of this run, by slash command and by key.
 func TestAgentsScreen(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -225,7 +226,7 @@ func TestAgentsScreen(t *testing.T) {
 	})
 }
 
-// present changes the state of the run that is shown, as the run itself would.
+// present changes the state of the run that is shown, like the run itself.
 func (s *scene) present(change func(*supervisor.State)) {
 	s.T.Helper()
 	s.does(func(p *puppet) {

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/playback"
 )
 
-// replayed is a run that is played again.
+// replayed is a run that is played back.
 type replayed struct {
 	player *playback.Player
 	t      *testing.T
@@ -33,7 +33,7 @@ func (r replayed) Put(c contract.Command) bool {
 	return false
 }
 
-// replaying opens a screen that plays a short run again.
+// replaying opens a screen that plays back a short run.
 func replaying(o *Options, h *theatre) {
 	at := time.Date(1999, 12, 30, 12, 0, 0, 0, time.UTC)
 	var list []queuedEvent
@@ -65,8 +65,8 @@ func replaying(o *Options, h *theatre) {
 	o.Begin = &Begin{}
 }
 
-// TestPlayback: the run comes to pass again, one can hold it, go on and back, look at its pages and leave; it takes no
-// commands.
+// TestPlayback: the run is played back; the user can pause it, move forwards and back, open its pages and
+// leave; it accepts no commands.
 func TestPlayback(t *testing.T) {
 	play(t, 120, 40, replaying, func(s *scene) {
 		s.Settle()
@@ -106,7 +106,7 @@ func TestPlayback(t *testing.T) {
 		s.Settle()
 		s.Expect("Teach the loom")
 		s.ExpectNot("Orchestrator I")
-		if n := strings.Count(s.Text(), "Teach the loom"); n != 2 { // in the title, and said
+		if n := strings.Count(s.Text(), "Teach the loom"); n != 2 { // in the title, and as a message
 			t.Errorf("the task is reported %d times:\n%s", n, s.Text())
 		}
 		s.Press("F6")

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// pumped runs a pump over so many events, each of which takes so long, until all are
-// added, and returns when each frame was painted.
+// pumped runs a pump over so many events, each of which takes the time each, until all are added, and
+// returns the times of the frames.
 func pumped(events int, each time.Duration) (frames []time.Time) {
 	box := newMailbox()
 	for range events {
@@ -38,8 +38,8 @@ func pumped(events int, each time.Duration) (frames []time.Time) {
 	return frames
 }
 
-// TestPumpKeepsUp: what is reported at once, a run of many megabytes that is taken up, is
-// taken over as fast as it goes, and not some of it with each frame.
+// TestPumpKeepsUp: a burst of events, such as a resumed run of many megabytes, is processed as fast as
+// possible, not in portions with each frame.
 func TestPumpKeepsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -49,7 +49,7 @@ func TestPumpKeepsUp(t *testing.T) {
 	})
 }
 
-// TestPumpPaints: meanwhile frames are painted as often as ever, and not more often.
+// TestPumpPaints: meanwhile frames are painted as often as usual, and not more often.
 func TestPumpPaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		frames := pumped(20_000, 50*time.Microsecond)

@@ -25,9 +25,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// puppet is a run whose agents do what a test says. Its state is the supervisor's own,
-// folded by the supervisor's own rules: a screen shows the same as it would
-// of a run with those agents.
+// puppet is a run whose agents do what a test says. Its state is the supervisor's own, folded by the
+// supervisor's own rules: a screen shows the same as for a run with those agents.
 type puppet struct {
 	t    *testing.T
 	host *theatre
@@ -39,7 +38,7 @@ type puppet struct {
 	done    chan struct{}
 	over    bool
 	outcome Outcome
-	left    atomic.Bool // the run was to continue
+	left    atomic.Bool // the run was left running
 	puts    []contract.CommandBody
 	calls   int
 }
@@ -59,7 +58,7 @@ func newPuppet(t *testing.T, host *theatre, task string, sink runloop.Sink) *pup
 	return p
 }
 
-// do puts a fact in and plays the world: agents start at once and take messages up.
+// do adds a fact and simulates the effects: agents start at once and accept messages.
 func (p *puppet) do(f input.Body) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +81,7 @@ func (p *puppet) fold(f input.Body) {
 			p.sink(at, e.Event)
 		}
 	}
-	for _, e := range effects { // what the world makes of them comes later
+	for _, e := range effects { // their results come later
 		switch e := e.(type) {
 		case effect.Spawn:
 			p.fold(input.Spawned{Agent: e.Params.AgentRef,
@@ -132,7 +131,7 @@ func (p *puppet) Put(c contract.Command) bool {
 	return true
 }
 
-// took is the last command.
+// took returns the last command.
 func (p *puppet) took() contract.CommandBody {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +141,7 @@ func (p *puppet) took() contract.CommandBody {
 	return p.puts[len(p.puts)-1]
 }
 
-// agent finds one.
+// agent returns an agent by its id.
 func (p *puppet) agent(id string) roster.Agent {
 	p.t.Helper()
 	for _, a := range p.Snapshot().Agents {
@@ -154,7 +153,7 @@ func (p *puppet) agent(id string) roster.Agent {
 	return roster.Agent{}
 }
 
-// does has an agent do something.
+// does makes an agent report an event.
 func (p *puppet) does(id string, b bridge.EventBody) {
 	p.t.Helper()
 	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
@@ -186,7 +185,7 @@ func (p *puppet) call(id, tool, raw string) {
 		Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(raw)}})
 }
 
-// asks has an agent ask leave.
+// asks makes an agent ask for permission.
 func (p *puppet) asks(id, request, tool, raw string) {
 	p.t.Helper()
 	p.do(input.PermissionAsked{
@@ -220,7 +219,7 @@ func tells(kind, message string, expects bool) map[string]any {
 	return v
 }
 
-// theatre is a host without anything real behind it.
+// theatre is a host with nothing real behind it.
 type theatre struct {
 	attached []string // agents whose sessions were taken
 	barred   error
@@ -228,9 +227,9 @@ type theatre struct {
 	t       *testing.T
 	found   Findings
 	options func(*runconfig.Options)
-	past    []queuedEvent // of a run that can be taken up
-	slow    chan struct{} // the beginning of its log cannot be read until it is closed; nil: it can
-	missed  []queuedEvent // that the run's log has behind what was read of it
+	past    []queuedEvent // of a run that can be resumed
+	slow    chan struct{} // the beginning of its log cannot be read until this is closed; nil: it can
+	missed  []queuedEvent // events in the run's log after those that were read
 	raw     []byte        // the log
 	chain   eventlog.Chain
 	refuse  error // of Begin
@@ -240,7 +239,7 @@ type theatre struct {
 	login    func() error
 	shell    func(ctx context.Context, dir, line string, out io.Writer) (int, error)
 	files    []string                    // of the workspace; nil: a few
-	strange  func(sink runloop.Sink) Run // what is begun in place of a puppet
+	strange  func(sink runloop.Sink) Run // starts this instead of a puppet
 
 	mu     sync.Mutex
 	run    *puppet
@@ -436,7 +435,7 @@ func (h *theatre) Remember(text string) {
 	h.said = append(h.said, text)
 }
 
-// present is the run that was begun last.
+// present returns the latest run.
 func (h *theatre) present() *puppet {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// busy has the Arbiter at work, so that words to it wait.
+// busy makes the Arbiter work, so that messages to it wait.
 func (s *scene) busy() {
 	s.T.Helper()
 	s.Type("Weave\n")
@@ -22,8 +22,8 @@ func (s *scene) busy() {
 	}
 }
 
-// TestQueuedMessageIsEdited: a word that waits is taken into the input with Up, changed with
-// Enter, left with Esc, and taken back with Ctrl+X.
+// TestQueuedMessageIsEdited: Up takes a waiting message into the input, Enter changes it, Esc leaves it,
+// and Ctrl+X withdraws it.
 func TestQueuedMessageIsEdited(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.busy()
@@ -69,8 +69,7 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 	})
 }
 
-// TestLateEditIsNotLost: a change that comes too late is not lost, and is not taken for
-// one.
+// TestLateEditIsNotLost: an edit that comes too late is neither lost nor treated as an edit.
 func TestLateEditIsNotLost(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.busy()
@@ -89,7 +88,7 @@ func TestLateEditIsNotLost(t *testing.T) {
 			t.Errorf("put %+v", s.host.present().took())
 		}
 	})
-	play(t, 90, 30, nil, func(s *scene) { // in the very moment
+	play(t, 90, 30, nil, func(s *scene) { // at the same moment
 		s.busy()
 		s.Type("Use the bleu thread\n")
 		s.Settle()
@@ -111,8 +110,8 @@ func TestLateEditIsNotLost(t *testing.T) {
 	})
 }
 
-// TestAnAgentInFocus: anyone who looks at one agent writes to it, with every strength; it can
-// be stopped and ended from there.
+// TestAnAgentInFocus: a user who views one agent writes to it, with every urgency; the agent can be stopped
+// and ended from there.
 func TestAnAgentInFocus(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.weave()

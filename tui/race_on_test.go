@@ -2,5 +2,5 @@
 
 package tui
 
-// underRace: everything takes ten times as long under the race detector.
+// underRace: with the race detector everything takes ten times as long.
 const underRace = true

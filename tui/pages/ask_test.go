@@ -18,7 +18,7 @@ func askAt(t *testing.T, w, h int) (*Ask, tcell.SimulationScreen) {
 	return a, s
 }
 
-// text is what is on the screen.
+// text returns the text on the screen.
 func text(s tcell.Screen) string {
 	w, h := s.Size()
 	var b strings.Builder
@@ -33,8 +33,7 @@ func text(s tcell.Screen) string {
 	return b.String()
 }
 
-// A dialog that came on its own must not be answered by what was typed for something
-// else.
+// A dialog that opened by itself must not be answered by keys that were typed for something else.
 func TestAskIsDeafAtFirst(t *testing.T) {
 	at := time.Unix(100, 0)
 	after := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
@@ -59,7 +58,7 @@ func TestAskIsDeafAtFirst(t *testing.T) {
 	if got, ok := a.Press('Y', after(700)); !ok || got != "yes" {
 		t.Errorf("Y is %q, %v after 700 ms", got, ok)
 	}
-	// Somebody who writes on is not heard until they pause.
+	// The dialog ignores a user who continues typing until they pause.
 	a.Arm(at)
 	for ms := 100; ms <= 3000; ms += 100 {
 		if got, ok := a.Press('y', after(ms)); ok {
@@ -108,8 +107,8 @@ func TestAskOpenedByHandAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever the window, the current choice is in sight, and where there is any room,
-// so are all choices and the beginning of what is asked.
+// Whatever the window, the current choice is visible, and if there is any room, so are all choices and the
+// beginning of the question.
 func TestAskShowsItsChoices(t *testing.T) {
 	for w := 14; w < 130; w += 5 {
 		for h := 1; h < 40; h++ {

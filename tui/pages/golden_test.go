@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// look is a way a page is drawn in goldens.
+// look is one way to draw a page in the golden files.
 func look(t testing.TB, theme string, g *render.Glyphs) *render.Look {
 	th, err := render.NewTheme(theme, render.TrueColor)
 	if err != nil {
@@ -88,7 +88,7 @@ var helpGroups = []HelpGroup{
 	{"Leaving", []HelpRow{{"Ctrl+C", "leave, after a question"}, {"Ctrl+Z", "suspend"}}},
 }
 
-// permit asks for a command.
+// permit asks for the permission to run a command.
 func permit() AskData {
 	return AskData{
 		Title: "Leave is asked", Tone: render.Alert,
@@ -110,7 +110,7 @@ func permit() AskData {
 	}
 }
 
-// weaving draws the strips as the screen of a run does.
+// weaving draws the strips like the screen of a run.
 type weaving struct {
 	*tview.Box
 	roster *Roster
@@ -141,7 +141,7 @@ func newWeaving(l *render.Look) *weaving {
 	return p
 }
 
-// everyPage are the pages as goldens and fuzzing see them.
+// everyPage contains the pages for golden files and fuzzing.
 var everyPage = map[string]func(*render.Look) tview.Primitive{
 	"oracle": func(l *render.Look) tview.Primitive {
 		p := NewHome(l)

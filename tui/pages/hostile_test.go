@@ -16,15 +16,14 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// hostile are strings that try to leave their place, or to be taken for markup.
+// hostile contains strings that try to leave their place, or to be interpreted as markup.
 var hostile = []string{
 	"", "x", "世界世界世界世界", "👩‍👩‍👧‍👦🇩🇪", "שלום עולם", "\u202eabc", "\x1b[2J\x1b]0;t\a", "\x9b31m", "\xff\xfe", "a\tb\nc\r",
 	"[red]r[-] [\"x\"] [:::url]", "⸺⸻", strings.Repeat("a\u0301\u0302\u0303\u0304", 20), strings.Repeat("W", 3000),
 	strings.Repeat("word ", 300), "\u0301", "\u202e\u202e", "\x00",
 }
 
-// dread makes every page with a text in every place of it, and numbers that no one
-// would expect.
+// dread makes every page with a text in every field, and unexpected numbers.
 func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	many := random.IntN(40)
 	o := NewHome(l)
@@ -79,7 +78,7 @@ func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	return []tview.Primitive{o, f, s, p, h, a, r, strip, st}
 }
 
-// turn does to a page what a person might.
+// turn performs random user actions on a page.
 func turn(p tview.Primitive, random *rand.Rand) {
 	x, y, n := random.IntN(420), random.IntN(420), random.IntN(60)
 	if m, ok := p.(interface{ Down(int) }); ok {
@@ -113,7 +112,7 @@ func turn(p tview.Primitive, random *rand.Rand) {
 	}
 }
 
-// drawInside draws a page twice, a turn between, and fails where it left its place.
+// drawInside draws a page twice, with random actions in between, and fails if it left its place.
 func drawInside(t *testing.T, s tcell.SimulationScreen, p tview.Primitive, w, h int, random *rand.Rand) {
 	t.Helper()
 	const left, top = 3, 2

@@ -48,7 +48,7 @@ func TestSessionsChooses(t *testing.T) {
 	}
 }
 
-// What is drawn at a place is what a click there chooses, in every shape of the list.
+// A click at a row chooses what is drawn there, in every form of the list.
 func TestSessionsAt(t *testing.T) {
 	for _, size := range [][2]int{{100, 20}, {80, 6}, {50, 20}, {50, 9}, {30, 5}} {
 		p := NewSessions(look(t, "dark", render.Unicode))
@@ -109,7 +109,7 @@ func TestFirstRunWays(t *testing.T) {
 	}
 }
 
-// Every way is in sight, or the current one where there is no room for all.
+// Every choice is visible, or only the current one if there is no room for all.
 func TestFirstRunIsNeverStuck(t *testing.T) {
 	for h := 1; h < 30; h++ {
 		for at := range 4 {
@@ -147,7 +147,7 @@ func TestOracleThreads(t *testing.T) {
 	}
 }
 
-// The words and the warnings are the last to go.
+// The input and the warnings are dropped last.
 func TestOracleInSmallRooms(t *testing.T) {
 	for h := 3; h < 40; h++ {
 		p := NewHome(look(t, "dark", render.Unicode))
@@ -185,7 +185,7 @@ func TestHelpShowsAll(t *testing.T) {
 func TestPlanScrolls(t *testing.T) {
 	p := NewPlan(look(t, "dark", render.Unicode))
 	p.Set(PlanData{Task: "the task", Steps: steps})
-	p.Down(1000) // more than there is, before it was drawn
+	p.Down(1000) // more than there is, before the first draw
 	got, _ := drawAt(t, p, 40, 10)
 	if !strings.Contains(got, "the task") {
 		t.Errorf("what was never drawn was scrolled:\n%s", got)

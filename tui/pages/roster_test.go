@@ -22,7 +22,7 @@ func rosterRows(t *testing.T, list []Agent, selected string, w, h int) ([]string
 	return strings.Split(strings.TrimSuffix(text(s), "\n"), "\n"), r
 }
 
-// From 40 columns on, one look says who it is, how it stands and how full it is.
+// From 40 columns on, one look shows each agent's name, state and context.
 func TestRosterKeepsWhatTells(t *testing.T) {
 	for w := 40; w <= 200; w++ {
 		rows, _ := rosterRows(t, agents, "", w, len(agents))
@@ -55,7 +55,7 @@ func TestRosterIsAligned(t *testing.T) {
 	}
 }
 
-// What an agent does changes every moment: bars and figures stay where they are.
+// An agent's activity changes all the time: bars and figures stay where they are.
 func TestRosterIsSteady(t *testing.T) {
 	for w := 80; w <= 200; w += 7 {
 		column := -1

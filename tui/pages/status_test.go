@@ -31,15 +31,15 @@ func TestStatusNeverDropsWarnings(t *testing.T) {
 			t.Errorf("%d columns: %q", w, got)
 		}
 	}
-	for w := 12; w < 26; w++ { // a part of each
+	for w := 12; w < 26; w++ { // a part of each value
 		if got := bar(t, full, w); !strings.Contains(got, " REHE") || !strings.Contains(got, " ALLO") {
 			t.Errorf("%d columns: %q", w, got)
 		}
 	}
 }
 
-// What was dropped at a width does not come back at a smaller one, and goes in the
-// order that is promised.
+// What was dropped at a width does not come back at a smaller one, and values are dropped in the documented
+// order.
 func TestStatusDropsInOrder(t *testing.T) {
 	order := []string{"1.3M tok", "? help", "2 restarts", "4m", "1:23:07", "$3.42", "NORMAL", "II", "Weaving"}
 	d := full
@@ -73,7 +73,7 @@ func TestStatusOfAHuman(t *testing.T) {
 	}
 }
 
-// Who decides in the Arbiter's place is reported before anything but that a human is awaited.
+// Who decides instead of the Arbiter is shown before everything except that the human is needed.
 func TestStatusOfARegency(t *testing.T) {
 	d := full
 	d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides"

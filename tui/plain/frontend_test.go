@@ -40,7 +40,7 @@ func TestRunIsPrinted(t *testing.T) {
 		s.tell("orch-1",
 			contract.Message{From: "orch-1", To: "arbiter", Kind: "question", Text: "Which?\n\n1. this\n2. that"})
 		s.expect("Orchestrator I to the Arbiter, question:\n\nWhich?\n\n1. this\n2. that\n\n")
-		for range 2 { // told again when the run is taken up again
+		for range 2 { // reported again when the run is resumed
 			s.tell("arbiter", contract.Question{Text: "This or that?"})
 		}
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
@@ -49,7 +49,7 @@ func TestRunIsPrinted(t *testing.T) {
 		if diff := cmp.Diff(want, s.host.puts); diff != "" {
 			t.Error(diff)
 		}
-		s.tell("arbiter", contract.Question{Text: "This or that?"}) // asked anew
+		s.tell("arbiter", contract.Question{Text: "This or that?"}) // asked again
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
 		s.tell("human", contract.Rejected{Message: "no such agent"})
 		s.expect("Refused: no such agent.\n")
@@ -93,7 +93,7 @@ func TestPermissionIsAsked(t *testing.T) {
 		s.tell("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
 		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in " +
 			"time: Bash for Orchestrator I.\n")
-		s.say("y") // nothing is open: a word like others
+		s.say("y") // no request is open: this is a normal message
 		if got := s.host.puts[len(s.host.puts)-1]; !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "y"})) {
 			t.Errorf("put %v", got)
 		}
@@ -101,7 +101,7 @@ func TestPermissionIsAsked(t *testing.T) {
 	})
 }
 
-// TestAnswers: leave is given by what can mean nothing else.
+// TestAnswers: only an unambiguous line gives permission.
 func TestAnswers(t *testing.T) {
 	v := &narrator{open: []request{{number: 3, id: "c", action: "ac", rules: []string{"Bash(go *)", "Bash"}},
 		{number: 12, id: "l", action: "al"}}}
@@ -168,7 +168,7 @@ func TestInputEnds(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // while the run is being begun
+	synctest.Test(t, func(t *testing.T) { // while the run is starting
 		host := newFake()
 		host.hold = make(chan struct{})
 		s := play(t, &Frontend{Task: "Go."}, host)

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
-// TestInbox: how much waits is said once it has waited for a minute, again when it changes, and every ten minutes;
-// /inbox lists it, with the numbers that answers take.
+// TestInbox: the number of waiting items is reported after they have waited for a minute, again when it
+// changes, and every ten minutes; /inbox lists them, with the numbers for answers.
 func TestInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -57,8 +57,8 @@ func TestInbox(t *testing.T) {
 	})
 }
 
-// TestAnswerInbox: what /inbox lists is answered by its number, also what was asked for before the frontend came; all
-// requests at once only after they were listed.
+// TestAnswerInbox: items that /inbox lists are answered by number, also those from before the frontend
+// started; all requests can be answered at once only after they were listed.
 func TestAnswerInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave := func(id, agent string) inbox.Item {
@@ -116,7 +116,7 @@ func TestAnswerInbox(t *testing.T) {
 		s.say("/answer all y 2")
 		s.expect(which)
 		list = append(list[1:], leave("c", "orch-1"))
-		s.say("/answer all y 2") // they are others
+		s.say("/answer all y 2") // these are other requests
 		took()
 		s.heard()
 		s.say("/answer all y 2")

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// FuzzLines: whatever comes in, and in whatever pieces, becomes its lines, and no line
-// gives leave but one that says no more than that.
+// FuzzLines: any input, in any pieces, becomes its lines, and only a line that contains nothing else gives
+// permission.
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{"", "a", "a\nb", "a\r\n\r\n", "1 y\n1 run\n1 n why\nrun 1 2\ny", "\xff\x00\n\ufeffx",
 		strings.Repeat("z", 70_000) + "\nq"} {
@@ -51,8 +51,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestADocumentIsReadOnce: its author's word tells it; that it is handed on, and to
-// whom, is a sentence.
+// TestADocumentIsReadOnce: the document is shown with its author's message; its hand-off to a reader is one
+// sentence.
 func TestADocumentIsReadOnce(t *testing.T) {
 	v := newNarrator(&Frontend{})
 	d := &verdict.Document{Accomplished: []string{"one", "two"}, KeyContext: "port 8080"}

@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestModelOutputIsPlainText: every event with any text in all of its fields is reported in
-// characters alone: none that a terminal acts on, and none that hides or reorders.
+// TestModelOutputIsPlainText: every event with any text in all of its fields is reported without characters
+// that a terminal acts on, or that hide or reorder.
 func TestModelOutputIsPlainText(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "../..") {
 		asciiOnly := i%4 == 3
@@ -45,12 +45,12 @@ func TestModelOutputIsPlainText(t *testing.T) {
 	}
 }
 
-// alien reports whether a terminal acts on a character, or a reader does not see it.
+// alien reports whether a terminal acts on a character, or a reader cannot see it.
 func alien(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':
 		return false
-	case r == '\u200c' || r == '\u200d': // where they join what is shown
+	case r == '\u200c' || r == '\u200d': // if they join visible characters
 		return false
 	case strings.ContainsRune("\u2028\u2029\u2060\ufeff\u00ad\u115f\u3164", r):
 		return true

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestReaderGoesAway: an output that takes nothing holds neither the run nor its end, and
-// what waits for it is bounded.
+// TestReaderGoesAway: an output that accepts no data blocks neither the run nor its end, and the queue for
+// it is bounded.
 func TestReaderGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := newFake()
@@ -26,7 +26,7 @@ func TestReaderGoesAway(t *testing.T) {
 		synctest.Wait()
 		notice := contract.Event{ID: "supervisor", Body: contract.Notice{Text: strings.Repeat("n", 1000)}}
 		for range 20_000 {
-			host.sink(time.Now(), notice) // blocks forever, if it blocks
+			host.sink(time.Now(), notice) // if it blocks, the test hangs
 		}
 		synctest.Wait()
 		for range 3 {
@@ -56,8 +56,7 @@ func TestReaderGoesAway(t *testing.T) {
 	})
 }
 
-// TestOutputIsClosed: nobody can hear it any more, so the run is stopped, and can be
-// taken up again.
+// TestOutputIsClosed: when the output is closed, the run is stopped, and can be resumed.
 func TestOutputIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := newFake()
@@ -75,7 +74,7 @@ func TestOutputIsClosed(t *testing.T) {
 	})
 }
 
-// TestNothingIsActedOn: no byte that is said does anything to a terminal.
+// TestNothingIsActedOn: the output contains no byte that a terminal acts on.
 func TestNothingIsActedOn(t *testing.T) {
 	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
 	for _, asciiOnly := range []bool{false, true} {

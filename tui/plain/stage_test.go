@@ -99,7 +99,7 @@ func play(t *testing.T, f *Frontend, host *fake) *stage {
 	return s
 }
 
-// say types a line.
+// say types lines.
 func (s *stage) say(lines ...string) {
 	s.t.Helper()
 	for _, l := range lines {
@@ -108,13 +108,13 @@ func (s *stage) say(lines ...string) {
 	synctest.Wait()
 }
 
-// tell has the run tell an event.
+// tell makes the run report an event.
 func (s *stage) tell(id string, b contract.Body) {
 	s.host.sink(time.Now(), contract.Event{ID: id, Body: b})
 	synctest.Wait()
 }
 
-// heard is what was said since it was last asked.
+// heard returns the output since its last call.
 func (s *stage) heard() string {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()

@@ -47,7 +47,7 @@ func logOf(t *testing.T, list []told) *eventlog.Log {
 	return eventlog.New(memory{bytes.NewReader(raw)})
 }
 
-// notices are events at some seconds, each with its second as its text.
+// notices are events at the given seconds, each with its second as its text.
 func notices(seconds ...int) (list []told) {
 	for _, s := range seconds {
 		list = append(list, told{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
@@ -61,7 +61,7 @@ type audience struct {
 	heard []string
 }
 
-// said is what it received.
+// said returns what it received.
 func (a *audience) said() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,7 +105,7 @@ func playing(t *testing.T, list []told, act func(p *Player, heard func(want ...s
 	})
 }
 
-// TestPace: events come at the pace they came, or so many times as fast, and long pauses are shortened.
+// TestPace: events arrive at their original pace, or at a multiple of it, and long pauses are shortened.
 func TestPace(t *testing.T) {
 	playing(t, notices(0, 1, 2, 1000, 1001, 1010, 1020), func(p *Player, heard func(...string)) {
 		heard("0")
@@ -136,7 +136,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestPause: nothing is reported while it is held, and the time stands still.
+// TestPause: during a pause nothing is reported, and the time stands still.
 func TestPause(t *testing.T) {
 	playing(t, notices(0, 1, 2), func(p *Player, heard func(...string)) {
 		time.Sleep(250 * time.Millisecond)
@@ -156,7 +156,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestMoments: what happened at the same moment is told together, also while it is held.
+// TestMoments: events with the same time are reported together, also during a pause.
 func TestMoments(t *testing.T) {
 	playing(t, notices(0, 0, 1, 1, 2), func(p *Player, heard func(...string)) {
 		heard("0", "0")
@@ -168,7 +168,7 @@ func TestMoments(t *testing.T) {
 	})
 }
 
-// TestJumps: forwards and back, beyond a pause, to the beginning and to the end, also from the end.
+// TestJumps: forwards and back, over a pause, to the beginning and to the end, also from the end.
 func TestJumps(t *testing.T) {
 	playing(t, notices(0, 5, 9, 30, 5000, 5003), func(p *Player, heard func(...string)) {
 		heard("0")
@@ -196,7 +196,7 @@ func TestJumps(t *testing.T) {
 	})
 }
 
-// TestState: the state is what the events tell, and after a jump back what they had told by then.
+// TestState: the state results from the events so far, also after a jump back.
 func TestState(t *testing.T) {
 	playing(t, []told{
 		{0, "supervisor", contract.Session{Session: "run-1", CWD: "/loom", Permissions: "ask"}},
@@ -240,7 +240,8 @@ func TestState(t *testing.T) {
 	})
 }
 
-// TestUnreadable: a line that is no event ends the playback, which says why, and can go back.
+// TestUnreadable: a line that is not an event ends the playback with an error, and jumping back is
+// possible.
 func TestUnreadable(t *testing.T) {
 	var raw []byte
 	var chain eventlog.Chain

@@ -28,7 +28,7 @@ func testScreen(t testing.TB, w, h int) tcell.SimulationScreen {
 	return s
 }
 
-// row is what is in a row of the screen, a wide character once.
+// row returns the text of a row of the screen, a wide character once.
 func row(s tcell.Screen, y int) string {
 	w, _ := s.Size()
 	var b strings.Builder
@@ -40,7 +40,7 @@ func row(s tcell.Screen, y int) string {
 	return b.String()
 }
 
-// columnsOf is how many columns the characters of a row take.
+// columnsOf returns the number of columns that the characters of a row take.
 func columnsOf(s tcell.Screen, y int) (n int) {
 	w, _ := s.Size()
 	for n < w {
@@ -50,7 +50,7 @@ func columnsOf(s tcell.Screen, y int) (n int) {
 	return n
 }
 
-// hostile is text that tries to leave its place.
+// hostile contains texts that try to leave their place.
 var hostile = []string{
 	"plain", "", "世界", "a世b界c", "👩‍👩‍👧‍👦 family", "🇩🇪🇫🇷", "e\u0301e\u0301", "שלום עולם", "مرحبا", "\u202egnirts\u202c",
 	"\x1b[31mred\x1b[0m", "\x1b]0;title\a", "\x9b31m", "\u009b31m", "\xff\xfe", "a\tb\tc", "one\ntwo\rthree",
@@ -128,8 +128,8 @@ func TestCanvasText(t *testing.T) {
 	}
 }
 
-// What is drawn over one half of a wide character takes the other one away: a terminal
-// would draw the whole of it over what came later.
+// Drawing over one half of a wide character removes the other half: otherwise a terminal would draw the
+// whole character over the newer text.
 func TestCanvasPartsWideCharacters(t *testing.T) {
 	look := testLook(t, Unicode)
 	for x, want := range map[int]string{0: "AB世世", 1: " AB 世", 2: "世AB世", 3: "世 AB "} {
@@ -205,7 +205,7 @@ func FuzzCanvas(f *testing.F) {
 			c.Restyle(random.IntN(8)-2, 0, random.IntN(12), Selection)
 		}
 		for y := range 3 {
-			// Neighbours are measured apart: the terminal is told each one's place.
+			// Neighbours are measured separately: the terminal receives the position of each.
 			if got := row(s, y); columnsOf(s, y) != columns || strings.ContainsFunc(got, unicode.IsControl) ||
 				!utf8.ValidString(got) {
 				t.Fatalf("row %d is %q", y, got)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A model that writes long lines without a space must not hold the screen up: text is
-// not copied again and again as it grows.
+// A model that writes long lines without a space must not block the screen: text is not copied again and
+// again as it grows.
 func TestLongLinesAreCopiedOnce(t *testing.T) {
 	const size = 1 << 16
 	for _, unit := range []string{"x", "世", "a ", "a\t", "e\u0301", "\u0301", "\x00", "🇩🇪", "a-", "👩‍👩‍👧 "} {

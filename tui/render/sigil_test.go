@@ -36,7 +36,7 @@ func TestSigilFits(t *testing.T) {
 	}
 }
 
-// Left and right are alike in every size: the eye looks straight ahead.
+// Left and right are symmetric at every size: the eye looks straight ahead.
 func TestSigilIsEven(t *testing.T) {
 	l := &Look{Glyphs: Unicode}
 	for h := sigilMinRows; h < 30; h++ {

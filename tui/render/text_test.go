@@ -102,7 +102,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// squeeze is a text without what wrapping may drop or replace.
+// squeeze removes the characters that wrapping may drop or replace.
 func squeeze(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '\t' {
@@ -145,7 +145,7 @@ func FuzzWrap(f *testing.F) {
 	})
 }
 
-// visible counts the clusters that take columns: one alone may be too wide.
+// visible counts the clusters that take columns: a single one may be too wide.
 func visible(s string) (n int) {
 	for g := uniseg.NewGraphemes(s); g.Next(); {
 		if g.Width() > 0 {
@@ -155,9 +155,9 @@ func visible(s string) (n int) {
 	return n
 }
 
-// joinsAtEdge reports whether the line is too wide only because what was measured apart
-// became one cluster of more columns: a mark or a selector that follows from another
-// span, or after a break.
+// joinsAtEdge reports whether the line is too wide only because clusters that were measured separately
+// became one cluster of more columns: a mark or a selector that follows from another span, or after a
+// break.
 func joinsAtEdge(l Line, columns int) bool {
 	w := 0
 	for _, s := range l {

@@ -10,7 +10,7 @@ import (
 
 var depths = []int{TrueColor, Colors256, Colors16, Colors8, 0}
 
-// grounds are backgrounds that terminals of a kind have.
+// grounds are typical backgrounds of dark and of light terminals.
 var grounds = map[bool][]RGB{
 	false: {{0, 0, 0}, {0x1e, 0x1e, 0x1e}, {0x1e, 0x1e, 0x2e}, {0x28, 0x2c, 0x34}, {0x00, 0x2b, 0x36}},
 	true:  {{255, 255, 255}, {0xfa, 0xfa, 0xfa}, {0xfd, 0xf6, 0xe3}, {0xee, 0xee, 0xee}},
@@ -36,10 +36,10 @@ func TestThemeNames(t *testing.T) {
 	}
 }
 
-// What is drawn like ordinary text on purpose.
+// Roles that deliberately look like ordinary text.
 var ordinary = []Role{Base, Input}
 
-// Without colours these are, too: where they stand says what they are.
+// Without colours these do, too: their position shows what they are.
 var ordinaryMono = append([]Role{Code, CodeString, CodeNumber, Sigil, Meter,
 	SpeakerOrch1, SpeakerOrch2, SpeakerOrch3, SpeakerOrch4, SpeakerOrch5, SpeakerOrch6}, ordinary...)
 
@@ -63,7 +63,7 @@ func TestEveryRoleIsFilled(t *testing.T) {
 	}
 }
 
-// The roles that stand beside one another and must not be taken for one another.
+// Roles that appear side by side and must be distinguishable.
 func TestRolesDiffer(t *testing.T) {
 	apart := [][]Role{
 		{Base, Dim, Strong, Emphasis, Heading, Selection, MatchAt, Danger},
@@ -105,8 +105,8 @@ func contrast(a, b RGB) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// WCAG 2: 4.5 to 1 for text, 3 to 1 for what is drawn and for what matters less.
-// Only depths whose colours are the same everywhere can be held to it.
+// WCAG 2: 4.5 to 1 for text, 3 to 1 for graphics and for less important text. Only depths with fixed
+// colours can be checked.
 func TestContrast(t *testing.T) {
 	drawing := []Role{Dim, Placeholder, Strike, Quote, CodeComment, Motto, Pending, Frame, FrameFocus, Sigil, SigilDim,
 		SigilBright, Meter, MeterWarn, MeterBad, MeterEmpty, SpeakerSupervisor}
@@ -124,14 +124,14 @@ func TestContrast(t *testing.T) {
 				}
 				if len(p.name) > 5 && need > 3 { // high contrast
 					need = 7
-					if n == Colors256 { // whose cube has few dark colours
+					if n == Colors256 { // this cube has few dark colours
 						need = 6.5
 					}
 				}
 				fg, bg, _ := theme.Style(r).Decompose()
 				for _, ground := range grounds[light(p.name)] {
 					if len(p.name) > 5 && ground != grounds[light(p.name)][0] && need > 5 {
-						continue // these are for a background that is black or white
+						continue // these are for a black or white background
 					}
 					if got := contrast(rgbOf(fg, own), rgbOf(bg, ground)); got < need {
 						t.Errorf("%s with %d colours: role %d on %v has a contrast of %.2f, less than %.1f", p.name, n,
@@ -170,7 +170,7 @@ func TestFewColoursStayFew(t *testing.T) {
 						t.Errorf("%s with %d colours: role %d has colour %v", p.name, n, r, c)
 					}
 				}
-				// Where text and ground are both ours they must not be the same.
+				// Where arbiter sets both text and background they must differ.
 				if fg == bg && fg != tcell.ColorDefault {
 					t.Errorf("%s with %d colours: role %d is invisible", p.name, n, r)
 				}
