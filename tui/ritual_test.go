@@ -28,7 +28,7 @@ func TestScene(t *testing.T) {
 	}
 }
 
-// titled is a frontend with a title, and who was remembered.
+// titled runs a frontend with a title, and records which figure is remembered.
 func titled(t *testing.T, still bool, act func(s *scene, remembered *[]ritual.Kind)) {
 	t.Helper()
 	var remembered []ritual.Kind
@@ -42,7 +42,7 @@ func titled(t *testing.T, still bool, act func(s *scene, remembered *[]ritual.Ki
 	})
 }
 
-// TestTitle: a key that chooses sends the figure to the Arbiter; every other key does what it does without a title.
+// TestTitle: a key that chooses sends the figure to the Arbiter; every other key works as without a title.
 func TestTitle(t *testing.T) {
 	titled(t, false, func(s *scene, remembered *[]ritual.Kind) {
 		s.Press("3")
@@ -83,14 +83,14 @@ func TestTitle(t *testing.T) {
 	})
 }
 
-// TestNoTitle: anyone who begins with a task, or opens a run, is not kept from it.
+// TestNoTitle: there is no title for a user who starts with a task, or opens a run.
 func TestNoTitle(t *testing.T) {
 	play(t, 100, 30, func(o *Options, _ *theatre) {
 		o.Ritual, o.Begin = Ritual{Title: true}, &Begin{Task: "Weave"}
 	}, func(s *scene) { s.ExpectNot("Who comes?") })
 }
 
-// TestSounds: one when a word of the person's is awaited, and one at the end; bells stand in where nothing can play.
+// TestSounds: one when the user is needed, and one at the end; bells are used if sounds cannot be played.
 func TestSounds(t *testing.T) {
 	for bells := range 2 {
 		var played []Sound

@@ -26,12 +26,12 @@ func everywhere(_ *Options, h *theatre) {
 	}
 }
 
-// TestAllRuns: Enter does with each run what one can do with it here, and else tells the command.
+// TestAllRuns: Enter does what is possible with each run here, and otherwise shows the command.
 func TestAllRuns(t *testing.T) {
 	for _, tt := range []struct {
 		keys  []string
 		sees  string
-		begun string // the run that is taken up or shown
+		begun string // the run that is resumed or shown
 	}{
 		{nil, "", "0aaaaaaa-1"},
 		{[]string{"Down"}, "", "0bbbbbbb-2"},
@@ -93,7 +93,8 @@ func TestRunsAreSearched(t *testing.T) {
 	})
 }
 
-// TestRunsBesideOne: while a run is played here, another is shown in another terminal, and its own is gone back to.
+// TestRunsBesideOne: while a run is shown here, another one is opened in another terminal, and choosing the
+// current one returns to it.
 func TestRunsBesideOne(t *testing.T) {
 	play(t, 120, 30, func(o *Options, h *theatre) {
 		everywhere(o, h)
@@ -111,7 +112,7 @@ func TestRunsBesideOne(t *testing.T) {
 	})
 }
 
-// TestRunsCannotBeRead: it is said why, and those of this directory are listed.
+// TestRunsCannotBeRead: the screen says why, and lists the runs of this directory.
 func TestRunsCannotBeRead(t *testing.T) {
 	play(t, 120, 30, func(_ *Options, h *theatre) {
 		h.unlisted = errors.New("the state directory is gone")

@@ -25,7 +25,7 @@ type scene struct {
 	face *Frontend
 }
 
-// play shows a frontend and plays with it.
+// play shows a frontend and runs act on it.
 func play(t *testing.T, w, h int, change func(*Options, *theatre), act func(s *scene)) {
 	t.Helper()
 	tuitest.Play(t, w, h, func(stage *tuitest.Stage) {
@@ -49,20 +49,20 @@ func play(t *testing.T, w, h int, change func(*Options, *theatre), act func(s *s
 	})
 }
 
-// Settle lets pass what is painted within a moment.
+// Settle waits for pending paints.
 func (s *scene) Settle() {
 	s.T.Helper()
 	s.Advance(2 * frame)
 }
 
-// does has the world do something, and shows it.
+// does makes something happen in the run, and shows it.
 func (s *scene) does(do func(p *puppet)) {
 	s.T.Helper()
 	do(s.host.present())
 	s.Settle()
 }
 
-// weave brings a run to where two Orchestrators work on a plan.
+// weave brings a run to the point where two Orchestrators work on a plan.
 func (s *scene) weave() {
 	s.T.Helper()
 	s.Type("Teach the loom the new header\n")
@@ -101,11 +101,11 @@ func (s *scene) weave() {
 
 var sizes = [][2]int{{80, 24}, {120, 40}, {40, 12}, {200, 50}}
 
-// everySize plays a scene at every size and compares the screen it ends on.
+// everySize runs a scene at every size and compares the final screen.
 func everySize(t *testing.T, name string, change func(*Options, *theatre), act func(s *scene)) {
 	for i, size := range sizes {
 		if tuitest.Race && i > 1 {
-			break // what a detector could find is at every size the same
+			break // what a detector could find is the same at every size
 		}
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			play(t, size[0], size[1], change, func(s *scene) {
@@ -117,7 +117,7 @@ func everySize(t *testing.T, name string, change func(*Options, *theatre), act f
 	}
 }
 
-// allowsAll begins runs in a permissions mode, with a sandbox asked for or not.
+// allowsAll starts runs in a permission mode, with or without a requested sandbox.
 func allowsAll(mode, sandbox string) func(*Options, *theatre) {
 	return func(_ *Options, h *theatre) {
 		h.found.Permissions, h.found.Sandbox = mode, sandbox
@@ -125,12 +125,12 @@ func allowsAll(mode, sandbox string) func(*Options, *theatre) {
 	}
 }
 
-// TestAllowAllIsInSight: that everything is allowed is on every screen, of any size, also
-// below a dialog and while something else is said.
+// TestAllowAllIsInSight: every screen of any size shows that everything is allowed, also below a dialog and
+// while another message is shown.
 func TestAllowAllIsInSight(t *testing.T) {
 	for i, size := range sizes {
 		if tuitest.Race && i > 1 {
-			break // what a detector could find is at every size the same
+			break // what a detector could find is the same at every size
 		}
 		play(t, size[0], size[1], allowsAll("allow-all", "off"), func(s *scene) {
 			see := func(where string) {

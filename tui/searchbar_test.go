@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSearchInAText: what is not of the history is searched as well.
+// TestSearchInAText: text that is not in the history is searched as well.
 func TestSearchInAText(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.weave()
@@ -23,7 +23,7 @@ func TestSearchInAText(t *testing.T) {
 	})
 }
 
-// TestSearchAsInVi: n goes down to the next match, and N up to the one before.
+// TestSearchAsInVi: n goes down to the next match, and N up to the previous one.
 func TestSearchAsInVi(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.weave()

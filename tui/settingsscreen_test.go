@@ -29,7 +29,7 @@ func (h *theatre) ChangeSetting(_ context.Context, name, value string) (string, 
 
 func (h *theatre) OpenSettings() error { h.opened = append(h.opened, "settings"); return nil }
 
-// configured gives the program some settings.
+// configured adds some settings to the program.
 func configured(_ *Options, h *theatre) {
 	h.settings = []Setting{
 		{Name: "model", About: "MODEL of every agent, such as opus or a full id.", Value: "opus",
@@ -43,7 +43,7 @@ func configured(_ *Options, h *theatre) {
 	}
 }
 
-// TestSettings: the page shows values and where they stand, and changes them in the file.
+// TestSettings: the page shows values and where they are set, and changes them in the file.
 func TestSettings(t *testing.T) {
 	play(t, 120, 40, configured, func(s *scene) {
 		s.Press("F8")
@@ -82,7 +82,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestModelPicker: /model offers the models with what is known of them, and takes one.
+// TestModelPicker: /model lists the models with their known properties, and selects one.
 func TestModelPicker(t *testing.T) {
 	play(t, 120, 40, nil, func(s *scene) {
 		s.weave()

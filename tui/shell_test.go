@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// says is a shell in which each line says something and ends.
+// says is a shell in which each line prints a text and ends.
 func says(code int, text string) func(context.Context, string, string, io.Writer) (int, error) {
 	return func(_ context.Context, _, _ string, out io.Writer) (int, error) {
 		fmt.Fprint(out, text)
@@ -22,8 +22,8 @@ func says(code int, text string) func(context.Context, string, string, io.Writer
 	}
 }
 
-// TestShellLine: a line behind a ! runs in the workspace and says what it says on a card; from there it gets into the
-// input, and from there to an agent. No agent learns of it before.
+// TestShellLine: a line after a ! runs in the workspace and shows its output on a card; from there the
+// output can be copied into the input, and sent to an agent. No agent sees it before.
 func TestShellLine(t *testing.T) {
 	var ran []string
 	shell := func(_ *Options, h *theatre) {
@@ -34,7 +34,7 @@ func TestShellLine(t *testing.T) {
 		}
 	}
 	play(t, 100, 30, shell, func(s *scene) {
-		s.Type("!git status\n") // before anything was begun
+		s.Type("!git status\n") // before a run was started
 		s.Settle()
 		s.Expect("Your command", "git status", "exit code 0", "said by git status", "Add it to the input")
 		if len(s.host.begun) != 0 {
@@ -52,7 +52,7 @@ func TestShellLine(t *testing.T) {
 		s.Expect("make test", "exit code 1", "said by make test")
 		s.Press("Esc")
 		s.Settle()
-		s.Type("!\n") // the last one again
+		s.Type("!\n") // repeats the last one
 		s.Settle()
 		s.Expect("make test", "exit code 1")
 		s.Press("Tab")
@@ -78,8 +78,8 @@ func TestShellLine(t *testing.T) {
 	})
 }
 
-// TestShellIsStopped: Esc stops a command, and the next one closes its card; so does the time limit. The end of the
-// output stays visible until the user reads further up.
+// TestShellIsStopped: Esc stops a command, and another Esc closes its card; the time limit also stops it.
+// The end of the output stays visible until the user scrolls up.
 func TestShellIsStopped(t *testing.T) {
 	for _, how := range []string{"Esc", "Ctrl+C", "time"} {
 		shell := func(_ *Options, h *theatre) {

@@ -10,8 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestOverloadIsNoIdleness: who waits for an overloaded API is shown so, with the reason and the
-// time that is left, whether the CLI tries again or the supervisor; and no longer once it is through.
+// TestOverloadIsNoIdleness: an agent that waits for an overloaded API is shown as waiting, with the reason
+// and the remaining time, whether the CLI retries or the supervisor; and no longer after a successful
+// retry.
 func TestOverloadIsNoIdleness(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Type("Weave\n")
@@ -41,7 +42,7 @@ func TestOverloadIsNoIdleness(t *testing.T) {
 	})
 }
 
-// TestOneOfManyIsOverloaded: who works is not hidden behind one that waits for the API.
+// TestOneOfManyIsOverloaded: working agents are not hidden behind one that waits for the API.
 func TestOneOfManyIsOverloaded(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -54,7 +55,7 @@ func TestOneOfManyIsOverloaded(t *testing.T) {
 	})
 }
 
-// TestDistrustIsNotBusy: a run that waits for the human to look at the workspace says so.
+// TestDistrustIsNotBusy: a run that waits for the human to check the workspace is shown as such.
 func TestDistrustIsNotBusy(t *testing.T) {
 	trusted := func(_ *Options, h *theatre) {
 		h.options = func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" }

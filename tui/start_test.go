@@ -10,8 +10,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// slow is a program around the frontend whose disk and processes do not answer until they
-// are let go.
+// slow is a program around the frontend whose disk and processes do not answer until they are released.
 type slow struct {
 	*theatre
 	answer chan struct{}
@@ -21,7 +20,7 @@ func (s slow) Inputs() []string { <-s.answer; return s.theatre.Inputs() }
 
 func (s slow) Inspect(ctx context.Context) Findings { <-s.answer; return s.theatre.Inspect(ctx) }
 
-// colourless is a terminal that breaks us before there is a picture.
+// colourless is a terminal that makes arbiter panic before the first frame.
 type colourless struct {
 	tcell.SimulationScreen
 	ended int
@@ -31,8 +30,7 @@ func (c *colourless) Colors() int { panic("no colours") }
 
 func (c *colourless) Fini() { c.ended++; c.SimulationScreen.Fini() }
 
-// TestFaultBeforeTheFirstFrame: the terminal is restored even if a fault of arbiter comes
-// before the first frame.
+// TestFaultBeforeTheFirstFrame: the terminal is restored even if arbiter panics before the first frame.
 func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	screen := &colourless{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
 	f, err := New(Options{Screen: screen, Host: &theatre{}})
@@ -49,8 +47,8 @@ func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	}
 }
 
-// TestFirstFrameDoesNotWait: the oracle is seen before the disk and `claude` have
-// answered. What was typed before is there when they have.
+// TestFirstFrameDoesNotWait: the oracle is visible before the disk and `claude` have answered. Text that
+// was typed before is there when they have.
 func TestFirstFrameDoesNotWait(t *testing.T) {
 	screen := newWatched()
 	host := slow{&theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}, make(chan struct{})}

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// TestEveryKeyMeansSomething: what the table of keys promises for a screen is done
-// there, and the help of that screen lists it.
+// TestEveryKeyMeansSomething: each key does on its screen what the table of keys says, and the help of that
+// screen lists it.
 func TestEveryKeyMeansSomething(t *testing.T) {
 	ways := map[keys.Context]string{
 		keys.Insert: "", keys.Normal: "Esc", keys.Focus: "Alt+1", keys.Logbook: "F2", keys.Plan: "F3",

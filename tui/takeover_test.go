@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestTakenOverIsNotBeingStopped: what was accepted is not told any more when it is done.
+// TestTakenOverIsNotBeingStopped: the notice that a command was accepted disappears when it is done.
 func TestTakenOverIsNotBeingStopped(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()

@@ -26,7 +26,8 @@ func timed(s *scene) {
 	s.Settle()
 }
 
-// TestTimeline: Enter leads from a lane to what was told at that time, f to the agent, and the mouse does the same.
+// TestTimeline: Enter goes from a lane to what was reported at that time, f to the agent, and the mouse
+// does the same.
 func TestTimeline(t *testing.T) {
 	play(t, 120, 40, nil, func(s *scene) {
 		timed(s)
@@ -70,7 +71,7 @@ func TestTimeline(t *testing.T) {
 	})
 }
 
-// TestTimelineBeforeTheRun: there is nothing to show, and nothing to jump to.
+// TestTimelineBeforeTheRun: there is nothing to show, and no place to jump to.
 func TestTimelineBeforeTheRun(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Press("F6", "Left", "+", "]", "Enter", "f", "Down")

@@ -6,8 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tour"
 )
 
-// TestTour: it goes from card to card and back, and ends where it began. A person who has written nothing here yet is
-// notified of it.
+// TestTour: it goes from card to card and back, and ends where it began. It is offered to a user who has no
+// earlier input here.
 func TestTour(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.ExpectNot("/tour") // an earlier input exists

@@ -15,19 +15,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/terminal"
 )
 
-// TestTraffic bounds what is sent to the terminal, in bytes a second: little while only seconds and figures move, more
-// while four agents write and call tools, and next to nothing while all wait for the human. The clock is a bubble's, so
-// that the figures are the same on every machine.
+// TestTraffic bounds what is sent to the terminal, in bytes per second: little while only seconds and
+// figures change, more while four agents write and call tools, and almost nothing while all wait for the
+// human. The clock is a bubble's, so that the figures are the same on every machine.
 func TestTraffic(t *testing.T) {
 	const span = 20 // seconds
 	for _, tt := range []struct {
 		w, h                 int
 		scene, still         bool
-		timers, busy, waited int // the most, in bytes a second
+		timers, busy, waited int // the maximum, in bytes per second
 	}{
 		{w: 120, h: 40, timers: 5_000, busy: 15_000, waited: 500},
 		{w: 120, h: 40, still: true, timers: 1_000, busy: 15_000, waited: 500},
-		{w: 200, h: 50, scene: true, timers: 5_000, busy: 25_000, waited: 500}, // tiles show the words that arrive
+		{w: 200, h: 50, scene: true, timers: 5_000, busy: 25_000, waited: 500}, // tiles show arriving text
 	} {
 		t.Run(fmt.Sprintf("%dx%d-still=%v", tt.w, tt.h, tt.still), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTraffic(t *testing.T) {
 				synctest.Wait()
 				p := host.begunRun()
 				p.fourAtWork()
-				time.Sleep(2 * time.Second) // what comes once: the picture, words that fade
+				time.Sleep(2 * time.Second) // sent once: the picture, fading text
 				synctest.Wait()
 				line.take()
 				sent := func(what string, most int, during func()) {
@@ -89,7 +89,7 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// works has each of four agents write a few words, and once a second end a call and begin another.
+// works makes each of four agents write a few words, and once a second end a call and start another.
 func (p *puppet) works(n int) {
 	for i := range 4 {
 		id, use := fmt.Sprint("orch-", i+1), fmt.Sprint("w", i, "-", n/10)

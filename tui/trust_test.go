@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// brings is a workspace that brings something along.
+// brings is a workspace with its own settings.
 func brings(changed bool) func(*Options, *theatre) {
 	return func(_ *Options, h *theatre) {
 		how := ""
@@ -21,7 +21,7 @@ func brings(changed bool) func(*Options, *theatre) {
 	}
 }
 
-// counts are how often the host was told each.
+// counts returns how often the host received each answer.
 func (s *scene) counts() (trusted, without int) {
 	s.host.mu.Lock()
 	defer s.host.mu.Unlock()
@@ -38,7 +38,7 @@ func TestTrustDialog(t *testing.T) {
 	}{
 		{[]string{"Tab", "Enter"}, 1, 0, "its settings and agents are loaded"},
 		{[]string{"w"}, 0, 1, "its own settings are not loaded"},
-		{[]string{"Enter"}, 0, 1, "its own settings are not loaded"}, // what is marked first is the safe one
+		{[]string{"Enter"}, 0, 1, "its own settings are not loaded"}, // the safe choice is marked first
 	} {
 		play(t, 90, 30, brings(false), func(s *scene) {
 			s.Expect("Trust this workspace?", ".claude/settings.json", "hook SessionStart 1: sh scripts/start.sh",
@@ -64,7 +64,7 @@ func TestTrustDialog(t *testing.T) {
 		s.Settle()
 		s.Expect("Not trusted: the workspace's own settings changed", "it is not as you trusted it")
 	})
-	play(t, 90, 30, brings(false), func(s *scene) { // a task that is begun is no answer
+	play(t, 90, 30, brings(false), func(s *scene) { // starting a task is not an answer
 		s.Advance(time.Second)
 		s.Type("teach the loom")
 		s.Settle()
@@ -73,7 +73,7 @@ func TestTrustDialog(t *testing.T) {
 		}
 	})
 	play(t, 90, 30, brings(false), func(s *scene) {
-		s.Press("Esc") // it is put aside, and is not asked again
+		s.Press("Esc") // it is put aside, and does not open again
 		s.Settle()
 		s.ExpectNot("Trust this workspace?")
 		s.Type("Weave\n")

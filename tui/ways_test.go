@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// trip brings trouble with ways out.
+// trip makes an agent fail with ways out.
 func (s *scene) trip(options ...string) {
 	s.T.Helper()
 	s.present(func(st *supervisor.State) { st.Question.Recovery.Options = options })
@@ -22,8 +22,8 @@ func (s *scene) trip(options ...string) {
 	})
 }
 
-// TestWaysOut: the screen shows ways out above the input, and a key takes one. Their dialog does not
-// open while the user types, and closes when the trouble ends.
+// TestWaysOut: the screen shows ways out above the input, and a key takes one. Their dialog does not open
+// while the user types, and closes when the problem ends.
 func TestWaysOut(t *testing.T) {
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
@@ -63,7 +63,7 @@ func TestWaysOut(t *testing.T) {
 		s.trip("retry", "cancel")
 		s.Press("Alt+c", "Right", "Enter")
 		s.Settle()
-		s.Expect("End the run?") // nothing grave at once
+		s.Expect("End the run?") // no serious action without a question
 		s.Press("Enter")
 		s.Settle()
 		if got, ok := s.host.present().took().(contract.Choose); ok {
@@ -80,7 +80,7 @@ func TestWaysOut(t *testing.T) {
 	})
 }
 
-// TestWaysOutside: what only a person can do outside of the run is reported, not offered.
+// TestWaysOutside: actions that are only possible outside of the run are reported, not offered.
 func TestWaysOutside(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.weave()
@@ -98,7 +98,7 @@ func TestWaysOutside(t *testing.T) {
 	})
 }
 
-// TestGraveControls: every control has a key, and what cannot be taken back asks.
+// TestGraveControls: every control has a key, and irreversible ones ask first.
 func TestGraveControls(t *testing.T) {
 	last := func(s *scene) contract.CommandBody { s.Settle(); return s.host.present().took() }
 	play(t, 100, 30, nil, func(s *scene) {
@@ -124,7 +124,7 @@ func TestGraveControls(t *testing.T) {
 			way()
 			s.Settle()
 			s.Expect("Reset?")
-			s.Press("Enter") // what is marked is no
+			s.Press("Enter") // "no" is marked
 			if got := last(s); got == (contract.Reset{}) {
 				t.Error("it was reset unasked")
 			}
@@ -134,7 +134,7 @@ func TestGraveControls(t *testing.T) {
 			way()
 			s.Settle()
 			s.Expect("End the run?")
-			s.Press("Ctrl+C") // is no answer: it asks for something else
+			s.Press("Ctrl+C") // not an answer: it asks for something else
 			s.Settle()
 			s.Expect("Leave?")
 			s.Press("n")

@@ -46,7 +46,7 @@ func painted(t testing.TB, paint func(render.Canvas), g *render.Glyphs, columns,
 	return text, append([]tcell.SimCell(nil), cells...)
 }
 
-// changed is how many cells differ.
+// changed returns the number of cells that differ.
 func changed(a, b []tcell.SimCell) int {
 	n := 0
 	for i := range a {
@@ -59,7 +59,7 @@ func changed(a, b []tcell.SimCell) int {
 
 var arbiter = Figure{ID: "arbiter", Label: "Arbiter", Pose: Waits}
 
-// worker is one in a pose that it has taken long ago.
+// worker is a figure that has been in its pose for a long time.
 func worker(n int, label string, pose Pose) Figure {
 	return Figure{ID: fmt.Sprintf("orch-%d", n), Label: label, Pose: pose, Age: time.Hour}
 }
@@ -99,7 +99,7 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-// TestTitles: who may come, and who does.
+// TestTitles: which figures may appear, and which do.
 func TestTitles(t *testing.T) {
 	for _, glyphs := range []*render.Glyphs{render.Unicode, render.ASCII} {
 		name := "title"
@@ -117,7 +117,7 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestFewCellsChange: what moves costs little to send.
+// TestFewCellsChange: animations cost little to send.
 func TestFewCellsChange(t *testing.T) {
 	s := Scene{Arbiter: Figure{ID: "arbiter", Pose: Works}}
 	for i := range 4 {
@@ -142,7 +142,8 @@ func TestFewCellsChange(t *testing.T) {
 	}
 }
 
-// TestWhoIsInThePicture: who has left is not drawn, and of many the newest are, with the number of the others.
+// TestWhoIsInThePicture: agents that have left are not drawn, and of many the newest are drawn, with the
+// number of the others.
 func TestWhoIsInThePicture(t *testing.T) {
 	s := Scene{Arbiter: arbiter, Workers: []Figure{worker(1, "GONE", Leaves)}}
 	for i := range 9 {
@@ -159,7 +160,7 @@ func TestWhoIsInThePicture(t *testing.T) {
 	}
 }
 
-// TestAnySize: nothing panics or leaves the canvas, whatever the scene and the window.
+// TestAnySize: nothing panics or leaves the canvas, whatever the scene and the window size.
 func TestAnySize(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -17,7 +17,7 @@ func textOf(lines []render.Line) string {
 	return b.String()
 }
 
-// TestCard: it says what runs, then how it ended; its output is text alone.
+// TestCard: it shows what runs, then how it ended; its output is only text.
 func TestCard(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	c := New("make \x1b[31mall", began)
@@ -42,7 +42,7 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// TestLongOutput: its end is kept, from the beginning of a line, and it is said how much is not.
+// TestLongOutput: its end is kept, starting at a line, and the card shows how much was dropped.
 func TestLongOutput(t *testing.T) {
 	c := New("yes", time.Time{})
 	written := 0

@@ -13,7 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
-// TestAccept: a command is added to the criteria, one is dropped by its number, and what cannot be is said.
+// TestAccept: a command is added to the criteria, one is dropped by its number, and invalid input is
+// reported.
 func TestAccept(t *testing.T) {
 	s := &supervisor.State{Task: task.State{Acceptance: acceptance.State{
 		Criteria: []acceptance.Criterion{

@@ -59,14 +59,14 @@ func TestPermit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Action = request.Key() // of what was asked for, whatever the answer
+		want.Action = request.Key() // of the request, whatever the answer
 		if got := Permit(c, request); got != want {
 			t.Errorf("%q: %+v", typed, got)
 		}
 	}
 }
 
-// TestAnswers: what is read off a state is true to it, and safe to be shown.
+// TestAnswers: answers that are read from a state are correct, and safe to show.
 func TestAnswers(t *testing.T) {
 	s := &supervisor.State{Task: task.State{Text: "weave\x1b[2J"}, Budget: budget.State{CostUSD: 1.25},
 		Permission: permission.State{Actions: []string{"a"}}}

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// laid is a plan in short: "*build:tester" is an active step for the tester.
+// laid parses a plan in short form: "*build:tester" is an active step for the tester.
 func laid(short string) []contract.Step {
 	plan := []contract.Step{}
 	status := map[byte]string{'*': "active", '+': "done", '-': "skipped", '!': "failed"}
@@ -26,8 +26,8 @@ func laid(short string) []contract.Step {
 	return plan
 }
 
-// TestDraftFollows: what a person and the run change apart from each other is all in
-// the merged plan; what both have changed is the person's, and said.
+// TestDraftFollows: changes by the user and by the run to different things are all in the merged plan; if
+// both changed the same thing, the user's version wins, and that is reported.
 func TestDraftFollows(t *testing.T) {
 	for name, tt := range map[string]struct {
 		base   string
@@ -88,8 +88,8 @@ func TestDraftFollows(t *testing.T) {
 	}
 }
 
-// TestDraftLosesNothing: whatever both do, a step that one of them added or changed and
-// the other left alone is in the merged plan, and once only.
+// TestDraftLosesNothing: whatever both do, a step that one of them added or changed and the other left
+// alone is in the merged plan, exactly once.
 func TestDraftLosesNothing(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 6))

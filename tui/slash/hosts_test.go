@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestHosts: the list says where each host stands, who lives there, and how a parked one is tried again.
+// TestHosts: the list shows the state of each host, its agents, and how a parked one is retried.
 func TestHosts(t *testing.T) {
 	if text := hosts(&supervisor.State{}); !strings.Contains(text, "this machine") {
 		t.Errorf("without hosts: %q", text)

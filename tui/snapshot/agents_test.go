@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
 
-// What an agent does is named as everywhere else: without the wrapping of a server.
+// An agent's activity is named as on all other screens: without the prefix of an MCP server.
 func TestAgentLine(t *testing.T) {
 	for _, tt := range []struct{ doing, want string }{
 		{"Bash", "Bash"},
@@ -36,7 +36,7 @@ func TestAgentLine(t *testing.T) {
 	}
 }
 
-// An agent that was instructed to be quiet is shown so until it gives another sign of work.
+// An agent that is instructed to be quiet is shown as quiet until it shows another sign of work.
 func TestQuietAgent(t *testing.T) {
 	now := time.Now()
 	s := &supervisor.State{}
@@ -52,7 +52,7 @@ func TestQuietAgent(t *testing.T) {
 	}
 }
 
-// A step, or an agent's own task, may be of any length; it is drawn with each picture.
+// A step, or an agent's own task, may have any length; it is drawn with each frame.
 func TestStepsAreShort(t *testing.T) {
 	s := &supervisor.State{
 		Task: task.State{

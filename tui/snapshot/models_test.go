@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// TestModels: what Claude Code reported stands first, and what is not known is said to be unknown.
+// TestModels: Claude Code's report comes first, and unknown values are shown as unknown.
 func TestModels(t *testing.T) {
 	s := &supervisor.State{}
 	s.Options.Model = "claude-opus-9"

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/activity"
 )
 
-// TestNow: the words say what the tiles show.
+// TestNow: the text says the same as the tiles.
 func TestNow(t *testing.T) {
 	now := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)
 	agent := func(id, name string, change func(a *roster.Agent)) *roster.Agent {

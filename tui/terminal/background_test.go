@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// mouth is a terminal that says one piece after the other.
+// mouth is a terminal that sends one piece after the other.
 type mouth struct {
 	tcell.Tty
 	pieces []string
@@ -26,8 +26,8 @@ func (m *mouth) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBackgroundIsHeard: the answer is taken out, in whatever pieces it comes, and
-// everything else passes; after it nothing is held back any more.
+// TestBackgroundIsHeard: the answer is removed from the input, in whatever pieces it arrives, and
+// everything else passes; after the answer nothing is held back any more.
 func TestBackgroundIsHeard(t *testing.T) {
 	white := render.RGB{R: 255, G: 255, B: 255}
 	for _, tt := range []struct {

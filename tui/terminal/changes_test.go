@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// putting counts the cells that it is given.
+// putting counts the cells that it receives.
 type putting struct {
 	tcell.SimulationScreen
 	puts int
@@ -30,7 +30,7 @@ func newPutting(t *testing.T) *putting {
 	return p
 }
 
-// TestOnlyChangesAreHandedOn: a frame that was cleared and drawn as before costs nothing.
+// TestOnlyChangesAreHandedOn: a frame that was cleared and drawn as before sets no cell.
 func TestOnlyChangesAreHandedOn(t *testing.T) {
 	p := newPutting(t)
 	s := newChangesScreen(p)
@@ -67,7 +67,7 @@ func TestOnlyChangesAreHandedOn(t *testing.T) {
 	}
 }
 
-// TestVeryLargeScreen is drawn on as it is: nothing is kept twice.
+// TestVeryLargeScreen is drawn on directly, without a second copy.
 func TestVeryLargeScreen(t *testing.T) {
 	p := newPutting(t)
 	p.SetSize(1000, 200)
@@ -88,7 +88,8 @@ func TestVeryLargeScreen(t *testing.T) {
 	}
 }
 
-// TestChangesLookTheSame: whatever is drawn, the screen below looks as if it had been drawn on it.
+// TestChangesLookTheSame: whatever is drawn, the screen below looks the same as if it had been drawn on
+// directly.
 func TestChangesLookTheSame(t *testing.T) {
 	direct, below := newPutting(t), newPutting(t)
 	s := newChangesScreen(below)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLine opens a pseudo terminal, and returns the name under which a program has it.
+// openLine opens a pseudo terminal, and returns its name.
 func openLine(t *testing.T) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -27,7 +27,7 @@ func openLine(t *testing.T) string {
 	return fmt.Sprintf("/dev/pts/%d", n)
 }
 
-// lineTty reports whether the terminal may throw output away when it is begun and ended.
+// lineTty reports whether the terminal may discard output when it is started and stopped.
 type lineTty struct {
 	tcell.Tty
 	keeps       func() bool
@@ -37,8 +37,8 @@ type lineTty struct {
 func (l *lineTty) Start() error { l.start = l.keeps(); return nil }
 func (l *lineTty) Stop() error  { l.stop = l.keeps(); return nil }
 
-// TestNothingIsThrownAway: from before the settings are taken until after they are given
-// back, no key throws away what was sent; then the terminal is as it was.
+// TestNothingIsThrownAway: from before the settings are read until after they are restored, no key discards
+// output; afterwards the terminal is as it was.
 func TestNothingIsThrownAway(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		name := openLine(t)
@@ -65,7 +65,7 @@ func TestNothingIsThrownAway(t *testing.T) {
 		was := *now()
 		inner := &lineTty{keeps: func() bool { return now().Lflag&unix.NOFLSH != 0 }}
 		k := &noFlush{Tty: inner, line: line}
-		for range 2 { // suspended, and taken up again
+		for range 2 { // suspended, and resumed
 			inner.start, inner.stop = false, false
 			if err := k.Start(); err != nil {
 				t.Fatal(err)

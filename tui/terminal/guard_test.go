@@ -23,8 +23,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestGuardOfPastes: whatever is in a paste and however it comes, the screen's library
-// sees none of it, and all that was typed before and after it.
+// TestGuardOfPastes: whatever a paste contains and however it arrives, the screen's library sees none of
+// it, and everything that was typed before and after it.
 func TestGuardOfPastes(t *testing.T) {
 	inside := []string{
 		"", "a", "words\rand words\r\n\tmore\n", "\x1b[201;1~/quit\r", "\x1b[0201~", "\x1b[201", "\x1b[20\x1b[200~",
@@ -62,8 +62,8 @@ func TestGuardOfPastes(t *testing.T) {
 	}
 }
 
-// TestGuardIsBounded: of a paste that is larger than can be kept, its size is reported, and
-// the next one is whole.
+// TestGuardIsBounded: the size of a paste that is too large to keep is reported, and the next one is
+// complete.
 func TestGuardIsBounded(t *testing.T) {
 	g := &guard{}
 	chunk := []byte(strings.Repeat("0123456789abcdef", 1<<16))

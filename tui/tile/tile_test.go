@@ -26,7 +26,7 @@ func look(t *testing.T, g *render.Glyphs) *render.Look {
 
 func at(seconds int) time.Time { return now.Add(time.Duration(seconds-60) * time.Second) }
 
-// busy is an agent in the midst of its work.
+// busy is an agent that is working.
 func busy() Tile {
 	return Tile{
 		Row: pages.Agent{ID: "orch-1", Name: "Orchestrator I", Mode: "developer", State: "weaves", Tone: render.Active,
@@ -50,7 +50,7 @@ func texts(t Tile, w, h int, l *render.Look) (rows []string, group int) {
 	return rows, group
 }
 
-// TestATileTells who it is, what was done, the result, and what is being done.
+// TestATileTells: a tile shows the agent's name, what it did, the result, and what it is doing.
 func TestATileTells(t *testing.T) {
 	one := busy()
 	one.Work.Items = append(one.Work.Items, activity.Item{At: at(48), Use: "c", Tool: "Bash", Gist: "sleep 100"})
@@ -75,7 +75,7 @@ func TestATileTells(t *testing.T) {
 	}
 }
 
-// TestSmallTileShowsCurrentWork: in few rows a tile shows what happens now, and what happened before goes.
+// TestSmallTileShowsCurrentWork: with few rows a tile shows the current work and drops the earlier work.
 func TestSmallTileShowsCurrentWork(t *testing.T) {
 	wait := busy()
 	wait.Row.Busy, wait.Row.Bell, wait.Row.State, wait.Row.Doing = false, true, "asks leave", "Bash rm -rf build"
@@ -104,8 +104,8 @@ func TestSmallTileShowsCurrentWork(t *testing.T) {
 	}
 }
 
-// TestSubagentsAreGrouped: one line for each with its meter, or one for all where they are folded or
-// there is no room.
+// TestSubagentsAreGrouped: one line for each subagent with its meter, or one line for all if they are
+// folded or there is no room.
 func TestSubagentsAreGrouped(t *testing.T) {
 	one := busy()
 	for i, name := range []string{"parser", "writer", "tests"} {
@@ -136,7 +136,7 @@ func TestSubagentsAreGrouped(t *testing.T) {
 	}
 }
 
-// TestATileKeepsToItsSize at every size, whatever it is made of.
+// TestATileKeepsToItsSize at every size, whatever its content.
 func TestATileKeepsToItsSize(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := []string{"", "word", strings.Repeat("長い", 40), strings.Repeat("x", 300), "a\nb\n\nc",
@@ -166,7 +166,7 @@ func TestATileKeepsToItsSize(t *testing.T) {
 	}
 }
 
-// TestHeights: every tile has a row, those that want more share what is left, and nothing is left over.
+// TestHeights: every tile has a row, those that need more share the rest, and no row is unused.
 func TestHeights(t *testing.T) {
 	for _, tt := range []struct {
 		wants []int
@@ -183,7 +183,8 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// TestWhoMattersIsShown: of more agents than rows, those that wait for the human and those that work.
+// TestWhoMattersIsShown: of more agents than rows, those that wait for the human and those that work are
+// shown.
 func TestWhoMattersIsShown(t *testing.T) {
 	var many []Tile
 	for i := range 20 {

@@ -63,7 +63,7 @@ var dark = func() *render.Look {
 	return &render.Look{Theme: theme, Glyphs: render.ASCII}
 }()
 
-// drawn are the lines of a picture as text.
+// drawn returns the lines of a picture as text.
 func drawn(tl *Timeline, v *View, w, h int) []string {
 	var lines []string
 	for _, l := range tl.Lines(v, Frame{Look: dark, Now: at(100)}, w, h) {
@@ -72,7 +72,7 @@ func drawn(tl *Timeline, v *View, w, h int) []string {
 	return lines
 }
 
-// lineOf returns the text behind the name of a lane.
+// lineOf returns the text after the name of a lane.
 func lineOf(t *testing.T, lines []string, name string) string {
 	t.Helper()
 	for _, l := range lines {
@@ -84,7 +84,7 @@ func lineOf(t *testing.T, lines []string, name string) string {
 	return ""
 }
 
-// TestLanes: each agent has a lane with its turns, calls, waits, hand-offs and cost, in their places.
+// TestLanes: each agent has a lane with its turns, calls, waits, hand-offs and cost, in the right places.
 func TestLanes(t *testing.T) {
 	lines := drawn(fold(story()...), &View{}, 110+24+9, 30)
 	one := lineOf(t, lines, "Orchestrator I ")
@@ -108,8 +108,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestCursor: the cursor says what is under it, steps go to what stands out, and the point at hand is the
-// time of its event.
+// TestCursor: the status line shows what is under the cursor, steps go to the next important event, and the
+// selected point is the time of its event.
 func TestCursor(t *testing.T) {
 	tl, v := fold(story()...), &View{}
 	show := func() string { return strings.Join(drawn(tl, v, 100, 24), "\n") }
@@ -155,7 +155,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// TestPoint: a click takes a lane and a time, and a second one at the same place says so.
+// TestPoint: a click selects a lane and a time, and a second click at the same place is reported as such.
 func TestPoint(t *testing.T) {
 	tl, v := fold(story()...), &View{}
 	drawn(tl, v, 100, 24)
@@ -171,7 +171,7 @@ func TestPoint(t *testing.T) {
 	}
 }
 
-// TestPauses: the time while the run was not active is left out, and places lead back to times.
+// TestPauses: the time while the run was not active is left out, and columns map back to times.
 func TestPauses(t *testing.T) {
 	list := story()[:11]
 	list = append(list, told{80 + 3600*9, "supervisor", contract.Session{Session: "run-1", Resumed: true}},
@@ -195,7 +195,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestAnotherRun: another run has another timeline.
+// TestAnotherRun: another run has its own timeline.
 func TestAnotherRun(t *testing.T) {
 	tl := fold(append(story(), told{200, "supervisor", contract.Session{Session: "run-2"}},
 		told{201, "arbiter", contract.Assistant{Text: "new"}})...)
@@ -204,7 +204,7 @@ func TestAnotherRun(t *testing.T) {
 	}
 }
 
-// TestManyEvents: a long run takes no more room than a short one, and what was counted stays exact.
+// TestManyEvents: a long run needs no more memory than a short one, and counts stay exact.
 func TestManyEvents(t *testing.T) {
 	tl := &Timeline{}
 	const calls = 60_000
@@ -239,7 +239,8 @@ func TestManyEvents(t *testing.T) {
 	}
 }
 
-// TestManyAgents: more agents than a window has rows are scrolled, and more than are kept do no harm.
+// TestManyAgents: if there are more agents than rows they are scrolled, and more than are kept cause no
+// error.
 func TestManyAgents(t *testing.T) {
 	tl := &Timeline{}
 	for i := range maxLanes + 500 {
@@ -262,7 +263,7 @@ func TestManyAgents(t *testing.T) {
 	}
 }
 
-// TestAnyWindow: no line is wider than the window, and there are no more than it has rows.
+// TestAnyWindow: no line is wider than the window, and there are no more lines than rows.
 func TestAnyWindow(t *testing.T) {
 	tl := fold(story()...)
 	for _, w := range []int{1, 9, 12, 39, 60, 100, 250} {
@@ -283,7 +284,7 @@ func TestAnyWindow(t *testing.T) {
 	}
 }
 
-// TestHostileText: what a model names a tool or a mode is text on one line.
+// TestHostileText: a model's name for a tool or a mode is shown as text on one line.
 func TestHostileText(t *testing.T) {
 	tl := fold(told{0, "arbiter", contract.Spawn{Name: "x\x1b[2J", Mode: "evil\n\x1b]52;c;b3duZWQ=\a"}},
 		told{1, "arbiter", contract.ToolUse{Tool: "Ba\x1b[31msh\u202e", ToolUse: "1",
@@ -297,7 +298,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestWords: the same is reported in words.
+// TestWords: the same is available as text.
 func TestWords(t *testing.T) {
 	text := fold(story()...).Words(map[string]string{"orch-1": "The weaver"}, at(100))
 	for _, want := range []string{"1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
@@ -308,7 +309,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestProcessRuns: open spans grow with the time, and those of a killed process end with its last event.
+// TestProcessRuns: open spans grow with time, and those of a killed process end with its last event.
 func TestProcessRuns(t *testing.T) {
 	tl := fold(story()[:8]...)
 	text := func(now int) string {

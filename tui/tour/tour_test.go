@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/keys"
 )
 
-// TestSteps: each step names keys that exist, and is read in some seconds.
+// TestSteps: each step names keys that exist, and can be read in a few seconds.
 func TestSteps(t *testing.T) {
 	words := 0
 	for _, s := range Steps() {

@@ -34,7 +34,7 @@ func allKeys() []string {
 	return append(names, "Alt+b", "Alt+f", "Alt+.", "Alt+Backspace", "Alt+Enter")
 }
 
-// TestKeyNamesAreThoseOfTheTable: a scenario names keys as the table does.
+// TestKeyNamesAreThoseOfTheTable: a scenario uses the table's names of keys.
 func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 	for _, name := range append(allKeys(), "Shift+Enter", "Ctrl+Alt+M") {
 		e, err := Key(name)
@@ -64,7 +64,7 @@ func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// listen prints the events a real terminal makes of keys, one a line.
+// listen prints the events that a real terminal produces for keys, one per line.
 func listen() error {
 	screen, err := tcell.NewScreen()
 	if err != nil {
@@ -100,8 +100,8 @@ func eventText(e *tcell.EventKey) string {
 	return text
 }
 
-// TestKeysAreThoseOfATerminal presses every key in a real terminal and compares what
-// tcell makes of it with what a scenario delivers.
+// TestKeysAreThoseOfATerminal presses every key in a real terminal and compares tcell's event with the one
+// that a scenario delivers.
 func TestKeysAreThoseOfATerminal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -122,7 +122,7 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 	var want []string
 	press := func(name string) {
 		if name == "Esc" {
-			return // tcell waits whether more follows; what follows here is another key
+			return // tcell waits for more input; the following input is another key
 		}
 		if err := term.Press(name); err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 	for _, name := range allKeys() {
 		press(name)
 	}
-	press("Shift+Enter") // the extended protocol, which tcell asks for
+	press("Shift+Enter") // the extended protocol, which tcell requests
 	press("Ω")
 	if _, err := term.Exit(ctx); err != nil {
 		t.Fatal(err)
@@ -157,13 +157,13 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 	}
 }
 
-// legacy reports whether the two are Alt+Enter: without the extended protocol it is ESC
-// CR, of which tcell makes Ctrl+Alt+M.
+// legacy reports whether the two are Alt+Enter: without the extended protocol it is ESC CR, which tcell
+// reports as Ctrl+Alt+M.
 func legacy(got, want string) bool {
 	return strings.HasPrefix(want, "Alt+Enter ") && strings.Contains(got, `rune 'm'`)
 }
 
-// TestRandomKeysAreKeys: every key that comes of random bytes can be pressed.
+// TestRandomKeysAreKeys: every key that is made from random bytes can be pressed.
 func TestRandomKeysAreKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for b := range 256 {

@@ -158,7 +158,7 @@ func TestGoldenTellsTextAndStyles(t *testing.T) {
 	})
 }
 
-// TestLettersStay: one style more leaves the others' letters.
+// TestLettersStay: an additional style does not change the letters of the others.
 func TestLettersStay(t *testing.T) {
 	row := []place{{text: "a", width: 1, style: tcell.StyleDefault.Bold(true)},
 		{text: "b", width: 1, style: tcell.StyleDefault.Foreground(tcell.ColorRed)}}
@@ -174,7 +174,7 @@ func TestLettersStay(t *testing.T) {
 	}
 }
 
-// TestUnsoundIsFound: the invariant of random tests can fail.
+// TestUnsoundIsFound: the invariant of random tests is able to fail.
 func TestUnsoundIsFound(t *testing.T) {
 	sound := []place{{text: "世", width: 2}, {}, {text: "é", width: 1}, {text: " ", width: 1}}
 	if fault := unsound([][]place{sound}); fault != "" {
@@ -226,7 +226,7 @@ func TestWideTextIsOneCell(t *testing.T) {
 	})
 }
 
-// TestLongPaste: what is more than the queues hold arrives whole.
+// TestLongPaste: a paste that is larger than the queues arrives complete.
 func TestLongPaste(t *testing.T) {
 	Play(t, 80, 5, func(s *Stage) {
 		l := newLog()
