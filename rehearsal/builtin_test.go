@@ -36,7 +36,8 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// TestBuiltinCastsByBrief: a new session's first message holds its brief with the plan, and the brief selects its part.
+// TestBuiltinCastsByBrief: the first message of a new session contains its brief with the plan, and the
+// brief selects its part.
 func TestBuiltinCastsByBrief(t *testing.T) {
 	srv := serve(t, builtin(t, "parallel"), rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash", "mcp__arbiter__report_progress", "StructuredOutput")
@@ -47,7 +48,7 @@ func TestBuiltinCastsByBrief(t *testing.T) {
 	}
 }
 
-// A thread that was spun twice, because a crash hid the first time, does no harm.
+// An Orchestrator that was summoned twice, because a crash hid the first summons, does no harm.
 func TestBuiltinSpunTwice(t *testing.T) {
 	verdict := func(a answer) (decision, to string) {
 		for _, b := range a.Content {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// questions is a play of one actor that decides, each time it is asked.
+// questions is a play with one actor that decides each time it is asked.
 const questions = `
 actors:
   - name: decider
@@ -29,7 +29,7 @@ actors:
       - {say: "{\"dec", stop_reason: max_tokens}
 `
 
-// post puts a body to a path of the server, with its key.
+// post posts a body to a path of the server, with its key.
 func post(c *client, path, body string) (int, http.Header, string) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+path, strings.NewReader(body))
@@ -88,7 +88,7 @@ func TestChatCompletions(t *testing.T) {
 	}
 }
 
-// TestChatRefuses what is not played by this path.
+// TestChatRefuses requests that cannot be played on this path.
 func TestChatRefuses(t *testing.T) {
 	srv := play(t, questions, rehearsal.Options{})
 	c := converse(t, srv, "s")
@@ -107,8 +107,8 @@ func TestChatRefuses(t *testing.T) {
 	}
 }
 
-// TestDirectMessages: a Messages request without a session that asks by a schema is a question like one of Chat
-// Completions. One for a title is not.
+// TestDirectMessages: a Messages request without a session that asks with a schema is treated like a
+// question of Chat Completions. A request for a title is not.
 func TestDirectMessages(t *testing.T) {
 	srv := play(t, questions, rehearsal.Options{})
 	c := converse(t, srv, "s")

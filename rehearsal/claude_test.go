@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// How long a test waits before it calls a wait hopeless.
+// patience is how long a test waits before it fails.
 const patience = 2 * time.Minute
 
 // findClaude returns the real CLI, or skips the test.
@@ -43,7 +43,7 @@ type claude struct {
 	frames chan frame
 	tools  map[string]func(args frame) string // SDK MCP tools of server "arbiter"
 	seen   []frame
-	kill   func() // as kill -9 would, and waits for the end of its output
+	kill   func() // kills like kill -9, and waits for the end of its output
 }
 
 type claudeOptions struct {
@@ -56,7 +56,7 @@ type claudeOptions struct {
 
 const verdictSchema = `{"type":"object","properties":{"decision":{"type":"string"}},"required":["decision"]}`
 
-// command is the CLI with a scrubbed environment and a home of its own.
+// command is the CLI with a cleared environment and a home of its own.
 func command(t *testing.T, srv *rehearsal.Server, o *claudeOptions) *exec.Cmd {
 	t.Helper()
 	bin := findClaude(t)
@@ -158,7 +158,7 @@ func (c *claude) send(f frame) {
 	}
 }
 
-// until reads frames, serving MCP calls on the way, up to the one asked for.
+// until reads frames, serving MCP calls on the way, until one matches.
 func (c *claude) until(what string, match func(frame) bool) frame {
 	c.t.Helper()
 	deadline := time.NewTimer(patience)

@@ -11,8 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// client is a conversation with the server without a CLI: it keeps the history
-// as the CLI does.
+// client is a conversation with the server without a CLI: it keeps the history like the CLI.
 type client struct {
 	t        *testing.T
 	srv      *rehearsal.Server
@@ -69,7 +68,7 @@ func (c *client) do(req *http.Request) (status int, header http.Header, body str
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-// hear adds what the model is to answer.
+// hear adds the message that the model must answer.
 func (c *client) hear(content any) *client {
 	c.messages = append(c.messages, frame{"role": "user", "content": content})
 	return c
@@ -91,7 +90,7 @@ func (c *client) ask(content any) answer {
 	return a
 }
 
-// say is ask for the answer's text alone.
+// say is ask, and returns only the answer's text.
 func (c *client) say(content any) string {
 	c.t.Helper()
 	return c.ask(content).text()

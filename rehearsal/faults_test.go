@@ -10,9 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// What each fault does to the real CLI, and what it costs in requests: every
-// hidden retry consumes a step. The streams are "s" with, "w" without (stream:
-// false, the CLI's last resort). Observed with CLI 2.1.329.
+// The effect of each fault on the real CLI, and its cost in requests: every hidden retry consumes a step.
+// The streams are "s" with, "w" without (stream: false, the CLI's last resort). Observed with CLI 2.1.329.
 func TestLiveFaults(t *testing.T) {
 	tests := []struct {
 		long    bool // others show as much
@@ -115,7 +114,7 @@ func awaitRequests(t *testing.T, srv *rehearsal.Server, n int) {
 	}
 }
 
-// An answer that a killed CLI never kept is given again after the resume.
+// An answer that a killed CLI did not save is given again after the resume.
 func TestLiveKilledWhileAnswered(t *testing.T) {
 	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
@@ -135,8 +134,8 @@ func TestLiveKilledWhileAnswered(t *testing.T) {
 	noProblems(t, srv)
 }
 
-// A session that is resumed against another server goes on where its history
-// ends, with what its expectations had captured.
+// A session that is resumed with another server continues where its history ends, with the values that its
+// expectations had captured.
 func TestLiveResumedElsewhere(t *testing.T) {
 	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
@@ -153,7 +152,7 @@ func TestLiveResumedElsewhere(t *testing.T) {
 	noProblems(t, srv)
 }
 
-// An answer cut off by an interrupt is spent: the next message gets the next.
+// An answer that an interrupt cut off is used up: the next message gets the next answer.
 func TestLiveInterrupted(t *testing.T) {
 	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})

@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// hierarchy is the least supervisor that can carry a built-in scenario: it
-// starts real CLIs, gives them the arbiter's tools, and routes verdicts.
+// hierarchy is the smallest supervisor that can run a built-in scenario: it starts real CLIs, gives them
+// arbiter's tools, and routes verdicts.
 type hierarchy struct {
 	t       *testing.T
 	srv     *rehearsal.Server
@@ -24,10 +24,10 @@ type hierarchy struct {
 	docs    map[string]frame // hand-off documents by author
 	inbox   map[string][]string
 	order   []string // agents with mail, oldest first
-	calls   []string // tool calls of the arbiter's own, "orch-1 report_progress"
+	calls   []string // calls of arbiter's own tools, "orch-1 report_progress"
 	human   []string // what the human was asked
 	summary string
-	maxLive int // most agents seen working at once
+	maxLive int // most agents that worked at once
 }
 
 const (
@@ -89,8 +89,7 @@ func (h *hierarchy) spawn(in frame, allow []string, noted func(string, string) f
 	return fmt.Sprintf("{\"id\":%q,\"name\":\"Orchestrator\"}\nIt is summoned and begins by itself.", id)
 }
 
-// deliver puts a message into an envelope, with text around it that a
-// scenario must not mind.
+// deliver puts a message into an envelope, with text around it that must not affect a scenario.
 func (h *hierarchy) deliver(from, kind, to, text string) {
 	if !slices.Contains(h.order, to) {
 		h.order = append(h.order, to)

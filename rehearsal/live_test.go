@@ -97,7 +97,7 @@ actors:
 	}
 }
 
-// What the CLI asks beside the history is answered and consumes no step.
+// Requests of the CLI outside of the history are answered and consume no step.
 func TestLiveAsides(t *testing.T) {
 	t.Parallel()
 	srv := play(t, `

@@ -76,7 +76,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// All errors are reported, not the first one alone.
+// All errors are reported, not only the first one.
 func TestParseReportsAll(t *testing.T) {
 	_, err := rehearsal.Parse("s.yaml", []byte("title: 1\nallow: 2\nactors:\n  - name: 3\n    steps: [{say: 4}]\n"))
 	if err == nil {

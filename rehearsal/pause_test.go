@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPauseTakenBack: an answer of which nothing was sent is given again; one that the part has gone on from is not.
+// TestPauseTakenBack: an answer is given again if none of it was sent; not if the part has continued after
+// it.
 func TestPauseTakenBack(t *testing.T) {
 	sc, err := Parse("s.yaml", []byte("files: {a/b.txt: text}\nactors:\n  - name: a\n    match: {role: side}\n    "+
 		"steps:\n"+
@@ -17,7 +18,7 @@ func TestPauseTakenBack(t *testing.T) {
 		t.Errorf("files %v", sc.Files())
 	}
 	s := newStage(sc, nil)
-	ask := func() cue { // beside the history, which would say what arrived
+	ask := func() cue { // outside of the history, which would show what arrived
 		return s.play(&call{session: "s", role: RoleSide, incoming: "go on"})
 	}
 	said := func(q cue) string { return q.reply.blocks[0].text }

@@ -141,7 +141,7 @@ func TestOtherPaths(t *testing.T) {
 		"model and messages are required")
 }
 
-// Close ends what the script would hold for ever, and waits for it.
+// Close ends waits of the script that would never end, and waits for their goroutines.
 func TestCloseEndsWaits(t *testing.T) {
 	for _, how := range []string{"delay: 24h", "fault: {stall: 24h}", "fault: {stall_mid: 24h}", "chunk_delay: 24h"} {
 		t.Run(how, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestCloseEndsWaits(t *testing.T) {
 	}
 }
 
-// A pace holds the answers of the play, and no others.
+// The pace delays the answers of the play, and no others.
 func TestPace(t *testing.T) {
 	srv := play(t, oneWord, rehearsal.Options{Pace: 24 * time.Hour})
 	if got := converse(t, srv, "s").say("a title, please"); got != "A rehearsal." {

@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// wantProblems compares the problems, each by a part of it.
+// wantProblems compares the problems, each with a part of its text.
 func wantProblems(t *testing.T, srv *rehearsal.Server, parts ...string) {
 	t.Helper()
 	got := srv.Problems()
@@ -45,7 +45,7 @@ actors:
 		{sub, "subagent"},
 		{converse(t, srv, "s2", "Bash"), "subagent"}, // unmarked, in a session known to be an orchestrator's
 		{converse(t, srv, "s3", "Bash"), "main"},
-		{converse(t, srv, "s3"), "A rehearsal."}, // no tools: beside the history
+		{converse(t, srv, "s3"), "A rehearsal."}, // no tools: outside of the history
 	}
 	for i, s := range steps {
 		if got := s.c.say("hello"); got != s.want {
@@ -81,7 +81,7 @@ actors:
 	if got := third.say("hello"); got != "small" {
 		t.Errorf("model: %q", got)
 	}
-	// Counted: s1 and the two above fitted role main too, so this is the fourth.
+	// s1 and the two above also had the role main, so this is the fourth.
 	if got := converse(t, srv, "s4", "Bash").say("hello"); got != "rest" {
 		t.Errorf("nth: %q", got)
 	}
@@ -138,8 +138,8 @@ actors:
 		`no step is left for: "more"`)
 }
 
-// TestAskedWhileItsSessionEnds: what a model is asked because a call was denied at the end of its session is no fault
-// of the script, and takes no step; what it is asked after a resume is.
+// TestAskedWhileItsSessionEnds: a request that follows a call that was denied at the end of its session is
+// not a script error, and consumes no step; a request after a resume does.
 func TestAskedWhileItsSessionEnds(t *testing.T) {
 	srv := play(t, `
 actors:
@@ -184,7 +184,7 @@ actors:
 	noProblems(t, srv)
 }
 
-// Of several, the first that fits is played; what none fits is a problem.
+// Of several entries, the first that matches is played; if none matches, that is a problem.
 func TestOtherwiseList(t *testing.T) {
 	srv := play(t, `
 actors:
@@ -232,7 +232,7 @@ actors:
 	noProblems(t, srv)
 }
 
-// What one actor captured is known to the others; its own goes first.
+// All actors can use a value that one actor captured; an actor's own value takes precedence.
 func TestCaptures(t *testing.T) {
 	srv := play(t, `
 actors:
@@ -387,7 +387,7 @@ actors:
 	})
 }
 
-// TestSummaryBeforeAHooksWord: a request for a summary counts as one even if a hook's text follows it.
+// TestSummaryBeforeAHooksWord: a request for a summary is recognized even if a hook's text follows it.
 func TestSummaryBeforeAHooksWord(t *testing.T) {
 	c := converse(t, play(t, `
 actors:
@@ -407,7 +407,7 @@ actors:
 	}
 }
 
-// A new server plays the history through; a refusal has left no trace in it.
+// A new server replays the history; a refusal has left no trace in it.
 func TestCatchUp(t *testing.T) {
 	const script = `
 actors:

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// The words of histories that were cut off, as CLI 2.1.329 writes them.
+// The texts in histories that were cut off, as CLI 2.1.329 writes them.
 const (
 	unknownOutcome = "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome " +
 		"is unknown. It may have run.]"
@@ -51,8 +51,8 @@ func failed(id, text string) frame {
 
 var lost = model("No response requested.")
 
-// takenUp is a script whose answers name their step, and histories of it as a crash
-// left them: what is said next, to a server that has not met the session before.
+// takenUp is a script whose answers name their step, and histories of it after a crash: each test sends the
+// next message to a server that has not seen the session before.
 const takenUp = `
 actors:
   - name: a
@@ -144,7 +144,7 @@ func TestTakenUp(t *testing.T) {
 	}
 }
 
-// A server that has met the session sees by the history how far it got, too.
+// A server that has seen the session also uses the history to determine how far it got.
 func TestTakenUpLive(t *testing.T) {
 	id := func(a answer, i int) string { return a.Content[i].str("id") }
 	for _, tt := range []struct {
@@ -187,8 +187,8 @@ func TestTakenUpLive(t *testing.T) {
 	}
 }
 
-// An answer that was cut on purpose is spent, whether something of it was kept or
-// not, also for a server that meets the session later.
+// An answer that was cut deliberately is used up, whether a part of it was kept or not, also for a server
+// that sees the session later.
 func TestCutOnPurpose(t *testing.T) {
 	const script = `
 actors:

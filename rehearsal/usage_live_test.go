@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// usage is the CLI's own figure for the last answer's input side.
+// usage returns the CLI's own figure for the input of the last answer.
 func (c *claude) usage() int {
 	c.t.Helper()
 	api := c.control("get_context_usage", frame{"detail": "summary"}).sub("apiUsage")
@@ -44,8 +44,8 @@ actors:
 	noProblems(t, srv)
 }
 
-// The context fills up, is compacted in mid-turn, and the script goes on where it
-// was; the summary is scripted, and has figures of its own.
+// The context fills up, is compacted in mid-turn, and the script continues where it was; the summary is
+// scripted, and has its own figures.
 func TestLiveCompactedInMidTurn(t *testing.T) {
 	t.Parallel()
 	srv := play(t, `

@@ -31,7 +31,7 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 			s.host.present().took()); diff != "" {
 			t.Errorf("the run was told (-want +got):\n%s", diff)
 		}
-		s.does(func(p *puppet) { p.says("arbiter", rules("CONTINUE", "")) }) // it reads the word next
+		s.does(func(p *puppet) { p.says("arbiter", rules("CONTINUE", "")) }) // it reads the message next
 		s.does(func(p *puppet) { p.says("arbiter", rules("COMPLETE", "It is done.", "summary", "All is woven.")) })
 		s.Expect("It is done.", "All is woven.", "Speak again, or depart.")
 		if s.Ended() {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLimit: what is beyond the limit of its item is left out and counted, in items or in bytes;
-// an item without a limit never is.
+// TestLimit: items beyond their limit, in items or in bytes, are dropped and counted; an item without a
+// limit is never dropped.
 func TestLimit(t *testing.T) {
 	for _, limit := range []Limit{{Items: 3}, {Bytes: 30}, {Items: 3, Bytes: 1000}, {Items: 1000, Bytes: 39}} {
 		q := New[int]()
@@ -35,7 +35,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLargeItem: an empty queue takes an item of any size, so that none waits for ever.
+// TestLargeItem: an empty queue accepts an item of any size, so that no item waits forever.
 func TestLargeItem(t *testing.T) {
 	q := New[string]()
 	if !q.Put("large", 100, Limit{Bytes: 10}) || q.Put("next", 1, Limit{Bytes: 10}) {
@@ -43,7 +43,7 @@ func TestLargeItem(t *testing.T) {
 	}
 }
 
-// TestTakeSome: items come in order, in batches; what was left out is reported once, with the last.
+// TestTakeSome: items come in order, in batches; the dropped items are reported once, with the last batch.
 func TestTakeSome(t *testing.T) {
 	q := New[int]()
 	for i := range 7 {
@@ -61,8 +61,8 @@ func TestTakeSome(t *testing.T) {
 	}
 }
 
-// TestConsumerIsWoken: a consumer that waits for Wake gets all that several producers put in, each
-// producer's items in their order. Room has a value then.
+// TestConsumerIsWoken: a consumer that waits for Wake receives all items of several producers, each
+// producer's items in order. Afterwards Room has a value.
 func TestConsumerIsWoken(t *testing.T) {
 	const producers, each = 4, 1000
 	q := New[[2]int]()

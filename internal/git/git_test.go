@@ -53,7 +53,7 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// program makes a runner of a shell script in the place of git.
+// program makes a runner that runs a shell script instead of git.
 func program(t *testing.T, script string) Runner {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "git")
@@ -101,7 +101,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestCancelled: git is asked to end, so that it can remove its locks, together with what it has started.
+// TestCancelled: git, with the processes that it started, is asked to end, so that it can remove its locks.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -115,7 +115,7 @@ func TestCancelled(t *testing.T) {
 		_, err := r.Write(ctx, "x")
 		done <- err
 	}()
-	// Opening the other end waits until the program reads.
+	// Opening the other end waits until the program opens its end for reading.
 	w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

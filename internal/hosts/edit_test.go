@@ -17,7 +17,7 @@ const addedLines = `  new:
     pass_env: [KEY]
 `
 
-// TestAdd: the host is written behind the others, and nothing else changes.
+// TestAdd: the host is written after the others, and nothing else changes.
 func TestAdd(t *testing.T) {
 	const host = "  box:\n    command: [ssh, box]\n"
 	inline := `new: {command: [ssh, -p, "2222", me@new, "a \"b\""], dir: ~/w, slots: 2, end: ["true"], pass_env: [KEY]}`
@@ -55,7 +55,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestRemove: the host and its comments go, and nothing else changes.
+// TestRemove: the host and its comments are removed, and nothing else changes.
 func TestRemove(t *testing.T) {
 	const a, b = "  # first\n  a:\n    command: [x]\n    # inside\n    slots: 2\n", "  # second\n  b: {command: [y]} # b\n"
 	for _, x := range []struct{ src, name, want string }{
@@ -82,7 +82,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// FuzzEdit: what was added can be removed again, and the file is then what it was but for white space.
+// FuzzEdit: what was added can be removed again, and then the file is as before except for white space.
 func FuzzEdit(f *testing.F) {
 	f.Add(good, "ssh", "box")
 	f.Add("hosts: {}\n", "a b", `"\'`)

@@ -53,7 +53,8 @@ func texts(lessons []Lesson) (list []string) {
 	return list
 }
 
-// TestLessonsStay: per workspace, bounded, the oldest out, each text once.
+// TestLessonsStay: lessons are kept per workspace, in a bounded number; the oldest are dropped, and each
+// text is kept once.
 func TestLessonsStay(t *testing.T) {
 	state, cwd := t.TempDir(), t.TempDir()
 	s := open(t, state, cwd)
@@ -119,7 +120,7 @@ func TestWritersAtOnce(t *testing.T) {
 	}
 }
 
-// TestUnreadableFiles: what is damaged, or of another version, is left as it is.
+// TestUnreadableFiles: a damaged file, or one of another version, is not changed.
 func TestUnreadableFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	for want, text := range map[string]string{
@@ -144,7 +145,7 @@ func TestUnreadableFiles(t *testing.T) {
 	must(t, s.Clear(), s.Learn([]Lesson{lesson("x")}))
 }
 
-// TestBrief: the newest first, marked as reports, bounded.
+// TestBrief: the newest come first, marked as reports, in bounded size.
 func TestBrief(t *testing.T) {
 	if Brief(nil) != "" {
 		t.Error("nothing is brief")
@@ -179,8 +180,8 @@ func TestPerformance(t *testing.T) {
 	}
 }
 
-// TestTally: the history counts executions, agents tell what they used; recorded and summed, that is the performance
-// that the history itself tells.
+// TestTally: the history counts executions, and agents report their usage; recorded and summed, that equals
+// the performance that the history itself reports.
 func TestTally(t *testing.T) {
 	h := decision.History{}.
 		Add(decision.Execution{Agent: "tester", Status: decision.StatusFailure, StartedAt: now, CompletedAt: now}).
@@ -213,7 +214,7 @@ func TestOutcomesAreBounded(t *testing.T) {
 	}
 }
 
-// TestReplaceKeepsConcurrentAdditions: what a run learned while a human edited is not lost.
+// TestReplaceKeepsConcurrentAdditions: lessons that a run added while a human edited are not lost.
 func TestReplaceKeepsConcurrentAdditions(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	must(t, s.Learn([]Lesson{lesson("one"), lesson("two")}))
@@ -247,7 +248,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: what can be parsed is the same after it was kept, printed and parsed again.
+// FuzzParse: what can be parsed is the same after it was stored, printed and parsed again.
 func FuzzParse(f *testing.F) {
 	f.Add("lesson: a\nevidence: b\nrun: c\ndate: 2026-01-02\n")
 	f.Add("lesson: #\x00\nlesson: lesson: x\n")

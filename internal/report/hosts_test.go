@@ -7,7 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestAgentsWithHosts: an agent on another host is named with it in each format that names agents.
+// TestAgentsWithHosts: an agent on another host is shown with the host's name in each format that names
+// agents.
 func TestAgentsWithHosts(t *testing.T) {
 	r := told(t, "words")
 	r.Agents = []Agent{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}

@@ -28,7 +28,7 @@ import (
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// told makes a report of a run in which every text that an agent or a program can write is the same.
+// told makes a report of a run in which every text that an agent or a program can write is said.
 func told(t testing.TB, said string) *Report {
 	t.Helper()
 	c := NewCollector(nil)
@@ -86,7 +86,7 @@ func object(t testing.TB, v any) json.RawMessage {
 	return data
 }
 
-// hostile are texts that mean something to one of the formats.
+// hostile contains texts with a special meaning in one of the formats.
 var hostile = []string{
 	"plain", "a\nb\n\nc", "# heading", "x\n===\ny\n---\n", "> quote", "- item\n  - item\n1. item\n1) item",
 	"```\ncode\n```", "~~~~\n````", "`", "``a` b", "\\",
@@ -104,14 +104,14 @@ var hostile = []string{
 	"HTTPS://EVIL.EXAMPLE WWW.EVIL.EXAMPLE",
 }
 
-// TestNoTextBreaksOut: with any text, each format has the structure that it has with a harmless one.
+// TestNoTextBreaksOut: with any text, each format has the same structure as with a harmless one.
 func TestNoTextBreaksOut(t *testing.T) {
 	for _, said := range hostile {
 		checkFormats(t, said)
 	}
 }
 
-// FuzzFormats is the same for any text.
+// FuzzFormats does the same with any text.
 func FuzzFormats(f *testing.F) {
 	for _, said := range hostile {
 		f.Add(said)
@@ -154,7 +154,7 @@ func checkFormats(t *testing.T, said string) {
 var (
 	anywhere = regexp.MustCompile(`##[A-Za-z]*\[`)
 	atBegin  = regexp.MustCompile(`(?m)^\s*::`)
-	// control characters end a line for some reader
+	// some readers treat control characters as the end of a line
 	outputLines = regexp.MustCompile(`^run=0123abcd-4567\nstatus=failed\nexit-code=1\ncost-usd=0.5000\n` +
 		`branch=[^\x00-\x1f\x{85}\x{2028}\x{2029}]*\nhead=[^\x00-\x1f\x{85}\x{2028}\x{2029}]*\n$`)
 	ourOwn    = regexp.MustCompile(`^::(error|warning|notice) title=[^:,]*::[^\r\n]*$`)
@@ -162,7 +162,8 @@ var (
 		"Open points"}
 )
 
-// checkLog: nothing is a command to a CI system that reads its log, but the annotations of the format github.
+// checkLog: a CI system that reads the log finds no commands in it, except the annotations of the format
+// github.
 func checkLog(t *testing.T, f Format, said, out string) {
 	t.Helper()
 	if found := anywhere.FindString(out); found != "" {
@@ -183,7 +184,7 @@ func checkLog(t *testing.T, f Format, said, out string) {
 
 var markdownParser = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
 
-// allowed are the kinds of nodes that a report is made of.
+// allowed are the node kinds that a report consists of.
 var allowed = []ast.NodeKind{
 	ast.KindDocument, ast.KindHeading, ast.KindList, ast.KindListItem, ast.KindParagraph, ast.KindTextBlock,
 	ast.KindText, ast.KindString, ast.KindCodeSpan,
@@ -233,7 +234,8 @@ func checkMarkdown(t *testing.T, said, out string) {
 	}
 }
 
-// checkHTML reads the page as XML, which it is, too: that parser accepts nothing but elements that are closed in order.
+// checkHTML reads the page as XML, which it also is: the XML parser accepts only elements that are closed
+// in order.
 func checkHTML(t *testing.T, said, out string) {
 	t.Helper()
 	count := map[string]int{}
@@ -270,7 +272,7 @@ func checkHTML(t *testing.T, said, out string) {
 	}
 }
 
-// elements are those that a page is made of.
+// elements are those that a page consists of.
 var elements = strings.Fields("html head meta title style body h1 h2 ul ol li div p pre code strong br table tr th td")
 
 func checkJSON(t *testing.T, said string, r *Report, out []byte) {
@@ -312,7 +314,7 @@ func checkXML(t *testing.T, said string, out []byte) {
 	}
 }
 
-// TestCollect: what a report has of each event.
+// TestCollect: what the report takes from each event.
 func TestCollect(t *testing.T) {
 	r := told(t, "words")
 	if r.Run != "0123abcd-4567" || r.Status != contract.StatusFailed || r.CostUSD != 0.5 || r.DurationMS != 61_000 ||
@@ -355,7 +357,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestAnswersClosePoints: what was answered, repeated or merged is not open any more.
+// TestAnswersClosePoints: points that were answered, repeated or merged are no longer open.
 func TestAnswersClosePoints(t *testing.T) {
 	c := NewCollector(nil)
 	take := func(id string, b contract.Body) {
@@ -397,7 +399,7 @@ func TestAnswersClosePoints(t *testing.T) {
 	}
 }
 
-// TestBounds: a run of any length has a report of bounded size, and says what is left out.
+// TestBounds: a run of any length has a report of bounded size, which says what was left out.
 func TestBounds(t *testing.T) {
 	c := NewCollector(nil)
 	long := strings.Repeat("long ", 1<<10)
@@ -426,7 +428,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestSecretsAreMasked: known formats, and what the caller knows.
+// TestSecretsAreMasked: known formats, and the caller's own secrets.
 func TestSecretsAreMasked(t *testing.T) {
 	key := "sk-ant-api03-" + strings.Repeat("a1B2", 20)
 	r := told(t, "the key is "+key)

@@ -12,8 +12,8 @@ import (
 
 var evening = time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
 
-// play tells the events of two runs and a rehearsal: a turn before midnight and one after, one without models, a turn
-// that was lost with its process, and what a decider has cost.
+// play adds the events of two runs and a rehearsal: a turn before midnight and one after, one without
+// models, a turn that was lost with its process, and the cost of a decider.
 func play(t *testing.T, by By) ([]Row, Row) {
 	t.Helper()
 	s := New(by, time.UTC)

@@ -31,7 +31,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// TestModes: directories are 0700 and files 0600 under any umask, and after others were let in.
+// TestModes: directories are 0700 and files 0600 under any umask, and again after their modes were widened.
 func TestModes(t *testing.T) {
 	for _, umask := range []int{0, 0o777} {
 		path := t.TempDir()
@@ -62,7 +62,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestUnsafe: what others may have put there is neither read nor locked nor followed.
+// TestUnsafe: files that others may have put there are neither read, locked nor followed.
 func TestUnsafe(t *testing.T) {
 	for name, put := range map[string]func(d *Dir, path string) error{
 		"link out": func(d *Dir, path string) error { return os.Symlink("/etc/passwd", path) },
@@ -80,7 +80,7 @@ func TestUnsafe(t *testing.T) {
 		},
 		"another's": func(d *Dir, path string) error {
 			if os.Geteuid() != 0 {
-				return os.Symlink("nowhere", path) // only root gives files away
+				return os.Symlink("nowhere", path) // only root can change a file's owner
 			}
 			return errors.Join(d.Replace("a", []byte("a")), os.Chown(path, 4242, -1))
 		},
@@ -120,7 +120,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileRead: readers see one whole file or another, and no temporary file stays.
+// TestReplacedWhileRead: readers see one complete file or the other, and no temporary file remains.
 func TestReplacedWhileRead(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	texts := [][]byte{bytes.Repeat([]byte("a"), 5000), bytes.Repeat([]byte("b"), 5000)}
@@ -149,7 +149,7 @@ func TestReplacedWhileRead(t *testing.T) {
 	}
 }
 
-// TestReplaceLocked: the piece that a killed writer left is removed, and not written through.
+// TestReplaceLocked: a partial file from a killed writer is removed, and never written through.
 func TestReplaceLocked(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	must(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")),

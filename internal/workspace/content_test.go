@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// TestContent: a changed file is read as it was and as it is; what is long is cut.
+// TestContent: a changed file is read in its old and its new version; long content is cut.
 func TestContent(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "one\n"})
 	r := d.Open(nil)

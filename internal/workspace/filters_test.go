@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// TestFilterIsMissing: a required filter whose program is not installed keeps git from adding anything. Other files are
-// recorded all the same, and those of the filter stay as the index has them.
+// TestFilterIsMissing: a required filter whose program is not installed prevents git from adding anything.
+// Other files are still recorded, and those of the filter stay as in the index.
 func TestFilterIsMissing(t *testing.T) {
 	for name, missing := range map[string]map[string]string{
 		"clean and smudge": {"clean": "no-such-program clean", "smudge": "no-such-program smudge"},

@@ -68,8 +68,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// repositories are the kinds that a snapshot has to work with. Each function makes one with changes that are not
-// committed, and returns the directory to open.
+// repositories are the kinds that a snapshot has to work with. Each function makes one with uncommitted
+// changes, and returns the directory to open.
 var repositories = map[string]func(t *testing.T) (d gittest.Dir, dir string){
 	"plain": func(t *testing.T) (gittest.Dir, string) {
 		d := gittest.New(t, map[string]string{"a": "1\n", "dir/b": "2\n", ".gitignore": "*.log\n"})
@@ -231,15 +231,15 @@ var repositories = map[string]func(t *testing.T) (d gittest.Dir, dir string){
 	},
 }
 
-// filter configures a filter that changes contents, as Git LFS does.
+// filter configures a filter that changes contents, like Git LFS.
 func filter(d gittest.Dir) {
 	d.Git("config", "filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
 	d.Git("config", "filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
 	d.Git("config", "filter.rot.required", "true")
 }
 
-// TestSnapshots holds the snapshot of each kind of repository against what git add makes of the same files, and the
-// user's part of the repository against what it was.
+// TestSnapshots compares the snapshot of each kind of repository with the result of git add on the same
+// files, and checks that the user's part of the repository has not changed.
 func TestSnapshots(t *testing.T) {
 	for name, setUp := range repositories {
 		t.Run(name, func(t *testing.T) {
@@ -283,7 +283,8 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// TestSnapshotSeesQuickChanges: a file that changes without its size and time changing is seen as git would.
+// TestSnapshotSeesQuickChanges: a file whose content changes, but not its size and time, is detected like
+// in git.
 func TestSnapshotSeesQuickChanges(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	info, err := os.Stat(filepath.Join(d.Path, "a"))
@@ -321,7 +322,7 @@ func TestSnapshotStays(t *testing.T) {
 	}
 }
 
-// TestRepositoryRemoved: where the repository was removed, one above it is not taken in its place.
+// TestRepositoryRemoved: if the repository was removed, one in a parent directory is not used instead.
 func TestRepositoryRemoved(t *testing.T) {
 	outer := gittest.New(t, map[string]string{"a": "1\n"})
 	inner := gittest.Dir{TB: t, Path: filepath.Join(outer.Path, "inner")}
@@ -380,7 +381,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestStaleLock: a lock that a killed git has left is removed when it is old, and respected before.
+// TestStaleLock: a lock that a killed git left behind is removed when it is old, and respected before.
 func TestStaleLock(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	d.Git("config", "core.filesRefLockTimeout", "0")

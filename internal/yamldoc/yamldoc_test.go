@@ -17,7 +17,7 @@ func parsed(t *testing.T, src string) (*Document, Value) {
 	return doc, doc.Values()[0]
 }
 
-// TestStrict: what is not what was wanted is reported with its place, and nothing is coerced.
+// TestStrict: an unexpected value is reported with its place, and nothing is coerced.
 func TestStrict(t *testing.T) {
 	for src, want := range map[string]string{
 		"a: 1":                    "f.yaml:1: a: want a text, found a number",
@@ -77,7 +77,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestBounds: an alias in its own anchor ends.
+// TestBounds: visiting an alias inside its own anchor ends.
 func TestBounds(t *testing.T) {
 	doc, root := parsed(t, "a: &x [*x, *x, *x]")
 	var visit func(v Value)

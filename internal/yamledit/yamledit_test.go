@@ -19,7 +19,7 @@ decider:
 theme: "dark" # at night
 `
 
-// TestEdit: one setting changes, and everything else stays as it was, to the byte.
+// TestEdit: one setting changes, and everything else stays the same, byte for byte.
 func TestEdit(t *testing.T) {
 	for name, c := range map[string]struct {
 		src, key, value, want string
@@ -62,7 +62,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestText: every text becomes one line that means it.
+// TestText: every text becomes one line of YAML that decodes to it.
 func TestText(t *testing.T) {
 	for _, text := range []string{"", "a", "true", "1", "a: b", "# a", "\"q\"", "it's", "a\nb\tc\x00", "ü世", "- x", "*a",
 		"&a"} {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestAttacksAreReal: an attack does in bash what the list says, or nothing where it is
-// called harmless. A list of lines that do nothing would test no rule.
+// TestAttacksAreReal: an attack does in bash what the list says, or nothing if it is marked harmless. A
+// list of lines that do nothing would test no rule.
 func TestAttacksAreReal(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
@@ -26,7 +26,7 @@ func TestAttacksAreReal(t *testing.T) {
 	groups := Attacks(t, "../..")
 	for i, g := range groups {
 		if i%9 != 0 && os.Getenv("ARBITER_LONG") == "" {
-			continue // the list and bash change seldom
+			continue // the list and bash seldom change
 		}
 		t.Run(fmt.Sprintf("%d row %d", i, g.Row), func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +40,7 @@ func TestAttacksAreReal(t *testing.T) {
 	}
 }
 
-// triedBefore reports whether the same was tried under other rules, of which bash knows nothing.
+// triedBefore reports whether the same line was tried under other rules, which bash does not know.
 func triedBefore(groups []AttackGroup, a Attack) bool {
 	return slices.ContainsFunc(groups, func(g AttackGroup) bool {
 		return slices.ContainsFunc(g.Attacks, func(b Attack) bool {
@@ -49,7 +49,7 @@ func triedBefore(groups []AttackGroup, a Attack) bool {
 	})
 }
 
-// copy makes a second place like p.
+// copy makes a second place with the same content.
 func (p AttackPlace) copy(t *testing.T) AttackPlace {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func attack(t *testing.T, bash string, p AttackPlace, a Attack) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	// As the CLI has it run.
+	// As the CLI runs it.
 	cmd := exec.CommandContext(ctx, bash, "-c", `shopt -u extglob; shopt -s expand_aliases; eval "$ATTACK" </dev/null`)
 	cmd.Dir = filepath.Join(p.Work, a.CWD)
 	cmd.Env = []string{"ATTACK=" + a.Line + a.Check, "PATH=" + os.Getenv("PATH"), "HOME=" + p.Home,

@@ -2,7 +2,7 @@ package corpus
 
 import "testing"
 
-// TestDailyLines: the list can be read, and has enough of both kinds to compare with.
+// TestDailyLines: the list can be read, and has enough lines of both kinds to compare with.
 func TestDailyLines(t *testing.T) {
 	t.Parallel()
 	asks := 0

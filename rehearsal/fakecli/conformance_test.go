@@ -16,9 +16,9 @@ func TestStandIn(t *testing.T) {
 	runCases(t, p, wirecase.LoadAll(t, filepath.Join("testdata", "*.txtar")))
 }
 
-// The cases of the stand-in hold the CLI, too, so that the stand-in cannot drift from it. Cases
-// of the CLI alone are about how it works inside, on which arbiter relies; one that has the name
-// of a case of both says more about the CLI, and takes its place.
+// The stand-in's cases also run with the CLI, so that the stand-in cannot drift from it. Cases for the CLI
+// alone test internals of the CLI on which arbiter relies; such a case with the name of a common case tests
+// more of the CLI, and replaces it.
 func TestClaude(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the real CLI some fifty times")
@@ -35,8 +35,8 @@ func TestClaude(t *testing.T) {
 	runCases(t, wirecase.Claude(t, filepath.Join("..", "..")), slices.Collect(maps.Values(cases)))
 }
 
-// shownByTheDriver are cases that the real CLI plays with ARBITER_LONG=1 only, as in scripts/nightly
-// and before a new version is supported: the driver's tests, which play both, are about the same.
+// shownByTheDriver are cases that run with the real CLI only if ARBITER_LONG=1, as in scripts/nightly and
+// before a new version is supported: the driver's tests, which run with both, cover the same.
 var shownByTheDriver = regexp.MustCompile(
 	"^(api|compaction|interrupt|mcp|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(permission|tool-turn|usage)$")
 

@@ -38,8 +38,8 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
-// A message that comes after the turn began, with no line of the host before it, is not read
-// to its end: what sent it would take it for read.
+// A message that arrives after the turn began, with no line of the host before it, is not read to its end:
+// otherwise its sender would assume that it was read.
 func TestDeafInMidLine(t *testing.T) {
 	for _, becomeDeaf := range []func(*faults){
 		func(f *faults) { f.turn = 1 },

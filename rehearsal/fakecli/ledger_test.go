@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// ledgerLine is a line of the ledger as its readers see it.
+// ledgerLine is a line of the ledger in the form that its readers see.
 type ledgerLine struct {
 	Event, Session, UUID, Message string
 	PID                           int
@@ -47,7 +47,7 @@ func say(uuid, text string) wirecase.Step {
 
 func sees(frame string) wirecase.Step { return wirecase.Step{Op: "<", Arg: frame} }
 
-// A session, its crash in the second turn, and its resume, as the ledger tells it.
+// The ledger of a session, its crash in the second turn, and its resume.
 func TestLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	session := newUUID()
@@ -82,7 +82,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// With OnceVariable a fault strikes the first process that comes to it.
+// With OnceVariable only the first process that reaches a fault has it.
 func TestFaultOnce(t *testing.T) {
 	use := wirecase.Reply{Blocks: []wirecase.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
 	ok := wirecase.Reply{Blocks: []wirecase.Block{{Text: "ok"}}}

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// The orphan fault leaves a process behind that only its environment gives away.
+// The orphan fault leaves a process behind that can be recognized only by its environment.
 func TestOrphanOutlivesTheStandIn(t *testing.T) {
 	marker := "ARBITER_TEST_ORPHAN=" + newUUID()
 	c := &wirecase.Case{
@@ -38,8 +38,7 @@ func TestOrphanOutlivesTheStandIn(t *testing.T) {
 	}
 }
 
-// awaitProcess looks until there is one: its environment cannot be read while it
-// is on the way from the fork to its program.
+// awaitProcess waits until there is such a process: its environment cannot be read between fork and exec.
 func awaitProcess(t *testing.T, marker string) int {
 	t.Helper()
 	deadline := time.NewTimer(2 * time.Minute)

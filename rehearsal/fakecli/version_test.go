@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestVersion: it says that it is the CLI that everything is tested with, which it is held to.
+// TestVersion: the stand-in reports the version of the CLI that all tests use, which is pinned.
 func TestVersion(t *testing.T) {
 	pinned, err := os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version"))
 	if err != nil {

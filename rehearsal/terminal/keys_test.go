@@ -35,8 +35,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestInputDependsOnModes: a paste has brackets and the mouse is reported only if
-// the program asked.
+// TestInputDependsOnModes: a paste has brackets and the mouse is reported only if the program requested it.
 func TestInputDependsOnModes(t *testing.T) {
 	term, ctx := start(t, Size{Columns: 60, Rows: 10}, "show")
 	if _, err := term.Wait(ctx, Shows("ready")); err != nil {

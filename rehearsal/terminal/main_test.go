@@ -17,10 +17,10 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
-// playEnv names what the test binary plays when it is started again.
+// playEnv selects what the test binary does when it is started again.
 const playEnv = "ARBITER_TEST_PLAY"
 
-// floodBytes is how much the flood is; with the race detector an emulator takes its time.
+// floodBytes is the size of the flood; with the race detector an emulator is slow.
 var floodBytes = 2 << 20
 
 func init() {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// start runs the test binary in a terminal, in that part.
+// start runs the test binary with that part in a terminal.
 func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -115,7 +115,7 @@ func play(part string) int {
 	case "leave":
 		cmd := exec.Command("sleep", "2")
 		cmd.Stdout = os.Stdout
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // else the kernel's SIGHUP ends it
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // otherwise the kernel's SIGHUP ends it
 		if err := cmd.Start(); err != nil {
 			return 8
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// seen is what an emulator shows of some output.
+// seen returns the screen that an emulator shows for an output.
 func seen(size Size, output string) Screen {
 	e := newEmulator(size)
 	go drain(e)
@@ -65,7 +65,7 @@ func TestWhatIsTold(t *testing.T) {
 	}
 }
 
-// TestTitleIsPutBack: a program that keeps the title aside gives it back.
+// TestTitleIsPutBack: a program that saves the title can restore it.
 func TestTitleIsPutBack(t *testing.T) {
 	if s := seen(small, "\x1b]2;shell\a\x1b[22;2t\x1b]2;program\a\x1b[23;2t\x1b[23;2t"); s.Title != "shell" {
 		t.Errorf("the title is %q", s.Title)
@@ -103,8 +103,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// FuzzEmulator: whatever is sent, there is a screen, of its size, and its picture is
-// one.
+// FuzzEmulator: for any input there is a screen of the right size, and its picture is valid.
 func FuzzEmulator(f *testing.F) {
 	f.Add([]byte("\x1b[31mtext\x1b[5;5H世\x1b[2J\x1b[?1049h"), uint8(10), uint8(3))
 	f.Add([]byte("\x1b[10@\x1b[3P\x1b[2;3r\x1bM\x1b[5L\x1b[5M\x1b[4X\x1b[99999C"), uint8(1), uint8(1))
@@ -114,7 +113,7 @@ func FuzzEmulator(f *testing.F) {
 		e := newEmulator(size)
 		go drain(e)
 		defer e.close()
-		_ = e.write(output) // a failure is reported, and the screen is still there
+		_ = e.write(output) // an error is reported, and the screen still exists
 		e.resize(Size{int(rows % 30), int(columns % 10)})
 		_ = e.write(output)
 		s := e.screen()
@@ -192,7 +191,7 @@ func TestManners(t *testing.T) {
 	}
 }
 
-// TestTitlesBeyondASCII: a byte of a character is not the end of a string.
+// TestTitlesBeyondASCII: a byte inside of a character does not end a string.
 func TestTitlesBeyondASCII(t *testing.T) {
 	s := seen(small,
 		"\x1b]2;✓ 100% 日本 %41\x1b\\ok✓\x1b]8;;https://example.org/✓%20\x1b\\link\x1b]8;;\x1b\\\x1b]777;notify;✗;b\a")

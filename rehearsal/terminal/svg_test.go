@@ -53,7 +53,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// TestPlaces: a text stands where its cells are, whatever is before it.
+// TestPlaces: a text is drawn where its cells are, whatever precedes it.
 func TestPlaces(t *testing.T) {
 	s := seen(Size{Columns: 40, Rows: 3}, "─────\r\n世e 👩\u200d👧 x  y\r\n⠁⠀⣀")
 	got := s.SVG(Picture{})
@@ -64,7 +64,7 @@ func TestPlaces(t *testing.T) {
 		`<text x="36" y="35" textLength="18"`,
 		`<text x="63" y="35" textLength="36"`, // "x  y"
 		`>x  y</text>`,
-		`<path d="M2.25 42.5h0M20.25 57.5h0M24.75 57.5h0"`, // dots, and a cell without any between them
+		`<path d="M2.25 42.5h0M20.25 57.5h0M24.75 57.5h0"`, // dots, and a cell without dots between them
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)

@@ -23,7 +23,7 @@ func winsize() (rows, columns int) {
 	return int(ws.Row), int(ws.Col)
 }
 
-// makeRaw changes the line settings and leaves them so.
+// makeRaw changes the line settings and does not restore them.
 func makeRaw() {
 	t, err := unix.IoctlGetTermios(0, getTermios)
 	if err != nil {
@@ -35,7 +35,7 @@ func makeRaw() {
 	}
 }
 
-// show has the program print a text, and waits until a mark behind it is seen.
+// show makes the program print a text, and waits until a mark after it is visible.
 func show(t *testing.T, ctx context.Context, term *Terminal, text string) Screen {
 	t.Helper()
 	term.Type(fmt.Sprintf("%q\n", text+"\x1b]2;shown\a"))
@@ -67,8 +67,8 @@ func TestExitAndOutput(t *testing.T) {
 	}
 }
 
-// TestHopelessWait: a wait for what can never come fails at once, and says what was
-// seen.
+// TestHopelessWait: a wait for something that can no longer happen fails at once, and reports the last
+// screen.
 func TestHopelessWait(t *testing.T) {
 	term, ctx := start(t, small, "environment")
 	_, err := term.Wait(ctx, Shows("never"))
@@ -93,8 +93,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestHalfAFrameIsNotSeen: between the beginning and the end of a synchronised update
-// there is no screen.
+// TestHalfAFrameIsNotSeen: between the beginning and the end of a synchronised update Wait sees no screen.
 func TestHalfAFrameIsNotSeen(t *testing.T) {
 	term, ctx := start(t, small, "show")
 	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
@@ -111,7 +110,7 @@ func TestHalfAFrameIsNotSeen(t *testing.T) {
 	}
 }
 
-// TestClustersStayWhole: what comes in two pieces is one character all the same.
+// TestClustersStayWhole: a character that arrives in two pieces is still one character.
 func TestClustersStayWhole(t *testing.T) {
 	term, ctx := start(t, small, "pieces")
 	s, err := term.Wait(ctx, Shows("end"))
@@ -162,7 +161,7 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// TestTypingNeverBlocks: one that does not read keeps nobody.
+// TestTypingNeverBlocks: a program that does not read delays no caller.
 func TestTypingNeverBlocks(t *testing.T) {
 	term, ctx := start(t, small, "deaf")
 	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
@@ -185,8 +184,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestOneLeftBehind: a process that holds the terminal does not keep a wait for the
-// program's end.
+// TestOneLeftBehind: a process that still holds the terminal does not delay a wait for the program's end.
 func TestOneLeftBehind(t *testing.T) {
 	term, ctx := start(t, small, "leave")
 	if _, err := term.Exit(ctx); err != nil {
@@ -197,7 +195,7 @@ func TestOneLeftBehind(t *testing.T) {
 	}
 }
 
-// TestUnrestored: settings that a program leaves are seen.
+// TestUnrestored: settings that a program does not restore are visible.
 func TestUnrestored(t *testing.T) {
 	term, ctx := start(t, small, "raw")
 	if _, err := term.Exit(ctx); err != nil {
@@ -226,7 +224,7 @@ func TestRefusals(t *testing.T) {
 	term.Close()
 }
 
-// cooked reports whether a program is given whole lines, echoed, with Ctrl+C as a signal.
+// cooked reports whether a program receives whole lines, echoed, with Ctrl+C as a signal.
 func (l Line) cooked() bool {
 	const all = unix.ICANON | unix.ECHO | unix.ISIG
 	return l.settings.Lflag&all == all && l.settings.Oflag&unix.OPOST != 0

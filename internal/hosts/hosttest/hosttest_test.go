@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// servesEnv makes TestAKilledTestLeavesNoServer start a server and stay.
+// servesEnv makes TestAKilledTestLeavesNoServer start a server and wait.
 const servesEnv = "HOSTTEST_SERVES"
 
-// TestAKilledTestLeavesNoServer: a test binary that is killed runs no cleanup, and its sshd ends all the same.
+// TestAKilledTestLeavesNoServer: a killed test binary runs no cleanup, but its sshd still ends.
 func TestAKilledTestLeavesNoServer(t *testing.T) {
 	if os.Getenv(servesEnv) != "" {
 		fmt.Println("serves", NewSSH(t).Config)

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// worked is a repository in which a run worked, a copy of it from before, and the bundle.
+// worked is a repository in which a run worked, a copy of it from before the run, and the bundle.
 func worked(t *testing.T, work func(d gittest.Dir)) (from, to gittest.Dir, base, file string) {
 	t.Helper()
 	ctx := context.Background()
@@ -70,7 +70,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// TestCarryOfCommits: what the run committed comes, too, and its head is reported.
+// TestCarryOfCommits: the run's commits are carried, too, and its head is reported.
 func TestCarryOfCommits(t *testing.T) {
 	committed := ""
 	_, to, base, file := worked(t, func(d gittest.Dir) { committed = d.Commit("of the run") })

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// worked makes a repository with branch trunk checked out, and what a run did on its branch.
+// worked makes a repository with branch trunk checked out, and a run's work on its branch.
 func worked(t testing.TB, diverged bool) gittest.Dir {
 	d := gittest.New(t, map[string]string{
 		"edit": "1\n2\n3\n4\n5\n6\n7\n", "gone": "1\n", "dir/x": "1\n", "kind": "1\n", "run": "1\n",
@@ -105,7 +105,7 @@ func TestLand(t *testing.T) {
 			t.Parallel()
 			d := worked(t, c.diverged)
 			before := d.Git("rev-parse", "HEAD")
-			// What the user has under way elsewhere stays.
+			// The user's uncommitted changes in other files stay.
 			d.Write("other", "staged\n")
 			d.Git("add", "other")
 			d.Write("other", "changed\n")
@@ -206,7 +206,7 @@ func busy(operation string) func(error) bool {
 	}
 }
 
-// diverge leaves an operation under way that stopped at a conflict.
+// diverge leaves an unfinished operation that stopped at a conflict.
 func diverge(d gittest.Dir, operation string) {
 	d.Git("checkout", "-q", "-b", "side")
 	d.Write("other", "side\n")
@@ -229,7 +229,7 @@ func unmerged(d gittest.Dir) {
 	}
 }
 
-// TestAlreadyThere: files that have their new content already are no obstacle.
+// TestAlreadyThere: files that already have their new content are no obstacle.
 func TestAlreadyThere(t *testing.T) {
 	d := worked(t, false)
 	d.Write("edit", "1\n2\n3\n4\n5\n6\nseven\n")

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// branches makes a repository with branch trunk, and branch side beside it.
+// branches makes a repository with branch trunk, and a branch side next to it.
 func branches(t testing.TB, trunk, side map[string]string) gittest.Dir {
 	d := gittest.New(t, map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "b": "1\n"})
 	d.Git("branch", "side")
@@ -117,7 +117,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestMovedMeanwhile: the branch moves while the merge is computed. Nothing is lost, and the merge can be made again.
+// TestMovedMeanwhile: the branch moves while the merge is computed. Nothing is lost, and the merge can be
+// repeated.
 func TestMovedMeanwhile(t *testing.T) {
 	d := branches(t, map[string]string{"t": "1\n"}, map[string]string{"s": "1\n"})
 	ref := "refs/heads/arbiter/" + gittest.RUN8 + "/main"

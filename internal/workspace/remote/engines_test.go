@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// TestBySSH: commits go to another account on an sshd and back, and a link that breaks in the midst of it leaves
-// nothing half done: the next attempt works.
+// TestBySSH: commits go to another account on an sshd and back, and a connection that breaks during the
+// transfer leaves nothing half done: the next attempt works.
 func TestBySSH(t *testing.T) {
 	ssh := hosttest.NewSSH(t)
 	cache := filepath.Join(ssh.Home, "cache.git")
@@ -50,7 +50,7 @@ func TestBySSH(t *testing.T) {
 	}
 }
 
-// TestBySlurm: the command of a node carries Git.
+// TestBySlurm: Git works over the command of a node.
 func TestBySlurm(t *testing.T) {
 	slurm := hosttest.NewSlurm(t)
 	near := gittest.New(t, map[string]string{"a": "1"})
@@ -67,12 +67,12 @@ func TestBySlurm(t *testing.T) {
 	}
 }
 
-// TestByKubectl: the words that Git appends come to kubectl behind "--", each as a word of its own.
+// TestByKubectl: kubectl receives the arguments that Git appends after "--", each as a separate argument.
 func TestByKubectl(t *testing.T) {
 	dir := gittest.Temp(t)
 	said := filepath.Join(dir, "said")
 	kubectl := filepath.Join(dir, "kubectl")
-	// As measured: exec takes no shell, hands the words over as they are, and -i connects stdin.
+	// As measured: exec uses no shell, passes the arguments unchanged, and -i connects stdin.
 	script := `#!/bin/sh
 printf '%s\n' "$@" >` + said + `
 while [ "$1" != -- ]; do shift; done

@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
-// far is a host that is a local command, with a bare repository.
+// far is a host whose command is local, with a bare repository.
 type far struct {
 	gittest.Dir
 	host hosts.Host
@@ -57,8 +57,8 @@ func link(t *testing.T, near gittest.Dir, f far) Link {
 
 const branch = "arbiter/" + gittest.RUN8 + "/orch-1.1"
 
-// TestThereAndBack: a commit is on the host with its history, and what is made of it there comes back, and nothing
-// else.
+// TestThereAndBack: a commit is on the host with its history, and the work on top of it comes back, and
+// nothing else.
 func TestThereAndBack(t *testing.T) {
 	near := gittest.New(t, map[string]string{"a": "1"})
 	base := near.Commit("second")
@@ -108,7 +108,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestRefusedBranches: only a branch of an Orchestrator of this run is asked for.
+// TestRefusedBranches: only branches of Orchestrators of this run are fetched.
 func TestRefusedBranches(t *testing.T) {
 	near := gittest.New(t, map[string]string{"a": "1"})
 	l := link(t, near, newFar(t, "env"))
@@ -218,7 +218,7 @@ func unchanged(t *testing.T, near gittest.Dir, do func() error, want string) {
 	}
 }
 
-// TestTimeIsUpBeforeTheHostIsReached: the error says so at any step.
+// TestTimeIsUpBeforeTheHostIsReached: the error reports the timeout at any step.
 func TestTimeIsUpBeforeTheHostIsReached(t *testing.T) {
 	near := gittest.New(t, map[string]string{"a": "1"})
 	l := link(t, near, newFar(t, "env"))
@@ -233,7 +233,8 @@ func TestTimeIsUpBeforeTheHostIsReached(t *testing.T) {
 	}
 }
 
-// TestConfigurationOfTheRepository: what the repository's own configuration names is not run, and redirects nothing.
+// TestConfigurationOfTheRepository: programs in the repository's own configuration do not run, and it
+// redirects nothing.
 func TestConfigurationOfTheRepository(t *testing.T) {
 	near := gittest.New(t, map[string]string{"a": "1"})
 	base := near.Git("rev-parse", "HEAD")
@@ -309,13 +310,13 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// hexBytes are the bytes that a name of an object stands for.
+// hexBytes returns the bytes of an object's name.
 func hexBytes(id string) (string, error) {
 	raw, err := hex.DecodeString(id)
 	return string(raw), err
 }
 
-// noise is a text that does not compress.
+// noise returns a text that does not compress.
 func noise(n int) string {
 	random := rand.New(rand.NewPCG(1, 2))
 	raw := make([]byte, n)

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
 )
 
-// seen is the object of a file as the run left it.
+// seen returns the object of a file as the run left it.
 func seen(t *testing.T, r *workspace.Repo, path string) string {
 	t.Helper()
 	all, err := r.Changes(ctx, r.Ref("base"), r.Ref("end"))
@@ -37,9 +37,9 @@ func TestRevert(t *testing.T) {
 		human   func(d gittest.Dir)
 		path    string
 		hunk    string
-		stale   bool // the file as it was seen is another one
+		stale   bool // the user saw another version of the file
 		refused string
-		want    map[string]string // files that are not as after the run; "-" is none
+		want    map[string]string // files that differ from those after the run; "-" means none
 	}{
 		"a file": {before: map[string]string{"a": "1\n", "b": "2\n"},
 			run:  func(d gittest.Dir) { d.Write("a", "x\n"); d.Write("b", "x\n") },
@@ -115,7 +115,7 @@ func TestRevert(t *testing.T) {
 			if diff := cmp.Diff(want, d.Files()); diff != "" {
 				t.Errorf("files, -want +got:\n%s", diff)
 			}
-			if c.refused == "" { // a call after a crash that came before it was recorded
+			if c.refused == "" { // a call after a crash that happened before the undo was recorded
 				d.Must(undo.Revert(ctx, r, r.Ref("base"), r.Ref("end"), p))
 			}
 		})
@@ -134,7 +134,7 @@ func TestParseHunk(t *testing.T) {
 	}
 }
 
-// written is a hunk as [undo.ParseHunk] reads it.
+// written returns a hunk in the form that [undo.ParseHunk] reads.
 func written(h undo.Hunk) string {
 	side := func(from, n int) string {
 		if n > 0 {

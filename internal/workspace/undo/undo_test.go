@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// played records a run: its start, what it does, its end.
+// played records a run: its start, its work, its end.
 func played(d gittest.Dir, run func()) *workspace.Repo {
 	r := d.Open(nil)
 	_, err := r.Once(ctx, "base")
@@ -285,7 +285,7 @@ func TestUndoRunsFilters(t *testing.T) {
 	}
 }
 
-// TestUndoStaysInside: a directory that leads out of the workspace is not written through.
+// TestUndoStaysInside: undo does not write through a directory that leads out of the workspace.
 func TestUndoStaysInside(t *testing.T) {
 	outside := gittest.Temp(t)
 	d := gittest.New(t, map[string]string{"dir/a": "1\n", "dir/b": "1\n"})
@@ -335,8 +335,8 @@ func (w world) edit() {
 	}
 }
 
-// TestUndoProperty: a run and then a human edit at random. What only the run changed is as before; what the human
-// changed since, or what the run did not change, is as the human left it.
+// TestUndoProperty: a run and then a human edit at random. What only the run changed is restored; what the
+// human changed later, or what the run did not change, is as the human left it.
 func TestUndoProperty(t *testing.T) {
 	rounds := 8
 	if os.Getenv("ARBITER_LONG") != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
-// TestGitKilled: git itself is killed in the midst of a command, as by a system without memory. The next call of the
-// same operation continues, and nothing is lost.
+// TestGitKilled: git itself is killed during a command, as by a system that is out of memory. The next call
+// of the same operation continues, and nothing is lost.
 func TestGitKilled(t *testing.T) {
 	timeout, err := exec.LookPath("timeout")
 	if os.Getenv("ARBITER_LONG") == "" || err != nil {

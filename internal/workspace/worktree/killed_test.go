@@ -41,7 +41,7 @@ func TestCreateKilled(t *testing.T) {
 	}
 }
 
-// TestUnfinishedIsRemoved: nothing is left of a Create that was killed, at any step.
+// TestUnfinishedIsRemoved: nothing remains of a Create that was killed at any step.
 func TestUnfinishedIsRemoved(t *testing.T) {
 	for _, kind := range kinds {
 		for n := 1; ; n++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
 )
 
-// play is a run with several Orchestrators. Each line that one writes is unlike all others, and stays.
+// play is a run with several Orchestrators. Each line that an Orchestrator writes is unique, and stays.
 type play struct {
 	*rand.Rand
 	gittest.Dir
@@ -43,7 +43,8 @@ func (p *play) write(w worktree.Worktree) {
 	p.lines[w.Orchestrator] = append(p.lines[w.Orchestrator], line)
 }
 
-// merge brings the work into the run branch. After a conflict the Orchestrator may merge in its own worktree.
+// merge merges the work into the run branch. After a conflict the Orchestrator may merge in its own
+// worktree.
 func (p *play) merge(w worktree.Worktree) {
 	head, err := p.manager.Head(ctx, w)
 	p.Must(err)
@@ -79,8 +80,9 @@ func (p *play) merge(w worktree.Worktree) {
 	p.merge(w)
 }
 
-// TestNothingIsLost: several work at random, commit or do not, are merged or conflict, and are removed. Every line is
-// in the run branch, or on the branch of a reported conflict, or in what was saved.
+// TestNothingIsLost: several Orchestrators work at random, commit or do not, are merged or conflict, and
+// are removed. Every line is in the run branch, or on the branch of a reported conflict, or in the saved
+// changes.
 func TestNothingIsLost(t *testing.T) {
 	rounds, conflicts, saved := 2, 0, 0
 	if os.Getenv("ARBITER_LONG") != "" {

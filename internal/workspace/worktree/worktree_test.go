@@ -164,7 +164,7 @@ func TestCloneWritesNothing(t *testing.T) {
 	if d.Git("rev-parse", "trunk") == commit {
 		t.Error("the clone moved a branch of the user's")
 	}
-	// Rewritten history comes along, too.
+	// Rewritten history is fetched, too.
 	there.Git("commit", "-q", "--amend", "-m", "better")
 	head, err = m.Head(ctx, w)
 	if err != nil || head != there.Git("rev-parse", "HEAD") || d.Git("rev-parse", "refs/heads/"+w.Branch) != head {
@@ -173,7 +173,7 @@ func TestCloneWritesNothing(t *testing.T) {
 	_ = r
 }
 
-// TestHostileClone: what a clone configures does not run, and objects that could do harm are refused.
+// TestHostileClone: programs that a clone configures do not run, and harmful objects are refused.
 func TestHostileClone(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n", ".gitattributes": "* filter=evil\n"})
 	m, _ := manager(d)
@@ -269,7 +269,7 @@ func TestSaveAndRemove(t *testing.T) {
 			if again, err := m.Remove(ctx, w, false); err != nil || again.Ref != "" {
 				t.Errorf("removed twice: %+v, %v", again, err)
 			}
-			// The next one of that name continues with the branch.
+			// The next worktree with that name continues with the branch.
 			w, err = m.Create(ctx, spec(1, kind))
 			d.Must(err)
 			if got := there.Files()["a"]; got != "-rw-r--r-- committed\n" {
@@ -326,7 +326,7 @@ func TestOthersWorktrees(t *testing.T) {
 	w, err := m.Create(ctx, spec(1, worktree.Linked))
 	d.Must(err)
 	d.Must(os.RemoveAll(theirs), os.RemoveAll(w.Dir))
-	// A directory that was deleted is made again.
+	// A deleted directory is created again.
 	again, err := m.Create(ctx, spec(1, worktree.Linked))
 	if err != nil || again.Branch != w.Branch {
 		t.Errorf("%+v, %v", again, err)
@@ -369,7 +369,7 @@ func TestRemoveReader(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: worktrees are made by several at the same time, in processes that do not know each other.
+// TestManyAtOnce: several processes that do not know each other create worktrees at the same time.
 func TestManyAtOnce(t *testing.T) {
 	d := gittest.New(t, project)
 	root := filepath.Join(gittest.Temp(t), "work")
