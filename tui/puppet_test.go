@@ -177,7 +177,7 @@ func (p *puppet) says(id string, v map[string]any) {
 		Usage: bridge.Usage{Input: 1200, Output: 340, CacheRead: 20_000}})
 }
 
-// calls has an agent call one of arbiter's own tools.
+// call makes an agent call one of arbiter's own tools.
 func (p *puppet) call(id, tool, raw string) {
 	p.t.Helper()
 	p.calls++

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// told are the marks of what hooks told the model.
+// The marks of the hooks' warnings to the model.
 const (
 	reportedWarn     = hooks.MarkContext + " warn"
 	reportedCritical = hooks.MarkContext + " critical"
