@@ -149,8 +149,8 @@ func (p pinned) report(a *agent) {
 		return
 	}
 	a.emit(bridge.Error{Category: bridge.CatStart, Message: fmt.Sprintf(
-		"the Claude CLI was replaced while the run goes on: it was %s and is %s (an update, or somebody else's "+
-			"doing); the run goes on with it",
+		"the Claude CLI was replaced during the run: it was %s and is now %s (by an update, or by somebody "+
+			"else); the run continues with it",
 		build(p.was, p.pins.known(p.was)), build(p.now, sum))})
 }
 

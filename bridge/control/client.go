@@ -71,7 +71,7 @@ func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, 
 
 func (c *Client) watch() {
 	<-c.conn.DisconnectNotify()
-	c.end(Ended{Reason: "arbiter has gone", Lost: true})
+	c.end(Ended{Reason: "arbiter has closed the connection", Lost: true})
 }
 
 func (c *Client) end(e Ended) {

@@ -48,7 +48,7 @@ func Identify(conn *net.UnixConn) Peer {
 		p.Trouble = fmt.Sprintf("it belongs to user %d", c.uid)
 		return p
 	case c.pid <= 0:
-		p.Trouble = "it is in another world of processes"
+		p.Trouble = "it is in another PID namespace"
 		return p
 	}
 	line, err := proctree.Lineage(c.pid)
@@ -71,7 +71,7 @@ func judge(line []proctree.Ancestor, arbiter int, marks []string) (trouble, agen
 		return "", ""
 	}
 	if line[0].Unreadable {
-		trouble = "its environment is not to be read"
+		trouble = "its environment cannot be read"
 	}
 	for i, k := range line {
 		if k.PID == arbiter {
@@ -83,7 +83,7 @@ func judge(line []proctree.Ancestor, arbiter int, marks []string) (trouble, agen
 			continue
 		}
 		if trouble == "" {
-			trouble = "it bears the mark of an agent"
+			trouble = "its environment marks it as an agent"
 			if i > 0 {
 				trouble = "an agent started it"
 			}

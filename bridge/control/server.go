@@ -158,7 +158,8 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	if err == nil {
 		method = req.Method
 		answer := jsonrpc2.Response{ID: req.ID,
-			Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble + "; agents have no say here"}}
+			Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble +
+				"; agents may not use this socket"}}
 		_ = in.WriteObject(&answer) // the peer may have gone
 	}
 	s.mu.Lock()

@@ -95,7 +95,7 @@ func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e probeTask) (p
 		return f, err
 	}
 	if ctx.Err() != nil {
-		return f, errors.New("the probe came to no end")
+		return f, errors.New("the probe did not end")
 	}
 	if err := child.Wait(); err != nil {
 		return f, fmt.Errorf("bubblewrap cannot confine here (%w): %s", err, strings.TrimSpace(complaints.text(500)))
@@ -123,7 +123,7 @@ func (b *probePlan) verify(f probeReport) error {
 	ours, err := os.Readlink("/proc/self/ns/mnt")
 	switch {
 	case err != nil:
-		return fmt.Errorf("our own namespace cannot be told: %w", err)
+		return fmt.Errorf("our own namespace cannot be read: %w", err)
 	case f.Mounts == "" || f.Mounts == ours:
 		return errors.New("the probe ran in no mount namespace of its own")
 	case strings.Trim(f.Capabilities, "0") != "" || f.Capabilities == "":

@@ -29,7 +29,7 @@ func (e env) acpCommand() *cli.Command {
 		Description: strings.TrimSpace(`
 An editor starts this command. Each of its sessions is a run: the first prompt is the task, later ones
 answer questions or tell the Arbiter something. What follows -- are flags for each run that is begun.
-Runs go on when the editor ends, and the editor can load them again. See docs/acp.md.
+Runs continue when the editor ends, and the editor can load them again. See docs/acp.md.
 
   arbiter acp -- --max-cost 5 --isolation worktree
 

@@ -114,7 +114,7 @@ goes to stdout, messages for people go to stderr.
 
 A run is a process of its own. Ctrl+D leaves the screen and the run running (exit code 0); arbiter in
 the same directory shows it again. If you stop the run, arbiter exits with its code: 130 if it was
-still going on. Without a run it exits with 0, or with what prevented one (2, 5).`),
+still running. Without a run it exits with 0, or with what prevented one (2, 5).`),
 		ArgsUsage:                 "[REQUIREMENTS.md]",
 		Version:                   command.Version(),
 		HideVersion:               true,

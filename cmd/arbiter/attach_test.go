@@ -127,7 +127,7 @@ func (w *twoTerminals) takenAndGivenBack(name string) {
 	p.Type("\r")
 	p.await("I-shall-remember-it.")
 	p.press("Ctrl+]")
-	p.await(name + " goes on. The Arbiter learns of one message of yours.")
+	p.await(name + " continues. The Arbiter learns of one message of yours.")
 	w.left(p, contract.ExitComplete)
 	if ended := w.takeover("ended"); ended.Words != 1 {
 		w.t.Errorf("it ended with %+v", ended)

@@ -71,9 +71,9 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	if kept, _, _ := store.Load(); len(kept) != 3 {
 		t.Errorf("something is gone: %v", kept)
 	}
-	try(contract.ExitComplete, "Taken back: Edit(src/**)", "rm", "2", "Bash(git *)")
+	try(contract.ExitComplete, "Removed: Edit(src/**)", "rm", "2", "Bash(git *)")
 	try(contract.ExitComplete, action)
-	try(contract.ExitComplete, "Taken back: one exact action of Bash", "rm", action)
+	try(contract.ExitComplete, "Removed: one exact action of Bash", "rm", action)
 	try(contract.ExitComplete, "Nothing is always allowed here.")
 
 	give()
@@ -86,8 +86,8 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	try(contract.ExitFailed, "only a human gives any")
-	try(contract.ExitComplete, "Taken back: 3.", "rm", "--all")
-	try(contract.ExitComplete, "Taken back: 0.", "rm", "--all")
+	try(contract.ExitComplete, "Removed: 3.", "rm", "--all")
+	try(contract.ExitComplete, "Removed: 0.", "rm", "--all")
 	if err := os.WriteFile(store.Path(), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ var wrongInvocations = []struct {
 		`(gzip: invalid header); nothing was imported`, contract.ExitFailed},
 	{`mcp extra`, `only flags of a run can be given here: leave out extra`, usage},
 	{`--json --resume`,
-		`nothing to resume: no run in WORK got as far as an agent; use --session RUN for a run of another directory` +
+		`nothing to resume: no run in WORK started an agent; use --session RUN for a run of another directory` +
 			` (arbiter sessions lists the runs)`, usage},
 	{`logs`, `logs: give one RUN; arbiter sessions lists the runs`, usage},
 	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},

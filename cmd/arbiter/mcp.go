@@ -25,7 +25,7 @@ func (e env) mcpCommand() *cli.Command {
 		Description: strings.TrimSpace(`
 A model that has these tools can start runs, wait for them and answer their questions: start_run,
 resume_run, wait, answer, status, list_runs, report and cancel. What follows -- are flags for each run
-that is started. Runs go on when the server ends; the next one finds them.
+that is started. Runs continue when the server ends; the next server finds them.
 
   claude mcp add arbiter -- arbiter mcp -- --max-cost 5
 

@@ -226,7 +226,7 @@ func contractLinesOf(out string) ([]contract.Line, error) {
 // The next start ends the remaining daemons and reports how many there were. halt does the same, and so does
 // removing the run, after which no other command could.
 func TestStrays(t *testing.T) {
-	const one = "ended what 1 earlier run had left behind: 1 process"
+	const one = "ended processes that 1 earlier run had left behind: 1 process"
 	for name, clear := range map[string]func(t *testing.T, s *script, run string){
 		"resume": func(t *testing.T, s *script, _ string) {
 			n := s.again("--json", "--resume")

@@ -62,7 +62,7 @@ finds lines that were changed, removed, added or moved since, and compares them 
 is still in the state directory.
 
   arbiter logs RUN
-  arbiter logs -f                                      # goes on while the run is live
+  arbiter logs -f                                      # continues while the run is live
   arbiter logs RUN --audit --json > run.audit
   arbiter logs --verify run.audit
 

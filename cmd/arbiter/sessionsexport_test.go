@@ -90,7 +90,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 			if out, _ := there.output(0, "sessions", "import", archive); out != run+"\n" {
 				t.Errorf("imported %q", out)
 			}
-			if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, "is there already") {
+			if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, "exists already") {
 				t.Errorf("imported twice: %s", errs)
 			}
 			n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
@@ -119,7 +119,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 			// The imported run can be exported again.
 			again := filepath.Join(t.TempDir(), "again.tar.gz")
 			there.output(0, "sessions", "export", "--output", again)
-			if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "is there already") {
+			if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "exists already") {
 				t.Errorf("imported where it began: %s", errs)
 			}
 			s.output(0, "sessions", "rm", run)

@@ -125,7 +125,7 @@ func TestImportIsRefused(t *testing.T) {
 	}
 	at := filepath.Join(there.home(), ".claude", "projects", "-other")
 	write(t, "another\n", at, filepath.Base(found[0]))
-	refused(1, "went on there", archive)
+	refused(1, "continued there", archive)
 	if got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0]))); err != nil || string(got) != "another\n" {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -64,7 +64,7 @@ func TestRunWithUnreadableLockIsLive(t *testing.T) {
 	if err := os.Rename(kept, lock); err != nil {
 		t.Fatal(err)
 	}
-	if told := runstore.EndStrays(store); told != "ended what 1 earlier run had left behind: 1 process" {
+	if told := runstore.EndStrays(store); told != "ended processes that 1 earlier run had left behind: 1 process" {
 		t.Errorf("with its lock again: %q", told)
 	}
 	select {

@@ -22,7 +22,7 @@ func (e env) webCommand() *cli.Command {
 		Description: strings.TrimSpace(`
 Serves one page until you press Ctrl+C: the agents, the conversation, what waits for you, the changes
 and the cost. On it you answer questions and permission requests, and send messages. Without RUN it is
-the live run of this directory. The run goes on when arbiter web ends.
+the live run of this directory. The run continues when arbiter web ends.
 
 stdout gets the link. It works once, in one browser; the page makes links for further browsers.
 Nobody else has access. Only this machine reaches the page. To open it from elsewhere, use ssh -L, or
@@ -32,7 +32,7 @@ tailscale serve with --host and the name that the browser shows.
   arbiter web 4be1c2d0 --listen 127.0.0.1:8080 --host box.example.ts.net
 
 Exit codes: 2 bad usage, no such run, or the address is refused; 5 the state directory cannot be read,
-or the port cannot be opened; 130, 143 a signal ended it: the run goes on.`),
+or the port cannot be opened; 130, 143 a signal ended it: the run continues.`),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "listen at `ADDRESS:PORT`; port 0: any"},
 			&cli.StringSliceFlag{Name: "host", Usage: "a further `NAME` of this machine that browsers may use"},

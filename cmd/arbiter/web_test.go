@@ -46,7 +46,7 @@ func TestWebPage(t *testing.T) {
 			p.eval(`document.querySelector("#outcome button").click()`)
 			p.eval(`document.querySelector("#confirm-yes").click()`)
 			p.until(`document.querySelector("#outcome").hidden && document.querySelector(".card.question")`)
-			p.until(`document.querySelector("#feed").textContent.includes("The run goes on in a new process")`)
+			p.until(`document.querySelector("#feed").textContent.includes("The run continues in a new process")`)
 			p.eval(`document.querySelector(".card textarea").focus()`)
 			p.must(p.Type(p.ctx, "call it dawn"))
 			p.must(p.Press(p.ctx, "Enter", false))

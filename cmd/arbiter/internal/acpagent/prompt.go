@@ -22,7 +22,7 @@ func promptText(blocks []contentBlock) (string, error) {
 		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
 			fmt.Fprintf(&b, "\n\n%s:\n%s\n", place(c.Resource.URI), fenced(*c.Resource.Text))
 		case c.Type == "resource":
-			return "", fmt.Errorf("a prompt cannot hold a resource that is no text: name its file instead")
+			return "", fmt.Errorf("a prompt cannot contain a resource that is not text: name its file instead")
 		default:
 			return "", fmt.Errorf("a prompt cannot hold content of type %.40q: send text, or name a file", c.Type)
 		}

@@ -18,7 +18,7 @@ const stopPatience = 15 * time.Second
 func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
 	open, agent, err := s.session(p.SessionID)
 	if err == nil && agent != "" {
-		err = invalid("an Orchestrator takes no prompts: say it in the session of the run")
+		err = invalid("an Orchestrator takes no prompts: send it in the session of the run")
 	}
 	var text string
 	if err == nil {

@@ -148,7 +148,7 @@ func Show(
 		return command.Environmentf("%v", err)
 	case !told:
 		return &command.Error{Code: contract.ExitFailed,
-			Text: "it is not known what became of the session: arbiter does not say"}
+			Text: "arbiter did not report how the attachment ended: arbiter status shows the agent"}
 	case ended.Dropped, ended.Lost:
 		return &command.Error{Code: contract.ExitFailed, Text: ended.Reason}
 	}
@@ -169,7 +169,7 @@ func detachNotice(r control.AttachResult, ended control.Ended) string {
 	if n := len(ended.Files); n > 0 {
 		did = append(did, words.Count(n, "file")+" changed")
 	}
-	text := eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host) + " goes on."
+	text := eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host) + " continues."
 	switch ended.Reason {
 	case "", "the human gave it back", "the human left it": // the person at this terminal knows
 	default:

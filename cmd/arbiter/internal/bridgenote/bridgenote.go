@@ -68,7 +68,7 @@ func TakeHalted(dir string) bool { return os.Remove(filepath.Join(dir, haltName)
 // it does not start another bridge. left has the processes that are still alive.
 func Kill(dir, run string) (note Note, killed int, left []proctree.Process, err error) {
 	if err := replace(dir, haltName, nil); err != nil {
-		return note, 0, nil, fmt.Errorf("leave a note: %w", err)
+		return note, 0, nil, fmt.Errorf("write the bridge's note: %w", err)
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, noteName))
 	switch {
@@ -104,6 +104,6 @@ func (n Note) EndElsewhere() string {
 	if len(n.Hosts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Agents on %s end with their links, at the latest in %s.", strings.Join(n.Hosts, ", "),
-		n.Lease+bridge.LeaseGrace)
+	return fmt.Sprintf(" Agents on %s end when they lose their connection, at the latest in %s.",
+		strings.Join(n.Hosts, ", "), n.Lease+bridge.LeaseGrace)
 }

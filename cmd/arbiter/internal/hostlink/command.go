@@ -21,7 +21,7 @@ func HostsCommand(io command.Env) *cli.Command {
 	e := env{io}
 	config := settings.FlagOf("config")
 	return &cli.Command{
-		Name: "hosts", Usage: "list, check, add or remove the machines that Orchestrators may live on",
+		Name: "hosts", Usage: "list, check, add or remove the machines that Orchestrators may run on",
 		Description: "A host is a command that starts a program on another machine and connects its stdin and stdout:\n" +
 			"ssh, srun, podman run -i, kubectl exec -i. Arbiter has to be installed there. A run uses the hosts\n" +
 			"that --hosts names.\n\n" +
@@ -39,7 +39,7 @@ func HostsCommand(io command.Env) *cli.Command {
 			{Name: "ls", Usage: "list the hosts and pools", Flags: []cli.Flag{config, command.JSONFlag()}, Action: e.listHosts},
 			{
 				Name: "check", Usage: "check one host: its key, its bridge, versions, login, directory", ArgsUsage: "HOST",
-				Description: "Opens a bridge there and ends it. Nothing is left there but an empty directory and a log.",
+				Description: "Opens a bridge there and ends it. It leaves only an empty directory and a log there.",
 				Flags: []cli.Flag{config, command.JSONFlag(),
 					&cli.DurationFlag{Name: "wait", Value: checkWait, Usage: "how long the host may take to answer"}},
 				Action: e.checkHost,
@@ -54,7 +54,7 @@ func HostsCommand(io command.Env) *cli.Command {
 					&cli.StringFlag{Name: "dir", Usage: "where work is kept there, as an absolute `PATH` or one below ~/ " +
 						"(default: below arbiter's state directory there)"},
 					&cli.IntFlag{Name: "slots", Value: hosts.DefaultSlots,
-						Usage: "how many Orchestrators may live there at once, a `NUMBER` of at least 1"},
+						Usage: "how many Orchestrators may run there at once, a `NUMBER` of at least 1"},
 					&cli.StringSliceFlag{Name: "pass-env",
 						Usage: "`VARIABLE` that agents there get from here; give it again for others"},
 				},

@@ -14,7 +14,7 @@ import (
 func ChooseCommand(io command.Env) *cli.Command {
 	e := env{io}
 	return &cli.Command{
-		Name: "choose", Usage: "choose how a live run goes on", ArgsUsage: "[RUN] OPTION",
+		Name: "choose", Usage: "choose how a live run continues", ArgsUsage: "[RUN] OPTION",
 		Description: strings.TrimSpace(`
 Takes one of the options that arbiter status shows: after a failure, such as retry, or about trust in
 a workspace that has changed. Without RUN it is the live run of this directory.

@@ -21,9 +21,9 @@ Ends the run as SIGTERM does, waits for its end, and prints how it ended and how
 run's own process ends with exit code 143. Without RUN it is the live run of this directory. To stop
 all agents but keep the run, use arbiter halt.
 
-Exit codes: 0 the run has ended; 1 the connection was lost before it told how; 2 bad usage, no such
-live run, or refused; 5 arbiter does not answer (arbiter halt ends its agents all the same); 130,
-143 a signal ended the wait: the run ends all the same.`),
+Exit codes: 0 the run has ended; 1 the connection was lost before it reported how; 2 bad usage, no such
+live run, or refused; 5 arbiter does not answer (arbiter halt still ends its agents); 130,
+143 a signal ended the wait: the run still ends.`),
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "now", Usage: "do not let running turns end"},
 			command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.stop,
@@ -46,11 +46,11 @@ func (e env) stop(c *cli.Context) error {
 	run := command.ShortID(l.Info.Run)
 	switch {
 	case ctx.Err() != nil:
-		return command.BySignal(ctx, "run "+run+" is being stopped; arbiter ps shows whether it still lives")
+		return command.BySignal(ctx, "run "+run+" is being stopped; arbiter ps shows whether it is still live")
 	case err != nil:
 		return runstore.NotConnected(l.Info, err)
 	case end == nil:
-		return &command.Error{Code: contract.ExitFailed, Text: "run " + run + " has ended, and did not tell how"}
+		return &command.Error{Code: contract.ExitFailed, Text: "run " + run + " has ended, and did not report how"}
 	}
 	s := Stopped{Run: l.Info.Run, Exit: end.Exit, Text: end.Text}
 	if info, err := l.Store.Find(l.Info.Run); err == nil && runstore.LineOf(info).Resumable && info.Unfinished {

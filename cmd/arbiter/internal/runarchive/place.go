@@ -19,7 +19,7 @@ import (
 type OtherError struct{ Session, Path string }
 
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("session %s is in %s already, and went on there: move that file away, or go on with the run "+
+	return fmt.Sprintf("session %s is in %s already, and continued there: move that file away, or continue the run "+
 		"there", e.Session, e.Path)
 }
 

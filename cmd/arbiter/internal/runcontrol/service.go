@@ -172,6 +172,6 @@ func (s *service) Refused(p control.Peer, method string) {
 	if method != "" {
 		what = fmt.Sprintf("%.40q", method)
 	}
-	s.run.Input.Notice(p.Agent, fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents have no say "+
-		"there. Further attempts are in the log alone.", p, what, p.Trouble))
+	s.run.Input.Notice(p.Agent, fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents may not "+
+		"use it. Further attempts are only logged.", p, what, p.Trouble))
 }

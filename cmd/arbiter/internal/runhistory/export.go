@@ -31,12 +31,12 @@ import (
 func ExportCommand(io command.Env) *cli.Command {
 	e := env{io}
 	return &cli.Command{
-		Name: "export", Usage: "write a run to an archive, to go on with it elsewhere", ArgsUsage: "[RUN]",
+		Name: "export", Usage: "write a run to an archive, to continue it elsewhere", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. The archive has the journal of the run, the images of its
 messages, the transcripts of its sessions and, in a Git repository, the files that differ from the last commit before
-the run, for arbiter sessions import. Transcripts are as Claude Code wrote them, secrets included: anyone with the archive can read them, and can go
-on with the run.
+the run, for arbiter sessions import. Transcripts are as Claude Code wrote them, secrets included: anyone with
+the archive can read them, and can continue the run.
 
   arbiter sessions export --output run.tar.gz
 
@@ -59,7 +59,7 @@ func (e env) exportSession(c *cli.Context) error {
 	case c.IsSet("output") && strings.TrimSpace(file) == "":
 		return command.Usagef("--output is empty: name a file, or - for stdout")
 	case file == "-" && command.OnTerminal(command.Raw(e.Stdout)):
-		return command.Usagef("an archive is nothing for a terminal: name a file with --output")
+		return command.Usagef("an archive cannot be written to a terminal: name a file with --output")
 	}
 	store, err := runstore.Open(c)
 	if err != nil {
@@ -124,8 +124,8 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runarchive.ProjectsDir))
 	switch {
 	case waiting == nil:
-		return manifest, nil, runwork.Refused("run %s was imported and has not gone on since: use the archive that it came "+
-			"from", run)
+		return manifest, nil, runwork.Refused("run %s was imported and has not continued since: use the archive that it "+
+			"came from", run)
 	case m.Rehearsal:
 		return manifest, nil, runwork.Refused("run %s is a rehearsal: its directory and its model exist on this machine only",
 			run)
@@ -133,7 +133,7 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 		return manifest, nil, runwork.Refused("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
 			"and not be exported", run, recovery.Damage[0])
 	case !state.Reached():
-		return manifest, nil, runwork.Refused("run %s has nothing to go on with: it never got as far as an agent", run)
+		return manifest, nil, runwork.Refused("run %s has nothing to continue: it never started an agent", run)
 	case work:
 		return manifest, nil, runwork.Refused("run %s has work in directories of its Orchestrators, which an archive does "+
 			"not carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+

@@ -29,10 +29,10 @@ import (
 func ImportCommand(io command.Env) *cli.Command {
 	e := env{io}
 	return &cli.Command{
-		Name: "import", Usage: "take up a run from an archive", ArgsUsage: "FILE|-",
+		Name: "import", Usage: "add a run from an archive", ArgsUsage: "FILE|-",
 		Description: strings.TrimSpace(`
-Prints the id of the run, which goes on in the current directory, or in --cwd. Nothing is changed unless the whole
-archive is good. A run that is there already is never replaced. If the archive has files, the directory must be of a
+Prints the id of the run, which continues in the current directory, or in --cwd. Nothing is changed unless the whole
+archive is good. An existing run is never replaced. If the archive has files, the directory must be of a
 clone that has the commit which the run began with; files that you changed are never overwritten. An archive can hold
 any command and any permission: import only what you exported.
 
@@ -44,8 +44,8 @@ the way; 2 bad usage, no such file; 5 the state directory or files cannot be wri
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
 			&cli.StringFlag{Name: "cwd", TakesFile: true,
-				Usage: "the run goes on in `DIR` (default: the current directory)"},
-			&cli.BoolFlag{Name: "no-files", Usage: "leave the files of the directory alone: they are there already"},
+				Usage: "the run continues in `DIR` (default: the current directory)"},
+			&cli.BoolFlag{Name: "no-files", Usage: "write no files: the directory has them already"},
 		},
 		Action: e.importSession,
 	}
@@ -109,7 +109,7 @@ func importError(name, run string, err error) error {
 	case errors.As(err, &bad):
 		return runwork.Refused("%s is refused: %s; nothing was imported", name, bad.Reason)
 	case errors.Is(err, journal.ErrExists):
-		return runwork.Refused("run %s is there already, and is left as it is: go on with it (arbiter --resume --session "+
+		return runwork.Refused("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
 		return runwork.Refused("%s is refused: %v; nothing was imported", name, err)

@@ -23,7 +23,7 @@ import (
 
 func FollowFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
-		Usage: "also -f: go on until the run ends (default: the live run of this directory)"}
+		Usage: "also -f: continue until the run ends (default: the live run of this directory)"}
 }
 
 func ProgramFlag() cli.Flag {

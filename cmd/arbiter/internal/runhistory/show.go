@@ -120,7 +120,7 @@ func (e env) printSession(r SessionReport, state string) {
 	line("run", "%s (%s)", r.Run, r.Status)
 	line("directory", "%s", r.CWD)
 	line("task", "%s", words.Title(r.Task))
-	line("began", "%s, last active %s, lives: %d", r.Began.Local().Format(time.DateTime),
+	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
 		r.LastActive.Local().Format(time.DateTime), r.Lives)
 	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),
 		words.Count(r.Crashes, "crash"), r.CostUSD, eventtext.Simulated(r.Rehearsal))

@@ -14,16 +14,16 @@ type keptGrants struct{ store *grants.Store }
 func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, said *notice) {
 	store, err := grants.Open(stateDir, workspace)
 	if err != nil {
-		said.add("what you always allow in this workspace cannot be read, and nothing is added to it: %v", err)
+		said.add("the grants of this workspace cannot be read, and new ones are not saved: %v", err)
 		return
 	}
 	k.store = store
 	kept, problems, err := store.Load()
 	if err != nil {
-		said.add("what you always allow in this workspace cannot be read: %v", err)
+		said.add("the grants of this workspace cannot be read: %v", err)
 	}
 	for _, p := range problems {
-		said.add("an entry of what you always allow in this workspace is not trusted (%s)", p)
+		said.add("a grant of this workspace is not trusted (%s)", p)
 	}
 	if err := loop.Grants(store, kept); err != nil {
 		said.add("%v", err)

@@ -31,8 +31,8 @@ func Command(io command.Env) *cli.Command {
 	e := env{io}
 	return &cli.Command{
 		Name: runstart.Command, Usage: "play one run for the clients of its control socket", ArgsUsage: "DIR",
-		Description: "Arbiter starts this process itself, for the screen and for --plain. The run goes on when they " +
-			"end.\nIf this process is killed, all of the run's agents end. The directory is only named for ps.",
+		Description: "Arbiter starts this process itself, for the screen and for --plain. The run continues when " +
+			"they end.\nIf this process is killed, all of the run's agents end. The directory is only named for ps.",
 		Action: e.host,
 	}
 }

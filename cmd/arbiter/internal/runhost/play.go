@@ -29,7 +29,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	}
 	kept, err := store.Keep(r.choices.Images)
 	if err != nil {
-		r.notice.addLine("the task goes without its images: " + err.Error())
+		r.notice.addLine("the task is sent without its images: " + err.Error())
 	}
 	fenced := hostbridges.Fence(ctx, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
 	recorded := r.recordFiles(ctx)

@@ -37,7 +37,10 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 			}
 			return nil
 		}},
-		{"those who waited for it", 5 * time.Second, func(context.Context) error { r.frontends.input.Wait(); return nil }},
+		{"the clients' requests", 5 * time.Second, func(context.Context) error {
+			r.frontends.input.Wait()
+			return nil
+		}},
 		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.memory().remember(s) }},
 		{"the journal", 10 * time.Second, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
 		{"the crash reports", 5 * time.Second, func(context.Context) error { r.diagnostics.reporter.Close(); return nil }},

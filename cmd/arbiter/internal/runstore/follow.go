@@ -86,7 +86,7 @@ func (l *Connection) Reconnect(c *cli.Context) error {
 	next, err := Connect(c, l.Info.Run, nil)
 	if err == nil && next.First.PID != l.First.PID {
 		next.Close()
-		err = command.Environmentf("another process has taken it up")
+		err = command.Environmentf("another process has resumed it")
 	}
 	if err != nil {
 		run := command.ShortID(l.Info.Run)

@@ -75,7 +75,7 @@ func ToResume(store *journal.Store, place, named string) (journal.Info, error) {
 	if !errors.Is(err, journal.ErrNotFound) {
 		return info, command.Environmentf("find the latest run: %v", err)
 	}
-	return info, command.Usagef("nothing to resume: no run in %s got as far as an agent; use --session RUN for a run "+
+	return info, command.Usagef("nothing to resume: no run in %s started an agent; use --session RUN for a run "+
 		"of another directory (arbiter sessions lists the runs)", place)
 }
 

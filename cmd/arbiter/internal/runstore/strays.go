@@ -23,7 +23,7 @@ func EndStrays(store *journal.Store) (told string) {
 	if total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("ended what %s had left behind: %s", words.Count(runs, "earlier run"),
+	return fmt.Sprintf("ended processes that %s had left behind: %s", words.Count(runs, "earlier run"),
 		words.Count(total, "process"))
 }
 

@@ -42,7 +42,7 @@ them. Secrets are masked as in logs, and texts of agents cannot break out of the
 Format github prints workflow commands (::error …), appends the report to the file that GITHUB_STEP_SUMMARY names,
 and the outputs run, status, exit-code, cost-usd, branch and head to the one that GITHUB_OUTPUT names.
 
-Exit codes: 0 printed, whatever became of the run; 2 bad usage, no such run, or stdin has no events; 5 FILE cannot
+Exit codes: 0 printed, however the run ended; 2 bad usage, no such run, or stdin has no events; 5 FILE cannot
 be written, or the state directory cannot be read.`),
 		Flags: []cli.Flag{
 			settings.StateDirFlag(),
@@ -167,7 +167,7 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 		return nil, command.Usagef("report -: there are no events on stdin; arbiter --json prints them")
 	}
 	r := collector.Report(runstore.Interrupted)
-	r.NoChanges("not known: the events tell of no changes")
+	r.NoChanges("not known: the events contain no changes")
 	if torn {
 		r.Notes = append(r.Notes, "The events end in the middle of a line.")
 	}

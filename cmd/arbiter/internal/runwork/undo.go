@@ -20,7 +20,7 @@ func (e env) undoCommand() *cli.Command {
 		Name: "undo", Usage: "revert what a run changed, except files that were modified since", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
 Without RUN it is the last run in this directory. Files become what they were when the run began; commits,
-branches and the index stay as they are. What the run had made stays in refs/arbiter.
+branches and the index stay as they are. What the run made is kept in refs/arbiter.
 
 Exit codes: 0 reverted, also where some files were kept; 1 there is no snapshot, or the one file of --file was kept; 2 bad usage, no such run, or it
 is still running; 5 Git, files or the state directory cannot be read or written.`),

@@ -26,7 +26,7 @@ func (e env) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Usage: "sum up what runs have cost, by day, run, agent or model",
 		Description: strings.TrimSpace(`
-Sums up all runs in the state directory, live ones too, from the events that they told. Costs are those that Claude Code
+Sums up all runs in the state directory, live ones too, from their events. Costs are those that Claude Code
 states; tokens include those of subagents. Days are those of the local time zone. Rehearsals cost nothing and are left
 out, and so are runs that were deleted. With --json, it prints an array of objects: day, run, agent or model, turns,
 cost_usd and usage.
@@ -97,7 +97,7 @@ func (e env) sumUp(ctx context.Context, store *runstore.Runs, by spending.By) (*
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			fmt.Fprintf(e.Stderr, "arbiter: run %s is not counted whole: %v\n", command.ShortID(info.Run),
+			fmt.Fprintf(e.Stderr, "arbiter: run %s is not counted completely: %v\n", command.ShortID(info.Run),
 				sanitize.Line(err.Error(), 300))
 		}
 	}

@@ -218,7 +218,7 @@ func (h *Host) End(signal string) tui.Outcome {
 		return h.endWithoutRun()
 	}
 	if s.HasLeft() && !s.Over() && !s.Stopping() {
-		fmt.Fprintf(h.env.Stderr, "Run %s goes on without a screen. To see it again: arbiter attach %s%s\n",
+		fmt.Fprintf(h.env.Stderr, "Run %s continues without a screen. To see it again: arbiter attach %s%s\n",
 			command.ShortID(s.ID()), command.ShortID(s.ID()), settings.StateForCommand(h.choices.StateDir))
 		s.Part()
 		if signal == "INT" {
@@ -231,7 +231,7 @@ func (h *Host) End(signal string) tui.Outcome {
 			s.StopBy(signal)
 		}
 		fmt.Fprintln(h.env.Stderr,
-			"The run is being stopped, so that it can be taken up again. Another Ctrl+C hurries it.")
+			"The run is being stopped, so that it can be resumed. Ctrl+C again stops it faster.")
 	}
 	s.Close()
 	h.sessions.Wait()

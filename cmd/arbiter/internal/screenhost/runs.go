@@ -163,7 +163,7 @@ func RunsText(list []tui.RunInfo, now time.Time) string {
 		}
 		fmt.Fprintf(&b, ", in %s: %s\n", sanitize.Line(r.CWD, 100), sanitize.Line(r.Title, 100))
 	}
-	b.WriteString("To show a live one: arbiter attach RUN. To take one up: arbiter --resume --session RUN. " +
+	b.WriteString("To show a live one: arbiter attach RUN. To resume one: arbiter --resume --session RUN. " +
 		"To read its report: arbiter report RUN.")
 	return b.String()
 }

@@ -149,7 +149,7 @@ var Table = slices.Concat(
 		Setting{Name: "timeout", Kind: KindDuration, Value: time.Duration(0),
 			usage: "time limit of the whole run, such as 90m (0: no limit)"},
 		Setting{Name: "max-orchestrators", Kind: kindInt, Value: runconfig.DefaultMaxOrchestrators,
-			usage: "how many Orchestrators may live at once"},
+			usage: "how many Orchestrators may run at once"},
 		Setting{Name: "max-iterations", Kind: kindInt, Value: runconfig.DefaultMaxIterations,
 			usage: "how many Orchestrators one task may summon"},
 		Setting{Name: "max-subagents", Kind: kindInt, Value: runconfig.DefaultMaxSubagents,
@@ -182,10 +182,10 @@ var Table = slices.Concat(
 				"is done"},
 	),
 	group("Hosts",
-		Setting{Name: "hosts", Kind: KindText, usage: "where Orchestrators may live: `LIST` of configured hosts, pools " +
+		Setting{Name: "hosts", Kind: KindText, usage: "where Orchestrators may run: `LIST` of configured hosts, pools " +
 			"and here, separated by commas (default: here; see arbiter hosts)", Flagged: true},
-		Setting{Name: "lease", Kind: KindDuration, Value: runconfig.DefaultLease, usage: "how long agents on a host go " +
-			"on without contact to Arbiter; work moves elsewhere only after that"},
+		Setting{Name: "lease", Kind: KindDuration, Value: runconfig.DefaultLease, usage: "how long agents on a host " +
+			"continue without contact to Arbiter; work moves elsewhere only after that"},
 	),
 	group("Acceptance",
 		Setting{Name: "accept", Kind: KindList, usage: "a `COMMAND` that must pass on the final files before the task is " +

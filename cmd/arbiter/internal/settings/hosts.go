@@ -97,14 +97,14 @@ func hostSchemas(props map[string]any) {
 	}
 	props["hosts"] = map[string]any{
 		"type":        "object",
-		"description": "machines on which Orchestrators can live, by name; in your own configuration only",
+		"description": "machines on which Orchestrators can run, by name; in your own configuration only",
 		"additionalProperties": map[string]any{
 			"type": "object", "required": []string{"command"}, "additionalProperties": false,
 			"properties": map[string]any{
 				"command": describe(words, "the words that start a program there, such as [ssh, box]"),
 				"dir":     describe(text, "where work is kept there: an absolute path, or one below ~/"),
 				"slots": map[string]any{"type": "integer", "minimum": 1, "default": hosts.DefaultSlots,
-					"description": "how many Orchestrators may live there at once"},
+					"description": "how many Orchestrators may run there at once"},
 				"end": describe(words, "a command that ends everything that was started there, at once; exit code 0 "+
 					"means that it has ended"),
 				"pass_env": map[string]any{"type": "array", "items": text,

@@ -275,7 +275,7 @@ func checkLimits(o runconfig.Options) error {
 		return command.Usagef("--watch-every %s: must be at least 100ms", o.WatchEvery)
 	}
 	if o.QuietAfter != 0 && o.QuietAfter < time.Second {
-		return command.Usagef("--quiet-after %s: must be at least 1s, or 0 to tell nothing", o.QuietAfter)
+		return command.Usagef("--quiet-after %s: must be at least 1s, or 0 to report nothing", o.QuietAfter)
 	}
 	if o.Timeout < 0 {
 		return command.Usagef("--timeout %s: must not be negative", o.Timeout)

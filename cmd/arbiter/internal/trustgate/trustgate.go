@@ -85,11 +85,11 @@ func (w *Gate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pin
 	trusted, known := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]
 	w.mu.Unlock()
 	if !known {
-		return fmt.Errorf("%s: what was trusted is not known any more", dir)
+		return fmt.Errorf("%s: the trusted settings are no longer known", dir)
 	}
 	r, err := w.inventory(ctx, pinned.Host, dir)
 	if err != nil {
-		return fmt.Errorf("host %s: what %s brings along cannot be read: %w", pinned.Host, dir, err)
+		return fmt.Errorf("host %s: the settings in %s cannot be read: %w", pinned.Host, dir, err)
 	}
 	items := make([]trust.Item, len(r.Items))
 	for i, item := range r.Items {
@@ -130,7 +130,7 @@ func (w *Gate) Record(_ context.Context, host, hash string) error {
 	l, ok := w.seen[seenAs(host, hash)]
 	w.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("what was trusted is not known any more")
+		return fmt.Errorf("the trusted settings are no longer known")
 	}
 	store, err := trust.Open(w.state)
 	if err != nil {

@@ -21,7 +21,7 @@ func GrantsCommand(io command.Env) *cli.Command {
 	e := env{io}
 	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
 		Usage: "print one JSON object"}}
-	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not believed, so they allow nothing; 2 bad usage,
+	const codes = `Exit codes: 0 listed, or removed; 1 some entries are not trusted, so they allow nothing; 2 bad usage,
 or no such entry; 5 the workspace or the file cannot be read or written.`
 	return &cli.Command{
 		Name: "grants", Usage: "list or remove what a workspace always allows",
@@ -123,7 +123,7 @@ func (e env) listGrants(c *cli.Context) error {
 	}
 	if len(problems) > 0 {
 		return &command.Error{Code: contract.ExitFailed,
-			Text: fmt.Sprintf("%d entries of %s are not believed (arbiter grants rm --all removes them with the rest)",
+			Text: fmt.Sprintf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
 				len(problems), store.Path())}
 	}
 	return nil
@@ -174,7 +174,7 @@ func (e env) removeGrants(c *cli.Context) error {
 		if err != nil {
 			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintf(e.Stdout, "Taken back: %d.\n", n)
+		fmt.Fprintf(e.Stdout, "Removed: %d.\n", n)
 		return nil
 	}
 	kept, _, err := store.Load()
@@ -193,7 +193,7 @@ func (e env) removeGrants(c *cli.Context) error {
 		if _, err := store.Remove(g); err != nil {
 			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintln(e.Stdout, "Taken back: "+GrantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.Text())
+		fmt.Fprintln(e.Stdout, "Removed: "+GrantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.Text())
 	}
 	return nil
 }

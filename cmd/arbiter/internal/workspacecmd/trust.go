@@ -205,7 +205,7 @@ func trustLines(t placetrust.State) []string {
 		}
 	}
 	if len(lines) == 0 {
-		lines = append(lines, "  brings along nothing that could run code or redirect an agent")
+		lines = append(lines, "  contains nothing that could run code or redirect an agent")
 	}
 	return lines
 }

@@ -116,7 +116,7 @@ function addressees(agents) {
 
 async function resume() {
   const yes = await ask({
-    title: "Resume this run?", text: "A new process takes it up where it was left. Agents start, and cost money.",
+    title: "Resume this run?", text: "A new process continues it where it stopped. Agents start, and cost money.",
     yes: "Resume",
   });
   if (!yes) return;

@@ -164,7 +164,7 @@ function entry(e) {
   switch (e.event) {
     case "session":
       [result, ended] = [null, ""];
-      return note(e, "line", e.resumed ? "The run goes on in a new process" : "The run begins");
+      return note(e, "line", e.resumed ? "The run continues in a new process" : "The run begins");
     case "message": return message(e);
     case "question": return h("li", { class: "entry yours " + tint(e.id) },
       head(e, nameOf(e.id), "asks you"), ...folded(e.text));
@@ -212,7 +212,7 @@ export function outcome(about, resume) {
     result.changes ? `${plural(result.changes.files, "file")} changed` : ""].filter(Boolean).join(" · ") : "";
   el.replaceChildren(...[
     h("h2", { id: "outcome-title" }, title),
-    lost ? h("p", null, "You can resume it: a new process takes it up where it was left.") : result?.summary ? h("div", { class: "prose" }, rich(result.summary)) : null,
+    lost ? h("p", null, "You can resume it: a new process continues it where it stopped.") : result?.summary ? h("div", { class: "prose" }, rich(result.summary)) : null,
     ...(result?.failing ?? []).map((f) => h("p", { class: "error" }, f)),
     facts && !lost ? h("p", { class: "quiet" }, facts) : null,
     about.resumable && ended !== "complete" || lost
