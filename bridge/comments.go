@@ -33,10 +33,10 @@ type namedValue struct {
 
 // Codes of JSON-RPC itself that the bridge may answer with.
 var standardCodes = []namedValue{
-	{"InvalidRequest", -32600, "no request, or one that is not allowed now"},
+	{"InvalidRequest", -32600, "not a request, or a request that is not allowed now"},
 	{"MethodNotFound", -32601, "unknown method"},
 	{"InvalidParams", -32602, "a parameter is missing or of the wrong type"},
-	{"InternalError", -32603, "a fault of the bridge"},
+	{"InternalError", -32603, "an error in the bridge"},
 }
 
 func readComments() (*comments, error) {
@@ -105,7 +105,7 @@ func (c *comments) constant(spec *ast.ValueSpec) error {
 		var value int
 		neg, ok := spec.Values[0].(*ast.UnaryExpr)
 		if !ok {
-			return fmt.Errorf("constant %s is no negative number", name)
+			return fmt.Errorf("constant %s is not a negative number", name)
 		}
 		if _, err := fmt.Sscan(neg.X.(*ast.BasicLit).Value, &value); err != nil {
 			return fmt.Errorf("constant %s: %w", name, err)

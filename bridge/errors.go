@@ -8,50 +8,50 @@ type Category string
 // Categories of `error` events, failed turns and refused requests.
 const (
 	CatClaudeMissing Category = "claude_missing"  // no such program, or not executable
-	CatUnsupported   Category = "unsupported"     // a CLI version we do not drive
-	CatAuth          Category = "auth"            // not logged in, key refused (401, 403)
-	CatStart         Category = "could_not_start" // ended or stayed silent before it was ready
-	// the session's history cannot be gone on from; another session can be begun
+	CatUnsupported   Category = "unsupported"     // a CLI version that Arbiter does not support
+	CatAuth          Category = "auth"            // not logged in, or the key was refused (401, 403)
+	CatStart         Category = "could_not_start" // the process ended or was silent before it was ready
+	// the session's history cannot be resumed; a new session can be started
 	CatResume         Category = "resume"
-	CatCrash          Category = "crash"           // the process ended unasked
-	CatProtocol       Category = "protocol"        // broke the wire's rules
+	CatCrash          Category = "crash"           // the process ended unexpectedly
+	CatProtocol       Category = "protocol"        // a violation of the protocol
 	CatOverloaded     Category = "overloaded"      // 529
 	CatRateLimit      Category = "rate_limit"      // 429
-	CatUsageLimit     Category = "usage_limit"     // the plan's, with a reset time
-	CatServer         Category = "api_error"       // 5xx, connection trouble
+	CatUsageLimit     Category = "usage_limit"     // a usage limit of the plan, with a reset time
+	CatServer         Category = "api_error"       // 5xx, or a connection problem
 	CatInvalidRequest Category = "invalid_request" // 400, 404
 	CatPromptTooLong  Category = "prompt_too_long" // context exhausted
 	CatBudget         Category = "budget"          // --max-budget-usd reached
 	CatRefusal        Category = "refusal"         // the model declined
 	CatTimeout        Category = "timeout"         // no answer within a deadline
 	CatVerdict        Category = "verdict"         // no valid structured output
-	CatCompaction     Category = "compaction"      // compaction loop, context refills
+	CatCompaction     Category = "compaction"      // a compaction loop: the context fills again at once
 	CatTool           Category = "tool"            // a tool failed, and the agent stopped there
 	CatTrust          Category = "trust"           // the workspace has changed since it was trusted
-	CatSandbox        Category = "sandbox"         // it does not hold, or is not available
-	CatHost           Category = "host"            // another host, or the program there, is not as it must be
-	CatWorkspace      Category = "workspace"       // its files cannot be recorded, or an agent gets no directory
+	CatSandbox        Category = "sandbox"         // the sandbox does not hold, or is not available
+	CatHost           Category = "host"            // another host, or the program there, cannot be used
+	CatWorkspace      Category = "workspace"       // the files cannot be recorded, or an agent cannot get a directory
 	CatInternal       Category = "internal"        // a bug in Arbiter
 )
 
-// JSON-RPC error codes of this protocol, beside the standard ones.
+// JSON-RPC error codes of this protocol, in addition to the standard ones.
 const (
-	CodeUnknownAgent   = -32001 // no agent ever had this id
-	CodeAgentExists    = -32002 // one lives under this id
+	CodeUnknownAgent   = -32001 // there was never an agent with this id
+	CodeAgentExists    = -32002 // an agent with this id is running
 	CodeBusy           = -32003 // a turn runs; use steer, or wait for `turn`
 	CodeEnded          = -32004 // the agent's process has ended
-	CodeStale          = -32005 // another generation lives under this id
+	CodeStale          = -32005 // another generation is running under this id
 	CodeNotInitialized = -32006 // initialize has not been answered yet
 	CodeVersion        = -32007 // protocol versions differ
-	CodeClaude         = -32008 // data.category says: claude_missing, unsupported, auth, could_not_start, resume
+	CodeClaude         = -32008 // data.category says why: claude_missing, unsupported, auth, could_not_start, resume
 	CodeTimeout        = -32009 // no answer within a deadline
-	CodeUnsupported    = -32010 // this CLI, or this bridge, cannot do it
-	CodeShuttingDown   = -32011 // nothing new is begun
+	CodeUnsupported    = -32010 // this CLI, or this bridge, does not support it
+	CodeShuttingDown   = -32011 // the bridge is shutting down and starts nothing new
 	CodeRefused        = -32012 // the CLI answered a control request with an error
-	CodeCancelled      = -32013 // its caller gave the request up
+	CodeCancelled      = -32013 // the caller cancelled the request
 )
 
-// ErrorData rides in the `data` member of an error response.
+// ErrorData is the `data` member of an error response.
 type ErrorData struct {
 	Category Category `json:"category,omitempty"`
 	Stderr   string   `json:"stderr,omitempty"`
@@ -65,9 +65,9 @@ type RPCError struct {
 	Code     int
 	Category Category
 	Message  string
-	Stderr   string  // the child's last words, if any
+	Stderr   string  // the last lines of the child's stderr, if any
 	CostUSD  float64 // of a query that failed
-	ResetsAt int64   // when a usage limit ends (CatUsageLimit), in Unix seconds; 0 if not told
+	ResetsAt int64   // when a usage limit ends (CatUsageLimit), in Unix seconds; 0: not reported
 }
 
 func (e *RPCError) Error() string {

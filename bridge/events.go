@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Event is one notification about one incarnation of an agent. On the wire the
-// body's fields stand beside id, generation and event.
+// Event is a notification about one incarnation of an agent. On the wire, the body's
+// fields are in the same object as id, generation and event.
 type Event struct {
 	AgentRef
 	Body EventBody
@@ -15,7 +15,7 @@ type Event struct {
 // EventBody is the sealed union of what can happen to an agent.
 type EventBody interface{ eventName() string }
 
-// Usage counts tokens. Input is what was neither read from nor written to the cache.
+// Usage counts tokens. Input counts those that were neither read from nor written to the cache.
 type Usage struct {
 	Input         int `json:"input_tokens"`
 	Output        int `json:"output_tokens"`
@@ -23,7 +23,7 @@ type Usage struct {
 	CacheCreation int `json:"cache_creation_input_tokens"`
 }
 
-// Assistant is text of the main thread, whole.
+// Assistant is a complete text of the main thread, or of a subagent.
 type Assistant struct {
 	Text       string  `json:"text"`
 	ContextPct float64 `json:"context_pct"`
@@ -46,7 +46,7 @@ type ToolUse struct {
 	Subagent string          `json:"subagent,omitempty"`
 }
 
-// ToolResult ends it. Text is cut to ToolResultCap bytes on a rune border.
+// ToolResult is the result of a tool call. Text is cut to ToolResultCap bytes on a rune border.
 type ToolResult struct {
 	ToolUse  string `json:"tool_use"`
 	Text     string `json:"text"`
@@ -54,14 +54,14 @@ type ToolResult struct {
 	Subagent string `json:"subagent,omitempty"`
 }
 
-// SubagentStart and SubagentStop frame a blocking subagent.
+// SubagentStart is the start of a blocking subagent.
 type SubagentStart struct {
 	Description string `json:"description"`
 	ToolUse     string `json:"tool_use"`
 	Type        string `json:"type,omitempty"`
 }
 
-// SubagentStop is the end of one; Status is the CLI's (completed, failed …).
+// SubagentStop is the end of a blocking subagent. Status is the CLI's (completed, failed …).
 type SubagentStop struct {
 	Description string `json:"description"`
 	ToolUse     string `json:"tool_use"`
@@ -69,26 +69,26 @@ type SubagentStop struct {
 	Tokens      int    `json:"tokens,omitempty"`
 }
 
-// SubagentProgress reports what a running subagent has used and what it does.
+// SubagentProgress reports what a running subagent has used so far, and what it is doing.
 type SubagentProgress struct {
 	Description string  `json:"description"`
 	ToolUse     string  `json:"tool_use"`
-	Tokens      int     `json:"tokens"`    // of its own context now
+	Tokens      int     `json:"tokens"`    // current size of its own context
 	ToolUses    int     `json:"tool_uses"` // calls so far
 	LastTool    string  `json:"last_tool,omitempty"`
 	CostUSD     float64 `json:"cost_usd,omitempty"` // so far, an estimate; 0: not known
 	DurationMS  int64   `json:"duration_ms,omitempty"`
 }
 
-// Context is a new reading of the main thread's context, one per API message.
+// Context is a new measurement of the main thread's context, one per API message.
 type Context struct {
 	Tokens int     `json:"tokens"`
-	Window int     `json:"window"` // effective
+	Window int     `json:"window"` // the effective window
 	Pct    float64 `json:"pct"`
-	// TurnsLeft forecasts how many turns fit before the critical level, by the
-	// recent pace; 0: not known, or none.
+	// TurnsLeft is a forecast of the turns left before the critical level, at the
+	// recent rate; 0: not known, or none.
 	TurnsLeft int `json:"turns_left,omitempty"`
-	// Source is stream, transcript, or cli (its own answer).
+	// Source is stream, transcript, or cli (the CLI's own answer).
 	Source string `json:"source,omitempty"`
 }
 
@@ -98,27 +98,27 @@ type ContextWarning struct {
 	Level string  `json:"level"`
 }
 
-// Compact reports a compaction, or one that was kept from happening.
+// Compact reports a compaction, or that a compaction was blocked.
 type Compact struct {
 	Trigger    string `json:"trigger"`
-	Blocked    bool   `json:"blocked,omitempty"` // it was prevented
+	Blocked    bool   `json:"blocked,omitempty"` // the compaction was blocked
 	PreTokens  int    `json:"pre_tokens,omitempty"`
 	PostTokens int    `json:"post_tokens,omitempty"`
 }
 
-// Turn ends a turn: exactly one for each turn that a message started, also
-// when it was interrupted, failed, or its process died.
+// Turn reports the end of a turn. There is exactly one for each turn that a message started,
+// even if the turn was interrupted or failed, or its process ended.
 type Turn struct {
-	Verdict json.RawMessage `json:"verdict,omitempty"` // absent when the model gave none
-	// Oversize is the size of a verdict that was larger than MaxVerdict and is left out.
+	Verdict json.RawMessage `json:"verdict,omitempty"` // absent: the model gave none
+	// Oversize is the size of a verdict that is left out because it was larger than MaxVerdict.
 	Oversize   int      `json:"oversize,omitempty"`
-	Text       string   `json:"text,omitempty"` // the result text when there is no verdict, bounded
+	Text       string   `json:"text,omitempty"` // the result text if there is no verdict, limited
 	MessageIDs []string `json:"message_ids"`
-	// Unread are those of MessageIDs that an interrupt overtook: the session does not have
-	// them, and its model will never see them.
+	// Unread are the MessageIDs that the session did not receive because of an interrupt: its
+	// model will never see them.
 	Unread     []string `json:"unread,omitempty"`
 	Usage      Usage    `json:"usage"`
-	CostUSD    float64  `json:"cost_usd"` // of this turn, subagents included
+	CostUSD    float64  `json:"cost_usd"` // of this turn, including subagents
 	NumTurns   int      `json:"num_turns,omitempty"`
 	DurationMS int64    `json:"duration_ms,omitempty"`
 	// Outcome is one of the Turn… constants; Category and Error explain TurnFailed.
@@ -126,17 +126,16 @@ type Turn struct {
 	Category Category `json:"category,omitempty"`
 	Error    string   `json:"error,omitempty"`
 	Reason   string   `json:"reason,omitempty"` // the CLI's terminal_reason
-	// Tools counts the main thread's tool calls, arbiter's own and the verdict aside.
+	// Tools counts the main thread's tool calls, except calls of Arbiter's own tools and the verdict.
 	Tools int `json:"tools,omitempty"`
-	// Failed is the main thread's last tool call if it failed, and nothing was tried
-	// after it.
+	// Failed is the main thread's last tool call, if it failed and no other call followed.
 	Failed *FailedTool `json:"failed_tool,omitempty"`
-	// Files are those that editing tools wrote, subagents' included, without repeats;
-	// TurnFiles at most.
+	// Files are the files that editing tools wrote, including those of subagents, without repeats;
+	// at most TurnFiles.
 	Files []string `json:"files,omitempty"`
-	// Models are what the turn has cost by model, subagents included; absent: not told.
+	// Models is the cost of the turn by model, including subagents; absent: not reported.
 	Models []ModelCost `json:"models,omitempty"`
-	// ResetsAt is when a usage limit ends (CatUsageLimit), in Unix seconds; 0 if not told.
+	// ResetsAt is when a usage limit ends (CatUsageLimit), in Unix seconds; 0: not reported.
 	ResetsAt int64 `json:"resets_at,omitempty"`
 }
 
@@ -145,18 +144,18 @@ type ModelCost struct {
 	Model   string  `json:"model"`
 	CostUSD float64 `json:"cost_usd"`
 	Usage   Usage   `json:"usage"`
-	Window  int     `json:"window,omitempty"` // its context window in tokens; 0: not told
+	Window  int     `json:"window,omitempty"` // its context window in tokens; 0: not reported
 }
 
-// Bounds of what the end of a turn says, in bytes: more than a model writes in one answer.
-// Text and Error are cut.
+// Limits of the texts of Turn, in bytes: more than a model writes in one answer.
+// Text and Error are cut off.
 const (
 	MaxVerdict  = 512 << 10
 	MaxTurnText = 4 << 20
 )
 
-// Spent reports what the running turn has cost so far, subagents included: an estimate of the
-// CLI's, which lags behind by the API call under way. The end of the turn tells it for good.
+// Spent reports the cost of the running turn so far, including subagents. It is the CLI's
+// estimate, without the current API call. The turn event has the final cost.
 type Spent struct {
 	CostUSD float64 `json:"cost_usd"`
 	Usage   Usage   `json:"usage"`
@@ -166,7 +165,7 @@ type Spent struct {
 type Quota struct {
 	Window   string  `json:"window"` // five_hour, seven_day …
 	UsedPct  float64 `json:"used_pct"`
-	ResetsAt int64   `json:"resets_at,omitempty"` // in Unix seconds; 0: not told
+	ResetsAt int64   `json:"resets_at,omitempty"` // in Unix seconds; 0: not reported
 }
 
 // TurnFiles bounds Turn.Files.
@@ -175,21 +174,21 @@ const TurnFiles = 50
 // FailedTool is a tool call that failed.
 type FailedTool struct {
 	Tool      string `json:"tool"`
-	Attempted string `json:"attempted"`         // the command, path or pattern it was called with, bounded
-	Command   string `json:"command,omitempty"` // of Bash, bounded
-	Message   string `json:"message"`           // its result, bounded
-	Denied    bool   `json:"denied,omitempty"`  // it was not permitted
+	Attempted string `json:"attempted"`         // the command, path or pattern of the call, limited
+	Command   string `json:"command,omitempty"` // the command of a Bash call, limited
+	Message   string `json:"message"`           // its result, limited
+	Denied    bool   `json:"denied,omitempty"`  // the call was not permitted
 	InputSize int    `json:"input_size,omitempty"`
-	Size      int    `json:"size,omitempty"` // of the whole result, in bytes
+	Size      int    `json:"size,omitempty"` // size of the whole result, in bytes
 }
 
-// Tasks is an agent's own list of tasks, whole, whenever its task or todo tools have
-// changed it. Only the main thread's counts.
+// Tasks is the complete task list that an agent keeps for itself, whenever its task or todo tools
+// have changed it. It has only the tasks of the main thread.
 type Tasks struct {
 	Items []Task `json:"items"`
 }
 
-// Task is one of them. Status is pending, in_progress or completed.
+// Task is one task of an agent's own list. Status is pending, in_progress or completed.
 type Task struct {
 	ID     string `json:"id,omitempty"`
 	Text   string `json:"text"`
@@ -201,31 +200,31 @@ const (
 	TurnDone        = "done"        // the model finished; look at Verdict
 	TurnInterrupted = "interrupted" // by an interrupt
 	TurnFailed      = "failed"      // API error, budget, refusal …
-	TurnLost        = "lost"        // the process ended in mid-turn
+	TurnLost        = "lost"        // the process ended during the turn
 )
 
-// Delivered says that the CLI proved to have taken a message up.
+// Delivered says that it is proven that the CLI received a message.
 type Delivered struct {
 	MessageID string `json:"message_id"`
 	Proof     string `json:"proof"` // lifecycle, replay, result, transcript
 }
 
-// Retry is API trouble the CLI is dealing with itself.
+// Retry says that the CLI repeats a failed API request after a delay.
 type Retry struct {
 	Attempt    int    `json:"attempt"`
 	MaxRetries int    `json:"max_retries,omitempty"`
 	DelayMS    int64  `json:"delay_ms"`
-	Status     int    `json:"status,omitempty"` // HTTP status, 0 if none
+	Status     int    `json:"status,omitempty"` // HTTP status; 0: none
 	Reason     string `json:"reason"`
 }
 
-// Stderr is a line the child wrote there, bounded.
+// Stderr is a line that the child process wrote to stderr, limited.
 type Stderr struct {
 	Text string `json:"text"`
 }
 
-// Notice reports what the driver met and survived: unknown frames, garbage
-// lines, unanswered requests. Said once per kind.
+// Notice reports an unexpected event that the driver handled: an unknown frame, an invalid
+// line, an unanswered request. Each kind is reported once.
 type Notice struct {
 	Text string `json:"text"`
 }
@@ -235,7 +234,7 @@ type PTY struct {
 	Data []byte `json:"data"` // base64
 }
 
-// Done is the last event of an incarnation: the process and all it left are gone.
+// Done is the last event of an incarnation: the process and everything that it started have ended.
 type Done struct {
 	SessionID string `json:"session_id"`
 	Exit      Exit   `json:"exit"`
@@ -243,21 +242,21 @@ type Done struct {
 
 // Exit reports how a process ended.
 type Exit struct {
-	Code     int    `json:"code"`             // -1 when ended by a signal
+	Code     int    `json:"code"`             // -1: ended by a signal
 	Signal   string `json:"signal,omitempty"` // such as "killed"
-	Expected bool   `json:"expected"`         // we had asked for it
-	Swept    int    `json:"swept,omitempty"`  // escaped descendants killed
-	Stderr   string `json:"stderr,omitempty"` // its last lines, bounded
+	Expected bool   `json:"expected"`         // the bridge had asked the process to end
+	Swept    int    `json:"swept,omitempty"`  // how many escaped descendants were killed
+	Stderr   string `json:"stderr,omitempty"` // its last lines, limited
 }
 
-// Error is trouble that is not the end of a turn.
+// Error is a problem that does not end a turn.
 type Error struct {
 	Category Category `json:"category"`
 	Message  string   `json:"message"`
 }
 
-// Unknown is an event this version does not know, or one it knows whose fields
-// have the wrong types: then Err says which. Raw is the whole object.
+// Unknown is an event that this version does not know, or an event with a field of the wrong
+// type: then Err says which. Raw is the whole object.
 type Unknown struct {
 	Name string
 	Raw  json.RawMessage
@@ -287,8 +286,7 @@ func (Done) eventName() string             { return "done" }
 func (Error) eventName() string            { return "error" }
 func (u Unknown) eventName() string        { return u.Name }
 
-// eventKinds is the one place that knows all events: decoder, schema and tests
-// are made from it.
+// eventKinds lists all events: the decoder, the schema and the tests use it.
 var eventKinds = []eventKind{
 	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
 	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](),
@@ -297,7 +295,7 @@ var eventKinds = []eventKind{
 	kindOf[Retry](), kindOf[Stderr](), kindOf[Notice](), kindOf[PTY](), kindOf[Done](), kindOf[Error](),
 }
 
-// EventBodies has an empty body of each event, [Unknown] aside.
+// EventBodies returns an empty body of each event except [Unknown].
 func EventBodies() []EventBody {
 	bodies := make([]EventBody, len(eventKinds))
 	for i, k := range eventKinds {

@@ -1,6 +1,6 @@
 package bridge
 
-// What is found out about work without asking the agent that did it.
+// Requests that find out about an agent's work without asking the agent.
 
 // Bounds of checks.
 const (
@@ -10,86 +10,86 @@ const (
 	CheckOutputCap = 4 << 10
 )
 
-// CheckParams runs a command that is to prove something, in a shell of its own,
-// outside of any agent. No credential of the agents is in its environment.
+// CheckParams runs the command of a check in a separate shell, outside of any agent.
+// Its environment contains no credentials of the agents.
 type CheckParams struct {
 	Command   string            `json:"command"`
 	CWD       string            `json:"cwd"`
 	TimeoutMS int               `json:"timeout_ms,omitempty"` // 0 = DefaultCheckTimeoutMS
 	Env       map[string]string `json:"env,omitempty"`        // added after the allow-list
-	Sandbox   *SandboxConfig    `json:"sandbox,omitempty"`    // confines it; nil does not
+	Sandbox   *SandboxConfig    `json:"sandbox,omitempty"`    // nil: no sandbox
 }
 
-// CheckResult is the result. Every process it had started is gone.
+// CheckResult is the result of a check. All processes that the command started have ended.
 type CheckResult struct {
 	Exit       int    `json:"exit"` // -1 when ended by a signal
 	Signal     string `json:"signal,omitempty"`
 	TimedOut   bool   `json:"timed_out,omitempty"`
 	DurationMS int64  `json:"duration_ms"`
 	Bytes      int64  `json:"bytes"`            // of stdout and stderr together
-	SHA256     string `json:"sha256"`           // of all of it, in hexadecimal
-	Output     string `json:"output,omitempty"` // its end, CheckOutputCap at most
+	SHA256     string `json:"sha256"`           // of the whole output, in hexadecimal
+	Output     string `json:"output,omitempty"` // the end of the output, at most CheckOutputCap bytes
 }
 
-// InspectParams asks what can be seen of a session's work from outside: its
+// InspectParams asks what can be observed of a session's work from outside: its
 // transcript and the repository in its working directory.
 type InspectParams struct {
 	SessionID string            `json:"session_id"`
 	CWD       string            `json:"cwd"`
-	Env       map[string]string `json:"env,omitempty"` // as the session had it: says where it keeps its transcript
-	// Mark asks for nothing but a mark of how things stand; Since for nothing but what is
-	// different from such a mark.
+	Env       map[string]string `json:"env,omitempty"` // the session's environment, which determines where its transcript is
+	// Mark asks only for a mark of the current state; Since asks only for the changes since
+	// such a mark.
 	Mark  bool         `json:"mark,omitempty"`
 	Since *InspectMark `json:"since,omitempty"`
-	// Sandbox confines what is run to look at the repository: its configuration may name
-	// programs, and an agent may have written it. Nil does not.
+	// Sandbox confines the programs that read the repository: its configuration may name
+	// programs, and an agent may have written it. Nil: no sandbox.
 	Sandbox *SandboxConfig `json:"sandbox,omitempty"`
 }
 
-// InspectResult is what was found; what could not be seen is absent, and Trouble
+// InspectResult is what was found. What could not be read is absent, and Trouble
 // says why.
 type InspectResult struct {
-	Git      *GitState    `json:"git,omitempty"` // nil outside of a repository
-	Said     []string     `json:"said"`          // the last texts of the main thread, oldest first, bounded
-	Files    []string     `json:"files"`         // that its tools wrote, subagents' too, the last written last
-	Commands []RanCommand `json:"commands"`      // that it ran last, oldest first, bounded
+	Git      *GitState    `json:"git,omitempty"` // absent outside of a repository
+	Said     []string     `json:"said"`          // the last texts of the main thread, oldest first, limited
+	Files    []string     `json:"files"`         // files that its tools and its subagents' tools wrote, the latest last
+	Commands []RanCommand `json:"commands"`      // the last commands that it ran, oldest first, limited
 	Trouble  []string     `json:"trouble,omitempty"`
 
-	Mark    *InspectMark `json:"mark,omitempty"`    // InspectParams.Mark
-	Changes *Changes     `json:"changes,omitempty"` // InspectParams.Since
+	Mark    *InspectMark `json:"mark,omitempty"`    // the answer to InspectParams.Mark
+	Changes *Changes     `json:"changes,omitempty"` // the answer to InspectParams.Since
 }
 
-// InspectMark is how a session and its repository stood at a time.
+// InspectMark is the state of a session and its repository at one time.
 type InspectMark struct {
-	AtMS       int64  `json:"at_ms"`      // Unix time
-	Transcript int64  `json:"transcript"` // bytes of it
+	AtMS       int64  `json:"at_ms"`      // Unix time in milliseconds
+	Transcript int64  `json:"transcript"` // its size in bytes
 	Git        bool   `json:"git,omitempty"`
-	Head       string `json:"head,omitempty"` // commit; empty before the first
-	// Dirty are files that were not as in Head, untracked ones too: MarkFiles at most.
+	Head       string `json:"head,omitempty"` // commit; empty before the first commit
+	// Dirty are files that differed from Head, including untracked files: at most MarkFiles.
 	Dirty []DirtyFile `json:"dirty,omitempty"`
-	// Partial says that there were more.
+	// Partial says that there were more such files.
 	Partial bool `json:"partial,omitempty"`
 }
 
 // MarkFiles bounds InspectMark.Dirty.
 const MarkFiles = 500
 
-// DirtyFile is one that differs from its commit. Sum tells its content from another's;
-// empty: it was not there.
+// DirtyFile is a file that differs from the commit. Sum identifies its content;
+// empty: the file did not exist.
 type DirtyFile struct {
-	Path string `json:"path"` // from the repository's root
+	Path string `json:"path"` // relative to the repository's root
 	Sum  string `json:"sum,omitempty"`
 }
 
 // Changes is what happened since a mark. Lists are bounded.
 type Changes struct {
-	Words   int         `json:"words"`             // messages that were typed into the session
-	Typed   []string    `json:"typed"`             // the last of them, oldest first
+	Words   int         `json:"words"`             // how many messages were typed into the session
+	Typed   []string    `json:"typed"`             // the last of these messages, oldest first
 	Said    []string    `json:"said"`              // the model's last texts, oldest first
-	Tools   []ToolCount `json:"tools"`             // that it used, subagents too, by name
-	Files   []string    `json:"files"`             // that are different now, or were written by its tools
-	Commits []string    `json:"commits,omitempty"` // made since, newest first
-	// Moved says that the repository's HEAD is no descendant of the mark's.
+	Tools   []ToolCount `json:"tools"`             // tools that the session and its subagents used, by name
+	Files   []string    `json:"files"`             // files that differ now, or that its tools wrote
+	Commits []string    `json:"commits,omitempty"` // commits since the mark, newest first
+	// Moved says that the repository's HEAD is not a descendant of the mark's Head.
 	Moved bool `json:"moved,omitempty"`
 }
 
@@ -107,14 +107,14 @@ type RanCommand struct {
 	Subagent bool   `json:"subagent,omitempty"`
 }
 
-// GitState is a repository's, read without changing it.
+// GitState is the state of a repository, read without changing it.
 type GitState struct {
 	Branch string `json:"branch,omitempty"`
 	Head   string `json:"head,omitempty"`
-	// Operation is what was begun and not finished: merge, rebase, cherry-pick,
+	// Operation is an operation that is in progress: merge, rebase, cherry-pick,
 	// revert or bisect.
 	Operation string   `json:"operation,omitempty"`
-	Commits   []string `json:"commits,omitempty"` // the last ones, one line each, newest first
-	Status    []string `json:"status,omitempty"`  // git status --porcelain, bounded
-	Stat      string   `json:"stat,omitempty"`    // git diff --stat HEAD, bounded
+	Commits   []string `json:"commits,omitempty"` // the latest commits, one line each, newest first
+	Status    []string `json:"status,omitempty"`  // git status --porcelain, limited
+	Stat      string   `json:"stat,omitempty"`    // git diff --stat HEAD, limited
 }

@@ -31,21 +31,21 @@ const (
 	MethodPTYResize  = "pty_resize"
 	MethodPTYClose   = "pty_close"
 
-	// Of a remote bridge.
+	// Requests to a remote bridge.
 	MethodResolve     = "resolve"
 	MethodInventory   = "inventory"
 	MethodPrepareWork = "work_prepare"
 	MethodCommitWork  = "work_commit"
 	MethodRemoveWork  = "work_remove"
 
-	MethodCancel = "cancel" // client → server notification: the caller gave up on request {id}
+	MethodCancel = "cancel" // client → server notification: the caller cancelled request {id}
 
 	MethodEvent = "event" // server → client notification
 
 	MethodToolCall   = "tool_call"  // server → client request
 	MethodPermission = "permission" // server → client request
 	MethodJudge      = "judge"      // server → client request
-	MethodTick       = "tick"       // server → client request; of a remote bridge
+	MethodTick       = "tick"       // server → client request; only a remote bridge sends it
 )
 
 // ClaudeSpec says which program to run as the Claude CLI.
@@ -56,12 +56,12 @@ type ClaudeSpec struct {
 	Args []string `json:"args,omitempty"`
 }
 
-// ClaudeInfo is what `initialize` found out about the CLI.
+// ClaudeInfo describes the CLI, as `initialize` found it.
 type ClaudeInfo struct {
 	Path    string `json:"path"`    // absolute, symbolic links resolved
 	Version string `json:"version"` // such as "2.1.329"
 	StandIn bool   `json:"stand_in,omitempty"`
-	// SHA256 is that of the program, in hex; empty while it is not known yet.
+	// SHA256 is the hash of the program, in hex; empty while it is not known yet.
 	SHA256 string `json:"sha256,omitempty"`
 	// Identity is device:inode:size:mtime of the program's file, mtime in nanoseconds.
 	Identity string `json:"identity,omitempty"`
@@ -79,18 +79,18 @@ type InitializeParams struct {
 	Claude ClaudeSpec    `json:"claude"`
 }
 
-// InitializeResult answers it.
+// InitializeResult is the answer to `initialize`.
 type InitializeResult struct {
 	ProtocolVersion int        `json:"protocol_version"`
 	Version         string     `json:"version"`      // the bridge's own
 	Capabilities    []string   `json:"capabilities"` // methods served
 	Claude          ClaudeInfo `json:"claude"`
-	// Remote is there if the bridge was asked to be remote.
+	// Remote is set if the client asked for a remote bridge.
 	Remote *RemoteInfo `json:"remote,omitempty"`
 }
 
 // AgentRef names one incarnation of one agent. Generation grows by one with
-// each process started under the same id; a request with a stale one is refused.
+// each process started under the same id; a request with an old generation is refused.
 type AgentRef struct {
 	ID         string `json:"id"`
 	Generation int    `json:"generation"`
@@ -106,11 +106,11 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"input_schema"`
-	// TimeoutMS bounds one call; 0 means DefaultToolTimeout.
+	// TimeoutMS is the time limit of one call; 0 means DefaultToolTimeout.
 	TimeoutMS int `json:"timeout_ms,omitempty"`
 }
 
-// AgentConfig is all that a Claude session is started with.
+// AgentConfig is the configuration of a Claude session.
 type AgentConfig struct {
 	SessionID string `json:"session_id"`       // a UUID
 	Resume    bool   `json:"resume,omitempty"` // continue SessionID instead of creating it
@@ -119,49 +119,49 @@ type AgentConfig struct {
 	Effort    string `json:"effort,omitempty"`
 
 	SystemPrompt       string `json:"system_prompt,omitempty"`        // replaces Claude Code's own
-	AppendSystemPrompt string `json:"append_system_prompt,omitempty"` // added to it
+	AppendSystemPrompt string `json:"append_system_prompt,omitempty"` // appended to Claude Code's own
 
 	// Tools is the exact set of built-in tools; nil leaves the CLI's default.
 	Tools           []string `json:"tools,omitempty"`
 	DisallowedTools []string `json:"disallowed_tools,omitempty"` // tool names and deny rules
 	AllowedTools    []string `json:"allowed_tools,omitempty"`    // rules the CLI does not ask about
-	// AskTools are tools of which every use is asked for, also what the CLI takes for
-	// harmless or AllowedTools would let pass.
+	// AskTools are tools for which every use needs a permission, even if the CLI considers the
+	// use harmless or AllowedTools allows it.
 	AskTools       []string `json:"ask_tools,omitempty"`
-	PermissionMode string   `json:"permission_mode,omitempty"` // the CLI's; "" = default
-	// subset of user, project, local; empty loads none
+	PermissionMode string   `json:"permission_mode,omitempty"` // a mode of the CLI; empty = default
+	// a subset of user, project, local; empty loads none
 	SettingSources []string        `json:"setting_sources"`
-	StrictMCP      bool            `json:"strict_mcp,omitempty"`  // no MCP servers but ours
-	JSONSchema     json.RawMessage `json:"json_schema,omitempty"` // of the verdict each turn ends in
+	StrictMCP      bool            `json:"strict_mcp,omitempty"`  // load no MCP servers except Arbiter's
+	JSONSchema     json.RawMessage `json:"json_schema,omitempty"` // of the verdict that ends each turn
 	MCPTools       []ToolSpec      `json:"mcp_tools,omitempty"`
 
 	Partial      bool    `json:"partial,omitempty"`        // emit `delta` events
-	MaxBudgetUSD float64 `json:"max_budget_usd,omitempty"` // the CLI stops this session there
-	ContextCap   int     `json:"context_cap,omitempty"`    // tokens; bounds the effective window, 0 = none
-	// ContextCaps are caps for some models, by name; the longest name that begins
-	// the model's wins over ContextCap, also with 0.
+	MaxBudgetUSD float64 `json:"max_budget_usd,omitempty"` // the cost at which the CLI stops the session
+	ContextCap   int     `json:"context_cap,omitempty"`    // in tokens; limits the effective window, 0 = no limit
+	// ContextCaps are limits for single models, by name. The longest name that is a prefix of the
+	// model's name takes precedence over ContextCap, even with the value 0.
 	ContextCaps map[string]int `json:"context_caps,omitempty"`
-	// Judged has every tool call of the agent and of its subagents asked for by `judge`
-	// before it runs, also those that the CLI would not ask about.
+	// Judged makes the bridge send `judge` before every tool call of the agent and of its subagents,
+	// even for calls that the CLI would not ask about.
 	Judged bool `json:"judged,omitempty"`
-	// Sandbox confines the CLI and all that it starts; nil does not.
+	// Sandbox confines the CLI and every process that it starts; nil: no sandbox.
 	Sandbox *SandboxConfig `json:"sandbox,omitempty"`
-	// Hooks is what the agent's hooks tell it; nil registers none.
+	// Hooks configures what the agent's hooks report to it; nil: no hooks are registered.
 	Hooks *HookConfig       `json:"hooks,omitempty"`
 	Env   map[string]string `json:"env,omitempty"` // added after the allow-list
 
-	// StartTimeoutMS bounds the time until the agent is ready; 0 means DefaultStartTimeout.
+	// StartTimeoutMS is the time limit until the agent is ready; 0 means DefaultStartTimeout.
 	StartTimeoutMS int `json:"start_timeout_ms,omitempty"`
 }
 
-// HookConfig is the policy of an agent's hooks: what it reads as its context
+// HookConfig is the policy of an agent's hooks: what the agent reads as its context
 // fills, and after a compaction.
 type HookConfig struct {
 	Role     string  `json:"role"`     // arbiter or orchestrator: what a warning asks for
 	Warn     float64 `json:"warn"`     // percent of the effective window
 	Critical float64 `json:"critical"` // percent of the effective window
-	// Spent is the level that an earlier process was told already: warn, critical, or
-	// empty. Each is shown once.
+	// Spent is the level that was already reported to an earlier process: warn, critical, or
+	// empty. Each level is reported once.
 	Spent string `json:"spent,omitempty"`
 	// Reminder is repeated after a compaction: role, rules, plan.
 	Reminder string `json:"reminder,omitempty"`
@@ -173,56 +173,56 @@ type HookConfig struct {
 type SpawnParams struct {
 	AgentRef
 	Config AgentConfig `json:"config"`
-	// Pending are ids of messages an earlier incarnation was sent and whose turn
-	// was not seen to end. With Config.Resume the result tells the delivery status of each.
+	// Pending are the ids of messages that were sent to an earlier incarnation and whose turn
+	// has no known end. With Config.Resume, the result has the delivery status of each.
 	Pending []string `json:"pending,omitempty"`
 }
 
-// SpawnResult describes the agent that is ready.
+// SpawnResult describes the agent, which is now ready.
 type SpawnResult struct {
 	SessionID     string `json:"session_id"`
 	PID           int    `json:"pid"`
 	ClaudeVersion string `json:"claude_version"`
 	Window        int    `json:"window,omitempty"` // effective window in tokens, 0 if the CLI did not say
-	Tokens        int    `json:"tokens,omitempty"` // context in use already (after a resume)
-	// Resumed says that Config.Resume found a history to continue from. Without one
-	// the session was begun anew under the same id.
+	Tokens        int    `json:"tokens,omitempty"` // context already in use, after a resume
+	// Resumed says that Config.Resume found a history to continue. Otherwise a new
+	// session was started under the same id.
 	Resumed    bool             `json:"resumed,omitempty"`
 	Deliveries []DeliveryStatus `json:"fates,omitempty"` // of SpawnParams.Pending, in that order
 
-	// Argv is how it was started. An argument of more than 256 bytes is replaced by
+	// Argv is the command line of the process. An argument of more than 256 bytes is replaced by
 	// "sha256:<hex> (<n> bytes)", a secret by "[the value of <name>]".
 	Argv           []string `json:"argv,omitempty"`
 	CWD            string   `json:"cwd,omitempty"`
-	PermissionMode string   `json:"permission_mode,omitempty"` // as it was named to the CLI
+	PermissionMode string   `json:"permission_mode,omitempty"` // as passed to the CLI
 	Sandbox        bool     `json:"sandbox,omitempty"`
-	Env            []string `json:"env,omitempty"` // names of its environment, sorted; never values
-	// ClaudeSHA256 is that of the program, in hex; empty while it is not known yet.
+	Env            []string `json:"env,omitempty"` // the names of its environment variables, sorted; never the values
+	// ClaudeSHA256 is the hash of the program, in hex; empty while it is not known yet.
 	ClaudeSHA256 string `json:"claude_sha256,omitempty"`
 }
 
-// DeliveryStatus is what a session's transcript says about a message after its process
-// has gone.
+// DeliveryStatus is what a session's transcript says about a message after the session's process
+// has ended.
 type DeliveryStatus struct {
 	MessageID string `json:"message_id"`
 	// Status is one of the DeliveryStatus… constants.
 	Status string `json:"fate"`
-	// Verdict is what the message's turn ended in (DeliveryRuled only).
+	// Verdict is the verdict that ended the message's turn (DeliveryRuled only).
 	Verdict json.RawMessage `json:"verdict,omitempty"`
 }
 
 // Delivery statuses of a message.
 const (
-	DeliveryAbsent = "absent" // the transcript does not know it: it was never taken up
-	DeliverySeen   = "seen"   // it is in the history, and nothing was answered
+	DeliveryAbsent = "absent" // the transcript does not contain it: the session never received it
+	DeliverySeen   = "seen"   // the history contains it, and the model has not answered
 	DeliveryBegun  = "begun"  // the model began to answer; tool calls may have been made
-	DeliveryRuled  = "ruled"  // its turn ended in a verdict
-	DeliveryEnded  = "ended"  // its turn ended without one (interrupt, API error, plain text)
+	DeliveryRuled  = "ruled"  // its turn ended with a verdict
+	DeliveryEnded  = "ended"  // its turn ended without a verdict (interrupt, API error, plain text)
 )
 
-// MessageParams sends one message, which starts a turn. While a turn runs it is
-// refused with CodeBusy unless Steer is set: then the CLI folds it into the
-// running turn after the current tool.
+// MessageParams sends one message, which starts a turn. While a turn runs, the bridge
+// refuses it with CodeBusy, unless Steer is set: then the CLI adds it to the running
+// turn after the current tool call.
 type MessageParams struct {
 	AgentRef
 	MessageID string `json:"message_id"` // a UUID, the CLI's message uuid
@@ -241,13 +241,13 @@ type Image struct {
 // InterruptParams stops the running turn; the agent stays.
 type InterruptParams struct{ AgentRef }
 
-// InterruptResult lists messages the CLI had queued and kept.
+// InterruptResult lists the messages that the CLI had queued and keeps.
 type InterruptResult struct {
 	StillQueued []string `json:"still_queued,omitempty"`
 }
 
-// KillParams ends an agent: in order (interrupt, end of input, TERM, KILL and
-// sweep), or at once. The result comes when no process of it is left.
+// KillParams ends an agent: in steps (interrupt, end of input, TERM, KILL and
+// sweep), or at once. The result comes when all of its processes have ended.
 type KillParams struct {
 	AgentRef
 	Now bool `json:"now,omitempty"`
@@ -256,25 +256,25 @@ type KillParams struct {
 // ContextParams asks the CLI how full the context is.
 type ContextParams struct{ AgentRef }
 
-// ContextResult is the CLI's own figure against the effective window.
+// ContextResult is the CLI's own number of tokens, and its share of the effective window.
 type ContextResult struct {
 	Tokens int     `json:"tokens"`
 	Window int     `json:"window"`
 	Pct    float64 `json:"pct"`
 }
 
-// AskParams puts a side question, outside the session's history.
+// AskParams asks a side question, which does not become part of the session's history.
 type AskParams struct {
 	AgentRef
 	Question string `json:"question"`
 }
 
-// AskResult answers it.
+// AskResult is the answer to it.
 type AskResult struct {
 	Answer string `json:"answer"`
 }
 
-// ConfigureParams changes a live agent; empty fields stay as they are.
+// ConfigureParams changes a live agent; empty fields leave a value unchanged.
 type ConfigureParams struct {
 	AgentRef
 	Model          string `json:"model,omitempty"`
@@ -286,49 +286,49 @@ type ConfigureParams struct {
 // ProbeParams asks for signs of life.
 type ProbeParams struct{ AgentRef }
 
-// ProbeResult is what can be seen of an agent from outside, its descendants
-// included. Nothing of it needs the agent's cooperation but Answered.
+// ProbeResult is what can be observed of an agent from outside, including its
+// descendants. Only Answered needs the agent's cooperation.
 type ProbeResult struct {
-	SilentMS  int64 `json:"silent_ms"` // since the last frame on its stdout, answers to our own requests aside
-	CPUMS     int64 `json:"cpu_ms"`    // used so far by the living processes of its tree
-	RSSBytes  int64 `json:"rss_bytes"` // of its tree
+	SilentMS  int64 `json:"silent_ms"` // since the last frame on its stdout, except answers to the bridge's own requests
+	CPUMS     int64 `json:"cpu_ms"`    // used so far by the live processes of its process tree
+	RSSBytes  int64 `json:"rss_bytes"` // of its process tree
 	Processes int   `json:"processes"`
 	Stopped   bool  `json:"stopped,omitempty"` // its process is stopped (SIGSTOP)
-	// TranscriptBytes is the size of its transcript with those of its subagents.
+	// TranscriptBytes is the size of its transcript and of its subagents' transcripts.
 	TranscriptBytes int64 `json:"transcript_bytes"`
 	// OutputBytes is what its tools and background tasks have written to their
 	// output files; OutputPath is the largest of them.
 	OutputBytes int64  `json:"output_bytes"`
 	OutputPath  string `json:"output_path,omitempty"`
-	Answered    bool   `json:"answered"` // a control ping, within ProbeTimeout
+	Answered    bool   `json:"answered"` // it answered a control ping within ProbeTimeout
 }
 
-// ShutdownParams ends all agents within GraceMS (0 = the default ladder).
+// ShutdownParams ends all agents within GraceMS (0 = the default times).
 type ShutdownParams struct {
 	GraceMS int `json:"grace_ms,omitempty"`
 }
 
-// ShutdownResult says what was stopped, and names what would not stop.
+// ShutdownResult says how many agents were stopped, and names those that did not stop.
 type ShutdownResult struct {
 	Stopped   int      `json:"stopped"`
-	Swept     int      `json:"swept"` // processes that had escaped and were killed
+	Swept     int      `json:"swept"` // escaped processes that were killed
 	Unstopped []string `json:"unstopped,omitempty"`
 }
 
-// CancelParams names the request that its caller no longer waits for.
+// CancelParams names a request whose caller no longer waits for the answer.
 type CancelParams struct {
 	ID string `json:"id"`
 }
 
-// ToolCallParams is a call of one of our MCP tools by an agent. It is answered
-// within the tool's deadline, else the agent gets an error.
+// ToolCallParams is a call of one of Arbiter's MCP tools by an agent. If the client does not answer
+// within the tool's deadline, the agent gets an error.
 type ToolCallParams struct {
 	AgentRef
 	Call  string          `json:"call"` // the CLI's tool_use id, or one of the bridge's
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
-	// Subagent is the tool use of the call that started the subagent who calls; empty:
-	// the agent itself.
+	// Subagent is the tool use of the call that started the calling subagent; empty:
+	// the agent itself calls.
 	Subagent string `json:"subagent,omitempty"`
 }
 
@@ -338,17 +338,17 @@ type ToolCallResult struct {
 	IsError bool   `json:"is_error,omitempty"`
 }
 
-// PermissionParams asks whether a tool may run. No answer is a deny.
+// PermissionParams asks whether a tool may run. If there is no answer, the tool call is denied.
 type PermissionParams struct {
 	AgentRef
-	Request  string          `json:"request"` // unique, also among all bridges of a run
+	Request  string          `json:"request"` // unique among all bridges of a run
 	Tool     string          `json:"tool"`
 	Input    json.RawMessage `json:"input"`
 	ToolUse  string          `json:"tool_use,omitempty"`
-	Subagent string          `json:"subagent,omitempty"` // the subagent's id when one asks
+	Subagent string          `json:"subagent,omitempty"` // the subagent's id, if a subagent asks
 	Reason   string          `json:"reason,omitempty"`   // the CLI's, if it gave one
-	Blocked  string          `json:"blocked,omitempty"`  // the path it is about, if any
-	CWD      string          `json:"cwd,omitempty"`      // the directory that the session's shell is in, if known
+	Blocked  string          `json:"blocked,omitempty"`  // the path that the request is about, if any
+	CWD      string          `json:"cwd,omitempty"`      // the current directory of the session's shell, if known
 }
 
 // Permission behaviours.

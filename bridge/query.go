@@ -8,8 +8,8 @@ import (
 // DefaultQueryTimeout is how long a query may take unless it says otherwise.
 const DefaultQueryTimeout = 2 * time.Minute
 
-// QueryParams puts one prompt to a model by a process of its own: no session is kept, no
-// tool is there, and nothing but the prompt is known.
+// QueryParams sends one prompt to a model, in a separate process: it keeps no session, has no
+// tools, and the model knows nothing except the prompt.
 type QueryParams struct {
 	Model  string `json:"model,omitempty"`
 	Effort string `json:"effort,omitempty"`
@@ -18,21 +18,21 @@ type QueryParams struct {
 	SystemPrompt string          `json:"system_prompt"`
 	Prompt       string          `json:"prompt"`
 	JSONSchema   json.RawMessage `json:"json_schema,omitempty"` // of the answer
-	// SettingSources as in AgentConfig: the user's hold the way to log in.
+	// SettingSources is as in AgentConfig: the user's settings contain the way to log in.
 	SettingSources []string          `json:"setting_sources"`
 	MaxBudgetUSD   float64           `json:"max_budget_usd,omitempty"`
 	Env            map[string]string `json:"env,omitempty"`        // added after the allow-list
 	TimeoutMS      int               `json:"timeout_ms,omitempty"` // 0 means DefaultQueryTimeout
-	Sandbox        *SandboxConfig    `json:"sandbox,omitempty"`    // confines it; nil does not
+	Sandbox        *SandboxConfig    `json:"sandbox,omitempty"`    // nil: no sandbox
 }
 
 // QueryResult is the answer. A failure of the API is an *RPCError with its category.
 type QueryResult struct {
-	// Output is what the model gave for the schema; absent when it gave none.
+	// Output is the model's structured output; absent: it gave none.
 	Output     json.RawMessage `json:"output,omitempty"`
-	Text       string          `json:"text,omitempty"` // what it said in prose
+	Text       string          `json:"text,omitempty"` // the model's text
 	Usage      Usage           `json:"usage"`
 	CostUSD    float64         `json:"cost_usd"`
 	DurationMS int64           `json:"duration_ms,omitempty"`
-	Model      string          `json:"model,omitempty"` // that answered
+	Model      string          `json:"model,omitempty"` // the model that answered
 }

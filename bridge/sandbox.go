@@ -7,36 +7,37 @@ import (
 	"path/filepath"
 )
 
-// SandboxConfig says what a confined agent may reach. Everything else is read-only, and
-// what holds credentials is not there at all.
+// SandboxConfig says what a confined agent may access. Everything else is read-only, and
+// files with credentials are not visible.
 type SandboxConfig struct {
 	// Program is bubblewrap's path.
 	Program string `json:"program"`
-	// Write are files and directories that may be written to, beside the CLI's own
+	// Write are writable files and directories, in addition to the CLI's own
 	// configuration directory and a private /tmp.
 	Write []string `json:"write,omitempty"`
-	// Read are directories that can be read and not written to, although they lie in what is empty, such as /tmp.
+	// Read are directories that are visible, read-only, although they are below a directory that appears empty, such
+	// as /tmp.
 	Read []string `json:"read,omitempty"`
-	// Hide are files and directories that are not to be seen.
+	// Hide are files and directories that are not visible.
 	Hide []string `json:"hide,omitempty"`
-	// Reach are files, sockets and directories that are there although they lie in what is hidden. A directory can be
-	// written to; an agent may work in it.
+	// Reach are files, sockets and directories that are visible although they are below a hidden directory. Such a
+	// directory is writable; an agent may work in it.
 	Reach []string `json:"reach,omitempty"`
 }
 
-// SandboxParams tries a sandbox, as an agent with this directory and environment would
-// have it.
+// SandboxParams tests a sandbox, as an agent with this directory and environment would
+// use it.
 type SandboxParams struct {
 	Config SandboxConfig     `json:"config"`
 	CWD    string            `json:"cwd"`
 	Env    map[string]string `json:"env,omitempty"` // added after the allow-list
 }
 
-// SandboxResult is what a probe inside could do, seen from outside.
+// SandboxResult is what a probe inside the sandbox could do, as observed from outside.
 type SandboxResult struct {
 	Holds   bool   `json:"holds"`
-	Reason  string `json:"reason,omitempty"`  // what did not hold, or why it is not available
-	Version string `json:"version,omitempty"` // bubblewrap's
+	Reason  string `json:"reason,omitempty"`  // what the probe could do, or why there is no sandbox
+	Version string `json:"version,omitempty"` // the version of bubblewrap
 }
 
 // Sandboxer tries sandboxes. A [Server] whose [Launcher] is one, too, serves `sandbox`.

@@ -85,7 +85,7 @@ func Schema() ([]byte, error) {
 	doc := schemaDocument{
 		Title: "arbiter bridge protocol",
 		Description: "JSON-RPC 2.0 over a pipe, one object per line, string ids. `event` notifications carry one of " +
-			"the events below as their params. Unknown members are to be ignored, unknown events to be skipped.",
+			"the events below as their params. Ignore unknown members and unknown events.",
 		ProtocolVersion: ProtocolVersion,
 		Methods:         map[string]methodSchema{},
 		Events:          map[string]*jsonschema.Schema{},
@@ -119,10 +119,10 @@ func (k methodKind) schema(c *comments) (m methodSchema, err error) {
 	if k.name == MethodEvent {
 		m.Description = c.types["Event"]
 		m.Params.Properties["event"] = &jsonschema.Schema{Type: "string",
-			Description: "one of the events, whose members follow"}
+			Description: "the name of the event; the members of that event follow"}
 		m.Params.Properties["n"] = &jsonschema.Schema{Type: "integer",
-			Description: "the number of the event in this connection: it grows, and a client ends the connection " +
-				"if it does not"}
+			Description: "the number of the event in this connection. It increases; otherwise the client ends the " +
+				"connection"}
 		m.Params.Required = append(m.Params.Required, "event")
 	}
 	if k.result != nil {
