@@ -209,7 +209,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 	agrees := g.compare(u, asked, r.asking.doubt)
 	if !agrees && r.asking.doubt {
 		r.a.notice("context",
-			fmt.Sprintf("the CLI counts %d tokens of context, which the stream did not show; its count is used",
+			fmt.Sprintf("the CLI counts %d tokens of context, which the stream did not report; its count is used",
 				u.called()))
 	}
 	r.asking.again = r.asking.again || !agrees && !r.asking.doubt

@@ -61,7 +61,7 @@ func TestLimitQuestionOnEveryFrontend(t *testing.T) {
 				chooses(t, f, "raise")
 				f.await("the raised limit", func(l contract.Line) bool {
 					n, ok := l.Body.(contract.Notice)
-					return ok && strings.Contains(n.Text, "no longer spent")
+					return ok && strings.Contains(n.Text, "no longer reached")
 				})
 				f.say("", "", "all is woven")
 				lines := f.end()

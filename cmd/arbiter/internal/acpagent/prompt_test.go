@@ -32,7 +32,7 @@ func TestPromptText(t *testing.T) {
 		"text of a file": {blocks: []contentBlock{text("See"), file(&code)},
 			want: "See\n\n/a.go:\n```\nx := 1\n```"},
 		"an empty file": {blocks: []contentBlock{file(&none)}, want: "/a.go:\n```\n\n```"},
-		"bytes":         {blocks: []contentBlock{file(nil)}, fail: "is no text"},
+		"bytes":         {blocks: []contentBlock{file(nil)}, fail: "is not text"},
 		"an image":      {blocks: []contentBlock{{Type: "image"}}, fail: `content of type "image"`},
 		"nothing":       {fail: "the prompt is empty"},
 		"too much":      {blocks: []contentBlock{text(strings.Repeat("a", maxPrompt+1))}, fail: "put it into a file"},

@@ -43,31 +43,35 @@ const (
 // abilities in the order in which they are reported.
 var abilities = []ability{
 	{canStart, "a session speaks stream-json, and answers initialize", "no agent can be started", Fail},
-	{canDeliver, "it proves that a message was taken up", "messages would be lost, or come twice", Fail},
-	{canStream, "what is said arrives as it is said", "nothing is seen of an agent before its turn ends", Warn},
-	{canJudge, "every tool call is asked about before it runs (PreToolUse, by callback)",
-		"arbiter's rules could not hold", Fail},
-	{canDeny, "a call that is denied does not run", "arbiter's rules could not hold", Fail},
-	{canAsk, "a call that a human has to permit is held for it (can_use_tool)", "permission could not be asked for", Fail},
-	{canTool, "tools of arbiter's own are called (MCP, in its process)", "the Arbiter could not summon Orchestrators",
+	{canDeliver, "it confirms that it received a message", "messages could be lost, or arrive twice", Fail},
+	{canStream, "text arrives while it is written", "the text of an agent is not visible before its turn ends", Warn},
+	{canJudge, "it asks before every tool call (PreToolUse, by callback)",
+		"arbiter's rules could not be enforced", Fail},
+	{canDeny, "a denied call does not run", "arbiter's rules could not be enforced", Fail},
+	{canAsk, "a call that needs a permission waits for it (can_use_tool)",
+		"nobody could be asked for a permission", Fail},
+	{canTool, "it calls tools of arbiter (MCP, in arbiter's process)", "the Arbiter could not summon Orchestrators",
 		Fail},
-	{canSteer, "a word in mid-turn reaches the model in that turn", "it is read with the next message only", Warn},
-	{canPing, "it answers in mid-turn", "a session that hangs is found out late", Warn},
+	{canSteer, "a message during a turn reaches the model in that turn",
+		"it is read with the next message only", Warn},
+	{canPing, "it answers during a turn", "a session that hangs is noticed late", Warn},
 	{canWarn, "the model learns during a turn how full its context is (PostToolUse)",
 		"agents would not hand off in time", Fail},
 	{canContext, "each answer says how full the context is", "agents would not hand off in time", Fail},
-	{canFigure, "it says how full its context is (get_context_usage)", "the effective window is not known", Warn},
-	{canDelegate, "subagents are reported, and waited for", "their work is not seen", Warn},
-	{canRule, "a turn ends in a verdict (JSON Schema)", "nothing could be passed on", Fail},
-	{canTranscribe, "the transcript is where it is looked for", "after a crash nothing would be known of a session",
+	{canFigure, "it says how full its context is (get_context_usage)",
+		"the effective context window is not known", Warn},
+	{canDelegate, "subagents are reported, and waited for", "their work is not visible", Warn},
+	{canRule, "a turn ends in a verdict (JSON Schema)", "no result could be passed on", Fail},
+	{canTranscribe, "the transcript is in the expected place", "after a crash nothing would be known about a session",
 		Fail},
-	{canInterrupt, "an interrupt ends the turn, and the session stays", "an agent could be stopped by its end alone",
+	{canInterrupt, "an interrupt ends the turn, not the session", "an agent could be stopped only by ending it",
 		Fail},
-	{canSideQuestion, "a side question is answered outside of the history", "/ask is not available", Warn},
-	{canEnd, "it ends in order, and leaves no process", "what it leaves is ended by force", Warn},
-	{canResume, "a session is resumed with its history", "no run could be taken up again", Fail},
-	{canReportDelivery, "the transcript says what became of a message", "after a crash a message may come twice", Warn},
-	{canLiteral, "a message that begins with / is text", "words of agents would be commands", Fail},
+	{canSideQuestion, "a side question is answered outside the history", "/ask is not available", Warn},
+	{canEnd, "it exits cleanly, and leaves no process", "processes that it leaves are killed", Warn},
+	{canResume, "a session is resumed with its history", "no run could be resumed", Fail},
+	{canReportDelivery, "the transcript shows whether a message was delivered",
+		"after a crash a message may arrive twice", Warn},
+	{canLiteral, "a message that begins with / is text", "text of agents would run as commands", Fail},
 	{canQuery, "one question is answered without a session", "--decider stateless and hybrid are not available", Warn},
 }
 
@@ -86,7 +90,7 @@ func Abilities(o Observed, tested string) []Finding {
 	if err := o[canStart]; err != nil {
 		a := abilities[0]
 		if errors.Is(err, errLate) {
-			l.add(a.name, Warn, "nothing is known of it, "+err.Error(), longer)
+			l.add(a.name, Warn, "not known: "+err.Error(), longer)
 			return l.all
 		}
 		l.add(a.name, a.state, fmt.Sprintf("%v; the others were not tried", err), npmInstall+"@"+tested)

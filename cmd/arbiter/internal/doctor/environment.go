@@ -33,14 +33,14 @@ func checkEnvironment(s Surroundings) []Finding {
 	}
 	l.requests(s)
 	if slices.ContainsFunc(marks, set) {
-		l.add("nesting", Note, "this is inside of a Claude Code session; what marks it is not handed on to agents", "")
+		l.add("nesting", Note, "this is inside of a Claude Code session; its variables are not passed to agents", "")
 	}
 	if set("ARBITER_RUN") {
 		l.add("nesting", Note, "this is a child of run "+s.Getenv("ARBITER_RUN")+" of arbiter", "")
 	}
 	if set("CLAUDE_CODE_SHELL_PREFIX") {
 		l.add("CLAUDE_CODE_SHELL_PREFIX", Warn,
-			"is yours, and stands: keys are not kept out of the environment of shell commands",
+			"is set by you and stays: keys are not kept out of the environment of shell commands",
 			"unset CLAUDE_CODE_SHELL_PREFIX")
 	}
 	if dir := s.Getenv("CLAUDE_CONFIG_DIR"); dir != "" && !filepath.IsAbs(dir) {
@@ -52,7 +52,7 @@ func checkEnvironment(s Surroundings) []Finding {
 		switch {
 		case strings.HasPrefix(name, "ARBITER_"):
 			if !slices.Contains(s.Variables, name) && !internal().MatchString(name) {
-				l.add(name, Warn, "no setting is called so", "unset "+words.Quote(name))
+				l.add(name, Warn, "no setting has this name", "unset "+words.Quote(name))
 			}
 		case strings.HasPrefix(name, "CLAUDE_CODE_") && childenv.Allowed(name) && name != "CLAUDE_CODE_SHELL_PREFIX":
 			handed = append(handed, name)
@@ -84,7 +84,7 @@ func (l *list) requests(s Surroundings) {
 		l.add("ANTHROPIC_API_KEY", Warn, "and ANTHROPIC_AUTH_TOKEN are both set: it is not clear who pays",
 			"unset ANTHROPIC_API_KEY")
 	case key:
-		l.add("ANTHROPIC_API_KEY", Note, "is set: it is billed, whatever subscription there is", "")
+		l.add("ANTHROPIC_API_KEY", Note, "is set: requests are billed to this key, even with a subscription", "")
 	}
 	for _, name := range proxies {
 		proxy := s.Getenv(name)

@@ -14,7 +14,7 @@ func checkLeftovers(s Surroundings) []Finding {
 	if o.Problem != "" {
 		l.add("runs", Note, "were not looked for: "+o.Problem, "")
 	} else {
-		l.add("runs", OK, fmt.Sprintf("%s, %s; %d going on", words.Count(o.Runs, "run"), words.Size(o.Bytes),
+		l.add("runs", OK, fmt.Sprintf("%s, %s; %d live", words.Count(o.Runs, "run"), words.Size(o.Bytes),
 			len(o.Live)), "")
 	}
 	for _, run := range o.Damaged {
@@ -35,7 +35,8 @@ func checkLeftovers(s Surroundings) []Finding {
 		for _, p := range o.Processes {
 			names, pids = append(names, fmt.Sprintf("%s (%d)", p.Name, p.PID)), append(pids, strconv.Itoa(p.PID))
 		}
-		l.add("processes", Warn, "outlived their run, until the next begins: "+strings.Join(names, ", "),
+		l.add("processes", Warn, "still run after the end of their run; the next run ends them: "+
+			strings.Join(names, ", "),
 			"kill -KILL "+strings.Join(pids, " "))
 	}
 	if len(o.Sockets) > 0 {

@@ -39,13 +39,13 @@ func TestLooksAtADirectory(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p := LookAt(file); !strings.Contains(p.Problem, "no directory") {
+	if p := LookAt(file); !strings.Contains(p.Problem, "not a directory") {
 		t.Errorf("file: %+v", p)
 	}
 	if p := LookAt(filepath.Join(file, "below")); p.Problem == "" {
 		t.Errorf("below a file: %+v", p)
 	}
-	if p := Prove("/proc/arbiter"); !strings.Contains(p.Written, "/proc/arbiter cannot be made") {
+	if p := Prove("/proc/arbiter"); !strings.Contains(p.Written, "/proc/arbiter cannot be created") {
 		t.Errorf("on a file system that takes nothing: %+v", p)
 	}
 }

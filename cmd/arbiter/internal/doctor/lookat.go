@@ -45,7 +45,7 @@ func look(path string) (p Place, at string) {
 			return p, ""
 		}
 		if !info.IsDir() {
-			p.Problem = path + " is in the way, and is no directory"
+			p.Problem = path + " exists and is not a directory"
 			return p, ""
 		}
 		p.Exists, p.Mode, p.Owner = true, uint32(info.Mode().Perm()), owner(info)
@@ -65,7 +65,7 @@ func (p *Place) refused(at string, err error) {
 	case p.Exists:
 		p.Written = fmt.Sprintf("%s cannot be written to: %v", at, cause(err))
 	default:
-		p.Written = fmt.Sprintf("%s cannot be made: %v", p.Path, cause(err))
+		p.Written = fmt.Sprintf("%s cannot be created: %v", p.Path, cause(err))
 	}
 }
 

@@ -16,11 +16,13 @@ func checkMachine(s Surroundings) []Finding {
 	l.limits(s.Limits)
 	switch {
 	case s.Isolation.Had:
-		l.add("processes", OK, "agents live in a PID namespace: the kernel ends what arbiter cannot", "")
+		l.add("processes", OK, "agents run in a PID namespace: the kernel ends processes that arbiter cannot end", "")
 	case s.OS != "linux":
-		l.add("processes", Note, "there are no PID namespaces on this system; what escapes is found by its mark", "")
+		l.add("processes", Note, "there are no PID namespaces on this system; escaped processes are found by "+
+			"their environment", "")
 	default:
-		l.add("processes", Note, "agents live in no PID namespace: "+s.Isolation.Why, "arbiter --pid-namespace always")
+		l.add("processes", Note, "agents do not run in a PID namespace: "+s.Isolation.Why,
+			"arbiter --pid-namespace always")
 	}
 	l.sandbox(s)
 	return l.all
@@ -38,7 +40,8 @@ func (l *list) limits(n Limits) {
 		{"inotify", n.Instances, fewInstances, "%d instances for a user: transcripts may be noticed late",
 			"sudo sysctl fs.inotify.max_user_instances=512"},
 		{"open files", n.Files, fewFiles, "%d for a process: a run of many agents needs more", "ulimit -n 4096"},
-		{"user processes", n.Processes, fewProcesses, "%d: agents, their tools and builds are many", "ulimit -u 4096"},
+		{"user processes", n.Processes, fewProcesses, "%d: agents, their tools and builds need more",
+			"ulimit -u 4096"},
 		{"file size", n.FileSize, smallFile, "%d bytes at most: journals and transcripts are cut off there",
 			"ulimit -f unlimited"},
 	} {
@@ -48,7 +51,7 @@ func (l *list) limits(n Limits) {
 		}
 	}
 	if !low {
-		l.add("limits", OK, "files, processes and watches are enough", "")
+		l.add("limits", OK, "enough files, processes and watches", "")
 	}
 }
 

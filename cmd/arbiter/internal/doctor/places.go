@@ -39,24 +39,24 @@ func (l *list) state(s Surroundings) {
 		l.add(name, Fail, fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner),
 			"sudo chown -R \"$(id -u)\" "+at)
 	case p.Exists && p.Mode&0o700 != 0o700:
-		l.add(name, Fail, fmt.Sprintf("%s has mode %04o: we ourselves are kept out", p.Path, p.Mode), "chmod 700 "+at)
+		l.add(name, Fail, fmt.Sprintf("%s has mode %04o: you cannot use it yourself", p.Path, p.Mode), "chmod 700 "+at)
 	case p.Written != "":
 		l.add(name, Fail, p.Written, "export ARBITER_STATE_DIR=/var/tmp/arbiter-\"$(id -un)\"")
 	case p.Free >= 0 && p.Free < noFree:
 		l.add(name, Fail, p.Path+" has only "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
 	case p.Exists && p.Mode&0o077 != 0:
-		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can look in, until the next run", p.Path, p.Mode),
+		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can read it until the next run", p.Path, p.Mode),
 			"chmod 700 "+at)
 	case p.Network != "":
-		l.add(name, Warn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not hold", p.Path, p.Network),
+		l.add(name, Warn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not work", p.Path, p.Network),
 			`export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
 	case p.Free >= 0 && p.Free < littleFree:
 		l.add(name, Warn, p.Path+" has "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
 	case p.Synced > slowSync:
-		l.add(name, Warn, fmt.Sprintf("%s takes %s to make a line durable, and each is waited for", p.Path,
+		l.add(name, Warn, fmt.Sprintf("%s takes %s to sync a line, and arbiter waits for each", p.Path,
 			p.Synced.Round(time.Millisecond)), "")
 	case !p.Exists:
-		l.add(name, OK, p.Path+", which the first run makes"+p.room(), "")
+		l.add(name, OK, p.Path+", which the first run creates"+p.room(), "")
 	default:
 		l.add(name, OK, p.Path+p.room(), "")
 	}
@@ -76,7 +76,7 @@ func (l *list) other(name string, p Place) {
 		l.add(name, Warn, fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode),
 			"chmod go-w "+at)
 	case !p.Exists:
-		l.add(name, OK, p.Path+", which is not there yet", "")
+		l.add(name, OK, p.Path+", which does not exist yet", "")
 	default:
 		l.add(name, OK, p.Path+p.room(), "")
 	}
@@ -90,12 +90,12 @@ func (l *list) workspace(s Surroundings) {
 		l.add("workspace", Fail, w.Problem, "cd")
 		return
 	case w.Home:
-		l.add("workspace", Warn, w.Path+" is all that you have: agents had better work in one project",
+		l.add("workspace", Warn, w.Path+" holds all that you have: let agents work in one project",
 			"mkdir -p ~/project && cd ~/project")
 	case w.Written != "":
 		l.add("workspace", Warn, w.Written, "ls -ld "+at)
 	case !w.Repository:
-		l.add("workspace", Note, w.Path+" is in no git repository: nothing of what agents do there can be taken back",
+		l.add("workspace", Note, w.Path+" is in no git repository: what agents change there cannot be reverted",
 			"git init "+at)
 	default:
 		l.add("workspace", OK, w.Path+", in a git repository"+w.room(), "")
@@ -108,7 +108,7 @@ func (l *list) workspace(s Surroundings) {
 	case w.Holds != "":
 		l.add("trust", Note, "not trusted, and not loaded: "+w.Holds, "arbiter trust")
 	default:
-		l.add("trust", OK, "nothing there that would have to be trusted", "")
+		l.add("trust", OK, "nothing there needs trust", "")
 	}
 }
 

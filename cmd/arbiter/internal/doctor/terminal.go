@@ -30,7 +30,7 @@ func checkTerminal(s Surroundings) []Finding {
 	if t.UTF8 {
 		l.add("characters", OK, "UTF-8", "")
 	} else {
-		l.add("characters", Warn, "the locale is not UTF-8: all is drawn in ASCII", "export LC_ALL=C.UTF-8")
+		l.add("characters", Warn, "the locale is not UTF-8: everything is drawn in ASCII", "export LC_ALL=C.UTF-8")
 	}
 	if !t.Stdin || !t.Stdout {
 		return l.all
@@ -52,9 +52,9 @@ func (l *list) clipboard(s Surroundings) {
 	case s.Getenv("TMUX") != "":
 		l.add("clipboard", OK, "OSC 52, through tmux", "")
 	case s.Getenv("STY") != "":
-		l.add("clipboard", Warn, "screen hands on neither copied text nor notifications", "tmux new-session arbiter")
+		l.add("clipboard", Warn, "screen passes on neither copied text nor notifications", "tmux new-session arbiter")
 	case s.Getenv("TERM_PROGRAM") == "Apple_Terminal":
-		l.add("clipboard", Note, "this terminal does not support OSC 52: what is copied stays in arbiter", "")
+		l.add("clipboard", Note, "this terminal does not support OSC 52: copied text stays in arbiter", "")
 	default:
 		l.add("clipboard", OK, "OSC 52, where the terminal allows it", "")
 	}
