@@ -107,7 +107,7 @@ func (l *logbook) drawFilter(c render.Canvas, x int) {
 		text = "only " + f
 	}
 	if l.raw {
-		text += ", as they were told"
+		text += ", as they were reported"
 	}
 	if n, err := l.d.f.history.Lost(); err != nil {
 		text += fmt.Sprintf("; %d of the oldest are gone: %v", n, err)

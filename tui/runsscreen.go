@@ -206,7 +206,7 @@ func (r *sessionsScreen) take(run RunInfo) {
 	case run.Resumable:
 		r.d.flash("It is a run of another directory: " + elsewhere(run, name))
 	default:
-		r.d.flash("It cannot be taken up: it is " + words.Quote(sanitize.Line(run.Status, 40)) + ".")
+		r.d.flash("It cannot be resumed: it is " + words.Quote(sanitize.Line(run.Status, 40)) + ".")
 	}
 }
 

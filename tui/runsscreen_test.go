@@ -37,7 +37,7 @@ func TestAllRuns(t *testing.T) {
 		{[]string{"Down"}, "", "0bbbbbbb-2"},
 		{[]string{"Down", "Down"}, "arbiter --resume --session 0ccccccc", ""},
 		{[]string{"Down", "Down", "Down"}, "", "0ddddddd-4"},
-		{[]string{"Down", "Down", "Down", "Down"}, "cannot be taken up", ""},
+		{[]string{"Down", "Down", "Down", "Down"}, "cannot be resumed", ""},
 		{[]string{"G"}, "The report of 0fffffff-6", ""},
 	} {
 		play(t, 120, 30, everywhere, func(s *scene) {

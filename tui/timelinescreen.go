@@ -72,7 +72,7 @@ func (t *timelineScreen) act(a keys.Action, _ string) bool {
 		v.Zoom(-1)
 	case keys.NextMoment, keys.PrevMoment:
 		if !t.d.f.timeline.Step(v, t.d.now(), a == keys.PrevMoment) {
-			t.d.flash("Nothing stands out there.")
+			t.d.flash("There is no notable event there.")
 		}
 	case keys.Choose:
 		t.read()

@@ -56,7 +56,7 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("f leads to %T", s.face.root.screen())
 		}
 		s.Press("Esc", "F6", "Home", "[")
-		see("Nothing stands out there.")
+		see("There is no notable event there.")
 		s.Press("Esc")
 		s.Press(":")
 		s.Type("timeline\n")

@@ -145,7 +145,7 @@ func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen,
 	}
 	look("the logbook", "THE LOGBOOK", "F2")
 	look("its head", "THE LOGBOOK", "g", "g")
-	look("as it was told", "as they were told", "d")
+	look("as it was told", "as they were reported", "d")
 	look("unfolded", "THE LOGBOOK", "z", "PgDn", "PgDn", "PgDn")
 	look("the plan", "THE PLAN", "q", "F3")
 	look("help", "HELP", "q", "F1")

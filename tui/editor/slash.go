@@ -185,10 +185,10 @@ func missing(s Spec, p param, at int) error {
 
 func surplus(s Spec, rest string) error {
 	if len(s.params) == 0 {
-		return refused("write "+s.Usage()+" alone; "+literally, "/%s takes nothing, but %q stands behind it", s.Name,
+		return refused("write "+s.Usage()+" alone; "+literally, "/%s takes no argument: leave out %q", s.Name,
 			short(rest))
 	}
-	return refused("write "+s.Usage()+"; "+literally, "/%s: %q is too much", s.Name, short(rest))
+	return refused("write "+s.Usage()+"; "+literally, "/%s: leave out %q", s.Name, short(rest))
 }
 
 // firstWord returns the text before the first space.

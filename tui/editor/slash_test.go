@@ -82,7 +82,7 @@ func TestParseSlashErrors(t *testing.T) {
 		"/note":               `/note: TEXT is missing – write /note TEXT`,
 		"/to orch-1":          `/to: TEXT is missing behind AGENT – write /to AGENT TEXT`,
 		"/kill":               `/kill: AGENT is missing – write /kill AGENT`,
-		"/pause now\nplease":  `/pause takes nothing, but "now…" stands behind it – write /pause alone; to send it as text, begin with "//"`,
+		"/pause now\nplease":  `/pause takes no argument: leave out "now…" – write /pause alone; to send it as text, begin with "//"`,
 		"/allow everything":   `/allow: "everything" is not known here, only run and always are – write /allow [run|always] [RULE]`,
 		"/permissions all":    `/permissions: "all" is none of ask, rules, accept-edits, allow-all – write /permissions [MODE] [i-accept-the-risk]`,
 		"/permissions ask me": `/permissions: "me" is not known here, only i-accept-the-risk is – write /permissions [MODE] [i-accept-the-risk]`,
@@ -91,9 +91,9 @@ func TestParseSlashErrors(t *testing.T) {
 		"/plan add":           `/plan add: the step is missing – write what is to be done behind it`,
 		"/plan 3":             `/plan 3: the change is missing – write /plan 3 done, start, skip, fail, pending, up, down, delete, text … or mode …`,
 		"/plan 0 done":        `/plan: "0" is none of show, add, set, nor the number of a step – write /plan [CHANGE]`,
-		"/plan show it":       `/plan: "it" is too much – write /plan [CHANGE]; to send it as text, begin with "//"`,
+		"/plan show it":       `/plan: leave out "it" – write /plan [CHANGE]; to send it as text, begin with "//"`,
 		"/plan set":           `/plan set: the steps are missing – write them behind it, one step a line (Ctrl+J)`,
-		"/kill a\nb":          `/kill: "b" is too much – write /kill AGENT; to send it as text, begin with "//"`,
+		"/kill a\nb":          `/kill: leave out "b" – write /kill AGENT; to send it as text, begin with "//"`,
 	} {
 		cmd, err := ParseSlash(text)
 		if err == nil {
