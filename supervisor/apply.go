@@ -122,7 +122,7 @@ func (st *step) take(f input.Body) {
 		st.limitReached("the journal is full: " + f.Message)
 	case input.OutputLost:
 		// The run could not be steered any more, and would continue to cost money.
-		st.end(contract.StatusCancelled, "nobody reads the events any more: "+f.Message, contract.ExitFailed,
+		st.end(contract.StatusCancelled, "the events can no longer be written: "+f.Message, contract.ExitFailed,
 			machine.Cancel)
 	case input.Stopped:
 		// Only an ending run is shut down; takeEnding handles this input.

@@ -96,7 +96,7 @@ func (st *step) killCommand(ref, id string) {
 		st.out.Reject(ref, "there is no living agent %q; alive: %s", id, st.AddresseesText())
 		return
 	case a.Role == roster.RoleArbiter:
-		st.out.Reject(ref, "without the Arbiter there is no run: use cancel")
+		st.out.Reject(ref, "the Arbiter cannot be killed: use cancel to end the run")
 		return
 	}
 	st.out.Accept(ref, "killed "+id)

@@ -145,8 +145,8 @@ func (st *step) askRenewal() {
 // renewByRecord replaces the Arbiter by a successor although it left no document.
 func (st *step) renewByRecord(why string) {
 	if st.Renewal.Generate() {
-		st.fail(contract.Arbiter, bridge.CatCompaction, "the Arbiter cannot go on: "+why, []string{})
-		st.giveUp(bridge.CatCompaction, "the Arbiter cannot go on, however often it is renewed: "+why)
+		st.fail(contract.Arbiter, bridge.CatCompaction, "the Arbiter cannot continue: "+why, []string{})
+		st.giveUp(bridge.CatCompaction, "the Arbiter cannot continue, however often it is renewed: "+why)
 		return
 	}
 	st.processes().CallOffRenewal()

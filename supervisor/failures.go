@@ -133,6 +133,6 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
 	st.Conversation.Held = true
-	st.ask("The Arbiter rules no more. Its last words: " + cmp.Or(said, process.NothingText) +
-		"\nSpeak, and it is asked again.")
+	st.ask("The Arbiter can no longer rule. Its last message: " + cmp.Or(said, process.NothingText) +
+		"\nWrite a message, and it is asked again.")
 }

@@ -127,8 +127,9 @@ func (st *step) readFirst() bool {
 // them. The human can start it again, if one is present.
 func (st *step) rulesReadNothing(unread []string) {
 	st.Conversation.Held = true
-	st.ask("By the rules the task is complete, but the Arbiter rules no more and has not read what you said last: " +
-		words.Head(strings.Join(unread, "; "), 1000) + "\nSpeak, and it is asked; where it is parked, choose retry first.")
+	st.ask("By the rules the task is complete, but the Arbiter can no longer rule, and has not read your last message: " +
+		words.Head(strings.Join(unread, "; "), 1000) +
+		"\nWrite a message, and it is asked; if it is parked, choose retry first.")
 }
 
 // exchange counts a message between agents, and stops a dialogue that no human follows.
@@ -150,6 +151,6 @@ func (st *step) exchange() {
 		}
 		st.Conversation.Held = true
 		st.ask("The agents have exchanged " + words.Count(st.Conversation.Exchanges, "message") +
-			" without you. Speak, and they go on.")
+			" without you. Write a message, and they continue.")
 	}
 }

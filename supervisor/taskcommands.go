@@ -129,7 +129,7 @@ func (st *step) forceAgent(ref, mode string) {
 func (st *step) skipStep(ref, agent string) bool {
 	i := st.Task.StepToSkip(&st.Roster, agent)
 	if i < 0 && agent != "" && st.Task.StepAtHand() >= 0 {
-		st.out.Reject(ref, "the step at hand is not that of %s: skip_step skips it all the same", st.DisplayName(agent))
+		st.out.Reject(ref, "the current step does not belong to %s: skip_step skips it anyway", st.DisplayName(agent))
 		return false
 	}
 	if i < 0 {
@@ -145,7 +145,7 @@ func (st *step) skipStep(ref, agent string) bool {
 // Orchestrator.
 func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 	if a.ID == "" {
-		st.out.Reject(ref, "there is no Orchestrator to take the place of")
+		st.out.Reject(ref, "there is no Orchestrator to replace")
 		return false
 	}
 	st.out.Accept(ref, "another agent takes over")

@@ -284,7 +284,7 @@ func TestGreedyAgents(t *testing.T) {
 func TestCrashLoopIsParked(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
-	s.told("The Arbiter rules no more: it is parked")
+	s.told("The Arbiter can no longer rule: it is parked")
 	if n := len(s.spawns(contract.Arbiter)); n != 5 {
 		t.Errorf("%d spawns before it was parked, want 5", n)
 	}

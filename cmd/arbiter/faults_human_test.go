@@ -213,7 +213,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 	t.Run("parked", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
-		s.told("The Arbiter rules no more: it is parked")
+		s.told("The Arbiter can no longer rule: it is parked")
 		refused(s, contract.Arbiter, `no living agent "arbiter"`)
 		s.send(contract.RetryLast{})
 		await[contract.Accepted](s, "accepted", nil)

@@ -116,7 +116,7 @@ func TestTheArbiterIsLost(t *testing.T) {
 					!strings.Contains(r.Summary, c.why) {
 					t.Errorf("result %+v", r)
 				}
-				s.told("The Arbiter rules no more: ")
+				s.told("The Arbiter can no longer rule: ")
 				d := collect[contract.Decision](s)
 				for i, one := range d {
 					if one.Number != i+1 || one.Source != "fallback" || len(one.Warnings) == 0 {
@@ -182,7 +182,7 @@ func TestAHumanIsAskedInTheArbitersPlace(t *testing.T) {
       - say: Hm.
 `))
 	q := await[contract.Question](s, "a question", nil)
-	if !strings.Contains(q.Text, "rules no more") {
+	if !strings.Contains(q.Text, "can no longer rule") {
 		t.Errorf("question %q", q.Text)
 	}
 	s.send(contract.Say{Text: "Try it once more."})

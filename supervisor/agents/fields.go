@@ -175,7 +175,8 @@ func (r *reader) model(line int, v yamldoc.Value) {
 	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, func(c rune) bool {
 		return c <= ' ' || c > '~'
 	}):
-		r.problem(line, "model", "%s is no model's name: want sonnet, opus, haiku, inherit or a full id", clip(model))
+		r.problem(line, "model", "%s is not the name of a model: use sonnet, opus, haiku, inherit or a full id",
+			clip(model))
 		return
 	case !slices.Contains(families, plain) && !strings.ContainsAny(plain, "-.:/"):
 		r.warn(line, "model", "%s is not a known model: use sonnet, opus, haiku, inherit or a full id",
@@ -192,7 +193,7 @@ func (r *reader) effort(line int, v yamldoc.Value) {
 		return
 	}
 	if !slices.Contains(efforts, effort) {
-		r.problem(line, "effort", "%s is none: want %s", clip(effort), strings.Join(efforts, ", "))
+		r.problem(line, "effort", "%s is not an effort level: use %s", clip(effort), strings.Join(efforts, ", "))
 		return
 	}
 	r.agent.Effort = effort

@@ -77,7 +77,7 @@ func TestReadProblems(t *testing.T) {
 			"x.md:1: description: missing; every agent has one\nx.md:1: name: missing; every agent has one"},
 		"all at once": {"---\nname: a,b\neffort: much\nmaxTurns: 0\nmaxCost: -1\ntimeout: 5\n---\nDo it.",
 			"x.md:1: description: missing; every agent has one\nx.md:2: name: \"a,b\" holds \",\": want letters, digits and . " +
-				"_ - with single blanks between them\nx.md:3: effort: \"much\" is none: want low, medium, high, xhigh, " +
+				"_ - with single blanks between them\nx.md:3: effort: \"much\" is not an effort level: use low, medium, high, xhigh, " +
 				"max\nx.md:4: maxTurns: want a number of turns, 1 or more, not \"0\"\nx.md:5: maxCost: want US dollars, more " +
 				"than 0, such as 2.5, not \"-1\"\nx.md:6: timeout: want a time such as 90s, 45m or 2h, not \"5\""},
 		"list": {"---\n- a\n---\nDo it.", "x.md:2: the front matter must be `field: value` lines"},
@@ -128,7 +128,7 @@ func TestReadProblems(t *testing.T) {
 		"model": {file("model: gibberish"),
 			`?x.md:4: model: "gibberish" is not a known model: use sonnet, opus, haiku, inherit or a full id`},
 		"model flag": {file("model: --x"),
-			`x.md:4: model: "--x" is no model's name: want sonnet, opus, haiku, inherit or a full id`},
+			`x.md:4: model: "--x" is not the name of a model: use sonnet, opus, haiku, inherit or a full id`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := read("x.md", []byte(tt.src))

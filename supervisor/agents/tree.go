@@ -87,7 +87,7 @@ func (t *tree) find() []string {
 		return nil
 	}
 	if !info.IsDir() {
-		t.problem(t.path, "is no directory")
+		t.problem(t.path, "is not a directory")
 		return nil
 	}
 	t.walk(t.path, info, 0)
@@ -141,7 +141,7 @@ func (t *tree) entry(path string, down int) {
 			t.walk(path, info, down+1)
 		}
 	case agentFile && !isFile(info):
-		t.problem(path, "is no regular file")
+		t.problem(path, "is not a regular file")
 	case agentFile:
 		t.files = append(t.files, path)
 	}
@@ -159,7 +159,7 @@ func (t *tree) read(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !isFile(info) { // it may have been replaced
-		return nil, errors.New("no regular file")
+		return nil, errors.New("not a regular file")
 	}
 	return io.ReadAll(io.LimitReader(f, MaxFile+1))
 }

@@ -26,7 +26,7 @@ func (c *Context) Drop(to string) []conversation.Mail {
 	for _, m := range refused {
 		if m.From == contract.Human {
 			c.Out.Emit(to, contract.Notice{Text: "message " + m.ID + " was not answered: the API refused the turn, and " +
-				c.Roster.DisplayName(to) + " was let go before another"})
+				c.Roster.DisplayName(to) + " was released before it could be sent again"})
 		}
 	}
 	return append(lost, refused...)

@@ -74,7 +74,7 @@ func (c *Context) awaited(m conversation.Mail) string {
 	case m.To != contract.Arbiter && a.Status != roster.Busy:
 		return a.Name + " was brought to work by it: edit it, or kill " + a.ID
 	case m.To == contract.Arbiter && a.Status != roster.Busy && !c.goesOnWithout(m):
-		return "the Arbiter was left with nothing else to go on with: edit it"
+		return "the Arbiter has no other message to continue with: edit this one"
 	}
 	return ""
 }

@@ -203,7 +203,7 @@ func (s *State) LeaveFallback(c *effect.Collector) {
 // EnterFallback lets the rules decide until the Arbiter can rule again.
 func (s *State) EnterFallback(c *effect.Collector, why string) {
 	if s.FallbackReason == "" {
-		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules no more: " +
+		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter can no longer rule: " +
 			strings.TrimSuffix(why, ".") + ". The run continues by the rules."})
 	}
 	s.FallbackReason = why

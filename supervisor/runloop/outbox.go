@@ -247,7 +247,7 @@ func (l *Loop) tellTrouble() {
 			Category: bridge.CatInternal,
 			Message:  "the journal cannot be written: " + *now + "; nothing new is accepted until it can",
 			RecoveryOptions: []string{
-				"make room, or make the state directory writable; the run then goes on without further action"},
+				"make room, or make the state directory writable; the run then continues without further action"},
 		}
 	}
 	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
