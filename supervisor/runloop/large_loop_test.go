@@ -36,7 +36,7 @@ func TestTooLargeToBeTaken(t *testing.T) {
 			refused[b.Ref] = b.Message
 		}
 		for _, ref := range []string{"message", "edit_message", "permission", "set_plan"} {
-			if !strings.Contains(refused[ref], "at most 1,048,576 can be sent") {
+			if !strings.Contains(refused[ref], "the limit is 1,048,576") {
 				t.Errorf("%s was refused with %q", ref, refused[ref])
 			}
 		}
