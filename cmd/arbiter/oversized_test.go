@@ -73,7 +73,7 @@ func TestOversizedMessageIsRefused(t *testing.T) {
 	await[contract.Question](s, "a question", nil)
 	s.send(contract.Say{Text: strings.Repeat("<", 4*contract.MaxCommandText)})
 	if b := await[contract.Rejected](s, "a refusal", nil); !strings.Contains(b.Message,
-		"at most 1,048,576 can be sent; put it into files") {
+		"the limit is 1,048,576; put it into files") {
 		t.Errorf("refused with %q", b.Message)
 	}
 	s.send(contract.Say{Text: "Call it nameless."})

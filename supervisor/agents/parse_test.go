@@ -77,7 +77,8 @@ func TestReadProblems(t *testing.T) {
 			"x.md:1: description: missing; every agent has one\nx.md:1: name: missing; every agent has one"},
 		"all at once": {"---\nname: a,b\neffort: much\nmaxTurns: 0\nmaxCost: -1\ntimeout: 5\n---\nDo it.",
 			"x.md:1: description: missing; every agent has one\nx.md:2: name: \"a,b\" holds \",\": want letters, digits and . " +
-				"_ - with single blanks between them\nx.md:3: effort: \"much\" is not an effort level: use low, medium, high, xhigh, " +
+				"_ - with single blanks between them\nx.md:3: effort: \"much\" is not an effort level: " +
+				"use low, medium, high, xhigh, " +
 				"max\nx.md:4: maxTurns: want a number of turns, 1 or more, not \"0\"\nx.md:5: maxCost: want US dollars, more " +
 				"than 0, such as 2.5, not \"-1\"\nx.md:6: timeout: want a time such as 90s, 45m or 2h, not \"5\""},
 		"list": {"---\n- a\n---\nDo it.", "x.md:2: the front matter must be `field: value` lines"},
