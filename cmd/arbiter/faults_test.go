@@ -371,7 +371,7 @@ func TestReaderGoesAway(t *testing.T) {
 	if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitFailed) {
 		t.Errorf("exit code %d", got)
 	}
-	if !strings.Contains(s.stderr.String(), "nobody reads") {
+	if !strings.Contains(s.stderr.String(), "can no longer be written") {
 		t.Errorf("stderr: %s", s.stderr.String())
 	}
 	awaitGone(t, run)

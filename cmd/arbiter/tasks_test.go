@@ -59,7 +59,7 @@ func TestNothingAsked(t *testing.T) {
 	if lines, err := contractLines(string(out)); err != nil || cmd.ProcessState.ExitCode() != int(contract.ExitUsage) {
 		t.Errorf("exit code %d, %d lines, %v\n%s", cmd.ProcessState.ExitCode(), len(lines), err, errs.String())
 	}
-	if strings.Contains(errs.String(), "take it up again") || !strings.Contains(errs.String(), "no task was given") {
+	if strings.Contains(errs.String(), "To resume:") || !strings.Contains(errs.String(), "no task was given") {
 		t.Errorf("said %q", errs.String())
 	}
 	if runs := h.runs(); len(runs) != 0 {
