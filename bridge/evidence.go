@@ -36,7 +36,7 @@ type CheckResult struct {
 type InspectParams struct {
 	SessionID string            `json:"session_id"`
 	CWD       string            `json:"cwd"`
-	Env       map[string]string `json:"env,omitempty"` // the session's environment, which determines where its transcript is
+	Env       map[string]string `json:"env,omitempty"` // the session's environment, which locates its transcript
 	// Mark asks only for a mark of the current state; Since asks only for the changes since
 	// such a mark.
 	Mark  bool         `json:"mark,omitempty"`

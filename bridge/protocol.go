@@ -289,7 +289,7 @@ type ProbeParams struct{ AgentRef }
 // ProbeResult is what can be observed of an agent from outside, including its
 // descendants. Only Answered needs the agent's cooperation.
 type ProbeResult struct {
-	SilentMS  int64 `json:"silent_ms"` // since the last frame on its stdout, except answers to the bridge's own requests
+	SilentMS  int64 `json:"silent_ms"` // since the last frame on its stdout, except answers to the bridge's requests
 	CPUMS     int64 `json:"cpu_ms"`    // used so far by the live processes of its process tree
 	RSSBytes  int64 `json:"rss_bytes"` // of its process tree
 	Processes int   `json:"processes"`

@@ -90,7 +90,7 @@ func TestWithoutAQuerier(t *testing.T) {
 	})
 }
 
-// A query ends when whoever waits for it ends: its caller, or the connection, by its end or by a shutdown.
+// A query ends when its caller gives up, when the connection ends, and on shutdown.
 func TestQueryEndsWithWhoWaits(t *testing.T) {
 	ends := map[string]func(*rig, context.CancelFunc){
 		"caller":   func(_ *rig, cancel context.CancelFunc) { cancel() },

@@ -5,7 +5,7 @@ package bridge
 type RemoteParams struct {
 	// Version is the version of the client's program. A bridge of another version refuses the request.
 	Version string `json:"version"`
-	// Dir is where the bridge makes the directories of agents, absolute or beginning with ~/. Empty: the bridge chooses.
+	// Dir is where the bridge creates agents' directories, absolute or beginning with ~/. Empty: the bridge chooses.
 	Dir string `json:"dir,omitempty"`
 	// LeaseMS is how long the bridge continues without an answer to a `tick`. The time begins when it sends a tick
 	// that is answered.

@@ -206,8 +206,8 @@ func TestAHostIsNeverTriedInATightLoop(t *testing.T) {
 	}
 }
 
-// TestASuccessorElsewhereHearsOfIt: a successor on another host is told so, and begins with the work that was
-// brought back.
+// TestASuccessorElsewhereHearsOfIt: the first message to a successor on another host names the host, and the
+// successor begins with the work that was brought back.
 func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	p := spread(t, nil)
 	old := p.onHost("box")

@@ -255,7 +255,7 @@ var (
 		{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "HASH"},
 		{regexp.MustCompile(`\$\d+\.\d+`), "COST"},
 		{regexp.MustCompile(`\b(\d+h)?(\d+m)?[0-9.]+(ms|s)\b|\b\d+ (hour|minute|second)s?\b`), "SPAN"},
-		{regexp.MustCompile(`(?m)over for SPAN, .*…$`), "over for SPAN, …"}, // cut off at a place that depends on the span
+		{regexp.MustCompile(`(?m)over for SPAN, .*…$`), "over for SPAN, …"}, // cut off depending on the span
 		{regexp.MustCompile(`"(duration_ms|timeElapsedMs|costUsd|total|input|output|estimatedTokensUsed|estimatedTimeRemaining)": [0-9.]+`), `"$1": FIGURE`},
 		{regexp.MustCompile(`about \d+ tokens, [0-9.]+ USD`), "about N tokens, N USD"},
 		{regexp.MustCompile(`(?m)^(\d+ +)\d+ +(TIME)`), "${1}RECORD $2"},

@@ -71,7 +71,8 @@ const preface = "# The contract for scripts\n\n" +
 	"ends the\n" +
 	"  run with `needs_input`. COMPLETE ends the process even if stdin is open.\n" +
 	"- A `question` comes even while agents work. It stays open until the human's next `message` to the Arbiter,\n" +
-	"  which answers all open questions, or until another command of the human settles its subject. No rule, mode or\n" +
+	"  which answers all open questions, or until another command of the human settles its subject. No rule, " +
+	"mode or\n" +
 	"  decider answers it.\n" +
 	"- An answer of scope `run` or `always`, and `configure` with permissions or a rule, settle at once every\n" +
 	"  request that they cover, of any agent. Each request has a `permission` event of its own.\n" +

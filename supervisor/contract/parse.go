@@ -99,7 +99,8 @@ var forms = []form{
 			about: "The whole plan, in order; empty: no plan."},
 	}},
 	{SetAcceptance{},
-		"Replaces all acceptance criteria, including the Arbiter's. Only a human can drop or change a human's criterion.",
+		"Replaces all acceptance criteria, including the Arbiter's. Only a human can drop or change " +
+			"a human's criterion.",
 		[]field{
 			{name: "criteria", required: true, items: criterionFields, item: AcceptanceCriterion{},
 				about: "All criteria, in order; empty: none."},
@@ -108,7 +109,8 @@ var forms = []form{
 		{name: "option", required: true, about: "The option, as in recovery_options or options."},
 	}},
 	{Configure{}, "Changes one setting of the run, at once and after every resume: a model, how permissions are " +
-		"decided, an additional permission rule, or a cost limit. It applies to open permission requests, too.", []field{
+		"decided, an additional permission rule, or a cost limit. It applies to open permission requests, " +
+		"too.", []field{
 		{name: "id", about: "With model: the agent's id; absent: all agents, including later ones."},
 		{name: "model", about: "The model's name or alias, as the CLI takes it."},
 		{name: "permissions", enum: fieldEnums["session.permissions"],

@@ -124,8 +124,8 @@ func filesToExport(store *runstore.Runs, kept *journal.Kept) (runarchive.Manifes
 	_, waiting := os.Lstat(filepath.Join(store.Dir(m.Run), runarchive.ProjectsDir))
 	switch {
 	case waiting == nil:
-		return manifest, nil, runwork.Refused("run %s was imported and has not continued since: use the archive that it "+
-			"came from", run)
+		return manifest, nil, runwork.Refused("run %s was imported and has not continued since: use the archive that "+
+			"it came from", run)
 	case m.Rehearsal:
 		return manifest, nil, runwork.Refused("run %s is a rehearsal: its directory and its model exist on this machine only",
 			run)

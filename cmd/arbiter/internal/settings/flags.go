@@ -182,8 +182,8 @@ var Table = slices.Concat(
 				"is done"},
 	),
 	group("Hosts",
-		Setting{Name: "hosts", Kind: KindText, usage: "where Orchestrators may run: `LIST` of configured hosts, pools " +
-			"and here, separated by commas (default: here; see arbiter hosts)", Flagged: true},
+		Setting{Name: "hosts", Kind: KindText, usage: "where Orchestrators may run: `LIST` of configured hosts, " +
+			"pools and here, separated by commas (default: here; see arbiter hosts)", Flagged: true},
 		Setting{Name: "lease", Kind: KindDuration, Value: runconfig.DefaultLease, usage: "how long agents on a host " +
 			"continue without contact to Arbiter; work moves elsewhere only after that"},
 	),

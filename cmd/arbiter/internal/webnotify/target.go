@@ -78,7 +78,8 @@ func (m message) text() string {
 	what := map[inbox.Kind]string{
 		inbox.Question: "%s has a question", inbox.Acceptance: "the result was rejected: %s asks what to do",
 		inbox.Permission: "%s asks for a permission", inbox.Trust: "%s asks whether you trust the workspace",
-		inbox.Recovery: "%s failed: choose how to continue", inbox.Limit: "the cost limit is reached: %s asks what to do",
+		inbox.Recovery: "%s failed: choose how to continue",
+		inbox.Limit:    "the cost limit is reached: %s asks what to do",
 	}[inbox.Kind(m.Kind)]
 	if what == "" {
 		what = "%s waits for you"
