@@ -49,7 +49,7 @@ type Run struct {
 	Log       *slog.Logger
 }
 
-// Elsewhere has the agents of a run on other hosts.
+// Elsewhere stops and lists the agents of a run on other hosts.
 type Elsewhere interface {
 	Halt(ctx context.Context) // asks the bridges there to stop everything
 	Agents() []string         // agents that have a process, as far as the run knows
@@ -146,7 +146,7 @@ func (h *Halter) haltBridge() (how string, swept int) {
 	return "killed", swept
 }
 
-// awaitStill waits until no agent has a process here and the condition and is true. It gives up when ctx ends or
+// awaitStill waits until no agent has a process here and the condition `and` holds. It gives up when ctx ends or
 // when unwanted returns true.
 func (h *Halter) awaitStill(ctx context.Context, and, unwanted func() bool) bool {
 	for {
