@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/completion"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctorcmd"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	_ "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient" // answers `arbiter hook` before main
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
@@ -55,10 +55,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 1 && args[1] == stage.StandInCommand {
 		// The remaining arguments are Claude's, not arbiter's: do not parse or change its flags.
 		return standIn(args[2:], stdin, stdout, stderr)
-	}
-	if len(args) > 1 && args[1] == hooksocket.Command && hooksocket.Answers(args[2:]) {
-		// Comes before anything that takes time: a session waits for this command at every tool call.
-		return hooksocket.Answer(args[2:], stdin, stdout, stderr)
 	}
 	stderr = command.Stderr{W: stderr}
 	e := env{command.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr}}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
@@ -37,7 +38,7 @@ func BenchmarkHook(b *testing.B) {
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	const session, token = "33e2ace1-d4bc-47dd-9200-fa457d13e61f", "a token"
-	b.Setenv(hooksocket.TokenEnv, token) // hook processes are our descendants, like an agent's
+	b.Setenv(hookclient.TokenEnv, token) // hook processes are our descendants, like an agent's
 	var generation atomic.Int64
 	server, err := hooksocket.Serve(dir, hooksocket.Service{
 		Agent: func(string) (hooksocket.Agent, bool) { // a new generation each time, so that it is reported

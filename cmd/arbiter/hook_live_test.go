@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -77,12 +78,12 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	cmd := exec.CommandContext(ctx, claude,
 		append(args, "-p", "--session-id", agent.Session, "--model", "claude-opus-5-5",
 			"--setting-sources", "", "--strict-mcp-config", "--allowedTools=Bash(*)",
-			"--settings", string(hooks.Settings(hooksocket.CommandLine(arbiter, server.Path()))), "Go on.")...)
+			"--settings", string(hooks.Settings(hookclient.CommandLine(arbiter, server.Path()))), "Go on.")...)
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), patience
 	cmd.Env = []string{
 		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + model.Key(),
 		"ANTHROPIC_BASE_URL=" + model.URL(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
-		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", hooksocket.TokenEnv + "=" + token,
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", hookclient.TokenEnv + "=" + token,
 	}
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "It is done." {
 		t.Fatalf("claude: %v\n%s", err, out)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
@@ -113,7 +113,7 @@ func TestHookFailsSafe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
-			if code := run(append([]string{"arbiter", "hook", "--debug"}, c.args...), c.stdin, &out, &errs); code != 0 {
+			if code := hookclient.Answer(append([]string{"--debug"}, c.args...), c.stdin, &out, &errs); code != 0 {
 				t.Errorf("exit %d", code)
 			}
 			if out.Len() > 0 {
@@ -136,8 +136,8 @@ func (zeroes) Read(p []byte) (int, error) {
 
 func TestHookIsSilentWithoutDebug(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run([]string{"arbiter", "hook", "--socket", "/nowhere/s"}, strings.NewReader(hookEventText), &out,
-		&errs); code != 0 || out.Len()+errs.Len() > 0 {
+	code := hookclient.Answer([]string{"--socket", "/nowhere/s"}, strings.NewReader(hookEventText), &out, &errs)
+	if code != 0 || out.Len()+errs.Len() > 0 {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
 	}
 }
@@ -161,7 +161,7 @@ func TestHookPassesAnswersOn(t *testing.T) {
 		cmd := exec.Command("arbiter", "hook", "--socket", socket)
 		if env {
 			cmd = exec.Command("arbiter", "hook")
-			cmd.Env = []string{hooksocket.PathEnv + "=" + socket}
+			cmd.Env = []string{hookclient.PathEnv + "=" + socket}
 		}
 		cmd.Stdin = strings.NewReader(event)
 		out, err := cmd.CombinedOutput()
@@ -186,7 +186,7 @@ func TestHookSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := string(hooks.Settings(hooksocket.CommandLine(self, socket))) + "\n"; out.String() != want {
+	if want := string(hooks.Settings(hookclient.CommandLine(self, socket))) + "\n"; out.String() != want {
 		t.Errorf("%s\nwant %s", out.String(), want)
 	}
 	arbiter, err := exec.LookPath("arbiter")
@@ -200,7 +200,7 @@ func TestHookSettings(t *testing.T) {
 	if err := os.Symlink(arbiter, filepath.Join(odd, "arbiter")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", hooksocket.CommandLine(filepath.Join(odd, "arbiter"), socket))
+	cmd := exec.Command("sh", "-c", hookclient.CommandLine(filepath.Join(odd, "arbiter"), socket))
 	cmd.Stdin = strings.NewReader(hookEventText)
 	if got, err := cmd.CombinedOutput(); err != nil || string(got) != `{"decision":"block"}`+"\n" {
 		t.Errorf("%v, %q", err, got)

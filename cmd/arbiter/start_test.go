@@ -13,29 +13,23 @@ import (
 )
 
 // TestPackagesStartCheaply limits what this module's packages allocate before main, since each start pays for
-// it: a session waits for `arbiter hook` at each of its tool calls. Put a package-level regular expression,
+// it: people and scripts wait for every command. Put a package-level regular expression,
 // template or large map into a sync.OnceValue, and a set of a few names into a slice.
 func TestPackagesStartCheaply(t *testing.T) {
 	const (
 		mostOfAll = 128 << 10 // in bytes
 		mostOfOne = 24 << 10
 	)
-	cmd := exec.Command("arbiter", "hook", "--socket", filepath.Join(t.TempDir(), "nobody"))
-	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
-	type initialized struct {
+	said := initialized(t, "version")
+	type cost struct {
 		pkg   string
 		bytes int
 	}
-	var list []initialized
+	var list []cost
 	all := 0
 	// This package is left out, because the variables of its tests are in the same binary.
 	line := regexp.MustCompile(`(?m)^init github\.com/arbiter-cli/arbiter/(\S+) .* clock, (\d+) bytes, \d+ allocs$`)
-	for _, m := range line.FindAllStringSubmatch(said.String(), -1) {
+	for _, m := range line.FindAllStringSubmatch(said, -1) {
 		if m[1] == "cmd/arbiter" {
 			continue
 		}
@@ -43,15 +37,46 @@ func TestPackagesStartCheaply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, initialized{m[1], n})
+		list = append(list, cost{m[1], n})
 		all += n
 	}
 	if len(list) < 10 {
-		t.Fatalf("found %d packages in what GODEBUG=inittrace=1 printed: %s", len(list), said.String())
+		t.Fatalf("found %d packages in what GODEBUG=inittrace=1 printed: %s", len(list), said)
 	}
-	slices.SortFunc(list, func(a, b initialized) int { return cmp.Compare(b.bytes, a.bytes) })
+	slices.SortFunc(list, func(a, b cost) int { return cmp.Compare(b.bytes, a.bytes) })
 	if all > mostOfAll || list[0].bytes > mostOfOne {
 		t.Errorf("the packages allocate %d bytes before main, at most %d are allowed, and %d in one; most allocate: %v",
 			all, mostOfAll, mostOfOne, list[:10])
 	}
+}
+
+// TestHookStartsEarly: `arbiter hook`, for which a session waits at each tool call, answers before main and before
+// the packages that take longest to initialize. See package hookclient.
+func TestHookStartsEarly(t *testing.T) {
+	said := initialized(t, "hook", "--socket", filepath.Join(t.TempDir(), "nobody"))
+	if !strings.Contains(said, "init net @") {
+		t.Fatalf("package net, which a hook uses, is not initialized: %s", said)
+	}
+	for _, late := range []string{"main", "net/http", "github.com/modelcontextprotocol/go-sdk/mcp",
+		"github.com/yuin/goldmark/parser", "github.com/urfave/cli/v2"} {
+		if strings.Contains(said, "init "+late+" @") {
+			t.Errorf("%s is initialized before a hook is answered", late)
+		}
+	}
+	if all := initialized(t, "version"); !strings.Contains(all, "init net/http @") {
+		t.Errorf("`arbiter version` does not initialize net/http: %s", all)
+	}
+}
+
+// initialized runs arbiter, and returns what the runtime prints about each package that it initializes.
+func initialized(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return said.String()
 }

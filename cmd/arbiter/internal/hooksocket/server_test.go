@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
@@ -108,7 +109,7 @@ func shortDir(t *testing.T) string {
 
 func askServer(t *testing.T, s *Server, in hooks.Input) string {
 	t.Helper()
-	answer, err := exchange(s.Path(), in.JSON(), time.Now().Add(longEnough))
+	answer, err := hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestHookServerTellsOnce(t *testing.T) {
 	var clients sync.WaitGroup
 	for range cap(answers) {
 		clients.Go(func() {
-			answer, err := exchange(s.Path(), bashOf(aSession).JSON(), time.Now().Add(longEnough))
+			answer, err := hookclient.Exchange(s.Path(), bashOf(aSession).JSON(), time.Now().Add(longEnough))
 			if err != nil {
 				t.Error(err)
 			}
@@ -303,7 +304,7 @@ func TestHookServerEndsWithClients(t *testing.T) {
 	defer silent.Close()
 	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` +
 		strings.Repeat("x", maxRequest) + `"}`} {
-		if answer, err := exchange(s.Path(), []byte(request), time.Now().Add(longEnough)); len(answer) > 0 {
+		if answer, err := hookclient.Exchange(s.Path(), []byte(request), time.Now().Add(longEnough)); len(answer) > 0 {
 			t.Errorf("%.30q: %q, %v", request, answer, err)
 		}
 	}

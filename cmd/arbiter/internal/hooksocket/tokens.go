@@ -1,21 +1,16 @@
 package hooksocket
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
 	"net"
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
-
-// TokenEnv is the environment variable with the token of an agent's session in a terminal.
-const TokenEnv = "ARBITER_HOOK_TOKEN"
 
 // Tokens has the tokens that the hooks of sessions in terminals present: a random one for each generation of an
 // agent.
@@ -48,19 +43,6 @@ func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
 	t.mu.Unlock()
 	same := subtle.ConstantTimeCompare([]byte(have.secret), []byte(secret)) == 1
 	return same && have.secret != "" && have.generation == a.Generation
-}
-
-// tokenField is added to an event's own fields on the socket.
-const tokenField = "arbiter_token"
-
-// withToken adds a token to an event, a JSON object.
-func withToken(event json.RawMessage, secret string) json.RawMessage {
-	rest, ok := bytes.CutPrefix(event, []byte("{"))
-	quoted, err := json.Marshal(secret)
-	if secret == "" || !ok || err != nil {
-		return event
-	}
-	return slices.Concat([]byte(`{"`+tokenField+`":`), quoted, []byte(","), rest)
 }
 
 // tokenOf returns the token in a request; empty if there is none.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
@@ -82,7 +83,7 @@ func TestHookTokens(t *testing.T) {
 		{"a person with a wrong one", person, aSession, "x", true},
 	} {
 		peer.Store(&c.peer)
-		raw, err := exchange(s.Path(), withToken(bashOf(c.session).JSON(), c.token), time.Now().Add(longEnough))
+		raw, err := hookclient.Exchange(s.Path(), hookclient.Request(bashOf(c.session), c.token), time.Now().Add(longEnough))
 		if err != nil || !json.Valid(raw) {
 			t.Errorf("%s: answer %q, %v", c.name, raw, err)
 		}

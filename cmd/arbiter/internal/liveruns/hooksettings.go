@@ -10,17 +10,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// HookCommand is `arbiter hook` for people. [hooksocket.Answer] answers events without it.
+// HookCommand is `arbiter hook` for people. [hookclient.Answer] answers events without it.
 func HookCommand(io command.Env) *cli.Command {
 	e := env{io}
 	return &cli.Command{
-		Name: hooksocket.Command, Usage: "answer the hooks of a session that you opened yourself",
+		Name: hookclient.Command, Usage: "answer the hooks of a session that you opened yourself",
 		Description: strings.TrimSpace(`
 Claude Code calls this command for each hook of a session that you opened yourself. It reads the
 event from stdin, asks the running arbiter and prints the answer. It never fails and never takes
@@ -29,7 +30,7 @@ longer than 2 s: without an answer the session continues as if there were no hoo
   claude --resume ID --settings "$(arbiter hook --settings)"`),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "socket", Usage: "`PATH` of the running arbiter's socket",
-				EnvVars: []string{hooksocket.PathEnv}},
+				EnvVars: []string{hookclient.PathEnv}},
 			&cli.BoolFlag{Name: "settings", Usage: "print the Claude Code settings that call this command"},
 			&cli.StringFlag{Name: "session",
 				Usage: "with --settings: the `RUN` (default: the live run of this directory)"},
@@ -49,7 +50,7 @@ func (e env) hookSettings(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := net.DialTimeout("unix", socket, hooksocket.Deadline)
+	conn, err := net.DialTimeout("unix", socket, hookclient.Deadline)
 	if err != nil {
 		return command.Usagef("no arbiter answers hooks at %s: %v", socket, err)
 	}
@@ -58,7 +59,7 @@ func (e env) hookSettings(c *cli.Context) error {
 	if err != nil {
 		return command.Environmentf("cannot find arbiter's own program: %v", err)
 	}
-	_, err = fmt.Fprintln(e.Stdout, string(hooks.Settings(hooksocket.CommandLine(self, socket))))
+	_, err = fmt.Fprintln(e.Stdout, string(hooks.Settings(hookclient.CommandLine(self, socket))))
 	return err
 }
 

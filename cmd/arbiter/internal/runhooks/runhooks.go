@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/claude"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
 	"github.com/arbiter-cli/arbiter/hooks"
@@ -70,8 +71,8 @@ func (s *Service) Setup(a bridge.AgentRef) (settings string, env map[string]stri
 	if err != nil || s.server == nil || s.onAnotherHost(a.ID) {
 		return "", env
 	}
-	env[hooksocket.TokenEnv] = s.tokens.Issue(a)
-	return string(hooks.Settings(hooksocket.CommandLine(self, s.server.Path()))), env
+	env[hookclient.TokenEnv] = s.tokens.Issue(a)
+	return string(hooks.Settings(hookclient.CommandLine(self, s.server.Path()))), env
 }
 
 func (s *Service) onAnotherHost(id string) bool {

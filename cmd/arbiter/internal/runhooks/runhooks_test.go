@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
 	"github.com/arbiter-cli/arbiter/hooks"
@@ -92,7 +93,7 @@ func TestSetup(t *testing.T) {
 	if !strings.Contains(here, s.Path()) || env["TERM"] != "xterm" {
 		t.Errorf("here: %s, %v", here, env)
 	}
-	answers, token := s.answers(), env[hooksocket.TokenEnv]
+	answers, token := s.answers(), env[hookclient.TokenEnv]
 	if !answers.Token("s-orch-1", token) || answers.Token("s-orch-2", token) || answers.Token("s-orch-1", "") {
 		t.Error("the token is that of the agent, and of no other")
 	}

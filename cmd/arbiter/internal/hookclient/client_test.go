@@ -1,4 +1,4 @@
-package hooksocket
+package hookclient
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package hooksocket
+package hookclient
 
 import (
 	"bytes"
@@ -19,6 +19,10 @@ const (
 	Command = "hook"
 	// PathEnv names the socket of the arbiter to ask, unless --socket is given.
 	PathEnv = "ARBITER_HOOK_SOCKET"
+	// TokenEnv is the environment variable with the token of an agent's session in a terminal.
+	TokenEnv = "ARBITER_HOOK_TOKEN"
+	// tokenField carries the token to the socket, beside the event's own members.
+	tokenField = "arbiter_token"
 	// Deadline bounds the duration of a hook, from start to exit.
 	Deadline = 2 * time.Second
 	// maxInput bounds the size of an event, which includes the tool's input and output.
@@ -123,7 +127,7 @@ func ask(socket string, stdin io.Reader, deadline time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange(socket, withToken(in.JSON(), os.Getenv(TokenEnv)), deadline)
+	answer, err := Exchange(socket, Request(in, os.Getenv(TokenEnv)), deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +142,19 @@ func ask(socket string, stdin io.Reader, deadline time.Time) ([]byte, error) {
 	return bytes.TrimSpace(answer), nil
 }
 
-// exchange sends one request over a Unix socket, closes its writing end, and reads the answer to its end.
-func exchange(socket string, request []byte, deadline time.Time) ([]byte, error) {
+// Request is what the server of a run's hooks reads: the event, a JSON object, and the agent's token (may be empty).
+func Request(in hooks.Input, token string) []byte {
+	event := in.JSON()
+	rest, ok := bytes.CutPrefix(event, []byte("{"))
+	quoted, err := json.Marshal(token)
+	if token == "" || !ok || err != nil {
+		return event
+	}
+	return slices.Concat([]byte(`{"`+tokenField+`":`), quoted, []byte(","), rest)
+}
+
+// Exchange sends one request over a Unix socket, closes its writing end, and reads the answer to its end.
+func Exchange(socket string, request []byte, deadline time.Time) ([]byte, error) {
 	conn, err := net.DialTimeout("unix", socket, time.Until(deadline))
 	if err != nil {
 		return nil, fmt.Errorf("ask arbiter: %w", err)
