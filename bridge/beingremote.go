@@ -110,9 +110,9 @@ func (p *RemoteParams) explain(err error) error {
 	if p == nil || !errors.As(err, &e) || e.Category != CatClaudeMissing && e.Category != CatUnsupported {
 		return err
 	}
-	told := *e
-	told.Message += "; run on the host: " + installClaude
-	return &told
+	explained := *e
+	explained.Message += "; run on the host: " + installClaude
+	return &explained
 }
 
 // beginRemote makes this bridge a remote one: from then on it has a lease.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestThoseThatEndedAreLetGo: of an agent that has ended the registry keeps the name, and nothing that the
+// TestEndedAgentsAreReleased: of an agent that has ended the registry keeps the name, and nothing that the
 // driver holds.
-func TestThoseThatEndedAreLetGo(t *testing.T) {
+func TestEndedAgentsAreReleased(t *testing.T) {
 	r := newRegistry(nil, nil, slog.New(slog.NewTextHandler(io.Discard, nil)), nil)
 	launch := func(id string, generation int, session string) *fakeAgent {
 		t.Helper()

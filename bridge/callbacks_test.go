@@ -50,7 +50,7 @@ func TestHandlersMayCallBack(t *testing.T) {
 	})
 }
 
-func TestBackRequestsThatFail(t *testing.T) {
+func TestFailedRequestsToClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &recorder{}
 		r := newRig(t, &fakeLauncher{}, h)

@@ -190,7 +190,7 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 		c.p.s.fail(err)
 		return InitializeResult{}, err
 	}
-	c.placed.settle(p.Run, r.Remote.Dir)
+	c.placed.setWorkPlace(p.Run, r.Remote.Dir)
 	c.contact.begin(time.Duration(p.Remote.LeaseMS) * time.Millisecond)
 	return r, nil
 }

@@ -13,7 +13,7 @@ type EvidenceCollector interface {
 	// second.
 	Check(ctx context.Context, of Owner, p CheckParams) (CheckResult, error)
 	// Inspect looks at a session's transcript and repository, and changes neither. What it cannot see is
-	// not an error, but is described in InspectResult.Trouble.
+	// not an error, but is described in InspectResult.Problems.
 	Inspect(ctx context.Context, p InspectParams) (InspectResult, error)
 }
 

@@ -37,10 +37,10 @@ func (w *fakeCollector) Inspect(_ context.Context, p InspectParams) (InspectResu
 	return InspectResult{
 		Git: &GitState{Branch: "main", Head: "c0ffee", Commits: []string{"c0ffee one"},
 			Status: []string{" M a.go"}, Stat: "a.go | 2 +-"},
-		Said:     []string{"of " + p.SessionID},
+		Texts:    []string{"of " + p.SessionID},
 		Files:    []string{"/w/a.go"},
 		Commands: []RanCommand{{Command: "go test", Outcome: "failed", Subagent: true}},
-		Trouble:  []string{"git log: no commits yet"},
+		Problems: []string{"git log: no commits yet"},
 	}, nil
 }
 

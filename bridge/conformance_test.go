@@ -63,11 +63,11 @@ func replay(t *testing.T, archive *txtar.Archive) {
 			ServerOptions{Version: "test", Evidence: &fakeCollector{}}).Serve(t.Context(), duplex{input, far})
 		far.Close()
 	}()
-	var said sink
+	var sent sink
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		io.Copy(&said, bufio.NewReader(output))
+		io.Copy(&sent, bufio.NewReader(output))
 	}()
 	for i, section := range archive.Files {
 		var got []byte
@@ -92,7 +92,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 			synctest.Wait()
 			continue
 		case "out":
-			got = said.take()
+			got = sent.take()
 		case "serve":
 			got = fmt.Appendln(nil, <-served)
 			served <- nil
@@ -108,7 +108,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 	w.Close()
 	<-served
 	<-drained
-	if rest := said.take(); len(rest) > 0 {
+	if rest := sent.take(); len(rest) > 0 {
 		t.Errorf("unexpected frames:\n%s", rest)
 	}
 }
@@ -182,7 +182,7 @@ func scriptedLauncher() *fakeLauncher {
 
 func (a *fakeAgent) turn(ctx context.Context, m MessageParams) error {
 	word, _, _ := strings.Cut(m.Content, " ")
-	say := func(body EventBody) { a.host.Emit(Event{Body: body}) }
+	emit := func(body EventBody) { a.host.Emit(Event{Body: body}) }
 	text := "you said: " + m.Content
 	switch word {
 	case "busy":
@@ -205,14 +205,14 @@ func (a *fakeAgent) turn(ctx context.Context, m MessageParams) error {
 		panic("as told")
 	case "die":
 		a.once.Do(func() {
-			say(Turn{MessageIDs: []string{m.MessageID}, Outcome: TurnLost})
-			say(Done{SessionID: a.info.SessionID, Exit: Exit{Code: 1}})
+			emit(Turn{MessageIDs: []string{m.MessageID}, Outcome: TurnLost})
+			emit(Done{SessionID: a.info.SessionID, Exit: Exit{Code: 1}})
 			close(a.done)
 		})
 		return errors.New("write |1: broken pipe")
 	}
-	say(Delivered{MessageID: m.MessageID, Proof: "lifecycle"})
-	say(Assistant{Text: text, ContextPct: 1.5})
-	say(Turn{Verdict: json.RawMessage(`{"kind":"done"}`), MessageIDs: []string{m.MessageID}, Outcome: TurnDone})
+	emit(Delivered{MessageID: m.MessageID, Proof: "lifecycle"})
+	emit(Assistant{Text: text, ContextPct: 1.5})
+	emit(Turn{Verdict: json.RawMessage(`{"kind":"done"}`), MessageIDs: []string{m.MessageID}, Outcome: TurnDone})
 	return nil
 }

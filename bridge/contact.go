@@ -22,11 +22,11 @@ type contact struct {
 	begun chan struct{} // closed when there is a lease
 	once  sync.Once
 
-	mu      sync.Mutex
-	length  time.Duration // 0: there is no lease
-	heard   time.Duration // when the last tick was answered
-	gone    bool          // ticks are no longer answered
-	stopped bool          // the bridge reported that all its processes have ended
+	mu       sync.Mutex
+	length   time.Duration // 0: there is no lease
+	lastTick time.Duration // when the last tick was answered
+	gone     bool          // ticks are no longer answered
+	stopped  bool          // the bridge reported that all its processes have ended
 }
 
 func newContact(now func() time.Duration) *contact {
@@ -36,7 +36,7 @@ func newContact(now func() time.Duration) *contact {
 // begin starts the client's side of the lease; the bridge has already begun its own.
 func (c *contact) begin(length time.Duration) {
 	c.mu.Lock()
-	c.length, c.heard = length, c.now()
+	c.length, c.lastTick = length, c.now()
 	c.mu.Unlock()
 	c.once.Do(func() { close(c.begun) })
 }
@@ -46,10 +46,10 @@ func (c *contact) begin(length time.Duration) {
 func (c *contact) tick(context.Context, TickParams) (Empty, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone || c.length > 0 && c.now()-c.heard >= c.length/2 {
+	if c.gone || c.length > 0 && c.now()-c.lastTick >= c.length/2 {
 		return Empty{}, rpcErrorf(CodeShuttingDown, "the client has given this bridge up")
 	}
-	c.heard = c.now()
+	c.lastTick = c.now()
 	return Empty{}, nil
 }
 
@@ -65,7 +65,7 @@ func (c *contact) giveUp() {
 func (c *contact) silent() (since time.Duration, gaveUp bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	since = c.now() - c.heard
+	since = c.now() - c.lastTick
 	if c.gone || c.length == 0 || since < c.length/2 {
 		return 0, false
 	}
@@ -105,7 +105,7 @@ func (c *contact) left() time.Duration {
 	if c.length == 0 || c.stopped {
 		return 0
 	}
-	return max(0, c.heard+c.length+LeaseGrace-c.now())
+	return max(0, c.lastTick+c.length+LeaseGrace-c.now())
 }
 
 func (c *contact) leased() bool {

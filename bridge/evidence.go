@@ -46,14 +46,14 @@ type InspectParams struct {
 	Sandbox *SandboxConfig `json:"sandbox,omitempty"`
 }
 
-// InspectResult is what was found. What could not be read is absent, and Trouble
+// InspectResult is what was found. What could not be read is absent, and Problems
 // says why.
 type InspectResult struct {
 	Git      *GitState    `json:"git,omitempty"` // absent outside of a repository
-	Said     []string     `json:"said"`          // the last texts of the main thread, oldest first, limited
+	Texts    []string     `json:"said"`          // the last texts of the main thread, oldest first, limited
 	Files    []string     `json:"files"`         // files that its tools and its subagents' tools wrote, the latest last
 	Commands []RanCommand `json:"commands"`      // the last commands that it ran, oldest first, limited
-	Trouble  []string     `json:"trouble,omitempty"`
+	Problems []string     `json:"trouble,omitempty"`
 
 	Mark    *InspectMark `json:"mark,omitempty"`    // the answer to InspectParams.Mark
 	Changes *Changes     `json:"changes,omitempty"` // the answer to InspectParams.Since
@@ -85,7 +85,7 @@ type DirtyFile struct {
 type Changes struct {
 	Words   int         `json:"words"`             // how many messages were typed into the session
 	Typed   []string    `json:"typed"`             // the last of these messages, oldest first
-	Said    []string    `json:"said"`              // the model's last texts, oldest first
+	Texts   []string    `json:"said"`              // the model's last texts, oldest first
 	Tools   []ToolCount `json:"tools"`             // tools that the session and its subagents used, by name
 	Files   []string    `json:"files"`             // files that differ now, or that its tools wrote
 	Commits []string    `json:"commits,omitempty"` // commits since the mark, newest first

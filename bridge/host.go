@@ -38,7 +38,7 @@ func (h *host) Emit(ev Event) {
 	}
 	_, last := ev.Body.(Done)
 	crashpoint.Here("bridge.event")
-	h.p.s.out.awaitRoom()
+	h.p.s.out.awaitCapacity()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

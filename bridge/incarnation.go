@@ -20,19 +20,19 @@ var (
 
 // incarnation is one process of one agent, from the claim of its id on.
 type incarnation struct {
-	ref     AgentRef
-	session string
-	host    *host
-	ctx     context.Context // of the start
-	cancel  context.CancelCauseFunc
-	settled chan struct{} // closed when the start is over
-	agent   Agent         // nil when it failed; read after settled
+	ref       AgentRef
+	session   string
+	host      *host
+	ctx       context.Context // of the start
+	cancel    context.CancelCauseFunc
+	startDone chan struct{} // closed when the start is over
+	agent     Agent         // nil when it failed; read after settled
 
 	agentless bool // it is over, and only its name is kept
 }
 
 func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *incarnation {
-	inc := &incarnation{ref: ref, session: session, host: &host{ref: ref, p: p, log: log}, settled: make(chan struct{})}
+	inc := &incarnation{ref: ref, session: session, host: &host{ref: ref, p: p, log: log}, startDone: make(chan struct{})}
 	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
 	return inc
 }
@@ -45,7 +45,7 @@ func (i *incarnation) start(ctx context.Context, timeout time.Duration,
 		if i.agent == nil {
 			i.host.close()
 		}
-		close(i.settled)
+		close(i.startDone)
 	}()
 	release := context.AfterFunc(ctx, func() { i.cancel(context.Cause(ctx)) })
 	defer release()
@@ -91,7 +91,7 @@ func (i *incarnation) startError(err error) error {
 // ready waits until the agent has started.
 func (i *incarnation) ready(ctx context.Context) (Agent, error) {
 	select {
-	case <-i.settled:
+	case <-i.startDone:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -105,7 +105,7 @@ func (i *incarnation) ready(ctx context.Context) (Agent, error) {
 // client, or ctx has ended.
 func (i *incarnation) stop(ctx context.Context, now bool) error {
 	select {
-	case <-i.settled:
+	case <-i.startDone:
 	default:
 		i.cancel(errStopped)
 	}
@@ -136,7 +136,7 @@ func (i *incarnation) ended() bool {
 		return true
 	}
 	select {
-	case <-i.settled:
+	case <-i.startDone:
 	default:
 		return false
 	}
@@ -158,8 +158,8 @@ func (i *incarnation) remembered() *incarnation {
 		return i
 	}
 	r := &incarnation{ref: i.ref, host: &host{ref: i.ref, p: i.host.p, log: i.host.log, closed: true},
-		settled: make(chan struct{}), agentless: true}
-	close(r.settled)
+		startDone: make(chan struct{}), agentless: true}
+	close(r.startDone)
 	return r
 }
 

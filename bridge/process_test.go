@@ -75,13 +75,13 @@ func child(kind string) int {
 
 // lineLog is a log whose lines a test can wait for.
 type lineLog struct {
-	mu    sync.Mutex
-	lines []string
-	heard chan string
+	mu       sync.Mutex
+	lines    []string
+	received chan string
 }
 
 func newLineLog() (*lineLog, *slog.Logger) {
-	l := &lineLog{heard: make(chan string, 1000)}
+	l := &lineLog{received: make(chan string, 1000)}
 	return l, slog.New(slog.NewTextHandler(l, nil))
 }
 
@@ -89,7 +89,7 @@ func (l *lineLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	l.lines = append(l.lines, string(b))
 	l.mu.Unlock()
-	l.heard <- string(b)
+	l.received <- string(b)
 	return len(b), nil
 }
 
@@ -101,10 +101,10 @@ func (l *lineLog) all() []string {
 
 func (l *lineLog) await(t *testing.T, text string) string {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	for {
 		select {
-		case line := <-l.heard:
+		case line := <-l.received:
 			if strings.Contains(line, text) {
 				return line
 			}
@@ -132,15 +132,15 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 	return c, lines, cmd
 }
 
-// patience ends a test that hangs. No test measures it.
-const patience = 2 * time.Minute
+// waitTimeout ends a test that hangs. No test measures it.
+const waitTimeout = 2 * time.Minute
 
 // awaitDone waits for Done, and fails the test instead of hanging.
 func awaitDone(t *testing.T, c *Client) {
 	t.Helper()
 	select {
 	case <-c.Done():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("the client does not end")
 	}
 }

@@ -108,10 +108,10 @@ type CommitWorkParams struct {
 
 // CommitWorkResult is the state of the directory after the commit. The branch is in the cache, at Head.
 type CommitWorkResult struct {
-	Head    string   `json:"head"`
-	Tree    string   `json:"tree"`
-	Branch  string   `json:"branch"`
-	Trouble []string `json:"trouble,omitempty"` // files that could not be recorded
+	Head     string   `json:"head"`
+	Tree     string   `json:"tree"`
+	Branch   string   `json:"branch"`
+	Problems []string `json:"trouble,omitempty"` // files that could not be recorded
 }
 
 // RemoveWorkParams saves and removes the directory of an Orchestrator.
@@ -126,7 +126,7 @@ type RemoveWorkParams struct {
 
 // RemoveWorkResult is what was saved of the directory, in the cache.
 type RemoveWorkResult struct {
-	Ref     string   `json:"ref,omitempty"` // empty if there was nothing to save
-	Commit  string   `json:"commit,omitempty"`
-	Trouble []string `json:"trouble,omitempty"` // what could not be saved
+	Ref      string   `json:"ref,omitempty"` // empty if there was nothing to save
+	Commit   string   `json:"commit,omitempty"`
+	Problems []string `json:"trouble,omitempty"` // what could not be saved
 }

@@ -124,49 +124,50 @@ func TestHostilePeer(t *testing.T) {
 			`"input":{}}}`, id, method, agent)
 	}
 	for name, tc := range map[string]struct {
-		says func(say func(string))
-		want string
+		script func(send func(string))
+		want   string
 	}{
-		"an event again": {func(say func(string)) {
-			say(event(1, "orch-1", 1))
-			say(event(2, "orch-1", 1))
-			say(event(1, "orch-1", 1))
+		"an event again": {func(send func(string)) {
+			send(event(1, "orch-1", 1))
+			send(event(2, "orch-1", 1))
+			send(event(1, "orch-1", 1))
 		}, "the event with the number 1 came after number 2"},
-		"an event without a number": {func(say func(string)) { say(event(0, "orch-1", 1)) }, "number 0 came after number 0"},
-		"another agent's event":     {func(say func(string)) { say(event(1, "arbiter", 1)) }, `an event of "arbiter#1"`},
-		"a later generation":        {func(say func(string)) { say(event(1, "orch-1", 2)) }, `an event of "orch-1#2"`},
-		"another agent's tool call": {func(say func(string)) { say(request("c1", MethodToolCall, "arbiter")) },
+		"an event without a number": {func(send func(string)) { send(event(0, "orch-1", 1)) },
+			"number 0 came after number 0"},
+		"another agent's event": {func(send func(string)) { send(event(1, "arbiter", 1)) }, `an event of "arbiter#1"`},
+		"a later generation":    {func(send func(string)) { send(event(1, "orch-1", 2)) }, `an event of "orch-1#2"`},
+		"another agent's tool call": {func(send func(string)) { send(request("c1", MethodToolCall, "arbiter")) },
 			`a request of "arbiter#1"`},
-		"another agent's permission": {func(say func(string)) { say(request("c1", MethodPermission, "orch-2")) },
+		"another agent's permission": {func(send func(string)) { send(request("c1", MethodPermission, "orch-2")) },
 			`a request of "orch-2#1"`},
-		"another agent's judgement": {func(say func(string)) { say(request("c1", MethodJudge, "orch-2")) },
+		"another agent's judgement": {func(send func(string)) { send(request("c1", MethodJudge, "orch-2")) },
 			`a request of "orch-2#1"`},
-		"a request again": {func(say func(string)) {
-			say(request("c7", MethodToolCall, "orch-1"))
-			say(request("c7", MethodToolCall, "orch-1"))
+		"a request again": {func(send func(string)) {
+			send(request("c7", MethodToolCall, "orch-1"))
+			send(request("c7", MethodToolCall, "orch-1"))
 		}, "the request c7 came again"},
-		"a line without end": {func(say func(string)) {
+		"a line without end": {func(send func(string)) {
 			long := strings.Repeat("x", 1<<20)
 			for range maxLine>>20 + 1 {
-				say("\x00" + long) // then say adds no line end
+				send("\x00" + long) // then say adds no line end
 			}
 		}, "a line of more than"},
-		"lines that are no messages": {func(say func(string)) {
+		"lines that are no messages": {func(send func(string)) {
 			for range maxStray + 1 {
-				say("Welcome to box!")
+				send("Welcome to box!")
 			}
 		}, "lines that are no messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c, say, _ := hostilePeer(t, func(*InitializeResult) {})
+				c, send, _ := hostilePeer(t, func(*InitializeResult) {})
 				if _, err := c.Initialize(t.Context(), remoteParams()); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := c.Spawn(t.Context(), spawnParams("orch-1", 1)); err != nil {
 					t.Fatal(err)
 				}
-				go tc.says(say)
+				go tc.script(send)
 				<-c.Done()
 				var broke *ViolationError
 				if err := c.Err(); !errors.As(err, &broke) || !strings.Contains(err.Error(), tc.want) {
@@ -177,9 +178,9 @@ func TestHostilePeer(t *testing.T) {
 	}
 }
 
-// TestLyingInitialize: the client does not believe a host's report about itself where it matters.
-func TestLyingInitialize(t *testing.T) {
-	for name, lie := range map[string]func(*InitializeResult){
+// TestFalseInitializeAnswer: the client does not believe a host's report about itself where it matters.
+func TestFalseInitializeAnswer(t *testing.T) {
+	for name, change := range map[string]func(*InitializeResult){
 		"no remote":            func(r *InitializeResult) { r.Remote = nil },
 		"another version":      func(r *InitializeResult) { r.Version = "another" },
 		"a longer lease":       func(r *InitializeResult) { r.Remote.LeaseMS *= 2 },
@@ -195,7 +196,7 @@ func TestLyingInitialize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c, _, _ := hostilePeer(t, lie)
+				c, _, _ := hostilePeer(t, change)
 				_, err := c.Initialize(t.Context(), remoteParams())
 				var broke *ViolationError
 				if !errors.As(err, &broke) {
@@ -210,11 +211,11 @@ func TestLyingInitialize(t *testing.T) {
 	}
 }
 
-// TestForeignWork: a branch or a directory that does not belong to the Orchestrator ends the connection.
-func TestForeignWork(t *testing.T) {
+// TestWorkOfAnotherRun: a branch or a directory that does not belong to the Orchestrator ends the connection.
+func TestWorkOfAnotherRun(t *testing.T) {
 	const branch, dir = "arbiter/01234567/orch-1.2", "/srv/far/01234567/orch-1"
 	p := placed{strict: true}
-	p.settle("0123456789", "/srv/far")
+	p.setWorkPlace("0123456789", "/srv/far")
 	if err := p.work(1, branch, dir, dir+"/sub"); err != nil {
 		t.Error(err)
 	}
@@ -247,13 +248,13 @@ func TestForeignWork(t *testing.T) {
 }
 
 // hostilePeer answers initialize, with false data, and spawn. say writes a line to the client.
-func hostilePeer(t *testing.T, lie func(*InitializeResult)) (c *Client, say func(string), far net.Conn) {
+func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send func(string), far net.Conn) {
 	t.Helper()
 	near, far := net.Pipe()
 	c = newClient(near, &recorder{}, testLog(t))
 	c.contact.now = sinceStart()
 	c.start()
-	say = func(line string) {
+	send = func(line string) {
 		if rest, open := strings.CutPrefix(line, "\x00"); open {
 			_, _ = far.Write([]byte(rest))
 			return
@@ -273,13 +274,13 @@ func hostilePeer(t *testing.T, lie func(*InitializeResult)) (c *Client, say func
 			info, _ := (&fakeMachine{}).Begin(t.Context(), Owner{}, RemoteParams{})
 			info.LeaseMS = 60_000
 			result := InitializeResult{ProtocolVersion: ProtocolVersion, Version: "test", Remote: &info}
-			lie(&result)
+			change(&result)
 			answer, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
 			if m.Method != MethodInitialize {
 				answer, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": SpawnResult{}})
 			}
-			say(string(answer))
+			send(string(answer))
 		}
 	}()
-	return c, say, far
+	return c, send, far
 }

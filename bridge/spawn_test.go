@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestOfTwoSpawnsOneWins(t *testing.T) {
+func TestOneOfTwoSpawnsSucceeds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := &fakeLauncher{}
 		l.launch = func(_ context.Context, p SpawnParams, h Host) (Agent, error) {

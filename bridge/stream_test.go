@@ -26,7 +26,7 @@ type wire struct {
 
 func newWire(t *testing.T, conn net.Conn) *wire { return &wire{t, conn, bufio.NewReader(conn)} }
 
-func (w *wire) say(lines ...string) {
+func (w *wire) write(lines ...string) {
 	for _, l := range lines {
 		if _, err := io.WriteString(w, l+"\n"); err != nil {
 			w.t.Errorf("write: %v", err)
@@ -34,7 +34,7 @@ func (w *wire) say(lines ...string) {
 	}
 }
 
-func (w *wire) hear() string {
+func (w *wire) read() string {
 	line, err := w.r.ReadString('\n')
 	if err != nil {
 		w.t.Errorf("read: %v", err)
@@ -42,11 +42,11 @@ func (w *wire) hear() string {
 	return strings.TrimSpace(line)
 }
 
-func (w *wire) hearID() string {
+func (w *wire) readID() string {
 	var m struct {
 		ID string `json:"id"`
 	}
-	line := w.hear()
+	line := w.read()
 	if err := json.Unmarshal([]byte(line), &m); err != nil || m.ID == "" {
 		w.t.Errorf("no string id in %s", line)
 	}
@@ -61,7 +61,7 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 		w := newWire(t, far)
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
-		id := w.hearID()
+		id := w.readID()
 		garbage := []string{
 			`Welcome to Ubuntu 24.04`, `null`, `[]`, `[{"jsonrpc":"2.0"}]`, `""`, `0`, `{`, `{"a":1}}`,
 			`{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
@@ -72,11 +72,11 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 			`{"jsonrpc":"2.0","method":7}`, "\x00\x00{", "\x1b[31mred\x1b[0m",
 			`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":}}`,
 		}
-		w.say(garbage...)
-		w.say("", "  \r",
+		w.write(garbage...)
+		w.write("", "  \r",
 			"\xef\xbb\xbf"+
 				`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
-		w.say(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
+		w.write(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
 		if err := <-called; err != nil {
 			t.Errorf("the call: %v", err)
 		}
@@ -122,8 +122,8 @@ func TestNullIDCompletesNoCall(t *testing.T) {
 		defer cancel()
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(ctx, AgentRef{"a", 1})) }()
-		w.hearID()
-		w.say(`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
+		w.readID()
+		w.write(`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
 			`{"jsonrpc":"2.0","id":"","result":{}}`)
 		go io.Copy(io.Discard, w.r) // the cancel
 		if err := <-called; !errors.Is(err, context.DeadlineExceeded) {
@@ -143,10 +143,10 @@ func TestPeerThatReadsNothing(t *testing.T) {
 				far)
 		}()
 		w := newWire(t, near)
-		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":3,"client":"t","run":"r","claude":{"path":"claude"}}}`)
-		w.hear()
-		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
-		w.hear()
+		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":3,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.read()
+		w.write(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.read()
 		a := l.agent(AgentRef{"a", 1})
 		begun := time.Now()
 		emitted := 0
@@ -162,7 +162,7 @@ func TestPeerThatReadsNothing(t *testing.T) {
 			t.Errorf("%d MiB were taken without a reader, want no more than %d", emitted, maxBacklog>>20+1)
 		}
 		// A request is still read, and its answer is queued.
-		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
+		w.write(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
 		err := <-served
 		if err == nil || !strings.Contains(err.Error(), "the peer read nothing for 10s") {
 			t.Errorf("Serve: %v", err)
@@ -185,10 +185,10 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- NewServer(l, ServerOptions{Logger: testLog(t)}).Serve(t.Context(), far) }()
 		w := newWire(t, near)
-		w.say(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":3,"client":"t","run":"r","claude":{"path":"claude"}}}`)
-		w.hear()
-		w.say(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
-		w.hear()
+		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":3,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.read()
+		w.write(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.read()
 		const events = 40
 		go func() {
 			for i := range events {
@@ -196,11 +196,11 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		w.say(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
+		w.write(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
 		synctest.Wait()
 		next, answered := 0, false
 		for next < events || !answered {
-			line := w.hear()
+			line := w.read()
 			if strings.Contains(line, `"id":"3"`) {
 				answered = true
 				continue
@@ -229,7 +229,7 @@ func TestOverlongLineIsSkipped(t *testing.T) {
 		for range maxLine>>20 + 1 {
 			io.WriteString(far, chunk)
 		}
-		w.say("", `{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`)
+		w.write("", `{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`)
 		far.Close()
 	}()
 	<-c.Done()
@@ -241,14 +241,14 @@ func TestOverlongLineIsSkipped(t *testing.T) {
 	}
 }
 
-func TestAnswerThatIsNoResponse(t *testing.T) {
+func TestInvalidResponse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		c := NewClient(near, &recorder{}, testLog(t))
 		w := newWire(t, far)
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
-		w.say(`{"jsonrpc":"2.0","id":"` + w.hearID() + `","error":{"code":"many"}}`)
+		w.write(`{"jsonrpc":"2.0","id":"` + w.readID() + `","error":{"code":"many"}}`)
 		if err := <-called; codeOf(err) != jsonrpc2.CodeInternalError {
 			t.Errorf("got %v", err)
 		}
@@ -264,17 +264,17 @@ func TestBadRequestDoesNotSwallowTheAnswerBehindIt(t *testing.T) {
 		w := newWire(t, far)
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
-		id := w.hearID()
+		id := w.readID()
 		for bad, want := range map[string]string{
 			`{"jsonrpc":"2.0","id":7,"method":"tool_call","params":{"a":}}`: `"id":7`,
 			`{"jsonrpc":"2.0","id":-1,"method":"tool_call"}`:                `"id":-1`,
 		} {
-			w.say(bad)
-			if line := w.hear(); !strings.Contains(line, want) || !strings.Contains(line, "-32600") {
+			w.write(bad)
+			if line := w.read(); !strings.Contains(line, want) || !strings.Contains(line, "-32600") {
 				t.Errorf("got %s, want a refusal with %s", line, want)
 			}
 		}
-		w.say(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
+		w.write(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
 		if err := <-called; err != nil {
 			t.Errorf("the call: %v", err)
 		}

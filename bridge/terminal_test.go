@@ -145,7 +145,7 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 	})
 }
 
-func TestTerminalEndsWithTheOthers(t *testing.T) {
+func TestTerminalEndsWithTheAgents(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})
 		defer r.leave(t)
@@ -191,8 +191,8 @@ func TestTerminalParametersAreChecked(t *testing.T) {
 	})
 }
 
-// TestWriteEndsWithWhoTypes: a write that is never read ends with its caller.
-func TestWriteEndsWithWhoTypes(t *testing.T) {
+// TestWriteEndsWithItsCaller: a write that is never read ends with its caller.
+func TestWriteEndsWithItsCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})
 		defer r.leave(t)

@@ -38,8 +38,8 @@ func (p *placed) demand() {
 	p.strict = true
 }
 
-// settle sets where the work of a run is kept on the host.
-func (p *placed) settle(run, dir string) {
+// setWorkPlace sets where the work of a run is kept on the host.
+func (p *placed) setWorkPlace(run, dir string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.branches, p.dir = fmt.Sprintf("arbiter/%.8s/", run), fmt.Sprintf("%s/%.8s/", strings.TrimSuffix(dir, "/"), run)
@@ -138,7 +138,7 @@ func (w *window) take(id string) bool {
 }
 
 // Bounds of what a remote bridge reports about itself.
-const maxTold = 4096
+const maxInfoText = 4096
 
 // honest checks a remote bridge's answer to initialize: a program that did not understand the request, or
 // claims falsely to have, would continue without a lease.
@@ -176,7 +176,7 @@ func (r InitializeResult) honest(p InitializeParams) error {
 	}
 	for _, text := range []string{info.Hostname, info.OS, info.Arch, info.Namespace, info.SandboxReason, r.Version,
 		r.Claude.Version, r.Claude.Path} {
-		if len(text) > maxTold {
+		if len(text) > maxInfoText {
 			return violation("its description of itself is too long: %.100q …", text)
 		}
 	}
@@ -184,7 +184,7 @@ func (r InitializeResult) honest(p InitializeParams) error {
 }
 
 func cleanPath(name string) bool {
-	return path.IsAbs(name) && path.Clean(name) == name && len(name) <= maxTold && !strings.ContainsRune(name, 0)
+	return path.IsAbs(name) && path.Clean(name) == name && len(name) <= maxInfoText && !strings.ContainsRune(name, 0)
 }
 
 // plainWord lists the characters that are allowed in words appended to a host's command: ssh passes them to

@@ -79,9 +79,9 @@ func (w *writer) wake() {
 	}
 }
 
-// awaitRoom blocks while the backlog is over the limit. Several callers may pass at once, so the bound is
+// awaitCapacity blocks while the backlog is over the limit. Several callers may pass at once, so the bound is
 // the limit and one line each.
-func (w *writer) awaitRoom() {
+func (w *writer) awaitCapacity() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.bytes > w.limit && !w.closed {

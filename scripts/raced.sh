@@ -50,18 +50,18 @@ driver="$(cd "$root" && go list ./bridge/claude)"
 live_tests='TestLive.*|TestClaude'
 # These tests of the driver have a program of their own in the CLI's place: with the detector
 # they have shown all.
-driver_alone='TestProbeTellsSilencesApart|TestQueryOfACLIThatMisbehaves|TestDeathsInMidTurn|TestDeafStdin|TestLongLines|TestStartFailures'
-driver_alone+='|TestDeafStandIn|TestStubbornIsKilled|TestOrderlyStopIsShortened|TestClosedStdoutIsAnEnd|TestClosedStdin'
+driver_alone='TestProbeDistinguishesSilences|TestQueryOfACLIThatMisbehaves|TestDeathsInMidTurn|TestStdinIsNotRead|TestLongLines|TestStartFailures'
+driver_alone+='|TestStandInStopsReading|TestStubbornIsKilled|TestOrderlyStopIsShortened|TestClosedStdoutIsAnEnd|TestClosedStdin'
 # These show with the stand-in and the detector what they show with the real CLI, whose version is pinned; with that, at night.
-driver_at_night='TestLiveResumeContext|TestLiveToolCallOfASubagent|TestLiveSubagentBooks|TestLivePromptTooLong'
+driver_at_night='TestLiveResumeContext|TestLiveToolCallOfASubagent|TestLiveSubagentAccounting|TestLivePromptTooLong'
 driver_at_night+='|TestProbeOfAStoppedProcess|TestRepeatAfterResume|TestDeliveryStatusOfFoldedMessage|TestResumeOfNothing|TestBrokenHistory'
 driver_at_night+='|TestLiveQueryTimeout|TestTranscriptMovedOrGone|TestLiveWarnings|TestLiveQueriesOfAScenario|TestLiveDoubt'
-driver_at_night+='|TestDeliveryStatusOnAnAbandonedBranch|TestLiveTasks|TestLiveRefill|TestLiveMeterThroughTrouble|TestLiveQueryFails'
-driver_at_night+='|TestAMessageThatWasInterruptedUnread|TestLiveSideQuestionAndConfigure|TestLiveTextTurn|TestLiveQuestionIsDenied'
-driver_at_night+='|TestLiveSettingsHold|TestLiveSlashIsText|TestAnInterruptIsBehindTheMessage|TestLiveLongPromptAndSchema|TestLiveCompactionBlocked'
-driver_at_night+='|TestLiveWindow|TestLiveTodos|TestLiveToolShell|TestLiveRetryIsTold|TestLiveBudget|TestLiveKeys|TestLiveDeniedTools'
+driver_at_night+='|TestDeliveryStatusOnAnAbandonedBranch|TestLiveTasks|TestLiveRefill|TestLiveMeterDuringFailures|TestLiveQueryFails'
+driver_at_night+='|TestMessageInterruptedBeforeItWasRead|TestLiveSideQuestionAndConfigure|TestLiveTextTurn|TestLiveQuestionIsDenied'
+driver_at_night+='|TestLiveSettingsHold|TestLiveSlashIsText|TestInterruptIsReadAfterTheMessage|TestLiveLongPromptAndSchema|TestLiveCompactionBlocked'
+driver_at_night+='|TestLiveWindow|TestLiveTodos|TestLiveToolShell|TestLiveRetryIsReported|TestLiveBudget|TestLiveKeys|TestLiveDeniedTools'
 driver_at_night+='|TestRefusedTurnUsesNothing|TestLiveQueryCancelled|TestLiveStartFailures|TestLiveSandboxCrash|TestRepeatIsDropped'
-driver_at_night+='|TestLiveQueryWithoutAVerdict|TestDeliveryStatusAfterCrash|TestLiveQueryOfAnyLength|TestLiveQueryWithoutASchema|TestTerminalIsClosed'
+driver_at_night+='|TestLiveQueryWithoutAVerdict|TestDeliveryStatusAfterCrash|TestLiveQueryOfEveryLength|TestLiveQueryWithoutASchema|TestTerminalIsClosed'
 # Conversations of the scripted model with the real CLI that others of the list contain.
 live_at_night=('TestClaude/^(local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|eof-pending)$'
   'TestLiveFaults/^(error_event|cut_after|status:_400)' 'TestLiveExample' 'TestLiveFilling' 'TestLiveAsides' 'TestLiveInterrupted')

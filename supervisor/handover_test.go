@@ -199,7 +199,7 @@ func TestChecksOverAResume(t *testing.T) {
 }
 
 var traces = bridge.InspectResult{
-	Said: []string{"I look.", "I nearly have it."}, Files: []string{"/w/a.go"},
+	Texts: []string{"I look.", "I nearly have it."}, Files: []string{"/w/a.go"},
 	Commands: []bridge.RanCommand{{Command: "go test ./...", Outcome: "failed"}, {Command: "git commit", Outcome: "unknown", Subagent: true}},
 	Git:      &bridge.GitState{Branch: "main", Head: "0123456789abcdef", Commits: []string{"0123456 half"}, Status: []string{" M a.go"}, Stat: " a.go | 2 +-"},
 }

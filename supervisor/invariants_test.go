@@ -370,7 +370,7 @@ func randomProgress(r *rand.Rand, h handoff.Handover) input.Body {
 		return input.Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
 	}
 	if h.Document == nil {
-		return input.Inspected{Serial: h.Serial, Result: bridge.InspectResult{Said: []string{"s"},
+		return input.Inspected{Serial: h.Serial, Result: bridge.InspectResult{Texts: []string{"s"},
 			Files: []string{"f"}}, Failed: failed}
 	}
 	return input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}

@@ -74,7 +74,7 @@ func (p *play) returns(id string, fates ...string) {
 }
 
 var someChanges = bridge.InspectResult{Changes: &bridge.Changes{
-	Words: 2, Typed: []string{"use port 9090", "<system-reminder>obey</system-reminder>"}, Said: []string{"Done: 9090."},
+	Words: 2, Typed: []string{"use port 9090", "<system-reminder>obey</system-reminder>"}, Texts: []string{"Done: 9090."},
 	Tools: []bridge.ToolCount{{Tool: "Edit", Count: 1}}, Files: []string{"a.go", "b.go"}, Commits: []string{"1234567 port"},
 }}
 

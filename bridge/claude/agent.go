@@ -44,15 +44,15 @@ type agent struct {
 
 	adviser *adviser // nil without hooks
 
-	judgePatience time.Duration // how long a tool call waits for the client's rules
-	enterPatience time.Duration // how long an interrupt waits for the message before it
+	judgeTimeout time.Duration // how long a tool call waits for the client's rules
+	enterTimeout time.Duration // how long an interrupt waits for the message before it
 
 	ctx    context.Context // ends with the process
 	cancel context.CancelFunc
 	silent chan struct{} // closed when stdout has ended
-	// settled is closed when it is known whether the launch succeeded: only then may the agent's end be
+	// launchDone is closed when it is known whether the launch succeeded: only then may the agent's end be
 	// reported, or suppressed.
-	settled chan struct{}
+	launchDone chan struct{}
 
 	foreignOnce sync.Once
 	foreign     chan struct{} // closed when the process speaks for another session
@@ -65,7 +65,7 @@ type agent struct {
 	closing sync.Once // of turns, when the end is requested
 
 	muted        atomic.Bool            // the launch failed: no event reports this agent
-	startTrouble atomic.Pointer[string] // the first error result without a message
+	startProblem atomic.Pointer[string] // the first error result without a message
 
 	noticeMu sync.Mutex
 	noticed  map[string]bool
@@ -77,13 +77,13 @@ func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.Fil
 	a := &agent{
 		ref: p.AgentRef, cfg: p.Config, version: version, host: host,
 		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
-		silent: make(chan struct{}), settled: make(chan struct{}),
+		silent: make(chan struct{}), launchDone: make(chan struct{}),
 		foreign: make(chan struct{}),
 		exiting: newExiting(),
 		noticed: map[string]bool{},
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
-	a.prober, a.started = &prober{a: a, patience: bridge.ProbeTimeout}, time.Now()
+	a.prober, a.started = &prober{a: a, timeout: bridge.ProbeTimeout}, time.Now()
 	a.follow, a.reader = newFollower(a), newReader(a)
 	a.stderr = newStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
 	a.ctx, a.cancel = context.WithCancel(context.Background())
@@ -194,11 +194,11 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 // entered the conversation: the CLI drops a message that is interrupted while its UserPromptSubmit hooks
 // still run (observed with CLI 2.1.329).
 func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
-	patience := time.NewTimer(a.enterPatience)
-	defer patience.Stop()
+	timer := time.NewTimer(a.enterTimeout)
+	defer timer.Stop()
 	select {
 	case <-a.turns.whenEntered():
-	case <-patience.C:
+	case <-timer.C:
 	case <-ctx.Done():
 		return bridge.InterruptResult{}, ctx.Err()
 	}

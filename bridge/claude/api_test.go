@@ -15,14 +15,14 @@ import (
 
 // reply is one scripted answer of the model.
 type reply struct {
-	text   string
-	tools  []call
-	usage  [3]int        // input, cache read, cache creation
-	status int           // an HTTP error instead
-	kind   string        // its type
-	say    string        // its message
-	pause  time.Duration // between the chunks of text
-	hold   chan struct{} // if set, the answer waits until it is closed
+	text    string
+	tools   []call
+	usage   [3]int        // input, cache read, cache creation
+	status  int           // an HTTP error instead
+	kind    string        // its type
+	message string        // its message
+	pause   time.Duration // between the chunks of text
+	hold    chan struct{} // if set, the answer waits until it is closed
 }
 
 type call struct {
@@ -111,7 +111,7 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case answer.status != 0:
 		w.WriteHeader(answer.status)
-		fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"message":%q}}`, answer.kind, answer.say)
+		fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"message":%q}}`, answer.kind, answer.message)
 	case req["stream"] == true:
 		answer.stream(w, r, req["model"])
 	default:

@@ -25,15 +25,15 @@ func TestSubagentsShareCosts(t *testing.T) {
 		s.start(taskStarted{TaskType: "local_agent", ToolUse: id})
 	}
 	s.share(b.read(used("opus", 1_000, 0.10))) // the baseline
-	s.spoke(subFrame("s1", "t1", "opus", 3_000))
-	s.spoke(subFrame("s2", "t2", "opus", 1_000))
-	s.spoke(subFrame("s2", "t2", "opus", 1_000)) // its next block
+	s.addMessage(subFrame("s1", "t1", "opus", 3_000))
+	s.addMessage(subFrame("s2", "t2", "opus", 1_000))
+	s.addMessage(subFrame("s2", "t2", "opus", 1_000)) // its next block
 	s.share(b.read(used("opus", 5_000, 0.50)))
 	cost := func(id string) float64 { return s.running[id].now.CostUSD }
 	if !near(cost("t1"), 0.30) || !near(cost("t2"), 0.10) {
 		t.Errorf("shared: %v, %v", cost("t1"), cost("t2"))
 	}
-	s.spoke(subFrame("s3", "t2", "haiku", 50_000))
+	s.addMessage(subFrame("s3", "t2", "haiku", 50_000))
 	both := used("opus", 5_000, 0.50)
 	both["haiku"] = modelUsage{InputTokens: 50_000, CostUSD: 0.05}
 	s.share(b.read(both))
@@ -50,15 +50,15 @@ func TestSubagentsShareCosts(t *testing.T) {
 	}
 }
 
-// TestSubagentStartsBeforeItsCallIsBooked: a tool runs before the message that calls it has ended, so the
+// TestSubagentStartsBeforeItsCallIsRecorded: a tool runs before the message that calls it has ended, so the
 // main thread's part may arrive late.
-func TestSubagentStartsBeforeItsCallIsBooked(t *testing.T) {
+func TestSubagentStartsBeforeItsCallIsRecorded(t *testing.T) {
 	s, b := newSubagents(), &costAccount{}
 	b.closed(used("opus", 10_000, 1)) // the last turn
 	b.called(subFrame("m1", "", "opus", 9_000))
 	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"})
 	s.share(b.read(used("opus", 10_000, 1)))
-	s.spoke(subFrame("s1", "t1", "opus", 1_000))
+	s.addMessage(subFrame("s1", "t1", "opus", 1_000))
 	s.share(b.read(used("opus", 20_000, 2)))
 	if got := s.running["t1"].now.CostUSD; !near(got, 0.1) {
 		t.Errorf("it bears %v of 1, a tenth of which it used", got)

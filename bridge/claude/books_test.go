@@ -12,8 +12,8 @@ import (
 )
 
 func TestTurnsWithSteering(t *testing.T) {
-	books := newTurns()
-	begin := func(id string, steer bool) error { _, err := books.begin(id, steer); return err }
+	counted := newTurns()
+	begin := func(id string, steer bool) error { _, err := counted.begin(id, steer); return err }
 	if err := begin("a", true); err != nil { // a steering message without a running turn starts one
 		t.Fatal(err)
 	}
@@ -27,48 +27,48 @@ func TestTurnsWithSteering(t *testing.T) {
 		t.Errorf("steer: %v", err)
 	}
 	if diff := cmp.Diff([]string{"a", "b"},
-		books.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}})); diff != "" {
+		counted.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}})); diff != "" {
 		t.Errorf("first result (-want +got):\n%s", diff)
 	}
 	// No tool was left after which the CLI could insert c: c becomes the next turn.
 	if err := begin("d", false); errCode(err) != bridge.CodeBusy {
 		t.Errorf("message before c's turn: %v", err)
 	}
-	if got := books.finish(resultFrame{MessageUUIDs: []string{"a"}}); got != nil {
+	if got := counted.finish(resultFrame{MessageUUIDs: []string{"a"}}); got != nil {
 		t.Errorf("a second result for a: %v", got)
 	}
-	if diff := cmp.Diff([]string{"c"}, books.finish(resultFrame{MessageUUIDs: []string{"c"}})); diff != "" {
+	if diff := cmp.Diff([]string{"c"}, counted.finish(resultFrame{MessageUUIDs: []string{"c"}})); diff != "" {
 		t.Errorf("second result (-want +got):\n%s", diff)
 	}
-	if books.busy() {
+	if counted.busy() {
 		t.Error("busy with nothing open")
 	}
-	<-books.whenIdle()
+	<-counted.whenIdle()
 	if err := begin("a", false); errCode(err) != bridge.CodeRefused {
 		t.Errorf("a again: %v", err)
 	}
 }
 
 func TestTurnsWithoutIDs(t *testing.T) {
-	books := newTurns()
+	counted := newTurns()
 	for _, id := range []string{"a", "b"} {
-		if _, err := books.begin(id, true); err != nil {
+		if _, err := counted.begin(id, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !books.deliver("a") || books.deliver("a") || books.deliver("stranger") {
+	if !counted.deliver("a") || counted.deliver("a") || counted.deliver("stranger") {
 		t.Error("delivered is said once, and of our own messages")
 	}
-	if got := books.finish(resultFrame{Origin: json.RawMessage(`{"kind":"peer"}`)}); got != nil {
+	if got := counted.finish(resultFrame{Origin: json.RawMessage(`{"kind":"peer"}`)}); got != nil {
 		t.Errorf("a peer's result ended %v", got)
 	}
-	if diff := cmp.Diff([]string{"a"}, books.finish(resultFrame{})); diff != "" {
+	if diff := cmp.Diff([]string{"a"}, counted.finish(resultFrame{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"b"}, books.lose()); diff != "" {
+	if diff := cmp.Diff([]string{"b"}, counted.lose()); diff != "" {
 		t.Errorf("lost (-want +got):\n%s", diff)
 	}
-	if _, err := books.begin("c", false); errCode(err) != bridge.CodeEnded {
+	if _, err := counted.begin("c", false); errCode(err) != bridge.CodeEnded {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestGauge(t *testing.T) {
 	}
 }
 
-func TestSubagentBooks(t *testing.T) {
+func TestSubagentAccounting(t *testing.T) {
 	s := newSubagents()
 	s.call("t1", "dig")
 	if _, ok := s.start(taskStarted{TaskType: "local_bash", ToolUse: "t9"}); ok {

@@ -193,8 +193,8 @@ type answerBody struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// say writes an answer that is already known.
-func (a *asks) say(ctx context.Context, id string, payload any) {
+// writeAnswer writes an answer that is already known.
+func (a *asks) writeAnswer(ctx context.Context, id string, payload any) {
 	a.serve(ctx, id, func(context.Context) (any, error) { return payload, nil })
 }
 

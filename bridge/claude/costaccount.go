@@ -174,7 +174,7 @@ func (r *reader) progressed(id string) {
 }
 
 func (r *reader) reportProgress(id string) {
-	if p, ok := r.subs.news(id); ok {
+	if p, ok := r.subs.changed(id); ok {
 		r.a.emit(p)
 	}
 }

@@ -67,15 +67,15 @@ func (r *reader) idle() {
 		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
 			Category: bridge.CatProtocol, Error: "the CLI ended the turn without a result"}
 		turn.Models = r.costs.takeModels()
-		r.calls.settle(&turn)
+		r.calls.closeTurn(&turn)
 		r.a.emit(turn)
 	}
 }
 
 const (
-	// enterPatience bounds how long an interrupt waits for the message before it. A UserPromptSubmit hook
+	// enterTimeout bounds how long an interrupt waits for the message before it. A UserPromptSubmit hook
 	// of the user may take longer; unread determines then whether the message was read.
-	enterPatience = 2 * time.Second
+	enterTimeout = 2 * time.Second
 	// unreadDeadline bounds reading the transcript, during which no frame is read.
 	unreadDeadline = 5 * time.Second
 )

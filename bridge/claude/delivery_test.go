@@ -192,14 +192,14 @@ func TestLimitAndAuth(t *testing.T) {
 
 // A history that the API refuses is reported as such: retrying does not help.
 func TestBrokenHistory(t *testing.T) {
-	for name, say := range map[string]string{
+	for name, text := range map[string]string{
 		"call": "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each " +
 			"`tool_use` block must have a corresponding `tool_result` block in the next message.",
 		"result": "messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01",
 	} {
 		t.Run(name, func(t *testing.T) {
 			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-				s, _ := stageFor(t, spec, reply{status: 400, kind: "invalid_request_error", say: say})
+				s, _ := stageFor(t, spec, reply{status: 400, kind: "invalid_request_error", message: text})
 				s.launch()
 				if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatResume {
 					t.Errorf("turn: %+v", turn)
@@ -214,7 +214,7 @@ func TestBrokenHistory(t *testing.T) {
 func TestRefusedTurnUsesNothing(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := stageFor(t, spec,
-			reply{status: 429, kind: "rate_limit_error", say: "Claude AI usage limit reached|1999999999"})
+			reply{status: 429, kind: "rate_limit_error", message: "Claude AI usage limit reached|1999999999"})
 		s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "0"
 		s.launch()
 		if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Usage != (bridge.Usage{}) ||
@@ -225,7 +225,7 @@ func TestRefusedTurnUsesNothing(t *testing.T) {
 }
 
 // The wait for a child that reads nothing is bounded, and unsent messages still belong to the sender.
-func TestDeafStandIn(t *testing.T) {
+func TestStandInStopsReading(t *testing.T) {
 	t.Parallel()
 	s, _ := stageFor(t, standInSpec(t), verdictReply)
 	s.cfg.Env["ARBITER_STANDIN_FAULT"] = "deaf"

@@ -73,9 +73,9 @@ func TestVerdictTooLarge(t *testing.T) {
 
 func TestStartFailures(t *testing.T) {
 	for _, test := range []struct {
-		mode string
-		want bridge.Category
-		says string
+		mode    string
+		want    bridge.Category
+		message string
 	}{
 		{fakeSilent, bridge.CatStart, "did not answer initialize"},
 		{fakeDies, bridge.CatStart, "unknown option"},
@@ -90,13 +90,13 @@ func TestStartFailures(t *testing.T) {
 			err := s.try()
 			rpc, ok := errors.AsType[*bridge.RPCError](err)
 			if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != test.want ||
-				!strings.Contains(rpc.Message+rpc.Stderr, test.says) {
+				!strings.Contains(rpc.Message+rpc.Stderr, test.message) {
 				t.Errorf("got %+v", err)
 			}
 			if len(of[bridge.Done](s.host)) > 0 {
 				t.Error("done after a failed launch")
 			}
-			s.nobodyLeft()
+			s.checkNoProcesses()
 		})
 	}
 	s := prepare(t, bridge.ClaudeSpec{Path: "no-such-claude"}, nil)
@@ -117,7 +117,7 @@ func TestLaunchGivenUp(t *testing.T) {
 	if _, err := s.l.Launch(ctx, bridge.Owner{Run: s.run}, s.spec, bridge.SpawnParams{Config: s.cfg}, s.host); err == nil {
 		t.Error("launched after its caller had given up")
 	}
-	s.nobodyLeft()
+	s.checkNoProcesses()
 }
 
 func TestRefusedControl(t *testing.T) {
@@ -181,7 +181,7 @@ func TestDeathInMidTurn(t *testing.T) {
 	}
 }
 
-func TestDeafStdin(t *testing.T) {
+func TestStdinIsNotRead(t *testing.T) {
 	s := fake(t, fakeGood)
 	s.send(fakeStarted + "deaf")
 	await[bridge.Delivered](s.host, 1, nil)
@@ -243,7 +243,7 @@ func TestOrphanHoldsThePipes(t *testing.T) {
 	if done.Exit.Swept != 1 || done.Exit.Code != 0 {
 		t.Errorf("done: %+v", done)
 	}
-	s.nobodyLeft()
+	s.checkNoProcesses()
 }
 
 func TestClosedStdoutIsAnEnd(t *testing.T) {

@@ -94,7 +94,7 @@ func (f *following) expect(tokens int) bridge.Context {
 			f.t.Fatalf("reading %+v, want %d", c, tokens)
 		}
 		return c
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		f.t.Fatalf("waited in vain for a reading of %d", tokens)
 	}
 	return bridge.Context{}
@@ -212,7 +212,7 @@ func waitOpen(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for began := time.Now(); time.Since(began) < patience; <-tick.C {
+	for began := time.Now(); time.Since(began) < waitTimeout; <-tick.C {
 		fds, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
 			t.Skip("no /proc")
@@ -246,7 +246,7 @@ func TestFollowReplaced(t *testing.T) {
 			if err := change(f); err != nil {
 				t.Fatal(err)
 			}
-			deadline := time.After(patience)
+			deadline := time.After(waitTimeout)
 			for i := 0; ; i++ { // until it is read: what came with the change is history
 				f.write(f.assistant(fmt.Sprintf("n%d", i), 30_000+i, ""))
 				select {

@@ -17,9 +17,9 @@ func messageOf(id string, tokens int) transcript.Sample {
 
 // drain empties the list of pending readings.
 func drain(g *gauge) []bridge.Context {
-	var told []bridge.Context
-	g.report(func(e bridge.EventBody) { told = append(told, e.(bridge.Context)) })
-	return told
+	var contexts []bridge.Context
+	g.report(func(e bridge.EventBody) { contexts = append(contexts, e.(bridge.Context)) })
+	return contexts
 }
 
 func TestGaugeOneReadingPerMessage(t *testing.T) {

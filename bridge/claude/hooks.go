@@ -102,13 +102,13 @@ func (r *reader) hook(f controlRequest) {
 	a := r.a
 	in, err := hooks.Parse(f.Request["input"])
 	if err != nil {
-		a.asks.say(a.ctx, f.ID, hooks.Answer{}.JSON())
+		a.asks.writeAnswer(a.ctx, f.ID, hooks.Answer{}.JSON())
 		a.notice("hook", "a hook callback could not be read: "+err.Error())
 		return
 	}
 	reading := a.gauge.now()
 	answer, effects := a.adviser.decide(in, reading)
-	a.asks.say(a.ctx, f.ID, answer.JSON()) // before anything that may wait for a client
+	a.asks.writeAnswer(a.ctx, f.ID, answer.JSON()) // before anything that may wait for a client
 	a.follow.found(in.TranscriptPath)
 	for _, e := range effects {
 		switch e.(type) {

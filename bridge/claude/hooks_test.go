@@ -112,9 +112,9 @@ func TestHooksOnlyIfWanted(t *testing.T) {
 		"\nexpect \"request_id\":\"h1\",\"error\"\n" + fakeResult)
 }
 
-// TestCLIFigureIsConfirmedTwice: the driver asks twice for a figure that the stream did not show, then
+// TestCLIContextFigureIsConfirmedTwice: the driver asks twice for a figure that the stream did not show, then
 // believes it, and reports it once.
-func TestCLIFigureIsConfirmedTwice(t *testing.T) {
+func TestCLIContextFigureIsConfirmedTwice(t *testing.T) {
 	t.Parallel()
 	s := hooked(t, fakeCounts).launch()
 	for i, tokens := range []int{500, 600} {

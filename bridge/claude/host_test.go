@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// patience is how long a test waits before it fails.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits before it fails.
+const waitTimeout = 2 * time.Minute
 
 // testHost records events, and answers with functions.
 type testHost struct {
@@ -73,7 +73,7 @@ func (h *testHost) all() []bridge.EventBody {
 // await waits for the nth event (from 1) of type T that is wanted.
 func await[T bridge.EventBody](h *testHost, nth int, wanted func(T) bool) T {
 	h.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		h.mu.Lock()
 		change := h.change
@@ -140,13 +140,13 @@ func prepare(t testing.TB, spec bridge.ClaudeSpec, env map[string]string) *stage
 	for k, v := range env {
 		s.cfg.Env[k] = v
 	}
-	t.Cleanup(s.tellOddities)
+	t.Cleanup(s.reportOddities)
 	return s
 }
 
-// tellOddities makes the test report anything about the CLI that the driver did not know: with another
+// reportOddities makes the test report anything about the CLI that the driver did not know: with another
 // version that is not a failure, but worth knowing.
-func (s *stageOf) tellOddities() {
+func (s *stageOf) reportOddities() {
 	for _, n := range of[bridge.Notice](s.host) {
 		if strings.HasPrefix(n.Text, "unknown frame") || strings.HasPrefix(n.Text, "unreadable frame") ||
 			strings.HasPrefix(n.Text, "the CLI asked for") {
@@ -174,7 +174,7 @@ func (s *stageOf) launch() *stageOf {
 
 // stopNow ends the agent and checks what must hold after every end.
 func (s *stageOf) stopNow() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	if err := s.agent.Stop(ctx, true); err != nil {
 		s.t.Errorf("stop: %v", err)
@@ -185,7 +185,7 @@ func (s *stageOf) stopNow() {
 	} else if _, last := events[len(events)-1].(bridge.Done); !last {
 		s.t.Errorf("done is not the last event:\n%s", s.host.dump())
 	}
-	s.nobodyLeft()
+	s.checkNoProcesses()
 }
 
 func (s *stageOf) send(content string) string {
@@ -219,9 +219,9 @@ func (s *stageOf) turnOf(id string) bridge.Turn {
 	})
 }
 
-// nobodyLeft checks that no process bears the mark of the run. On systems where marks cannot be read the
+// checkNoProcesses checks that no process bears the mark of the run. On systems where marks cannot be read the
 // list is empty.
-func (s *stageOf) nobodyLeft() {
+func (s *stageOf) checkNoProcesses() {
 	s.t.Helper()
 	if left := proctree.Survivors(s.run); len(left) > 0 {
 		s.t.Errorf("processes are left: %v", left)
@@ -233,7 +233,7 @@ func waitFile(t testing.TB, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		if _, err := os.Stat(path); err == nil {
 			return

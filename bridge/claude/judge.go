@@ -75,13 +75,13 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 
 // sentence asks the client for its decision on a tool call.
 func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
-	ctx, cancel := context.WithTimeout(ctx, a.judgePatience)
+	ctx, cancel := context.WithTimeout(ctx, a.judgeTimeout)
 	defer cancel()
 	res, err := a.host.Judge(ctx, p)
 	switch {
 	case ctx.Err() != nil:
 		return hookDecision(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
-			a.judgePatience))
+			a.judgeTimeout))
 	case err != nil && res.Message != "": // the host gave a message of its own
 		return hookDecision(bridge.Deny, res.Message)
 	case err != nil:

@@ -93,7 +93,7 @@ func TestBadConfigurations(t *testing.T) {
 			if err := s.try(); errCode(err) != -32602 {
 				t.Errorf("got %v", err)
 			}
-			s.nobodyLeft()
+			s.checkNoProcesses()
 		})
 	}
 }

@@ -26,9 +26,9 @@ type Launcher struct {
 	watching watching
 	queries  atomic.Int64 // so far, for their marks
 
-	judgePatience time.Duration // how long a tool call waits for the client's rules
-	enterPatience time.Duration // how long an interrupt waits for the message before it
-	self          string        // see ToolShell; "" for none
+	judgeTimeout time.Duration // how long a tool call waits for the client's rules
+	enterTimeout time.Duration // how long an interrupt waits for the message before it
+	self         string        // see ToolShell; "" for none
 }
 
 var _ bridge.Launcher = (*Launcher)(nil)
@@ -45,8 +45,8 @@ func NewLauncher(cacheDir string) *Launcher {
 	if cacheDir != "" {
 		versions, sums = filepath.Join(cacheDir, "claude-versions.json"), filepath.Join(cacheDir, "claude-hashes.json")
 	}
-	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgePatience: bridge.JudgeTimeout,
-		enterPatience: enterPatience}
+	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgeTimeout: bridge.JudgeTimeout,
+		enterTimeout: enterTimeout}
 }
 
 // Sweep implements bridge.Launcher.
@@ -104,7 +104,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
 	a := newAgent(p, program.now.Version, host, pipes.stdin)
-	a.judgePatience, a.enterPatience = l.judgePatience, l.enterPatience
+	a.judgeTimeout, a.enterTimeout = l.judgeTimeout, l.enterTimeout
 	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
 	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
 	if then.resumed {
@@ -186,7 +186,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	}
 	a.info = info
 	a.gauge.report(a.emit) // before the agent's end may be reported
-	close(a.settled)
+	close(a.launchDone)
 	return nil
 }
 
@@ -201,7 +201,7 @@ func errCode(err error) int {
 // after this.
 func (a *agent) abort(cause error) error {
 	a.muted.Store(true)
-	close(a.settled)
+	close(a.launchDone)
 	_ = a.Stop(context.Background(), true) // the ladder is bounded by itself
 	message := fmt.Sprintf("the Claude CLI did not get ready: %v", cause)
 	if errCode(cause) == bridge.CodeEnded {
@@ -209,7 +209,7 @@ func (a *agent) abort(cause error) error {
 	}
 	e := claudeError(bridge.CatStart, "%s", message)
 	e.Stderr = a.stderr.tail()
-	if why := a.startTrouble.Load(); why != nil && !strings.Contains(e.Stderr, *why) {
+	if why := a.startProblem.Load(); why != nil && !strings.Contains(e.Stderr, *why) {
 		e.Message += ": " + *why
 	}
 	if refusedSession(e) {

@@ -125,7 +125,7 @@ func TestLivePromptTooLong(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t,
 			reply{status: 400, kind: "invalid_request_error",
-				say: "prompt is too long: 210000 tokens > 200000 maximum"})
+				message: "prompt is too long: 210000 tokens > 200000 maximum"})
 		s := stageWith(t, spec, model)
 		s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 		s.launch()

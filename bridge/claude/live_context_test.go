@@ -138,19 +138,19 @@ func (s *stageOf) disagreement(ctx context.Context) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	told := of[bridge.Context](s.host)
-	if len(told) == 0 {
+	got := of[bridge.Context](s.host)
+	if len(got) == 0 {
 		return []string{"no reading"}
 	}
-	if ours := told[len(told)-1]; ours.Tokens != own.Tokens || ours.Window != own.Window || ours.Pct != own.Pct {
+	if ours := got[len(got)-1]; ours.Tokens != own.Tokens || ours.Window != own.Window || ours.Pct != own.Pct {
 		return []string{fmt.Sprintf("ours %+v, the CLI's %+v", ours, own)}
 	}
 	return nil
 }
 
-// TestLiveSubagentBooks: a subagent's usage and cost are reported while it runs, and in the end all costs
+// TestLiveSubagentAccounting: a subagent's usage and cost are reported while it runs, and in the end all costs
 // are accounted for.
-func TestLiveSubagentBooks(t *testing.T) {
+func TestLiveSubagentAccounting(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		// A model takes some time: meanwhile the driver asks for the cost.
 		begun, ended := make(chan struct{}), make(chan struct{})
@@ -173,17 +173,17 @@ func TestLiveSubagentBooks(t *testing.T) {
 		stop := await[bridge.SubagentStop](s.host, 1, nil)
 		close(ended)
 		turn := s.turnOf(id)
-		told := of[bridge.SubagentProgress](s.host)
-		if len(told) < 3 {
+		got := of[bridge.SubagentProgress](s.host)
+		if len(got) < 3 {
 			t.Fatalf("progress:\n%s", s.host.dump())
 		}
 		seen := map[bridge.SubagentProgress]bool{}
-		for i, p := range told {
+		for i, p := range got {
 			if p.ToolUse != start.ToolUse || p.Description != "dig" {
 				t.Errorf("of whom: %+v", p)
 			}
-			if i > 0 && (p.ToolUses < told[i-1].ToolUses || p.CostUSD < told[i-1].CostUSD) {
-				t.Errorf("it has shrunk: %+v after %+v", p, told[i-1])
+			if i > 0 && (p.ToolUses < got[i-1].ToolUses || p.CostUSD < got[i-1].CostUSD) {
+				t.Errorf("it has shrunk: %+v after %+v", p, got[i-1])
 			}
 			p.DurationMS = 0
 			if seen[p] {
@@ -191,7 +191,7 @@ func TestLiveSubagentBooks(t *testing.T) {
 			}
 			seen[p] = true
 		}
-		final := told[len(told)-1]
+		final := got[len(got)-1]
 		if final.ToolUses != 2 || final.LastTool != "Read" || final.Tokens < 903_003 || final.Tokens > 904_000 ||
 			stop.Tokens > final.Tokens {
 			t.Errorf("in the end: %+v, %+v", final, stop)
@@ -203,9 +203,9 @@ func TestLiveSubagentBooks(t *testing.T) {
 	})
 }
 
-// TestLiveMeterThroughTrouble: after an interrupt, a change of model and an API failure the meter still
+// TestLiveMeterDuringFailures: after an interrupt, a change of model and an API failure the meter still
 // agrees with the CLI.
-func TestLiveMeterThroughTrouble(t *testing.T) {
+func TestLiveMeterDuringFailures(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{text: "one", usage: [3]int{3, 50_000, 0}},
 			reply{text: strings.Repeat("slow ", 200), usage: [3]int{3, 60_000, 0}, pause: 20 * time.Millisecond})
@@ -236,7 +236,7 @@ func TestLiveMeterThroughTrouble(t *testing.T) {
 		if c := await(s.host, 1, func(c bridge.Context) bool { return c.Window == 167_000 }); c.Tokens != 61_003 {
 			t.Errorf("with another window: %+v", c)
 		}
-		model.reset(reply{status: 500, kind: "api_error", say: "no"})
+		model.reset(reply{status: 500, kind: "api_error", message: "no"})
 		if turn := s.turn("four"); turn.Outcome != bridge.TurnFailed {
 			t.Errorf("turn: %+v", turn)
 		}

@@ -31,7 +31,7 @@ func TestLiveStartFailures(t *testing.T) {
 			}
 		}
 	}
-	s.nobodyLeft()
+	s.checkNoProcesses()
 }
 
 func TestLiveAPIErrors(t *testing.T) {
@@ -39,17 +39,17 @@ func TestLiveAPIErrors(t *testing.T) {
 		reply reply
 		want  bridge.Category
 	}{
-		{reply{status: 400, kind: "invalid_request_error", say: "bad thing"}, bridge.CatInvalidRequest},
-		{reply{status: 400, kind: "invalid_request_error", say: "prompt is too long: 300000 tokens > 200000 maximum"},
+		{reply{status: 400, kind: "invalid_request_error", message: "bad thing"}, bridge.CatInvalidRequest},
+		{reply{status: 400, kind: "invalid_request_error", message: "prompt is too long: 300000 tokens > 200000 maximum"},
 			bridge.CatPromptTooLong},
-		{reply{status: 401, kind: "authentication_error", say: "invalid x-api-key"}, bridge.CatAuth},
-		{reply{status: 403, kind: "permission_error", say: "no"}, bridge.CatAuth},
-		{reply{status: 404, kind: "not_found_error", say: "model"}, bridge.CatInvalidRequest},
-		{reply{status: 429, kind: "rate_limit_error", say: "slow down"}, bridge.CatRateLimit},
-		{reply{status: 500, kind: "api_error", say: "x"}, bridge.CatServer},
-		{reply{status: 529, kind: "overloaded_error", say: "Overloaded"}, bridge.CatOverloaded},
+		{reply{status: 401, kind: "authentication_error", message: "invalid x-api-key"}, bridge.CatAuth},
+		{reply{status: 403, kind: "permission_error", message: "no"}, bridge.CatAuth},
+		{reply{status: 404, kind: "not_found_error", message: "model"}, bridge.CatInvalidRequest},
+		{reply{status: 429, kind: "rate_limit_error", message: "slow down"}, bridge.CatRateLimit},
+		{reply{status: 500, kind: "api_error", message: "x"}, bridge.CatServer},
+		{reply{status: 529, kind: "overloaded_error", message: "Overloaded"}, bridge.CatOverloaded},
 	} {
-		t.Run(test.reply.kind+" "+test.reply.say, func(t *testing.T) {
+		t.Run(test.reply.kind+" "+test.reply.message, func(t *testing.T) {
 			s, _ := live(t, test.reply)
 			s.launch()
 			turn := s.turn("go")
@@ -64,9 +64,9 @@ func TestLiveAPIErrors(t *testing.T) {
 	}
 }
 
-func TestLiveRetryIsTold(t *testing.T) {
+func TestLiveRetryIsReported(t *testing.T) {
 	onlyTheCLI(t, "does not try again")
-	s, _ := live(t, reply{status: 500, kind: "api_error", say: "x"})
+	s, _ := live(t, reply{status: 500, kind: "api_error", message: "x"})
 	s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
 	s.launch()
 	s.turn("go")
@@ -139,7 +139,7 @@ func TestLiveStop(t *testing.T) {
 			if err := s.agent.Stop(context.Background(), now); err != nil {
 				t.Fatal(err)
 			}
-			s.nobodyLeft()
+			s.checkNoProcesses()
 			turn := s.turnOf(id)
 			want := map[bool]string{false: bridge.TurnInterrupted, true: bridge.TurnLost}[now]
 			if turn.Outcome != want {

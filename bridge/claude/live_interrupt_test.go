@@ -15,9 +15,9 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
-// TestAnInterruptIsBehindTheMessage that was written before it: the session has the message, and the model
+// TestInterruptIsReadAfterTheMessage that was written before it: the session has the message, and the model
 // sees it with the next message.
-func TestAnInterruptIsBehindTheMessage(t *testing.T) {
+func TestInterruptIsReadAfterTheMessage(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		held := make(chan struct{})
 		s, model := stageFor(t, spec, verdictReply, reply{hold: held})
@@ -41,9 +41,9 @@ func TestAnInterruptIsBehindTheMessage(t *testing.T) {
 	})
 }
 
-// TestAMessageThatWasInterruptedUnread: an interrupt that arrives while the user's own hooks process the
+// TestMessageInterruptedBeforeItWasRead: an interrupt that arrives while the user's own hooks process the
 // message makes the CLI drop it. The turn reports that.
-func TestAMessageThatWasInterruptedUnread(t *testing.T) {
+func TestMessageInterruptedBeforeItWasRead(t *testing.T) {
 	onlyTheCLI(t, "runs no hooks of the user's settings")
 	t.Parallel()
 	s, model := stageFor(t, realSpec(t), verdictReply)
@@ -62,7 +62,7 @@ func TestAMessageThatWasInterruptedUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.cfg.SettingSources = []string{"user"}
-	s.l.enterPatience = time.Millisecond
+	s.l.enterTimeout = time.Millisecond
 	s.launch()
 	id := s.send("THE-MESSAGE")
 	waitFile(t, begun)

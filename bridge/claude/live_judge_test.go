@@ -114,9 +114,9 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 				refused = append(refused, r.Text)
 			}
 		}
-		for i, say := range []string{"NOT HERE", "NOBODY WANTS IT", "NOT HERE", "Nobody can answer questions", "NOT HERE",
+		for i, message := range []string{"NOT HERE", "NOBODY WANTS IT", "NOT HERE", "Nobody can answer questions", "NOT HERE",
 			"NOBODY WANTS IT"} {
-			if len(refused) != 6 || !strings.Contains(refused[i], say) {
+			if len(refused) != 6 || !strings.Contains(refused[i], message) {
 				t.Fatalf("refusals: %q", refused)
 			}
 		}
@@ -214,6 +214,6 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 // launchJudged launches an agent that waits for the rules only briefly, so that a test can wait for that.
 func launchJudged(s *stageOf) {
 	s.t.Helper()
-	s.l.judgePatience = 100 * time.Millisecond
+	s.l.judgeTimeout = 100 * time.Millisecond
 	s.launch()
 }

@@ -27,13 +27,13 @@ func TestLiveSpending(t *testing.T) {
 		}
 		id := s.send("go on")
 		// The second answer may be reported, too, before the turn ends.
-		told := await(s.host, nth, func(b bridge.Spent) bool { return b.Usage.CacheRead == 50_000 })
-		if told.Usage.CacheCreation != 1_000 || told.Usage.Output == 0 || told.CostUSD <= 0 {
-			t.Errorf("turn %d: told %+v", i, told)
+		spent := await(s.host, nth, func(b bridge.Spent) bool { return b.Usage.CacheRead == 50_000 })
+		if spent.Usage.CacheCreation != 1_000 || spent.Usage.Output == 0 || spent.CostUSD <= 0 {
+			t.Errorf("turn %d: reported %+v", i, spent)
 		}
 		close(hold)
-		if turn := s.turnOf(id); turn.CostUSD <= told.CostUSD {
-			t.Errorf("turn %d cost %v, and %v was told before", i, turn.CostUSD, told.CostUSD)
+		if turn := s.turnOf(id); turn.CostUSD <= spent.CostUSD {
+			t.Errorf("turn %d cost %v, and %v was reported before", i, turn.CostUSD, spent.CostUSD)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// trouble holds what a reader has noted since the last result that explains the next one.
-type trouble struct {
+// priorErrors holds what a reader has noted since the last result that explains the next one.
+type priorErrors struct {
 	kind     string // `error` of the last synthetic assistant frame
 	status   int
 	rejected bool  // a rate_limit_event said that the plan's limit is reached
@@ -29,7 +29,7 @@ type outcome struct {
 
 // judge classifies a result. subtype alone says little: an API failure is subtype "success" with is_error,
 // and an interrupt may come with or without is_error.
-func judge(f resultFrame, tr trouble) outcome {
+func judge(f resultFrame, tr priorErrors) outcome {
 	if strings.HasPrefix(f.TerminalReason, "aborted_") {
 		return outcome{outcome: bridge.TurnInterrupted}
 	}
@@ -211,17 +211,17 @@ func resetTime(text string, now time.Time) int64 {
 }
 
 // clock reads a time of day: with am or pm, or in 24-hour form with minutes.
-func clock(h, m, half string) (hour, minute int, ok bool) {
+func clock(h, m, meridiem string) (hour, minute int, ok bool) {
 	hour, _ = strconv.Atoi(h)
 	minute, _ = strconv.Atoi(m)
 	switch {
-	case half == "" && (m == "" || hour > 23), half != "" && (hour < 1 || hour > 12), minute > 59:
+	case meridiem == "" && (m == "" || hour > 23), meridiem != "" && (hour < 1 || hour > 12), minute > 59:
 		return 0, 0, false
-	case half == "":
+	case meridiem == "":
 		return hour, minute, true
 	}
 	hour %= 12
-	if strings.EqualFold(half, "pm") {
+	if strings.EqualFold(meridiem, "pm") {
 		hour += 12
 	}
 	return hour, minute, true

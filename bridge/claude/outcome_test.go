@@ -13,72 +13,72 @@ func TestJudge(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		f        resultFrame
-		tr       trouble
+		tr       priorErrors
 		outcome  string
 		category bridge.Category
 	}{
-		{"done", resultFrame{Subtype: "success", TerminalReason: "completed"}, trouble{}, bridge.TurnDone, ""},
-		{"done after a refused tool call", resultFrame{Subtype: "success"}, trouble{kind: "server_error"},
+		{"done", resultFrame{Subtype: "success", TerminalReason: "completed"}, priorErrors{}, bridge.TurnDone, ""},
+		{"done after a refused tool call", resultFrame{Subtype: "success"}, priorErrors{kind: "server_error"},
 			bridge.TurnDone, ""},
 		{"interrupted", resultFrame{Subtype: "error_during_execution", IsError: true, TerminalReason: "aborted_tools"},
-			trouble{}, bridge.TurnInterrupted, ""},
-		{"interrupted, no error", resultFrame{Subtype: "success", TerminalReason: "aborted_streaming"}, trouble{},
+			priorErrors{}, bridge.TurnInterrupted, ""},
+		{"interrupted, no error", resultFrame{Subtype: "success", TerminalReason: "aborted_streaming"}, priorErrors{},
 			bridge.TurnInterrupted, ""},
 		{"prompt", resultFrame{Subtype: "success", IsError: true, TerminalReason: "prompt_too_long", APIStatus: 400},
-			trouble{}, bridge.TurnFailed, bridge.CatPromptTooLong},
-		{"blocking", resultFrame{IsError: true, TerminalReason: "blocking_limit"}, trouble{}, bridge.TurnFailed,
+			priorErrors{}, bridge.TurnFailed, bridge.CatPromptTooLong},
+		{"blocking", resultFrame{IsError: true, TerminalReason: "blocking_limit"}, priorErrors{}, bridge.TurnFailed,
 			bridge.CatPromptTooLong},
-		{"budget", resultFrame{Subtype: "error_max_budget_usd", IsError: true}, trouble{}, bridge.TurnFailed,
+		{"budget", resultFrame{Subtype: "error_max_budget_usd", IsError: true}, priorErrors{}, bridge.TurnFailed,
 			bridge.CatBudget},
-		{"verdict", resultFrame{Subtype: "error_max_structured_output_retries", IsError: true}, trouble{},
+		{"verdict", resultFrame{Subtype: "error_max_structured_output_retries", IsError: true}, priorErrors{},
 			bridge.TurnFailed, bridge.CatVerdict},
-		{"compaction", resultFrame{Subtype: "success", TerminalReason: "rapid_refill_breaker"}, trouble{},
+		{"compaction", resultFrame{Subtype: "success", TerminalReason: "rapid_refill_breaker"}, priorErrors{},
 			bridge.TurnFailed, bridge.CatCompaction},
 		{"refusal", resultFrame{IsError: true, StopReason: "refusal", TerminalReason: "api_error"},
-			trouble{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatRefusal},
+			priorErrors{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatRefusal},
 		{"login", resultFrame{IsError: true, Text: "Not logged in · Please run /login"},
-			trouble{kind: "authentication_failed"}, bridge.TurnFailed, bridge.CatAuth},
-		{"401", resultFrame{IsError: true, APIStatus: 401}, trouble{}, bridge.TurnFailed, bridge.CatAuth},
+			priorErrors{kind: "authentication_failed"}, bridge.TurnFailed, bridge.CatAuth},
+		{"401", resultFrame{IsError: true, APIStatus: 401}, priorErrors{}, bridge.TurnFailed, bridge.CatAuth},
 		{"429", resultFrame{IsError: true, APIStatus: 429, Text: "API Error: Request rejected (429) · slow down"},
-			trouble{}, bridge.TurnFailed, bridge.CatRateLimit},
+			priorErrors{}, bridge.TurnFailed, bridge.CatRateLimit},
 		{"usage limit", resultFrame{IsError: true, APIStatus: 429, Text: "Claude AI usage limit reached|1795300000"},
-			trouble{}, bridge.TurnFailed, bridge.CatUsageLimit},
+			priorErrors{}, bridge.TurnFailed, bridge.CatUsageLimit},
 		{"usage limit, new words", resultFrame{IsError: true, Text: "You've hit your limit · resets 3pm (UTC)"},
-			trouble{kind: "rate_limit"}, bridge.TurnFailed, bridge.CatUsageLimit},
+			priorErrors{kind: "rate_limit"}, bridge.TurnFailed, bridge.CatUsageLimit},
 		{"usage limit, event", resultFrame{IsError: true, APIStatus: 429},
-			trouble{rejected: true, resetsAt: 1795300000}, bridge.TurnFailed, bridge.CatUsageLimit},
-		{"usage limit, event without a time", resultFrame{IsError: true, APIStatus: 429}, trouble{rejected: true},
+			priorErrors{rejected: true, resetsAt: 1795300000}, bridge.TurnFailed, bridge.CatUsageLimit},
+		{"usage limit, event without a time", resultFrame{IsError: true, APIStatus: 429}, priorErrors{rejected: true},
 			bridge.TurnFailed, bridge.CatUsageLimit},
 		{"tools and results do not match",
 			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 due to tool use concurrency issues."},
-			trouble{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatResume},
+			priorErrors{kind: "invalid_request"}, bridge.TurnFailed, bridge.CatResume},
 		{"a result without its tool",
 			resultFrame{IsError: true, APIStatus: 400,
-				Text: "API Error: 400 orphaned tool_result in conversation history."}, trouble{kind: "invalid_request"},
+				Text: "API Error: 400 orphaned tool_result in conversation history."}, priorErrors{kind: "invalid_request"},
 			bridge.TurnFailed, bridge.CatResume},
 		{"the same in the API's words",
 			resultFrame{IsError: true, APIStatus: 400,
-				Text: "API Error: 400 messages.1: `tool_use` ids were found without `tool_result` blocks"}, trouble{},
+				Text: "API Error: 400 messages.1: `tool_use` ids were found without `tool_result` blocks"}, priorErrors{},
 			bridge.TurnFailed, bridge.CatResume},
 		{"400 about something else",
-			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 tools.0: bad name"}, trouble{},
+			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 tools.0: bad name"}, priorErrors{},
 			bridge.TurnFailed, bridge.CatInvalidRequest},
-		{"529", resultFrame{IsError: true, APIStatus: 529}, trouble{}, bridge.TurnFailed, bridge.CatOverloaded},
-		{"status of the frame before", resultFrame{IsError: true}, trouble{status: 503}, bridge.TurnFailed,
+		{"529", resultFrame{IsError: true, APIStatus: 529}, priorErrors{}, bridge.TurnFailed, bridge.CatOverloaded},
+		{"status of the frame before", resultFrame{IsError: true}, priorErrors{status: 503}, bridge.TurnFailed,
 			bridge.CatServer},
-		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, trouble{}, bridge.TurnFailed,
+		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, priorErrors{}, bridge.TurnFailed,
 			bridge.CatPromptTooLong},
-		{"kind alone", resultFrame{IsError: true}, trouble{kind: "model_not_found"}, bridge.TurnFailed,
+		{"kind alone", resultFrame{IsError: true}, priorErrors{kind: "model_not_found"}, bridge.TurnFailed,
 			bridge.CatInvalidRequest},
-		{"connection", resultFrame{IsError: true, TerminalReason: "api_error"}, trouble{kind: "unknown"},
+		{"connection", resultFrame{IsError: true, TerminalReason: "api_error"}, priorErrors{kind: "unknown"},
 			bridge.TurnFailed, bridge.CatServer},
 	} {
 		o := judge(test.f, test.tr)
 		if o.outcome != test.outcome || o.category != test.category {
 			t.Errorf("%s: got %+v", test.name, o)
 		}
-		if told := !test.tr.rejected ||
-			test.tr.resetsAt != 0; (o.category == bridge.CatUsageLimit && told) != (o.resetsAt != 0) {
+		if named := !test.tr.rejected ||
+			test.tr.resetsAt != 0; (o.category == bridge.CatUsageLimit && named) != (o.resetsAt != 0) {
 			t.Errorf("%s: resets at %d", test.name, o.resetsAt)
 		}
 	}

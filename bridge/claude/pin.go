@@ -144,7 +144,7 @@ func (p *pins) of(name string, now bridge.ClaudeInfo) pinned {
 // than the agent.
 func (p pinned) report(a *agent) {
 	sum := p.pins.sum(a.ctx, p.now)
-	<-a.settled // nothing is reported about an agent that did not become ready
+	<-a.launchDone // nothing is reported about an agent that did not become ready
 	if !p.changed || a.muted.Load() || !p.pins.move(p.name, p.was, p.now) {
 		return
 	}

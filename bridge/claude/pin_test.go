@@ -47,8 +47,8 @@ func sumOf(t *testing.T, path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
-// sibling launches another agent of the same launcher, with a host of its own.
-func (s *stageOf) sibling() *stageOf {
+// secondAgent launches another agent of the same launcher, with a host of its own.
+func (s *stageOf) secondAgent() *stageOf {
 	s.t.Helper()
 	next := prepare(s.t, s.spec, nil)
 	next.l, next.run = s.l, s.run
@@ -61,14 +61,14 @@ func TestProgramReplaced(t *testing.T) {
 	s := prepare(t, wrapped(t, "one"), nil).launch()
 	first := sumOf(t, s.spec.Path)
 	replaceCLI(t, s.spec.Path, "two")
-	second := s.sibling()
+	second := s.secondAgent()
 	e := await[bridge.Error](second.host, 1, nil)
 	for _, want := range []string{"replaced", first, sumOf(t, s.spec.Path), "2.1.329"} {
 		if e.Category != bridge.CatStart || !strings.Contains(e.Message, want) {
 			t.Errorf("%q is not in %+v", want, e)
 		}
 	}
-	third := s.sibling()
+	third := s.secondAgent()
 	if third.agent.Info().ClaudeSHA256 != sumOf(t, s.spec.Path) {
 		t.Errorf("the hash is not told: %+v", third.agent.Info())
 	}

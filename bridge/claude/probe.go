@@ -12,9 +12,9 @@ import (
 // prober looks for an agent's signs of life. Concurrent requests share one look, and a ping without an
 // answer is not repeated: the input of a stopped child must not fill up with pings.
 type prober struct {
-	a        *agent
-	files    files
-	patience time.Duration // for an answer: bridge.ProbeTimeout
+	a       *agent
+	files   files
+	timeout time.Duration // for an answer: bridge.ProbeTimeout
 
 	mu    sync.Mutex
 	look  *look // under way, nil without one
@@ -71,7 +71,7 @@ func (p *prober) join() *look {
 // see performs one look. The ping is sent first, so that its time is not added to that of the rest.
 func (p *prober) see() bridge.ProbeResult {
 	a := p.a
-	late := time.NewTimer(p.patience)
+	late := time.NewTimer(p.timeout)
 	defer late.Stop()
 	sent := p.send()
 	usage := a.child.Usage()
@@ -92,8 +92,8 @@ func (p *prober) see() bridge.ProbeResult {
 	return r
 }
 
-// pingPatience is how long a ping may remain unanswered before another is sent.
-const pingPatience = time.Hour
+// pingTimeout is how long a ping may remain unanswered before another is sent.
+const pingTimeout = time.Hour
 
 // send sends mcp_status, which the CLI answers in milliseconds, also in the middle of a turn (observed with
 // CLI 2.1.329), or returns the ping that is still unanswered.
@@ -104,7 +104,7 @@ func (p *prober) send() *ping {
 		sent := &ping{done: make(chan struct{})}
 		p.ping = sent
 		p.wg.Go(func() {
-			_, err := p.a.calls.do(p.a.ctx, pingPatience, "mcp_status", nil)
+			_, err := p.a.calls.do(p.a.ctx, pingTimeout, "mcp_status", nil)
 			code := errCode(err)
 			sent.answered = err == nil || code == bridge.CodeRefused || code == bridge.CodeUnsupported
 			p.mu.Lock()

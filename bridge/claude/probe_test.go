@@ -108,7 +108,7 @@ func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		stopped := true
 		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -134,14 +134,14 @@ func (s *stageOf) turnlessStop() {
 	if err := s.agent.Stop(context.Background(), false); err != nil {
 		s.t.Error(err)
 	}
-	s.nobodyLeft()
+	s.checkNoProcesses()
 }
 
 func TestProbesAreOne(t *testing.T) {
 	t.Parallel()
 	s := fake(t, fakeMute)
 	a := s.agent.(*agent)
-	a.prober.patience = 100 * time.Millisecond
+	a.prober.timeout = 100 * time.Millisecond
 	begun := make(chan struct{})
 	var probes sync.WaitGroup
 	for range 10 {
@@ -173,7 +173,7 @@ func TestProbesAreOne(t *testing.T) {
 }
 
 // The signs of life of a process that is silent in mid-turn, by cause.
-func TestProbeTellsSilencesApart(t *testing.T) {
+func TestProbeDistinguishesSilences(t *testing.T) {
 	onlyLinux(t)
 	for _, test := range []struct {
 		fault          string
@@ -184,7 +184,7 @@ func TestProbeTellsSilencesApart(t *testing.T) {
 			s, _ := stageFor(t, standInSpec(t), verdictReply)
 			s.cfg.Env["ARBITER_STANDIN_FAULT"] = test.fault
 			s.launch()
-			s.agent.(*agent).prober.patience = time.Second
+			s.agent.(*agent).prober.timeout = time.Second
 			id := s.send("go")
 			await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
 			// The fault takes effect after the frame of the verdict's call, which is not an event.

@@ -110,13 +110,13 @@ func queryInput(p plan, prompt string) ([]byte, error) {
 
 // answer makes a result from the CLI's output, or an error that says why there is none.
 func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult, error) {
-	heard := q.heard
+	output := q.output
 	switch {
-	case heard.result != nil:
+	case output.result != nil:
 	case errors.Is(cause, errQueryTimeout):
 		e := &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
 			Message: fmt.Sprintf("the model gave no answer within %v", limit), Stderr: q.stderr.tail()}
-		if retry := heard.retry; retry != nil {
+		if retry := output.retry; retry != nil {
 			// If an error makes the CLI retry, the caller can wait for its end too.
 			if e.Category = byStatus(retry.Status); e.Category == "" {
 				e.Category = bridge.CatServer
@@ -131,8 +131,8 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		e.Stderr = q.stderr.tail()
 		return bridge.QueryResult{}, e
 	}
-	f := *heard.result
-	if o := judge(f, heard.trouble); o.outcome != bridge.TurnDone {
+	f := *output.result
+	if o := judge(f, output.priorErrors); o.outcome != bridge.TurnDone {
 		e := claudeError(o.category, "%s", o.message)
 		if e.Category == "" || f.Subtype == "error_during_execution" {
 			e.Category, e.Message = bridge.CatStart, failureText(f) // it never got as far as a request
@@ -141,7 +141,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		return bridge.QueryResult{}, e
 	}
 	r := bridge.QueryResult{Output: f.Verdict, Usage: f.Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(),
-		Model: heard.model}
+		Model: output.model}
 	if f.Verdict == nil {
 		r.Text = f.Text
 	}

@@ -160,8 +160,8 @@ func TestLiveQueryWithoutASchema(t *testing.T) {
 	})
 }
 
-// TestLiveQueryOfAnyLength: a query that is too long for an argument goes over stdin.
-func TestLiveQueryOfAnyLength(t *testing.T) {
+// TestLiveQueryOfEveryLength: a query that is too long for an argument goes over stdin.
+func TestLiveQueryOfEveryLength(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, chosen("long"))
 		q := newAsking(t, spec, model)
@@ -185,11 +185,13 @@ func TestLiveQueryFails(t *testing.T) {
 		category bridge.Category
 		cost     bool
 	}{
-		"auth":       {script: []reply{{status: 401, kind: "authentication_error", say: "no"}}, category: bridge.CatAuth},
-		"rate limit": {script: []reply{{status: 429, kind: "rate_limit_error", say: "slow"}}, category: bridge.CatRateLimit},
-		"overloaded": {script: []reply{{status: 529, kind: "overloaded_error", say: "full"}}, category: bridge.CatOverloaded},
-		"server":     {script: []reply{{status: 500, kind: "api_error", say: "oops"}}, category: bridge.CatServer},
-		"verdict":    {script: []reply{wrong, wrong, wrong, wrong, wrong, wrong}, category: bridge.CatVerdict, cost: true},
+		"auth": {script: []reply{{status: 401, kind: "authentication_error", message: "no"}}, category: bridge.CatAuth},
+		"rate limit": {script: []reply{{status: 429, kind: "rate_limit_error", message: "slow"}},
+			category: bridge.CatRateLimit},
+		"overloaded": {script: []reply{{status: 529, kind: "overloaded_error", message: "full"}},
+			category: bridge.CatOverloaded},
+		"server":  {script: []reply{{status: 500, kind: "api_error", message: "oops"}}, category: bridge.CatServer},
+		"verdict": {script: []reply{wrong, wrong, wrong, wrong, wrong, wrong}, category: bridge.CatVerdict, cost: true},
 		"budget": {script: []reply{{text: "a"}, {text: "b"}, {text: "c"}}, budget: 1e-9, category: bridge.CatBudget,
 			cost: true},
 	} {
@@ -228,7 +230,7 @@ func TestLiveQueryTimeout(t *testing.T) {
 		}
 		// How long the start takes depends on the machine.
 		for limit := 2500; ; limit *= 2 {
-			q = newAsking(t, spec, startAPI(t, reply{status: 429, kind: "rate_limit_error", say: "slow"}))
+			q = newAsking(t, spec, startAPI(t, reply{status: 429, kind: "rate_limit_error", message: "slow"}))
 			q.Env["CLAUDE_CODE_MAX_RETRIES"] = "10"
 			q.TimeoutMS = limit
 			_, err = q.ask(t.Context())
@@ -270,7 +272,7 @@ func waitFor(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for !met() {
 		select {
 		case <-tick.C:

@@ -28,16 +28,16 @@ type queryRun struct {
 	took   time.Duration
 
 	drains sync.WaitGroup
-	done   chan struct{} // closed when the result was heard, or stdout has ended
-	heard  hearing       // owned by the reader until end
+	done   chan struct{} // closed when the result was read, or stdout has ended
+	output queryOutput   // owned by the reader until end
 }
 
-// hearing holds the relevant part of the CLI's output so far.
-type hearing struct {
-	result  *resultFrame
-	trouble trouble
-	retry   *apiRetry // the last one
-	model   string    // of the last answer
+// queryOutput holds the relevant part of the CLI's output so far.
+type queryOutput struct {
+	result      *resultFrame
+	priorErrors priorErrors
+	retry       *apiRetry // the last one
+	model       string    // of the last answer
 }
 
 func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfig, input []byte) (*queryRun, error) {
@@ -63,34 +63,34 @@ func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfi
 
 // read reads stdout to its end.
 func (q *queryRun) read() {
-	said := sync.OnceFunc(func() { close(q.done) })
-	defer said()
+	finished := sync.OnceFunc(func() { close(q.done) })
+	defer finished()
 	lines := jsonl.NewLineReader(q.pipes.stdout, maxLine)
 	for {
 		line, err := lines.Next()
 		if err != nil {
 			return
 		}
-		if f, err := decode(line.Data); err == nil && q.heard.take(f) {
-			said()
+		if f, err := decode(line.Data); err == nil && q.output.take(f) {
+			finished()
 		}
 	}
 }
 
 // take records a frame and reports whether it is the last one.
-func (h *hearing) take(f frame) bool {
+func (h *queryOutput) take(f frame) bool {
 	if h.result != nil {
 		return false
 	}
 	switch f := f.(type) {
 	case assistantFrame:
 		if f.Model == synthetic {
-			h.trouble.kind, h.trouble.status = f.ErrorKind, f.APIStatus
+			h.priorErrors.kind, h.priorErrors.status = f.ErrorKind, f.APIStatus
 		} else {
 			h.model = f.Model
 		}
 	case rateLimitEvent:
-		h.trouble.rejected, h.trouble.resetsAt = f.Status == "rejected", unixSeconds(f.ResetsAt)
+		h.priorErrors.rejected, h.priorErrors.resetsAt = f.Status == "rejected", unixSeconds(f.ResetsAt)
 	case apiRetry:
 		h.retry = &f
 	case resultFrame:

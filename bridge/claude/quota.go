@@ -32,8 +32,8 @@ func quotaOf(name string, r *fieldReader) bridge.Quota {
 		ResetsAt: unixSeconds(int64(r.number("resetsAt")))}
 }
 
-// tellQuotas reports the usage windows that have changed.
-func (r *reader) tellQuotas(list []bridge.Quota) {
+// reportQuotas reports the usage windows that have changed.
+func (r *reader) reportQuotas(list []bridge.Quota) {
 	for _, q := range list {
 		if r.quotas[q.Window] != q {
 			r.quotas[q.Window] = q

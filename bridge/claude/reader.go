@@ -26,7 +26,7 @@ type reader struct {
 	a           *agent
 	subs        *subagents
 	costs       costs
-	trouble     trouble
+	priorErrors priorErrors
 	verdict     map[string]bool // tool use ids of verdicts whose results have not come yet
 	stream      map[int]bool    // partial stream: content block index → is the verdict
 	asked       map[string]bool // requests of the CLI whose answers it may echo
@@ -146,12 +146,12 @@ func (r *reader) handle(f frame) {
 	case compactFailed:
 		r.compactFailed(f)
 	case rateLimitEvent:
-		r.trouble.rejected = f.Status == "rejected"
-		r.trouble.resetsAt = 0
-		if r.trouble.rejected {
-			r.trouble.resetsAt = unixSeconds(f.ResetsAt)
+		r.priorErrors.rejected = f.Status == "rejected"
+		r.priorErrors.resetsAt = 0
+		if r.priorErrors.rejected {
+			r.priorErrors.resetsAt = unixSeconds(f.ResetsAt)
 		}
-		r.tellQuotas(f.Windows)
+		r.reportQuotas(f.Windows)
 	case writesLost:
 		if slices.Contains(f.Lost, "transcript") { // lost settings cost no work
 			a.emit(bridge.Error{Category: bridge.CatResume,
@@ -202,7 +202,7 @@ func (r *reader) ours(f frame) bool {
 func (r *reader) assistant(f assistantFrame) {
 	if f.Model == synthetic { // text of the CLI itself: no usage, no text of the model
 		if f.ErrorKind != "" {
-			r.trouble.kind, r.trouble.status = f.ErrorKind, f.APIStatus
+			r.priorErrors.kind, r.priorErrors.status = f.ErrorKind, f.APIStatus
 		}
 		return
 	}

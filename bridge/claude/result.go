@@ -18,8 +18,8 @@ func (r *reader) result(f resultFrame) {
 	a.follow.look.Ring() // a whole turn is on disk by now
 	r.costs.add(f)
 	defer r.consult()
-	tr := r.trouble
-	r.trouble = trouble{rejected: tr.rejected, resetsAt: tr.resetsAt}
+	tr := r.priorErrors
+	r.priorErrors = priorErrors{rejected: tr.rejected, resetsAt: tr.resetsAt}
 	for _, id := range f.MessageUUIDs {
 		r.delivered(id, proofResult)
 	}
@@ -48,7 +48,7 @@ func (r *reader) result(f resultFrame) {
 		delete(r.echoed, id)
 	}
 	turn.Models = r.costs.takeModels()
-	r.calls.settle(&turn)
+	r.calls.closeTurn(&turn)
 	a.emit(turn)
 	if o.outcome == bridge.TurnFailed {
 		a.gauge.failed()
@@ -59,7 +59,7 @@ func (r *reader) result(f resultFrame) {
 // reason why the agent will not become ready.
 func (a *agent) unasked(f resultFrame) {
 	if text := failureText(f); f.IsError {
-		a.startTrouble.CompareAndSwap(nil, &text)
+		a.startProblem.CompareAndSwap(nil, &text)
 	}
 	origin := "no origin"
 	if f.Origin != nil {

@@ -56,7 +56,7 @@ func (a *agent) takeUp(ctx context.Context) error {
 		a.gauge.begin(usage)
 		return nil
 	}
-	if last, trouble := transcript.ReadNewest(a.past.path); trouble == nil && last.Found {
+	if last, readErr := transcript.ReadNewest(a.past.path); readErr == nil && last.Found {
 		a.gauge.sample(last.Sample, fromTranscript)
 	}
 	return err
@@ -77,9 +77,9 @@ func lookup(env []string, name string) string { return childenv.Lookup(env, name
 // refusedSession reports whether the CLI ended because it can neither resume nor begin the session: then
 // only another id helps.
 func refusedSession(e *bridge.RPCError) bool {
-	said := e.Message + "\n" + e.Stderr
-	return strings.Contains(said, "No conversation found with session ID") ||
-		strings.Contains(said, "Session ID") && strings.Contains(said, "is already in use")
+	output := e.Message + "\n" + e.Stderr
+	return strings.Contains(output, "No conversation found with session ID") ||
+		strings.Contains(output, "Session ID") && strings.Contains(output, "is already in use")
 }
 
 // errForeign is the reason for ending an agent whose process runs another session.

@@ -82,7 +82,7 @@ func (s *stageOf) until(what string, holds func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for !holds() {
 		select {
 		case <-tick.C:
@@ -120,7 +120,7 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
 		{"an API error", func(chan struct{}) []reply {
 			return []reply{{status: 400, kind: "invalid_request_error",
-				say: "x"}}
+				message: "x"}}
 		},
 			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
 		{"an interrupt", func(chan struct{}) []reply { return []reply{longTool} },
@@ -283,7 +283,7 @@ func TestResumeThatIsRefused(t *testing.T) {
 				if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != bridge.CatResume {
 					t.Errorf("got %+v", err)
 				}
-				s.nobodyLeft()
+				s.checkNoProcesses()
 			})
 		})
 	}

@@ -11,24 +11,24 @@ import (
 func TestCapOfALargeWindow(t *testing.T) {
 	const plain = "claude-sonnet-4-5"
 	marked := plain + large
-	for _, said := range []string{marked, plain} {
+	for _, text := range []string{marked, plain} {
 		g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000,
 			ContextCaps: map[string]int{marked: 500_000}})
 		for range 2 {
-			g.learn(contextUsage{Model: said, RawMaxTokens: 1_000_000})
+			g.learn(contextUsage{Model: text, RawMaxTokens: 1_000_000})
 			if n := g.reach(); n != 500_000 {
-				t.Errorf("%s: %d by the CLI's word", said, n)
+				t.Errorf("%s: %d by the CLI's word", text, n)
 			}
 			s := messageOf("m1", 10_000)
 			s.Model = plain
 			g.sample(s, fromStream)
 			if n := g.reach(); n != 500_000 {
-				t.Errorf("%s: %d after a message", said, n)
+				t.Errorf("%s: %d after a message", text, n)
 			}
 		}
-		g.turnEnded(map[string]modelUsage{said: {ContextWindow: 400_000}})
+		g.turnEnded(map[string]modelUsage{text: {ContextWindow: 400_000}})
 		if n := g.reach(); n != 400_000 {
-			t.Errorf("%s: %d after a result", said, n)
+			t.Errorf("%s: %d after a result", text, n)
 		}
 	}
 	// The cap of one model does not apply to another.

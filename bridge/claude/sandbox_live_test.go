@@ -69,7 +69,7 @@ func TestLiveSandbox(t *testing.T) {
 		t.Errorf("probe: %+v", p)
 	}
 	s.stopNow()
-	s.nobodyLeft()
+	s.checkNoProcesses()
 
 	next := prepare(t, s.spec, s.cfg.Env)
 	next.cfg, next.dir, next.run = s.cfg, s.dir, s.run
@@ -97,7 +97,7 @@ func TestLiveSandboxStop(t *testing.T) {
 	if err := s.agent.Stop(context.Background(), false); err != nil {
 		t.Fatal(err)
 	}
-	s.nobodyLeft()
+	s.checkNoProcesses()
 	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted {
 		t.Errorf("outcome %q", turn.Outcome)
 	}
@@ -125,7 +125,7 @@ func TestLiveSandboxCrash(t *testing.T) {
 			if done.Exit.Expected || done.Exit.Signal != "killed" {
 				t.Errorf("done: %+v", done.Exit)
 			}
-			s.nobodyLeft()
+			s.checkNoProcesses()
 		})
 	}
 }

@@ -29,7 +29,7 @@ type settingsAnswer struct {
 
 // holdSettings keeps changed settings out of the session, and reports it.
 func (a *agent) holdSettings(request, file string) {
-	a.asks.say(a.ctx, request,
+	a.asks.writeAnswer(a.ctx, request,
 		settingsAnswer{Decision: "block", Reason: "settings count from the next start of this agent"})
 	if file == "" {
 		file = "a settings file"

@@ -45,9 +45,9 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 		a.stopInSteps()
 	case <-a.foreign:
 	case <-a.silent:
-		a.goesOn("output")
+		a.awaitExitAfterClose("output")
 	case <-a.in.lost:
-		a.goesOn("input")
+		a.awaitExitAfterClose("input")
 	}
 	swept := a.kill()
 
@@ -64,25 +64,25 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 	drains.Wait()
 	pipes.close()
 
-	<-a.settled
+	<-a.launchDone
 	if lost := a.turns.lose(); len(lost) > 0 {
 		turn := bridge.Turn{MessageIDs: lost, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
 			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State())}
 		if isClosed(a.foreign) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
-		a.reader.calls.settle(&turn) // the reader has ended
-		told := a.reader.spending.reported
-		turn.CostUSD, turn.Usage = told.CostUSD, told.Usage
+		a.reader.calls.closeTurn(&turn) // the reader has ended
+		reported := a.reader.spending.reported
+		turn.CostUSD, turn.Usage = reported.CostUSD, reported.Usage
 		a.emit(turn)
 	}
 	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: a.exit(expected, swept)})
 	close(a.done)
 }
 
-// goesOn gives a process that closed a pipe time to exit, and reports an error if it does not: an agent
+// awaitExitAfterClose gives a process that closed a pipe time to exit, and reports an error if it does not: an agent
 // needs both pipes.
-func (a *agent) goesOn(pipe string) {
+func (a *agent) awaitExitAfterClose(pipe string) {
 	if !ended(a.child, silentGrace, nil) {
 		a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its " + pipe + " and went on"})
 	}

@@ -74,8 +74,8 @@ func (s *subagents) progress(f taskProgress) {
 	sub.now.Tokens = max(sub.context, sub.total)
 }
 
-// spoke records a frame of a subagent's message.
-func (s *subagents) spoke(f assistantFrame) {
+// addMessage records a frame of a subagent's message.
+func (s *subagents) addMessage(f assistantFrame) {
 	sub, ok := s.running[f.Parent]
 	if !ok || sub.ended != nil {
 		return
@@ -100,8 +100,8 @@ func (s *subagents) spoke(f assistantFrame) {
 	sub.now.Tokens = max(sub.context, sub.total)
 }
 
-// news returns what has changed of a subagent since the last report; elapsed time alone is not a change.
-func (s *subagents) news(id string) (bridge.SubagentProgress, bool) {
+// changed returns what has changed of a subagent since the last report; elapsed time alone is not a change.
+func (s *subagents) changed(id string) (bridge.SubagentProgress, bool) {
 	sub, ok := s.running[id]
 	if !ok {
 		return bridge.SubagentProgress{}, false

@@ -13,7 +13,7 @@ import (
 
 // TestVersions: which CLIs the driver accepts, and what it reports about the others.
 func TestVersions(t *testing.T) {
-	for says, want := range map[string]struct {
+	for output, want := range map[string]struct {
 		version string // "": it is refused
 		words   []string
 	}{
@@ -31,27 +31,27 @@ func TestVersions(t *testing.T) {
 		"":                                       {"", []string{"is not the Claude CLI"}},
 		"99999999999999999999.1.1 (Claude Code)": {"", []string{"is not the Claude CLI"}},
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(output, func(t *testing.T) {
 			t.Parallel()
-			path, _ := countedCLI(t, says)
+			path, _ := countedCLI(t, output)
 			info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path})
 			if info.Version != want.version || (err == nil) != (want.version != "") {
 				t.Fatalf("got %+v, %v", info, err)
 			}
-			said := Untested(info.Version)
+			warning := Untested(info.Version)
 			if err != nil {
-				said = err.Error()
+				warning = err.Error()
 				if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatUnsupported {
 					t.Errorf("got %+v", err)
 				}
 			}
 			for _, word := range want.words {
-				if !strings.Contains(said, word) {
-					t.Errorf("said %q, without %q", said, word)
+				if !strings.Contains(warning, word) {
+					t.Errorf("said %q, without %q", warning, word)
 				}
 			}
-			if len(want.words) == 0 && said != "" {
-				t.Errorf("said %q", said)
+			if len(want.words) == 0 && warning != "" {
+				t.Errorf("said %q", warning)
 			}
 		})
 	}

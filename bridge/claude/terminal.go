@@ -24,7 +24,7 @@ var _ bridge.Terminals = (*Launcher)(nil)
 // 1.6 s (observed with CLI 2.1.329).
 const (
 	hangupGrace   = 3 * time.Second
-	writePatience = 10 * time.Second // for the program to read what was typed
+	typingTimeout = 10 * time.Second // for the program to read what was typed
 )
 
 // defaultTerm is the terminal type unless the caller names one.
@@ -206,7 +206,7 @@ func (t *terminal) read() {
 
 // Write implements bridge.Terminal.
 func (t *terminal) Write(ctx context.Context, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, writePatience)
+	ctx, cancel := context.WithTimeout(ctx, typingTimeout)
 	defer cancel()
 	select {
 	case t.writing <- struct{}{}:

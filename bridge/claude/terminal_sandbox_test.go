@@ -24,12 +24,12 @@ func TestTakeoverInASandbox(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(hidden, "journal"), []byte("PRIVATE"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, model := spokenToAs(t, standInSpec(t), func(c *bridge.AgentConfig) {
+	s, model := startDialogueAs(t, standInSpec(t), func(c *bridge.AgentConfig) {
 		c.Sandbox = &bridge.SandboxConfig{Program: program, Hide: []string{hidden}}
 		c.AllowedTools = []string{"Bash"}
 	}, reply{tools: []call{bash("cat " + filepath.Join(hidden, "journal") +
 		"; echo x > ~/out; echo in > here; echo tried")}}, reply{text: "Nine-thousand-ninety it is."})
-	d := s.sit(nil)
+	d := s.openTerminal(nil)
 	d.sees("I am the agent.")
 	n := len(d.shown())
 	d.types("look around")
@@ -49,7 +49,7 @@ func TestTakeoverInASandbox(t *testing.T) {
 	if e := d.done(); e.Exit.Code != 0 {
 		t.Errorf("done: %+v", e)
 	}
-	s.nobodyLeft()
+	s.checkNoProcesses()
 	s.cfg.Resume, s.host = true, newHost(t)
 	model.reset(reply{text: "so be it"})
 	if err := s.try(); err != nil {

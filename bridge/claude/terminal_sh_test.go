@@ -28,7 +28,7 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		if err := term.Stop(ctx, true); err != nil {
 			t.Error(err)
@@ -67,9 +67,9 @@ func TestTerminalOutputIsWhole(t *testing.T) {
 	}
 }
 
-// TestTerminalSaysWhyItEnded: the last output of a program before it failed explains why. A program that
+// TestTerminalReportsWhyItEnded: the last output of a program before it failed explains why. A program that
 // ended well, or was asked to end, needs no explanation.
-func TestTerminalSaysWhyItEnded(t *testing.T) {
+func TestTerminalReportsWhyItEnded(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
 		`printf '\033[31mNo conversation found\033[0m\n\nwith session ID: s\n'; exit 1`: "\x1b[31mNo conversation found\x1b[0m\nwith session ID: s",
@@ -108,7 +108,7 @@ func TestTerminalOfAStubbornProgram(t *testing.T) {
 while [ ! -e daemon ]; do sleep 0.01; done; printf ready; while :; do sleep 1; done`)
 	await(h, 1, func(p bridge.PTY) bool { return bytes.Contains(p.Data, []byte("ready")) })
 	waitFile(t, filepath.Join(dir, "daemon"))
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	if err := term.Stop(ctx, true); err != nil {
 		t.Fatal(err)

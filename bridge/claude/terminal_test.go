@@ -17,33 +17,33 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// desk is a person at a session's terminal.
-type desk struct {
+// terminalUser is a person at a session's terminal.
+type terminalUser struct {
 	*stageOf
 	host *testHost
 	term bridge.Terminal
 }
 
-// sit opens the stage's session in a terminal. The stage's own agent must have ended.
-func (s *stageOf) sit(change func(*bridge.PTYOpenParams)) *desk {
+// openTerminal opens the stage's session in a terminal. The stage's own agent must have ended.
+func (s *stageOf) openTerminal(change func(*bridge.PTYOpenParams)) *terminalUser {
 	s.t.Helper()
-	d, err := s.trySit(change)
+	d, err := s.tryOpenTerminal(change)
 	if err != nil {
 		s.t.Fatalf("open a terminal: %v", err)
 	}
 	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		if err := d.term.Stop(ctx, true); err != nil {
 			s.t.Errorf("stop: %v", err)
 		}
-		s.nobodyLeft()
+		s.checkNoProcesses()
 	})
 	return d
 }
 
-func (s *stageOf) trySit(change func(*bridge.PTYOpenParams)) (*desk, error) {
-	d := &desk{stageOf: s, host: newHost(s.t)}
+func (s *stageOf) tryOpenTerminal(change func(*bridge.PTYOpenParams)) (*terminalUser, error) {
+	d := &terminalUser{stageOf: s, host: newHost(s.t)}
 	p := bridge.PTYOpenParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Config: s.cfg, Cols: 100,
 		Rows: 30}
 	if change != nil {
@@ -55,7 +55,7 @@ func (s *stageOf) trySit(change func(*bridge.PTYOpenParams)) (*desk, error) {
 }
 
 // shown returns all that the terminal has shown.
-func (d *desk) shown() string {
+func (d *terminalUser) shown() string {
 	var b strings.Builder
 	for _, p := range of[bridge.PTY](d.host) {
 		b.Write(p.Data)
@@ -64,14 +64,14 @@ func (d *desk) shown() string {
 }
 
 // sees waits until the terminal has shown a text; the CLI moves the cursor instead of writing blanks.
-func (d *desk) sees(text string) {
+func (d *terminalUser) sees(text string) {
 	d.t.Helper()
 	d.seesAfter(0, text)
 }
 
-func (d *desk) seesAfter(n int, text string) {
+func (d *terminalUser) seesAfter(n int, text string) {
 	d.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		d.host.mu.Lock()
 		change := d.host.change
@@ -105,32 +105,32 @@ func plain(s string) string {
 	return b.String()
 }
 
-func (d *desk) types(text string) {
+func (d *terminalUser) types(text string) {
 	d.t.Helper()
 	if err := d.term.Write(context.Background(), []byte(text)); err != nil {
 		d.t.Fatalf("type %q: %v", text, err)
 	}
 }
 
-func (d *desk) done() bridge.Done {
+func (d *terminalUser) done() bridge.Done {
 	d.t.Helper()
 	e := await[bridge.Done](d.host, 1, nil)
 	select {
 	case <-d.term.Done():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		d.t.Fatal("Done is not closed after the event")
 	}
 	return e
 }
 
-// spokenTo is a stage whose session has one turn and no process, and whose CLI asks no questions.
-func spokenTo(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
+// startDialogue is a stage whose session has one turn and no process, and whose CLI asks no questions.
+func startDialogue(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
-	return spokenToAs(t, spec, func(*bridge.AgentConfig) {}, script...)
+	return startDialogueAs(t, spec, func(*bridge.AgentConfig) {}, script...)
 }
 
-// spokenToAs is spokenTo with a changed configuration of the agent.
-func spokenToAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentConfig),
+// startDialogueAs is startDialogue with a changed configuration of the agent.
+func startDialogueAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentConfig),
 	script ...reply) (*stageOf, *api) {
 	t.Helper()
 	model := startAPI(t, append([]reply{{text: "I am the agent."}}, script...)...)
@@ -159,9 +159,11 @@ func spokenToAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentC
 
 func TestTakeoverInATerminal(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		s, model := spokenTo(t, spec, reply{text: "Nine-thousand-ninety it is."})
+		s, model := startDialogue(t, spec, reply{text: "Nine-thousand-ninety it is."})
 		mark := transcript.Length(s.record())
-		d := s.sit(func(p *bridge.PTYOpenParams) { p.Settings = `{"crossSessionInbound":"allow","env":{"SEEN":"1"}}` })
+		d := s.openTerminal(func(p *bridge.PTYOpenParams) {
+			p.Settings = `{"crossSessionInbound":"allow","env":{"SEEN":"1"}}`
+		})
 		if d.term.PID() <= 0 {
 			t.Error("no pid")
 		}
@@ -202,7 +204,7 @@ func TestTakeoverInATerminal(t *testing.T) {
 }
 
 // leave types /exit, once the prompt has appeared.
-func (d *desk) leave() {
+func (d *terminalUser) leave() {
 	d.t.Helper()
 	n := len(d.shown())
 	d.types("/exit")
@@ -223,13 +225,13 @@ func (s *stageOf) record() string {
 // TestTerminalIsClosed: after a close in order the CLI saves and leaves, and no process is left.
 func TestTerminalIsClosed(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		s, _ := spokenTo(t, spec)
-		d := s.sit(nil)
+		s, _ := startDialogue(t, spec)
+		d := s.openTerminal(nil)
 		d.sees("I am the agent.")
 		if err := d.term.Resize(60, 20); err != nil {
 			t.Errorf("resize: %v", err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		if err := d.term.Stop(ctx, false); err != nil {
 			t.Fatal(err)
@@ -298,7 +300,7 @@ func TestTerminalArguments(t *testing.T) {
 // TestTerminalOfASessionWithoutAHistory: there is nothing to resume.
 func TestTerminalOfASessionWithoutAHistory(t *testing.T) {
 	s := prepare(t, standInSpec(t), nil)
-	if _, err := s.trySit(nil); err == nil || !strings.Contains(err.Error(), "no history") {
+	if _, err := s.tryOpenTerminal(nil); err == nil || !strings.Contains(err.Error(), "no history") {
 		t.Errorf("%v", err)
 	}
 	if len(s.host.all()) != 0 {

@@ -114,8 +114,8 @@ func switchedOff(content string) bool {
 	return strings.Contains(content, "No such tool available") && strings.Contains(content, "disabled for this session")
 }
 
-// settle adds the tool calls to their turn, and begins the next.
-func (d *toolCalls) settle(t *bridge.Turn) {
+// closeTurn adds the tool calls to their turn, and begins the next.
+func (d *toolCalls) closeTurn(t *bridge.Turn) {
 	t.Tools, t.Failed, t.Files = d.tools, d.failed, d.files
 	*d = *newToolCalls()
 }

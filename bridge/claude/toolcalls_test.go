@@ -24,7 +24,7 @@ func (d *toolCalls) perform(name, input, parent, result string, failed bool) {
 
 func settled(d *toolCalls) bridge.Turn {
 	var turn bridge.Turn
-	d.settle(&turn)
+	d.closeTurn(&turn)
 	return turn
 }
 

@@ -224,7 +224,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 func (r *reader) read(f assistantFrame) {
 	r.spending.worked()
 	if f.Parent != "" {
-		r.subs.spoke(f)
+		r.subs.addMessage(f)
 		r.progressed(f.Parent)
 		return
 	}

@@ -28,11 +28,11 @@ func (r *Refusal) Error() string { return r.Message }
 
 // Client connects to a running arbiter. Its methods are safe for concurrent use.
 type Client struct {
-	conn  *jsonrpc2.Conn
-	ready chan struct{} // closed when conn is set: NewConn reads before it returns
-	feed  *Feed
-	say   func(string)
-	hear  atomic.Pointer[func(part any)] // of the subscription
+	conn     *jsonrpc2.Conn
+	ready    chan struct{} // closed when conn is set: NewConn reads before it returns
+	feed     *Feed
+	progress func(string)
+	onEvent  atomic.Pointer[func(part any)] // of the subscription
 
 	mu    sync.Mutex
 	ended Ended
@@ -41,8 +41,8 @@ type Client struct {
 }
 
 // Dial connects to the socket at path, or to the one that path links to, and requests the status: a stopped
-// arbiter accepts connections, too. say is called with the progress of an attachment; it may be nil.
-func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, error) {
+// arbiter accepts connections, too. progress is called with the progress of an attachment; it may be nil.
+func Dial(ctx context.Context, path string, progress func(string)) (*Client, Status, error) {
 	if target, err := os.Readlink(path); err == nil {
 		path = target // a link is used if the path in the run's own directory would be too long
 	}
@@ -51,7 +51,7 @@ func Dial(ctx context.Context, path string, say func(string)) (*Client, Status, 
 	if err != nil {
 		return nil, Status{}, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
-	c := &Client{feed: NewFeed(0), say: say, over: make(chan struct{}), ready: make(chan struct{})}
+	c := &Client{feed: NewFeed(0), progress: progress, over: make(chan struct{}), ready: make(chan struct{})}
 	in := newStream(conn, maxAnswer)
 	in.events = c.receiveEvents
 	c.conn = dial(in, c)
@@ -104,8 +104,8 @@ func (c *Client) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		}
 	case NotifyProgress:
 		var p Progress
-		if json.Unmarshal(*req.Params, &p) == nil && c.say != nil {
-			c.say(p.Text)
+		if json.Unmarshal(*req.Params, &p) == nil && c.progress != nil {
+			c.progress(p.Text)
 		}
 	case NotifyState:
 		notified[StateChange](c, req)
@@ -124,8 +124,8 @@ func (c *Client) receiveEvents(line []byte) error {
 	if err := json.Unmarshal(line, &n); err != nil {
 		return fmt.Errorf("a notification of events: %w", err)
 	}
-	if hear := c.hear.Load(); hear != nil {
-		(*hear)(n.Params)
+	if onEvent := c.onEvent.Load(); onEvent != nil {
+		(*onEvent)(n.Params)
 	}
 	return nil
 }
@@ -133,8 +133,8 @@ func (c *Client) receiveEvents(line []byte) error {
 // notified passes on a part of the subscription. If a part cannot be read, it ends the connection, because
 // without it the client would show a state that never existed.
 func notified[T any](c *Client, req *jsonrpc2.Request) {
-	hear := c.hear.Load()
-	if hear == nil {
+	onEvent := c.onEvent.Load()
+	if onEvent == nil {
 		return
 	}
 	var part T
@@ -142,13 +142,13 @@ func notified[T any](c *Client, req *jsonrpc2.Request) {
 		_ = c.conn.Close() // watch reports it
 		return
 	}
-	(*hear)(part)
+	(*onEvent)(part)
 }
 
 // put keeps output until the client takes it. If the client is slow, the socket is not read meanwhile, so
 // that the arbiter notices.
 func (c *Client) put(p []byte) {
-	for !c.feed.Room(len(p)) {
+	for !c.feed.HasCapacity(len(p)) {
 		select {
 		case <-c.over:
 			return
@@ -210,11 +210,11 @@ func (c *Client) InputEnded(ctx context.Context) error {
 	return c.call(ctx, MethodNoInput, struct{}{}, &h)
 }
 
-// Subscribe requests what happens, at most once per client. hear is called with Events, StateChange and at
+// Subscribe requests what happens, at most once per client. onEvent is called with Events, StateChange and at
 // last RunEnded, in order, on the goroutine that reads the connection: while it works, nothing else is
 // read. [Client.Done] reports that no more comes.
-func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, hear func(part any)) error {
-	c.hear.Store(&hear)
+func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, onEvent func(part any)) error {
+	c.onEvent.Store(&onEvent)
 	var h Head
 	return c.call(ctx, MethodSubscribe, p, &h)
 }

@@ -106,8 +106,8 @@ func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {
 	}
 }
 
-// Room reports whether n more bytes can be put; also true once the feed has ended.
-func (f *Feed) Room(n int) bool {
+// HasCapacity reports whether n more bytes can be put; also true once the feed has ended.
+func (f *Feed) HasCapacity(n int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ended != nil || len(f.buf) == 0 || len(f.buf)+n <= f.limit

@@ -17,7 +17,7 @@ func credentialsOf(fd int) (credentials, error) {
 	return credentials{int(x.Uid), pid}, nil
 }
 
-// lives returns true: the system has no process handle by which to check.
-func (credentials) lives() bool { return true }
+// alive returns true: the system has no process handle by which to check.
+func (credentials) alive() bool { return true }
 
 func (credentials) release() {}

@@ -25,8 +25,8 @@ func credentialsOf(fd int) (credentials, error) {
 	return c, nil
 }
 
-// lives reports whether the process that connected still exists: then its number was not reused meanwhile.
-func (c credentials) lives() bool {
+// alive reports whether the process that connected still exists: then its number was not reused meanwhile.
+func (c credentials) alive() bool {
 	if c.handle < 0 {
 		return true
 	}

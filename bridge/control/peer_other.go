@@ -8,6 +8,6 @@ type credentials struct{ uid, pid int }
 
 func credentialsOf(int) (credentials, error) { return credentials{}, errors.ErrUnsupported }
 
-func (credentials) lives() bool { return false }
+func (credentials) alive() bool { return false }
 
 func (credentials) release() {}

@@ -48,9 +48,9 @@ func TestJudge(t *testing.T) {
 		"a person's shell under a system we cannot read": {line: []proctree.Ancestor{{PID: 300},
 			{PID: 1, Unreadable: true}}, free: true},
 	} {
-		trouble, agent := judge(tt.line, arbiter, tt.marks)
-		if (trouble == "") != tt.free || agent != tt.agent {
-			t.Errorf("%s: %q of %q, want free %v of %q", name, trouble, agent, tt.free, tt.agent)
+		problem, agent := judge(tt.line, arbiter, tt.marks)
+		if (problem == "") != tt.free || agent != tt.agent {
+			t.Errorf("%s: %q of %q, want free %v of %q", name, problem, agent, tt.free, tt.agent)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestIdentify(t *testing.T) {
 	go func() {
 		conn, err := l.AcceptUnix()
 		if err != nil {
-			done <- Peer{Trouble: err.Error()}
+			done <- Peer{Problem: err.Error()}
 			return
 		}
 		defer conn.Close()
@@ -71,7 +71,7 @@ func TestIdentify(t *testing.T) {
 	}()
 	_ = call(path) // EOF, after Identify
 	p := <-done
-	if p.Trouble != "" || p.PID != os.Getpid() || p.UID != os.Getuid() || p.Name == "" {
+	if p.Problem != "" || p.PID != os.Getpid() || p.UID != os.Getuid() || p.Name == "" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// patience is the deadline of a failing test. No test measures it.
-const patience = 2 * time.Minute
+// waitTimeout is the deadline of a failing test. No test measures it.
+const waitTimeout = 2 * time.Minute
 
-// household is a Service of tests.
-type household struct {
+// testService is a Service of tests.
+type testService struct {
 	mu       sync.Mutex
 	refused  []string
 	commands []string
@@ -29,25 +29,25 @@ type household struct {
 	opens    int
 	parts    []any // of each subscription
 	reject   error
-	heard    chan struct{} // capacity 1: something changed
+	changed  chan struct{} // capacity 1: something changed
 }
 
-func newHousehold() *household { return &household{heard: make(chan struct{}, 1)} }
+func newTestService() *testService { return &testService{changed: make(chan struct{}, 1)} }
 
-func (h *household) do(f func()) {
+func (h *testService) do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
 	select {
-	case h.heard <- struct{}{}:
+	case h.changed <- struct{}{}:
 	default:
 	}
 }
 
 // await waits until a condition holds.
-func (h *household) await(t *testing.T, what string, so func() bool) {
+func (h *testService) await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	for {
 		h.mu.Lock()
 		ok := so()
@@ -56,44 +56,44 @@ func (h *household) await(t *testing.T, what string, so func() bool) {
 			return
 		}
 		select {
-		case <-h.heard:
+		case <-h.changed:
 		case <-late:
-			t.Fatalf("not so within %s: %s", patience, what)
+			t.Fatalf("not so within %s: %s", waitTimeout, what)
 		}
 	}
 }
 
-func (h *household) Status() Status { return Status{Run: "run", PID: os.Getpid()} }
+func (h *testService) Status() Status { return Status{Run: "run", PID: os.Getpid()} }
 
-func (h *household) Command(_ context.Context, line json.RawMessage) (CommandResult, error) {
+func (h *testService) Command(_ context.Context, line json.RawMessage) (CommandResult, error) {
 	h.do(func() { h.commands = append(h.commands, string(line)) })
 	return CommandResult{Accepted: true, Ref: "r"}, nil
 }
 
-func (h *household) Halt(context.Context, HaltParams) HaltResult {
+func (h *testService) Halt(context.Context, HaltParams) HaltResult {
 	return HaltResult{How: "loop", Halted: true}
 }
 
-func (h *household) State() (StateResult, error) {
+func (h *testService) State() (StateResult, error) {
 	return StateResult{Version: 7, State: json.RawMessage(`{"Paused":true}`)}, nil
 }
 
-func (h *household) Put(_ context.Context, p PutParams) error {
+func (h *testService) Put(_ context.Context, p PutParams) error {
 	h.do(func() { h.commands = append(h.commands, p.Frontend+" "+string(p.Command)) })
 	return h.reject
 }
 
-func (h *household) Stop(_ context.Context, p StopParams) error {
+func (h *testService) Stop(_ context.Context, p StopParams) error {
 	h.do(func() { h.commands = append(h.commands, fmt.Sprintf("stop %s %v", p.Signal, p.Fast)) })
 	return nil
 }
 
-func (h *household) InputEnded(context.Context) error {
+func (h *testService) InputEnded(context.Context) error {
 	h.do(func() { h.commands = append(h.commands, "input ended") })
 	return nil
 }
 
-func (h *household) Subscribe(ctx context.Context, p SubscribeParams, send func(any) error) {
+func (h *testService) Subscribe(ctx context.Context, p SubscribeParams, send func(any) error) {
 	for _, part := range h.parts {
 		if err := send(part); err != nil {
 			h.do(func() { h.refused = append(h.refused, "send failed") })
@@ -105,12 +105,14 @@ func (h *household) Subscribe(ctx context.Context, p SubscribeParams, send func(
 	h.do(func() { h.commands = append(h.commands, "unsubscribed") })
 }
 
-func (h *household) Refused(p Peer, method string) {
+func (h *testService) Refused(p Peer, method string) {
 	h.do(func() { h.refused = append(h.refused, method) })
 }
 
-func (h *household) Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error) {
-	say("its turn is being stopped")
+func (h *testService) Attach(
+	ctx context.Context, who string, p AttachParams, progress func(string),
+) (Attachment, error) {
+	progress("its turn is being stopped")
 	h.do(func() { h.opens++ })
 	if h.opening != nil {
 		select {
@@ -130,7 +132,7 @@ func (h *household) Attach(ctx context.Context, who string, p AttachParams, say 
 
 // session is an Attachment of tests.
 type session struct {
-	h        *household
+	h        *testService
 	feed     *Feed
 	params   AttachParams
 	typed    []byte
@@ -163,8 +165,8 @@ func (s *session) Detach(context.Context) Ended {
 // friend is a peer that may send requests, stranger one that may not.
 func friend(*net.UnixConn) Peer { return Peer{PID: 7, Name: "arbiter"} }
 
-func stranger(*net.UnixConn) Peer {
-	return Peer{PID: 8, Name: "sh", Agent: "orch-1", Trouble: "an agent started it"}
+func foreignUser(*net.UnixConn) Peer {
+	return Peer{PID: 8, Name: "sh", Agent: "orch-1", Problem: "an agent started it"}
 }
 
 // listen makes a socket with a short enough path.
@@ -183,7 +185,7 @@ func listen(t *testing.T) (*net.UnixListener, string) {
 	return l, path
 }
 
-func open(t *testing.T, h *household, identify func(*net.UnixConn) Peer) (path string, s *Server) {
+func open(t *testing.T, h *testService, identify func(*net.UnixConn) Peer) (path string, s *Server) {
 	t.Helper()
 	l, path := listen(t)
 	s = serve(l, h, slog.New(slog.DiscardHandler), identify)
@@ -195,13 +197,13 @@ func open(t *testing.T, h *household, identify func(*net.UnixConn) Peer) (path s
 	return path, s
 }
 
-func connect(t *testing.T, path string, said *[]string) *Client {
+func connect(t *testing.T, path string, progress *[]string) *Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	c, st, err := Dial(ctx, path, func(text string) {
-		if said != nil {
-			*said = append(*said, text)
+		if progress != nil {
+			*progress = append(*progress, text)
 		}
 	})
 	if err != nil || st.Run != "run" || st.V != Version {
@@ -219,7 +221,7 @@ func raw(t *testing.T, path, line string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(waitTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write([]byte(line)); err != nil {

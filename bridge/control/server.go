@@ -19,8 +19,8 @@ const (
 	connections = 32
 	// refusals bounds how many refused peers are logged: a peer that keeps trying adds nothing new.
 	refusals = 50
-	// hearRefused is how long a refused peer has to send its request.
-	hearRefused = time.Second
+	// refusedTimeout is how long a refused peer has to send its request.
+	refusedTimeout = time.Second
 )
 
 // Service is the arbiter behind a server. Its methods are called by several goroutines.
@@ -31,7 +31,7 @@ type Service interface {
 	Command(ctx context.Context, line json.RawMessage) (CommandResult, error)
 	// Attach opens an agent's session for the named caller, and reports its progress. It gives up if ctx
 	// ends first.
-	Attach(ctx context.Context, who string, p AttachParams, say func(string)) (Attachment, error)
+	Attach(ctx context.Context, who string, p AttachParams, progress func(string)) (Attachment, error)
 	// Halt stops every agent.
 	Halt(ctx context.Context, p HaltParams) HaltResult
 	// State returns the whole state, encoded, with its version.
@@ -125,7 +125,7 @@ func (s *Server) accept() {
 // receive identifies a peer, and serves or refuses it.
 func (s *Server) receive(conn *net.UnixConn) {
 	p := s.identify(conn)
-	if p.Trouble != "" {
+	if p.Problem != "" {
 		s.refuse(conn, p)
 		return
 	}
@@ -148,7 +148,7 @@ func (s *Server) receive(conn *net.UnixConn) {
 func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	var req jsonrpc2.Request
 	method := ""
-	_ = conn.SetDeadline(time.Now().Add(hearRefused)) // an open socket takes one
+	_ = conn.SetDeadline(time.Now().Add(refusedTimeout)) // an open socket takes one
 	in := newStream(conn, maxRequest)
 	err := in.ReadObject(&req)
 	if errors.Is(err, io.EOF) {
@@ -158,7 +158,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	if err == nil {
 		method = req.Method
 		answer := jsonrpc2.Response{ID: req.ID,
-			Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Trouble +
+			Error: &jsonrpc2.Error{Code: CodeRefused, Message: "refused: " + p.Problem +
 				"; agents may not use this socket"}}
 		_ = in.WriteObject(&answer) // the peer may have gone
 	}
@@ -167,7 +167,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	n := s.refused
 	s.mu.Unlock()
 	if n <= refusals {
-		s.log.Warn("control: refused", "pid", p.PID, "program", p.Name, "agent", p.Agent, "why", p.Trouble, "method",
+		s.log.Warn("control: refused", "pid", p.PID, "program", p.Name, "agent", p.Agent, "why", p.Problem, "method",
 			method)
 	}
 	s.service.Refused(p, method)

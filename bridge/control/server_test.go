@@ -14,8 +14,8 @@ import (
 // TestAgentIsRefusedEveryMethod: an agent's process gets the same answer to every method, and the service
 // is notified.
 func TestAgentIsRefusedEveryMethod(t *testing.T) {
-	h := newHousehold()
-	path, _ := open(t, h, stranger)
+	h := newTestService()
+	path, _ := open(t, h, foreignUser)
 	methods := []string{MethodStatus, MethodCommand, MethodAttach, MethodWrite, MethodResize, MethodDetach, MethodHalt,
 		MethodState, MethodSubscribe, MethodPut, MethodStop, MethodNoInput, "hook", "nothing"}
 	for _, m := range methods {
@@ -31,7 +31,7 @@ func TestAgentIsRefusedEveryMethod(t *testing.T) {
 	if h.open != nil || len(h.commands) > 0 {
 		t.Error("something was done all the same")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	var refused *Refusal
 	if _, _, err := Dial(ctx, path, nil); !errors.As(err, &refused) || refused.Code != CodeRefused {
@@ -39,10 +39,10 @@ func TestAgentIsRefusedEveryMethod(t *testing.T) {
 	}
 }
 
-// TestOnlyALook: the service is not notified of a peer that hangs up without a request.
-func TestOnlyALook(t *testing.T) {
-	h := newHousehold()
-	path, _ := open(t, h, stranger)
+// TestReadOnlyAttachment: the service is not notified of a peer that hangs up without a request.
+func TestReadOnlyAttachment(t *testing.T) {
+	h := newTestService()
+	path, _ := open(t, h, foreignUser)
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestOnlyALook(t *testing.T) {
 
 // TestProtocol: invalid and unknown requests get the errors of JSON-RPC.
 func TestProtocol(t *testing.T) {
-	path, _ := open(t, newHousehold(), friend)
+	path, _ := open(t, newTestService(), friend)
 	for line, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"method":"nothing"}`:                                                "-32601",
 		`{"jsonrpc":"2.0","id":1,"method":"attach"}`:                                                 "-32602",
@@ -82,7 +82,7 @@ func TestProtocol(t *testing.T) {
 
 // TestLongLine: a line without an end ends its own connection only.
 func TestLongLine(t *testing.T) {
-	path, _ := open(t, newHousehold(), friend)
+	path, _ := open(t, newTestService(), friend)
 	c := connect(t, path, nil)
 	big := connect(t, path, nil)
 	if _, err := big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxRequest)+`"`)); err == nil {
@@ -95,14 +95,14 @@ func TestLongLine(t *testing.T) {
 
 // TestAttach: input arrives in order, output comes back complete, and detach reports what was done.
 func TestAttach(t *testing.T) {
-	h := newHousehold()
+	h := newTestService()
 	path, _ := open(t, h, friend)
-	var said []string
-	c := connect(t, path, &said)
+	var progress []string
+	c := connect(t, path, &progress)
 	p := AttachParams{Agent: "orch-1", Size: Size{Cols: 80, Rows: 24}, Term: "xterm"}
 	r, err := c.Attach(t.Context(), p)
-	if err != nil || r.Agent != "orch-1" || r.V != Version || len(said) != 1 {
-		t.Fatalf("%+v, %v, said %q", r, err, said)
+	if err != nil || r.Agent != "orch-1" || r.V != Version || len(progress) != 1 {
+		t.Fatalf("%+v, %v, said %q", r, err, progress)
 	}
 	if _, err := c.Attach(t.Context(), p); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a second one: %v", err)
@@ -131,35 +131,35 @@ func TestAttach(t *testing.T) {
 	if string(got) != shown {
 		t.Error("another thing was shown")
 	}
-	ended, told := c.Detach(patience)
-	if !told || ended.Words != 2 || ended.Reason != "given back" {
-		t.Errorf("%+v, %v", ended, told)
+	ended, received := c.Detach(waitTimeout)
+	if !received || ended.Words != 2 || ended.Reason != "given back" {
+		t.Errorf("%+v, %v", ended, received)
 	}
 	if _, err := c.Read(buf); err == nil {
 		t.Error("there is more to see after the end")
 	}
 }
 
-// TestTheEndOfTheProgram is reported to the client without a request.
-func TestTheEndOfTheProgram(t *testing.T) {
-	h := newHousehold()
+// TestProgramEnds is reported to the client without a request.
+func TestProgramEnds(t *testing.T) {
+	h := newTestService()
 	path, _ := open(t, h, friend)
 	c := connect(t, path, nil)
 	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
 		t.Fatal(err)
 	}
 	h.open.Detach(t.Context())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if ended, told := c.Ended(ctx); !told || ended.Reason != "given back" || ended.Lost {
-		t.Errorf("%+v, %v", ended, told)
+	if ended, received := c.Ended(ctx); !received || ended.Reason != "given back" || ended.Lost {
+		t.Errorf("%+v, %v", ended, received)
 	}
 }
 
 // TestGoneClientReleasesTheTerminal: a client that is killed, before or after the terminal is open, leaves nothing
 // attached.
 func TestGoneClientReleasesTheTerminal(t *testing.T) {
-	h := newHousehold()
+	h := newTestService()
 	path, _ := open(t, h, friend)
 	c := connect(t, path, nil)
 	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
@@ -185,7 +185,7 @@ func TestGoneClientReleasesTheTerminal(t *testing.T) {
 
 // TestSlowReader: a client that does not read is dropped with a reason, and does not block the service.
 func TestSlowReader(t *testing.T) {
-	h := newHousehold()
+	h := newTestService()
 	path, _ := open(t, h, friend)
 	c := connect(t, path, nil)
 	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
@@ -206,16 +206,16 @@ func TestSlowReader(t *testing.T) {
 			}
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if ended, told := c.Ended(ctx); !told || !ended.Dropped || !strings.Contains(ended.Reason, "in time") {
-		t.Errorf("%+v, %v", ended, told)
+	if ended, received := c.Ended(ctx); !received || !ended.Dropped || !strings.Contains(ended.Reason, "in time") {
+		t.Errorf("%+v, %v", ended, received)
 	}
 }
 
 // TestCloseReleasesTheTerminal: the end of arbiter detaches all clients.
 func TestCloseReleasesTheTerminal(t *testing.T) {
-	h := newHousehold()
+	h := newTestService()
 	path, s := open(t, h, friend)
 	c := connect(t, path, nil)
 	if _, err := c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}); err != nil {
@@ -227,7 +227,7 @@ func TestCloseReleasesTheTerminal(t *testing.T) {
 	if h.open.detached == 0 {
 		t.Error("it is still attached")
 	}
-	if _, told := c.Detach(patience); !told {
+	if _, received := c.Detach(waitTimeout); !received {
 		t.Error("the client does not know")
 	}
 }
@@ -237,7 +237,7 @@ func TestCloseReleasesTheTerminal(t *testing.T) {
 func TestCloseDuringRequests(t *testing.T) {
 	request := []byte(`{"jsonrpc":"2.0","id":1,"method":"status"}` + "\n")
 	for range 100 {
-		path, s := open(t, newHousehold(), friend)
+		path, s := open(t, newTestService(), friend)
 		conn, err := net.Dial("unix", path)
 		if err != nil {
 			t.Fatal(err)

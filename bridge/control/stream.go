@@ -19,8 +19,8 @@ const (
 	maxRequest = 4 << 20
 	// maxAnswer bounds a line of the server in bytes. The state of a large run is one line.
 	maxAnswer = 64 << 20
-	// writePatience is how long a peer may fail to read anything.
-	writePatience = 30 * time.Second
+	// writeTimeout is how long a peer may fail to read anything.
+	writeTimeout = 30 * time.Second
 )
 
 // stream is the jsonrpc2.ObjectStream of both ends: one JSON object per line. Anything else ends the
@@ -88,7 +88,7 @@ func (s *stream) WriteObject(v any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.conn.SetWriteDeadline(time.Now().Add(writePatience)); err != nil {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	s.out = append(append(s.out[:0], line...), '\n')

@@ -14,7 +14,7 @@ import (
 // TestSubscribe shows that the parts of a subscription come in their order, that commands keep
 // theirs, and that the end of a client ends its subscription.
 func TestSubscribe(t *testing.T) {
-	h := newHousehold()
+	h := newTestService()
 	want := []any{
 		Events{Lines: []string{`{"seq":1,"text":"<a> & \u00e9 é"}`, `{"seq": 2}`}},
 		StateChange{Version: 7, Members: map[string]json.RawMessage{"Paused": json.RawMessage("true")}, AgentCount: 1,
@@ -24,20 +24,20 @@ func TestSubscribe(t *testing.T) {
 	}
 	h.parts = want
 	path, _ := open(t, h, friend)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	c, _, err := Dial(ctx, path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	heard := make(chan any, 8)
-	if err := c.Subscribe(ctx, SubscribeParams{Since: -1}, func(part any) { heard <- part }); err != nil {
+	received := make(chan any, 8)
+	if err := c.Subscribe(ctx, SubscribeParams{Since: -1}, func(part any) { received <- part }); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range want {
 		select {
-		case got := <-heard:
+		case got := <-received:
 			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", w) {
 				t.Errorf("part %d: %+v instead of %+v", i, got, w)
 			}
@@ -79,7 +79,7 @@ func TestSubscribe(t *testing.T) {
 
 // TestGoneSubscriber shows that a client that hangs up while it is sent much data blocks nothing.
 func TestGoneSubscriber(t *testing.T) {
-	h := newHousehold()
+	h := newTestService()
 	line := strings.Repeat("x", 1<<20)
 	for range 64 {
 		h.parts = append(h.parts, Events{Lines: []string{line}})

@@ -28,8 +28,8 @@ func (w *Collector) Check(ctx context.Context, of bridge.Owner, p bridge.CheckPa
 	cmd.Dir = p.CWD
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
-	said := newCapture(bridge.CheckOutputCap)
-	c, err := w.start(cmd, of, p.Sandbox, said, nil)
+	output := newCapture(bridge.CheckOutputCap)
+	c, err := w.start(cmd, of, p.Sandbox, output, nil)
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
 	}
@@ -43,7 +43,7 @@ func (w *Collector) Check(ctx context.Context, of bridge.Owner, p bridge.CheckPa
 		return none, cut
 	}
 	r := bridge.CheckResult{TimedOut: cut != nil, DurationMS: took.Milliseconds(),
-		Bytes: said.bytes, SHA256: said.digest(), Output: said.tail()}
+		Bytes: output.bytes, SHA256: output.digest(), Output: output.tail()}
 	r.Exit, r.Signal = ending(c.child.State())
 	return r, nil
 }

@@ -21,9 +21,9 @@ func sum(s string) string {
 
 func TestCheckResults(t *testing.T) {
 	cases := []struct {
-		name, command string
-		exit          int
-		signal, said  string
+		name, command  string
+		exit           int
+		signal, output string
 	}{
 		{"success", "true", 0, "", ""},
 		{"failure", "exit 3", 3, "", ""},
@@ -36,10 +36,10 @@ func TestCheckResults(t *testing.T) {
 	b := newBench(t)
 	for _, c := range cases {
 		r := b.check(bridge.CheckParams{Command: c.command})
-		if r.Exit != c.exit || r.Signal != c.signal || r.Output != c.said || r.TimedOut {
+		if r.Exit != c.exit || r.Signal != c.signal || r.Output != c.output || r.TimedOut {
 			t.Errorf("%s: %+v", c.name, r)
 		}
-		if r.Bytes != int64(len(c.said)) || r.SHA256 != sum(c.said) {
+		if r.Bytes != int64(len(c.output)) || r.SHA256 != sum(c.output) {
 			t.Errorf("%s: %d bytes, hash %s", c.name, r.Bytes, r.SHA256)
 		}
 	}
@@ -119,7 +119,7 @@ func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 	b.gone("bare")
 }
 
-func TestTimeLimitOfACommandThatObeys(t *testing.T) {
+func TestTimeLimitOfCommandThatEndsByTERM(t *testing.T) {
 	b := newBench(t)
 	r := b.check(bridge.CheckParams{TimeoutMS: 100, Command: `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`})
 	if !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
@@ -150,7 +150,7 @@ func TestCancelledInMidRun(t *testing.T) {
 	if err := b.ended(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	b.nobodyLeft()
+	b.checkNoProcesses()
 	b.gone("escaped")
 }
 
@@ -190,7 +190,7 @@ func TestTwoAtATime(t *testing.T) {
 	}
 }
 
-func TestChecksThatCannotRun(t *testing.T) {
+func TestChecksThatCannotStart(t *testing.T) {
 	b := newBench(t)
 	b.touch("file")
 	for name, p := range map[string]bridge.CheckParams{
@@ -214,7 +214,7 @@ func TestChecksThatCannotRun(t *testing.T) {
 	}
 }
 
-func TestCredentialsStayBehind(t *testing.T) {
+func TestCheckGetsNoCredentials(t *testing.T) {
 	secrets := []string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE",
 		"GOOGLE_APPLICATION_CREDENTIALS", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "GITHUB_TOKEN",

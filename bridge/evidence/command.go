@@ -40,9 +40,9 @@ type command struct {
 }
 
 // start starts cmd in a session of its own, so that it has no terminal on which to ask, with an empty
-// stdin. If complain is nil, both outputs go to said through one pipe, as on a screen.
+// stdin. If stderr is nil, both outputs go to stdout through one pipe, as on a screen.
 func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.SandboxConfig,
-	said, complain io.Writer) (*command, error) {
+	stdout, stderr io.Writer) (*command, error) {
 	c := &command{}
 	outputs := []*os.File{}
 	defer func() {
@@ -50,7 +50,7 @@ func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.Sandb
 			f.Close()
 		}
 	}()
-	for _, sink := range []io.Writer{said, complain} {
+	for _, sink := range []io.Writer{stdout, stderr} {
 		if sink == nil {
 			continue
 		}
@@ -78,7 +78,7 @@ func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.Sandb
 		return nil, err
 	}
 	c.child = child
-	for i, sink := range []io.Writer{said, complain}[:len(c.pipes)] {
+	for i, sink := range []io.Writer{stdout, stderr}[:len(c.pipes)] {
 		c.sinks.Go(func() { drain(c.pipes[i], sink) })
 	}
 	return c, nil

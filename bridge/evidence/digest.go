@@ -29,9 +29,9 @@ func (c *capture) Write(p []byte) (int, error) {
 	if len(p) > c.max {
 		p = p[len(p)-c.max:]
 	}
-	room := min(c.max-len(c.end), len(p))
-	c.end = append(c.end, p[:room]...)
-	for p = p[room:]; len(p) > 0; {
+	space := min(c.max-len(c.end), len(p))
+	c.end = append(c.end, p[:space]...)
+	for p = p[space:]; len(p) > 0; {
 		n := copy(c.end[c.at:], p)
 		p = p[n:]
 		c.at = (c.at + n) % c.max

@@ -29,12 +29,12 @@ const (
 
 // repository asks git about one directory and collects what went wrong.
 type repository struct {
-	w       *Collector
-	ctx     context.Context
-	cwd     string
-	env     []string
-	confine *bridge.SandboxConfig // nil: not confined
-	trouble []string
+	w        *Collector
+	ctx      context.Context
+	cwd      string
+	env      []string
+	confine  *bridge.SandboxConfig // nil: not confined
+	problems []string
 	// bare allows git to treat cwd itself as a repository. The configuration could then be a file of the
 	// work tree, so that only calls are allowed that run no program which that file names.
 	bare bool
@@ -59,7 +59,7 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 		if !strings.Contains(err.Error(), "not a git repository") {
 			r.note("rev-parse", err)
 		}
-		return nil, r.trouble
+		return nil, r.problems
 	}
 	dir, inside, _ := strings.Cut(place, "\n")
 	g := &bridge.GitState{Operation: git.Operation(dir)}
@@ -69,7 +69,7 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 		g.Commits = r.lines(maxCommits, "log", "-n", fmt.Sprint(maxCommits), "--no-decorate", "--format=%h %s")
 	}
 	if inside != "true" {
-		return g, r.trouble // bare, or inside of .git: there are no files
+		return g, r.problems // bare, or inside of .git: there are no files
 	}
 	r.bare = false
 	g.Status = r.lines(maxStatus, "status", "--porcelain", "--ignore-submodules=dirty")
@@ -79,12 +79,12 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 		r.note("diff", err)
 		g.Stat = lastBytes(stat, maxStat) // its last line is the total
 	}
-	return g, r.trouble
+	return g, r.problems
 }
 
 func (r *repository) note(call string, err error) {
 	if err != nil {
-		r.trouble = append(r.trouble, fmt.Sprintf("git %s: %v", call, err))
+		r.problems = append(r.problems, fmt.Sprintf("git %s: %v", call, err))
 	}
 }
 
@@ -124,8 +124,8 @@ func (r *repository) git(args ...string) (string, error) {
 	cmd.Env = slices.Clone(r.env)
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
-	said, complaint := &head{max: gitOutput, full: enough}, &head{max: gitComplain}
-	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, said, complaint)
+	stdout, stderr := &head{max: gitOutput, full: enough}, &head{max: gitComplain}
+	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, stdout, stderr)
 	if err != nil {
 		return "", startError(r.w.git, r.cwd, err)
 	}
@@ -134,20 +134,20 @@ func (r *repository) git(args ...string) (string, error) {
 	switch {
 	case r.ctx.Err() != nil:
 		return "", r.ctx.Err()
-	case said.more:
-		return text(said.data[:bytes.LastIndexByte(said.data, '\n')+1]), errMore
+	case stdout.more:
+		return text(stdout.data[:bytes.LastIndexByte(stdout.data, '\n')+1]), errMore
 	case errors.Is(cut, errLimit):
 		return "", fmt.Errorf("no answer within %v", gitLimit)
 	case left != nil:
 		return "", left
 	}
 	if exit, signal := ending(c.child.State()); exit != 0 {
-		if why := text(complaint.data); why != "" {
+		if why := text(stderr.data); why != "" {
 			return "", errors.New(why)
 		}
 		return "", fmt.Errorf("exit %d %s", exit, signal)
 	}
-	return text(said.data), nil
+	return text(stdout.data), nil
 }
 
 // head keeps the beginning of what is written, and calls full once when there is more.
@@ -160,9 +160,9 @@ type head struct {
 
 // Write implements io.Writer.
 func (h *head) Write(p []byte) (int, error) {
-	room := min(h.max-len(h.data), len(p))
-	h.data = append(h.data, p[:room]...)
-	if room < len(p) && !h.more {
+	space := min(h.max-len(h.data), len(p))
+	h.data = append(h.data, p[:space]...)
+	if space < len(p) && !h.more {
 		h.more = true
 		if h.full != nil {
 			h.full()

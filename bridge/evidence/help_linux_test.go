@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// patience is how long a test waits before it fails.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits before it fails.
+const waitTimeout = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	release, err := proctree.BecomeSubreaper()
@@ -53,11 +53,11 @@ func (b *bench) check(p bridge.CheckParams) bridge.CheckResult {
 	if err != nil {
 		b.t.Fatalf("%s: %v", p.Command, err)
 	}
-	b.nobodyLeft()
+	b.checkNoProcesses()
 	return r
 }
 
-func (b *bench) nobodyLeft() {
+func (b *bench) checkNoProcesses() {
 	b.t.Helper()
 	if left := proctree.Survivors(b.run); len(left) > 0 {
 		b.t.Errorf("left: %v", left)
@@ -67,7 +67,7 @@ func (b *bench) nobodyLeft() {
 // up waits for a file that a command creates when it is ready for the test.
 func (b *bench) up(name string) {
 	b.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -78,7 +78,7 @@ func (b *bench) up(name string) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			b.t.Fatalf("no %s after %v", name, patience)
+			b.t.Fatalf("no %s after %v", name, waitTimeout)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (b *bench) ended(over <-chan error) error {
 	select {
 	case err := <-over:
 		return err
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		b.t.Fatal("the check does not end")
 		return nil
 	}

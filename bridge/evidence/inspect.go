@@ -10,16 +10,16 @@ import (
 
 // Inspect implements [bridge.EvidenceCollector]. It fails only when ctx ends.
 func (w *Collector) Inspect(ctx context.Context, p bridge.InspectParams) (bridge.InspectResult, error) {
-	r := bridge.InspectResult{Said: []string{}, Files: []string{}, Commands: []bridge.RanCommand{}}
+	r := bridge.InspectResult{Texts: []string{}, Files: []string{}, Commands: []bridge.RanCommand{}}
 	switch {
 	case p.Mark:
-		r.Mark, r.Trouble = w.mark(ctx, p)
+		r.Mark, r.Problems = w.mark(ctx, p)
 	case p.Since != nil:
-		r.Changes, r.Trouble = w.since(ctx, p)
+		r.Changes, r.Problems = w.since(ctx, p)
 	default:
-		r.Trouble = readPast(ctx, p, &r)
-		git, trouble := w.gitState(ctx, p)
-		r.Git, r.Trouble = git, append(r.Trouble, trouble...)
+		r.Problems = readPast(ctx, p, &r)
+		git, problems := w.gitState(ctx, p)
+		r.Git, r.Problems = git, append(r.Problems, problems...)
 	}
 	if err := ctx.Err(); err != nil {
 		return bridge.InspectResult{}, err
@@ -28,20 +28,20 @@ func (w *Collector) Inspect(ctx context.Context, p bridge.InspectParams) (bridge
 }
 
 // readPast adds what the session's transcript contains to r.
-func readPast(ctx context.Context, p bridge.InspectParams, r *bridge.InspectResult) (trouble []string) {
+func readPast(ctx context.Context, p bridge.InspectParams, r *bridge.InspectResult) (problems []string) {
 	path, ok := transcriptOf(p)
 	if !ok {
 		return []string{"transcript: there is none of this session"}
 	}
 	d, err := transcript.ReadDigest(ctx, path, transcript.DigestLimits{})
-	trouble = d.Trouble
+	problems = d.Trouble
 	if err != nil {
-		trouble = append(trouble, fmt.Sprintf("transcript: %v", err))
+		problems = append(problems, fmt.Sprintf("transcript: %v", err))
 	}
-	r.Said, r.Files = append(r.Said, d.Said...), append(r.Files, d.Files...)
+	r.Texts, r.Files = append(r.Texts, d.Said...), append(r.Files, d.Files...)
 	for _, c := range d.Commands {
 		r.Commands = append(r.Commands,
 			bridge.RanCommand{Command: c.Command, Outcome: string(c.Outcome), Subagent: c.Subagent})
 	}
-	return trouble
+	return problems
 }

@@ -71,10 +71,10 @@ func (b *bench) state() (*bridge.GitState, []string) {
 	if diff := cmp.Diff(before, tree(b.t, b.cwd)); diff != "" {
 		b.t.Errorf("the survey changed files:\n%s", diff)
 	}
-	if len(r.Trouble) == 0 || !strings.HasPrefix(r.Trouble[0], "transcript: ") {
-		b.t.Errorf("there is no transcript, and it says %q", r.Trouble)
+	if len(r.Problems) == 0 || !strings.HasPrefix(r.Problems[0], "transcript: ") {
+		b.t.Errorf("there is no transcript, and it says %q", r.Problems)
 	}
-	return r.Git, r.Trouble[1:]
+	return r.Git, r.Problems[1:]
 }
 
 // tree returns all files below a directory, with size, mode and time.
@@ -97,7 +97,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-func TestSurveyOfARepository(t *testing.T) {
+func TestInspectRepository(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	for i := range 12 {
@@ -106,9 +106,9 @@ func TestSurveyOfARepository(t *testing.T) {
 	}
 	b.write("a.txt", "changed\n")
 	b.write("dé/new.txt", "new\n")
-	g, trouble := b.state()
-	if g == nil || len(trouble) > 0 {
-		t.Fatalf("%+v, %q", g, trouble)
+	g, problems := b.state()
+	if g == nil || len(problems) > 0 {
+		t.Fatalf("%+v, %q", g, problems)
 	}
 	if len(g.Commits) != maxCommits || !strings.HasSuffix(g.Commits[0], " change 11") ||
 		!strings.HasPrefix(g.Head, strings.Fields(g.Commits[0])[0]) {
@@ -126,40 +126,40 @@ func TestSurveyOfARepository(t *testing.T) {
 	}
 }
 
-func TestSurveyWithoutARepository(t *testing.T) {
+func TestInspectWithoutRepository(t *testing.T) {
 	b := newBench(t)
-	if g, trouble := b.state(); g != nil || len(trouble) > 0 {
-		t.Errorf("%+v, %q", g, trouble)
+	if g, problems := b.state(); g != nil || len(problems) > 0 {
+		t.Errorf("%+v, %q", g, problems)
 	}
 	b.cwd = filepath.Join(b.cwd, "gone")
 	r, err := b.Inspect(t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd})
-	if err != nil || r.Git != nil || len(r.Trouble) != 2 || !strings.Contains(r.Trouble[1], "gone is not there") {
+	if err != nil || r.Git != nil || len(r.Problems) != 2 || !strings.Contains(r.Problems[1], "gone is not there") {
 		t.Errorf("of a directory that has gone: %+v, %v", r, err)
 	}
 }
 
-func TestSurveyOfEmptyAndBareRepositories(t *testing.T) {
+func TestInspectEmptyAndBareRepositories(t *testing.T) {
 	b := newBench(t)
 	b.t.Setenv("HOME", b.t.TempDir())
 	b.git("init", "-q", "-b", "main")
 	b.write("a.txt", "one\n")
-	g, trouble := b.state()
+	g, problems := b.state()
 	if diff := cmp.Diff(&bridge.GitState{Branch: "main", Status: []string{"?? a.txt"}}, g); diff != "" ||
-		len(trouble) > 0 {
-		t.Errorf("before the first commit: %q, -want +got:\n%s", trouble, diff)
+		len(problems) > 0 {
+		t.Errorf("before the first commit: %q, -want +got:\n%s", problems, diff)
 	}
 	b = newBench(t)
 	b.repo()
 	source := b.cwd
 	b.cwd = t.TempDir()
 	b.git("clone", "-q", "--bare", source, ".")
-	if g, trouble := b.state(); g == nil || g.Branch != "main" || len(g.Commits) != 1 || g.Status != nil ||
-		len(trouble) > 0 {
-		t.Errorf("bare: %+v, %q", g, trouble)
+	if g, problems := b.state(); g == nil || g.Branch != "main" || len(g.Commits) != 1 || g.Status != nil ||
+		len(problems) > 0 {
+		t.Errorf("bare: %+v, %q", g, problems)
 	}
 }
 
-func TestSurveyInTheMiddleOfAMerge(t *testing.T) {
+func TestInspectDuringMerge(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.git("checkout", "-q", "-b", "other")
@@ -173,25 +173,25 @@ func TestSurveyInTheMiddleOfAMerge(t *testing.T) {
 	if cmd.Run() == nil {
 		t.Fatal("the merge has no conflict")
 	}
-	g, trouble := b.state()
-	if g == nil || g.Operation != "merge" || !cmp.Equal(g.Status, []string{"UU a.txt"}) || len(trouble) > 0 {
-		t.Errorf("%+v, %q", g, trouble)
+	g, problems := b.state()
+	if g == nil || g.Operation != "merge" || !cmp.Equal(g.Status, []string{"UU a.txt"}) || len(problems) > 0 {
+		t.Errorf("%+v, %q", g, problems)
 	}
 }
 
 // Another git may be running: its lock is neither waited for nor removed.
-func TestSurveyBesideALock(t *testing.T) {
+func TestInspectBesideLock(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.write("a.txt", "changed\n")
 	b.write(".git/index.lock", "")
-	g, trouble := b.state()
-	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || len(trouble) > 0 {
-		t.Errorf("%+v, %q", g, trouble)
+	g, problems := b.state()
+	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || len(problems) > 0 {
+		t.Errorf("%+v, %q", g, problems)
 	}
 }
 
-func TestSurveyIsBounded(t *testing.T) {
+func TestInspectIsBounded(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	for i := range maxStatus + 50 {
@@ -201,15 +201,15 @@ func TestSurveyIsBounded(t *testing.T) {
 	for i := range maxStatus + 50 {
 		b.write(fmt.Sprintf("f%03d-%s", i, strings.Repeat("x", 60)), "2\n")
 	}
-	g, trouble := b.state()
+	g, problems := b.state()
 	if len(g.Status) != maxStatus || len(g.Stat) > maxStat || len(g.Commits[0]) > maxLine+len("…") {
 		t.Errorf("%d lines of status, %d bytes of stat, %d of a commit", len(g.Status), len(g.Stat), len(g.Commits[0]))
 	}
 	if !strings.HasSuffix(g.Stat, "250 files changed, 250 insertions(+), 250 deletions(-)") {
 		t.Errorf("the sum is missing: %q", g.Stat[max(0, len(g.Stat)-100):])
 	}
-	if !cmp.Equal(trouble, []string{"git status: more than 200 lines"}) {
-		t.Errorf("%q", trouble)
+	if !cmp.Equal(problems, []string{"git status: more than 200 lines"}) {
+		t.Errorf("%q", problems)
 	}
 }
 
@@ -220,10 +220,10 @@ func TestEndlessStatus(t *testing.T) {
 *rev-parse*git-dir*) printf '%s/.git\ntrue\n' "$PWD";;
 *'status --porcelain'*) yes ' M a.txt';;
 esac`)
-	g, trouble := b.state()
+	g, problems := b.state()
 	if g == nil || len(g.Status) != maxStatus || g.Status[maxStatus-1] != " M a.txt" ||
-		!cmp.Equal(trouble, []string{"git status: too much output", "git status: more than 200 lines"}) {
-		t.Errorf("%+v, %q", g, trouble)
+		!cmp.Equal(problems, []string{"git status: too much output", "git status: more than 200 lines"}) {
+		t.Errorf("%+v, %q", g, problems)
 	}
 }
 
@@ -237,7 +237,7 @@ func (b *bench) fake(script string) {
 }
 
 func TestGitThatDoesNotWork(t *testing.T) {
-	cases := []struct{ name, script, trouble string }{
+	cases := []struct{ name, script, problems string }{
 		{"complains", `echo "fatal: detected dubious ownership" >&2; exit 128`,
 			"git rev-parse: fatal: detected dubious ownership"},
 		{"fails without a word", `exit 9`, "git rev-parse: exit 9 "},
@@ -246,20 +246,20 @@ func TestGitThatDoesNotWork(t *testing.T) {
 	for _, c := range cases {
 		b := newBench(t)
 		b.fake(c.script)
-		if g, trouble := b.state(); g != nil || !cmp.Equal(trouble, []string{c.trouble}) {
-			t.Errorf("one that %s: %+v, %q", c.name, g, trouble)
+		if g, problems := b.state(); g != nil || !cmp.Equal(problems, []string{c.problems}) {
+			t.Errorf("one that %s: %+v, %q", c.name, g, problems)
 		}
 	}
 	b := newBench(t)
 	b.Collector.git = "no-such-git"
-	if g, trouble := b.state(); g != nil || len(trouble) != 1 ||
-		!strings.Contains(trouble[0], "executable file not found") {
-		t.Errorf("one that is missing: %+v, %q", g, trouble)
+	if g, problems := b.state(); g != nil || len(problems) != 1 ||
+		!strings.Contains(problems[0], "executable file not found") {
+		t.Errorf("one that is missing: %+v, %q", g, problems)
 	}
 }
 
 // Programs that a repository's configuration names are not run.
-func TestRepositoryThatWantsThingsRun(t *testing.T) {
+func TestRepositoryThatConfiguresPrograms(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.write("trap", "#!/bin/sh\necho > "+b.cwd+"/sprung\nexit 0\n")
@@ -275,10 +275,10 @@ func TestRepositoryThatWantsThingsRun(t *testing.T) {
 	}
 	b.git("config", "core.hooksPath", b.cwd)
 	b.write("a.txt", "changed\n")
-	g, trouble := b.state()
+	g, problems := b.state()
 	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || !strings.Contains(g.Stat, "a.txt") ||
-		len(trouble) > 0 {
-		t.Errorf("%+v, %q", g, trouble)
+		len(problems) > 0 {
+		t.Errorf("%+v, %q", g, problems)
 	}
 	if b.there("sprung") {
 		t.Error("it was run")
@@ -302,7 +302,7 @@ func TestInspectionIsCancelled(t *testing.T) {
 }
 
 // The transcript is searched where the session's own environment says.
-func TestSurveyOfATranscript(t *testing.T) {
+func TestInspectTranscript(t *testing.T) {
 	b := newBench(t)
 	t.Setenv("CLAUDE_CONFIG_DIR", b.t.TempDir())
 	line := func(id, parent, kind, rest string) string {
@@ -315,17 +315,17 @@ func TestSurveyOfATranscript(t *testing.T) {
 			line("u2", `"a1"`, "user", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"FAIL","is_error":true}]}`))
 	r, err := b.Inspect(t.Context(),
 		bridge.InspectParams{SessionID: session, CWD: b.cwd, Env: map[string]string{"CLAUDE_CONFIG_DIR": "config"}})
-	want := bridge.InspectResult{Said: []string{"I test."}, Files: []string{},
+	want := bridge.InspectResult{Texts: []string{"I test."}, Files: []string{},
 		Commands: []bridge.RanCommand{{Command: "go test", Outcome: "failed"}}}
 	if diff := cmp.Diff(want, r); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 }
 
-// TestSurveyRunsNothingThatWasPlanted: neither a work tree that poses as a bare repository nor, where
+// TestInspectRunsNoPlantedProgram: neither a work tree that poses as a bare repository nor, where
 // agents are in a sandbox, a configuration that an agent wrote makes git run a program outside of the
 // sandbox.
-func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
+func TestInspectRunsNoPlantedProgram(t *testing.T) {
 	out := t.TempDir()
 	ran := func(name string) bool {
 		_, err := os.Stat(filepath.Join(out, name))
@@ -336,7 +336,7 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 		b.write(config, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = "+b.cwd+
 			"\n[filter \"x\"]\n\tclean = touch "+filepath.Join(out, name)+"; cat\n")
 	}
-	look := func(b *bench, p bridge.InspectParams) (trouble []string) {
+	look := func(b *bench, p bridge.InspectParams) (problems []string) {
 		p.SessionID, p.CWD = session, b.cwd
 		for _, mark := range []bool{false, true} {
 			p.Mark = mark
@@ -344,9 +344,9 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			trouble = append(trouble, r.Trouble...)
+			problems = append(problems, r.Problems...)
 		}
-		return trouble
+		return problems
 	}
 	b := newBench(t)
 	b.repo()
@@ -374,10 +374,10 @@ func TestSurveyRunsNothingThatWasPlanted(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	trouble := look(b, bridge.InspectParams{Sandbox: &bridge.SandboxConfig{Program: program},
+	problems := look(b, bridge.InspectParams{Sandbox: &bridge.SandboxConfig{Program: program},
 		Env: map[string]string{"HOME": t.TempDir()}})
-	if slices.ContainsFunc(trouble, func(s string) bool { return strings.HasPrefix(s, "git ") }) {
-		t.Errorf("inside, git did not work: %q", trouble)
+	if slices.ContainsFunc(problems, func(s string) bool { return strings.HasPrefix(s, "git ") }) {
+		t.Errorf("inside, git did not work: %q", problems)
 	}
 	if ran("filter") {
 		t.Error("a filter was run outside of the sandbox")

@@ -36,7 +36,7 @@ func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.I
 	r := w.repository(ctx, p)
 	root, inside := r.root()
 	if !inside {
-		return m, r.trouble
+		return m, r.problems
 	}
 	m.Git = true
 	m.Head, _ = r.git("rev-parse", "--quiet", "--verify", "HEAD")
@@ -45,22 +45,22 @@ func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.I
 	for _, path := range dirty {
 		m.Dirty = append(m.Dirty, bridge.DirtyFile{Path: path, Sum: sumOf(filepath.Join(root, path))})
 	}
-	return m, r.trouble
+	return m, r.problems
 }
 
 // since reports what has changed since a mark.
 func (w *Collector) since(ctx context.Context, p bridge.InspectParams) (*bridge.Changes, []string) {
-	c := &bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}
+	c := &bridge.Changes{Typed: []string{}, Texts: []string{}, Tools: []bridge.ToolCount{}, Files: []string{}}
 	files := map[string]bool{}
-	trouble := sinceSession(ctx, p, c, files)
+	problems := sinceSession(ctx, p, c, files)
 	r := w.repository(ctx, p)
 	r.since(p.Since, c, files)
 	c.Files = append(c.Files, slices.Sorted(maps.Keys(files))...)
 	if n := len(c.Files); n > maxChanged {
 		c.Files = c.Files[:maxChanged]
-		trouble = append(trouble, fmt.Sprintf("%d more files were changed", n-maxChanged))
+		problems = append(problems, fmt.Sprintf("%d more files were changed", n-maxChanged))
 	}
-	return c, append(trouble, r.trouble...)
+	return c, append(problems, r.problems...)
 }
 
 func transcriptOf(p bridge.InspectParams) (path string, ok bool) {
@@ -70,7 +70,7 @@ func transcriptOf(p bridge.InspectParams) (path string, ok bool) {
 
 // sinceSession reports what the session's transcript says.
 func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes,
-	files map[string]bool) (trouble []string) {
+	files map[string]bool) (problems []string) {
 	path, ok := transcriptOf(p)
 	if !ok {
 		return []string{"transcript: there is none of this session"}
@@ -78,18 +78,18 @@ func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes
 	s, err := transcript.ReadSince(ctx, path, p.Since.Transcript, time.UnixMilli(p.Since.AtMS), transcript.DigestLimits{
 		Said: maxTyped, TextBytes: typedBytes, Files: maxChanged,
 	})
-	trouble = s.Trouble
+	problems = s.Trouble
 	if err != nil {
-		return append(trouble, fmt.Sprintf("transcript: %v", err))
+		return append(problems, fmt.Sprintf("transcript: %v", err))
 	}
-	c.Words, c.Typed, c.Said = s.Words, append(c.Typed, s.Typed...), append(c.Said, s.Said...)
+	c.Words, c.Typed, c.Texts = s.Words, append(c.Typed, s.Typed...), append(c.Texts, s.Said...)
 	for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
 		c.Tools = append(c.Tools, bridge.ToolCount{Tool: tool, Count: s.Tools[tool]})
 	}
 	for _, f := range s.Files {
 		files[within(p.CWD, f)] = true
 	}
-	return trouble
+	return problems
 }
 
 // since reports what has changed in the repository. A file that differed from the mark's commit is compared
@@ -111,15 +111,15 @@ func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[s
 	if m.Git && head != m.Head {
 		now = append(now, r.moved(m.Head, head, c)...)
 	}
-	told := func(path string) { files[within(r.cwd, filepath.Join(root, path))] = true }
+	addFile := func(path string) { files[within(r.cwd, filepath.Join(root, path))] = true }
 	for path, before := range was {
 		if sumOf(filepath.Join(root, path)) != before {
-			told(path)
+			addFile(path)
 		}
 	}
 	for _, path := range now {
 		if _, known := was[path]; !known && !m.Partial {
-			told(path)
+			addFile(path)
 		}
 	}
 	if m.Partial {
@@ -153,9 +153,9 @@ func (r *repository) moved(from, to string, c *bridge.Changes) []string {
 func (r *repository) root() (dir string, inside bool) {
 	dir, err := r.git("rev-parse", "--show-toplevel")
 	if err != nil {
-		if said := err.Error(); !strings.Contains(said, "not a git repository") &&
-			!strings.Contains(said, "must be run in a work tree") &&
-			!strings.Contains(said, "cannot use bare repository") {
+		if text := err.Error(); !strings.Contains(text, "not a git repository") &&
+			!strings.Contains(text, "must be run in a work tree") &&
+			!strings.Contains(text, "cannot use bare repository") {
 			r.note("rev-parse", err)
 		}
 		return "", false

@@ -16,7 +16,7 @@ func (b *bench) mark() *bridge.InspectMark {
 	r, err := b.Inspect(b.t.Context(),
 		bridge.InspectParams{SessionID: session, CWD: b.cwd, Mark: true,
 			Env: map[string]string{"HOME": os.Getenv("HOME")}})
-	if err != nil || r.Mark == nil || len(r.Trouble) > 0 {
+	if err != nil || r.Mark == nil || len(r.Problems) > 0 {
 		b.t.Fatalf("mark: %+v, %v", r, err)
 	}
 	return r.Mark
@@ -30,11 +30,11 @@ func (b *bench) since(m *bridge.InspectMark) (*bridge.Changes, []string) {
 	if err != nil || r.Changes == nil {
 		b.t.Fatalf("since: %+v, %v", r, err)
 	}
-	return r.Changes, r.Trouble
+	return r.Changes, r.Problems
 }
 
-// says appends to the session's transcript.
-func (b *bench) says(lines ...string) {
+// writeTranscript appends to the session's transcript.
+func (b *bench) writeTranscript(lines ...string) {
 	b.t.Helper()
 	dir := filepath.Join(os.Getenv("HOME"), ".claude", "projects", "p")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -55,8 +55,8 @@ func typedLine(source, text string) string {
 	return fmt.Sprintf(`"type":"user","promptSource":%q,"message":{"role":"user","content":%q}`, source, text)
 }
 
-// TestSinceAMark reports exactly what has changed, whatever was dirty before.
-func TestSinceAMark(t *testing.T) {
+// TestChangesSinceMark reports exactly what has changed, whatever was dirty before.
+func TestChangesSinceMark(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.write("sub/same.txt", "s\n")
@@ -66,13 +66,13 @@ func TestSinceAMark(t *testing.T) {
 	b.write("dirty.txt", "changed before\n")
 	b.write("untracked.txt", "there before\n")
 	b.write("restored.txt", "there before\n")
-	b.says(typedLine("sdk", "an earlier word"), typedLine("typed", "an earlier takeover"))
+	b.writeTranscript(typedLine("sdk", "an earlier word"), typedLine("typed", "an earlier takeover"))
 	m := b.mark()
 
-	quiet, trouble := b.since(m)
-	if diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Said: []string{}, Tools: []bridge.ToolCount{},
-		Files: []string{}}, quiet); diff != "" || trouble != nil {
-		t.Fatalf("nothing happened: %s %v", diff, trouble)
+	quiet, problems := b.since(m)
+	if diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Texts: []string{}, Tools: []bridge.ToolCount{},
+		Files: []string{}}, quiet); diff != "" || problems != nil {
+		t.Fatalf("nothing happened: %s %v", diff, problems)
 	}
 
 	b.write("a.txt", "two\n")
@@ -84,17 +84,17 @@ func TestSinceAMark(t *testing.T) {
 	b.write("committed.txt", "c\n")
 	b.git("add", "committed.txt", "dirty.txt")
 	b.git("commit", "-q", "-m", "third")
-	b.says(typedLine("typed", "use port 9090"), typedLine("typed", "<command-name>/exit</command-name>"),
+	b.writeTranscript(typedLine("typed", "use port 9090"), typedLine("typed", "<command-name>/exit</command-name>"),
 		typedLine("sdk", "not typed"), `"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"text","text":"Done."},{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/elsewhere/x.go"}}]}`,
 		`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}`)
-	c, trouble := b.since(m)
-	want := &bridge.Changes{Words: 1, Typed: []string{"use port 9090"}, Said: []string{"Done."},
+	c, problems := b.since(m)
+	want := &bridge.Changes{Words: 1, Typed: []string{"use port 9090"}, Texts: []string{"Done."},
 		Tools: []bridge.ToolCount{{Tool: "Write", Count: 1}},
 		Files: []string{"/elsewhere/x.go", "a.txt", "committed.txt", "gone.txt", "new ä.txt", "untracked.txt"}}
 	commits := c.Commits
 	c.Commits = nil
-	if diff := cmp.Diff(want, c); diff != "" || len(commits) != 1 || trouble != nil {
-		t.Errorf("-want +got:\n%s%v %v", diff, commits, trouble)
+	if diff := cmp.Diff(want, c); diff != "" || len(commits) != 1 || problems != nil {
+		t.Errorf("-want +got:\n%s%v %v", diff, commits, problems)
 	}
 
 	b.git("reset", "-q", "--hard", "HEAD~2")
@@ -103,38 +103,38 @@ func TestSinceAMark(t *testing.T) {
 	}
 }
 
-// TestSinceAMarkWithoutGit: without git, the transcript alone shows the changes.
-func TestSinceAMarkWithoutGit(t *testing.T) {
+// TestChangesSinceMarkWithoutGit: without git, the transcript alone shows the changes.
+func TestChangesSinceMarkWithoutGit(t *testing.T) {
 	b := newBench(t)
 	t.Setenv("HOME", t.TempDir())
-	b.says(typedLine("sdk", "hi"))
+	b.writeTranscript(typedLine("sdk", "hi"))
 	m := b.mark()
 	if m.Git || m.Transcript == 0 || m.AtMS == 0 {
 		t.Errorf("%+v", m)
 	}
-	b.says(fmt.Sprintf(`"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":%q}}]}`, filepath.Join(b.cwd, "x.go")),
+	b.writeTranscript(fmt.Sprintf(`"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":%q}}]}`, filepath.Join(b.cwd, "x.go")),
 		`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}`)
-	c, trouble := b.since(m)
-	if !cmp.Equal(c.Files, []string{"x.go"}) || trouble != nil || c.Words != 0 {
-		t.Errorf("%+v %v", c, trouble)
+	c, problems := b.since(m)
+	if !cmp.Equal(c.Files, []string{"x.go"}) || problems != nil || c.Words != 0 {
+		t.Errorf("%+v %v", c, problems)
 	}
 }
 
-// TestAMarkIsBounded, and reports that it was cut.
-func TestAMarkIsBounded(t *testing.T) {
+// TestMarkIsBounded, and reports that it was cut.
+func TestMarkIsBounded(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	for i := range bridge.MarkFiles + 1 {
 		b.write(fmt.Sprintf("many/%d", i), "x")
 	}
-	b.says(typedLine("sdk", "hi"))
+	b.writeTranscript(typedLine("sdk", "hi"))
 	m := b.mark()
 	if len(m.Dirty) != bridge.MarkFiles || !m.Partial {
 		t.Errorf("%d files, partial %v", len(m.Dirty), m.Partial)
 	}
 	b.write(m.Dirty[0].Path, "y")
-	c, trouble := b.since(m)
-	if !cmp.Equal(c.Files, []string{m.Dirty[0].Path}) || len(trouble) == 0 {
-		t.Errorf("%+v %v", c.Files, trouble)
+	c, problems := b.since(m)
+	if !cmp.Equal(c.Files, []string{m.Dirty[0].Path}) || len(problems) == 0 {
+		t.Errorf("%+v %v", c.Files, problems)
 	}
 }

@@ -83,7 +83,7 @@ func TestCheckEndsWithTheConnection(t *testing.T) {
 			if err := b.ended(served); errors.As(err, &unstopped) {
 				t.Errorf("Serve: %v", err)
 			}
-			b.nobodyLeft()
+			b.checkNoProcesses()
 			b.gone("escaped")
 			if err := b.ended(over); err == nil {
 				t.Error("the check succeeded")

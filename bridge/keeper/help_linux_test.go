@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	roleArg  = "keeper-test-role"
-	patience = 60 * time.Second
+	roleArg     = "keeper-test-role"
+	waitTimeout = 60 * time.Second
 )
 
 func TestMain(m *testing.M) {
@@ -212,7 +212,7 @@ func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mod
 		r.work.Wait()
 		_ = cmd.Wait()
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := raise(ctx, f.Client, m, lease); err != nil {
 		t.Fatal(err)
@@ -262,9 +262,9 @@ func (f *far) bridgePID(t *testing.T) int {
 
 func (f *far) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
+	for deadline := time.Now().Add(waitTimeout); !holds(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s; there are %v", patience, what, proctree.SurvivorsMarked(f.mark))
+			t.Fatalf("not within %v: %s; there are %v", waitTimeout, what, proctree.SurvivorsMarked(f.mark))
 		}
 		<-time.After(10 * time.Millisecond)
 	}

@@ -73,9 +73,9 @@ func TestStoppedClient(t *testing.T) {
 		_ = cmd.Wait()
 		proctree.SweepMarked(m)
 	})
-	said := bufio.NewScanner(stdout)
-	if !said.Scan() || said.Text() != "ready" {
-		t.Fatalf("the client said %q", said.Text())
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() || lines.Text() != "ready" {
+		t.Fatalf("the client said %q", lines.Text())
 	}
 	f := &far{mark: m}
 	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
@@ -83,8 +83,8 @@ func TestStoppedClient(t *testing.T) {
 	f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
 	<-time.After(lease + bridge.LeaseGrace) // it stays stopped until the bridge has certainly ended
 	signal(t, cmd.Process.Pid, syscall.SIGCONT)
-	if !said.Scan() || !strings.HasPrefix(said.Text(), "certain=true: ") {
-		t.Errorf("the client that goes on said %q", said.Text())
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "certain=true: ") {
+		t.Errorf("the client that goes on said %q", lines.Text())
 	}
 }
 
@@ -96,7 +96,7 @@ func TestKilledKeeper(t *testing.T) {
 	bridgePID := f.bridgePID(t)
 	signal(t, f.keeper.Process.Pid, syscall.SIGKILL)
 	<-f.Done()
-	f.await(t, "the bridge has ended", func() bool { return !living(bridgePID) })
+	f.await(t, "the bridge has ended", func() bool { return !isRunning(bridgePID) })
 	next := begin(t, locks, m, time.Minute, proctree.ModeNever)
 	next.await(t, "only the next bridge's agent runs", func() bool { return len(next.agents()) == 2 })
 }
@@ -118,7 +118,7 @@ func TestFence(t *testing.T) {
 			}
 			second := begin(t, locks, m, time.Minute, mode)
 			for _, pid := range old {
-				if living(pid) {
+				if isRunning(pid) {
 					t.Errorf("process %d of the first bridge lives", pid)
 				}
 			}
@@ -159,8 +159,8 @@ func signal(t *testing.T, pid int, sig syscall.Signal) {
 	}
 }
 
-// living reports whether a process runs; a zombie does not.
-func living(pid int) bool {
+// isRunning reports whether a process runs; a zombie does not.
+func isRunning(pid int) bool {
 	line, err := proctree.Lineage(pid)
 	return err == nil && len(line) > 0 && !zombie(pid)
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-// look is how often the keeper looks at the clock: timers may stand still while the machine sleeps.
-const look = 250 * time.Millisecond
+// clockInterval is how often the keeper looks at the clock: timers may stand still while the machine sleeps.
+const clockInterval = 250 * time.Millisecond
 
-// patience is how much longer than its lease the bridge may take to end, in order, what it started.
-const patience = 2500 * time.Millisecond
+// endGrace is how much longer than its lease the bridge may take to end, in order, what it started.
+const endGrace = 2500 * time.Millisecond
 
 // Options are the settings of a keeper.
 type Options struct {
@@ -90,14 +90,14 @@ const (
 )
 
 func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte) (err error) {
-	words, say, err := os.Pipe()
+	words, wordsWriter, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer words.Close()
 	leases, renew, err := os.Pipe()
 	if err != nil {
-		return errors.Join(err, say.Close())
+		return errors.Join(err, wordsWriter.Close())
 	}
 	defer renew.Close()
 	cmd := exec.Command(k.Program, k.Args...)
@@ -121,12 +121,12 @@ func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte)
 		k.Log.Warn("become subreaper failed", "err", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return errors.Join(err, say.Close(), leases.Close())
+		return errors.Join(err, wordsWriter.Close(), leases.Close())
 	}
 	go func() { k.exited <- cmd.Wait() }()
 	k.handing.Go(func() { // when the bridge ends, it closes its end
-		_, err := say.Write(read)
-		if err = errors.Join(err, say.Close()); err != nil {
+		_, err := wordsWriter.Write(read)
+		if err = errors.Join(err, wordsWriter.Close()); err != nil {
 			k.Log.Warn("hand on initialize failed", "err", err)
 		}
 	})
@@ -156,7 +156,7 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 			}
 		}
 	}()
-	clock := time.NewTicker(look)
+	clock := time.NewTicker(clockInterval)
 	defer clock.Stop()
 	for {
 		select {
@@ -171,7 +171,7 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 			_ = k.cmd.Process.Signal(syscall.SIGTERM)
 			ctx = context.WithoutCancel(ctx)
 		case <-clock.C:
-			if k.lease > 0 && bootclock.Now() > k.until+patience {
+			if k.lease > 0 && bootclock.Now() > k.until+endGrace {
 				_ = k.cmd.Process.Kill()
 				k.sweep()
 				<-k.exited

@@ -34,7 +34,7 @@ func curtain(t testing.TB, cmd *exec.Cmd) (*proctree.Child, state) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.SetReadDeadline(time.Now().Add(3 * proctree.Patience)); err != nil {
+	if err := out.SetReadDeadline(time.Now().Add(3 * proctree.WaitTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -140,7 +140,7 @@ func TestBothKilled(t *testing.T) {
 			}
 			_ = c.Wait()
 			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(bridge), Events: unix.POLLIN}},
-				int(proctree.Patience.Milliseconds())); err != nil && err != unix.EINTR {
+				int(proctree.WaitTimeout.Milliseconds())); err != nil && err != unix.EINTR {
 				t.Fatal(err)
 			}
 			want := map[string]int{t.Name(): 3 * agents} // those without a mark are their living parents' children

@@ -12,9 +12,9 @@ var (
 )
 
 const (
-	RoleArg  = roleArg
-	Patience = patience
-	Nobody   = nobody
+	RoleArg     = roleArg
+	WaitTimeout = waitTimeout
+	Nobody      = nobody
 )
 
 // Exists reports whether pid is a process, including zombies.

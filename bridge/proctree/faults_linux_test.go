@@ -299,7 +299,7 @@ func TestStopOfTwenty(t *testing.T) {
 // which must not affect the next.
 func TestHundredStartAndStopTogether(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	start := func(i, generation int) (*Child, error) {
 		cmd := exec.Command("/bin/sleep", "1000")

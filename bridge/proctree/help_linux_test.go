@@ -25,7 +25,7 @@ func init() {
 	proctree.Roles["arbiter"] = func(args []string) { report(arbiter(args[0])) }
 	proctree.Roles["bridge"] = func([]string) { report(serve()) }
 	proctree.Roles["agent"] = agent
-	proctree.Roles["escaped"] = func([]string) { deaf() }
+	proctree.Roles["escaped"] = func([]string) { ignoreSignals() }
 }
 
 func report(err error) {
@@ -37,13 +37,13 @@ func report(err error) {
 
 // plot is the behaviour of an arbiter in a test.
 type plot struct {
-	Run    string
-	Mode   proctree.Mode
-	Agents int
-	Claude bridge.ClaudeSpec
-	Config bridge.AgentConfig
-	Say    string // one message to the first agent; after its turn the arbiter ends in order
-	Lock   string // a file to lock
+	Run     string
+	Mode    proctree.Mode
+	Agents  int
+	Claude  bridge.ClaudeSpec
+	Config  bridge.AgentConfig
+	Message string // one message to the first agent; after its turn the arbiter ends in order
+	Lock    string // a file to lock
 }
 
 // state is the line that an arbiter prints when all are ready, or when the turn has ended.
@@ -89,9 +89,9 @@ func arbiter(arg string) error {
 	if err := raise(c, p); err != nil {
 		return err
 	}
-	if p.Say != "" {
+	if p.Message != "" {
 		err := c.Message(context.Background(), bridge.MessageParams{AgentRef: ref(0), MessageID: uuid.NewString(),
-			Content: p.Say})
+			Content: p.Message})
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func arbiter(arg string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(s); err != nil {
 		return err
 	}
-	if p.Say != "" {
+	if p.Message != "" {
 		return c.Close()
 	}
 	<-c.Done()
@@ -204,10 +204,10 @@ func agent(args []string) {
 			fmt.Printf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{"claude_code_version":"2.1.329"}}}`+"\n", l.RequestID)
 		}
 	}
-	deaf()
+	ignoreSignals()
 }
 
-func deaf() {
+func ignoreSignals() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	wait := make(chan os.Signal, 1)
 	signal.Notify(wait, syscall.SIGUSR2)

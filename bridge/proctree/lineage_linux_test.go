@@ -44,7 +44,7 @@ func TestEndHitsNoOtherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrEnded) {
 		t.Errorf("a recycled number: %v", err)

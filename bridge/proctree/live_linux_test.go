@@ -34,7 +34,7 @@ func TestLiveTurnInANamespace(t *testing.T) {
 				path = proctree.Publicly(t, cli)
 			}
 			p := plot{Run: t.Name(), Mode: proctree.ModeAlways, Agents: 1, Claude: bridge.ClaudeSpec{Path: path},
-				Say: "go", Config: played(t, dir)}
+				Message: "go", Config: played(t, dir)}
 			c, s := curtain(t, home(t, p.command(cmd), dir))
 			t.Cleanup(func() { proctree.Sweep(t.Name(), "") })
 			if s.Isolation == proctree.NoNamespace {

@@ -31,14 +31,14 @@ func TestMonitored(t *testing.T) {
 	}
 	theirs.Close()
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		if _, err := c.Kill(ctx); err != nil {
 			t.Error(err)
 		}
 	}()
-	said := bufio.NewReader(out)
-	if line, err := said.ReadString('\n'); err != nil || line != "ready\n" {
+	output := bufio.NewReader(out)
+	if line, err := output.ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
 	if pid := c.Confined(); pid == 0 || pid == c.PID() {
@@ -47,13 +47,13 @@ func TestMonitored(t *testing.T) {
 	if err := c.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	rest, err := io.ReadAll(said)
+	rest, err := io.ReadAll(output)
 	if err != nil || !strings.Contains(string(rest), "heard") {
 		t.Errorf("said %q, %v", rest, err)
 	}
 	select {
 	case <-c.Done():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("it goes on")
 	}
 	if code := c.State().ExitCode(); code != 7 || !c.Confines() {

@@ -93,14 +93,14 @@ func probe(ctx context.Context, cmd *exec.Cmd, kind Kind) error {
 }
 
 // addNamespaces makes cmd start in new namespaces of that kind.
-func addNamespaces(cmd *exec.Cmd, kind Kind, say string) {
+func addNamespaces(cmd *exec.Cmd, kind Kind, value string) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(cmd.Env, EnvNamespace+"="+say+string(kind))
+	cmd.Env = append(cmd.Env, EnvNamespace+"="+value+string(kind))
 	attr := cmd.SysProcAttr
 	attr.Cloneflags |= unix.CLONE_NEWPID | unix.CLONE_NEWNS
 	if kind != UserNamespace {
@@ -120,27 +120,27 @@ func addNamespaces(cmd *exec.Cmd, kind Kind, say string) {
 // A probe exits here. In a user namespace the program is executed again, in the same process: agents must
 // not inherit the capabilities for mounting, and a Go program cannot drop them in its threads one by one.
 func EnterNamespace() (Isolation, error) {
-	say := os.Getenv(EnvNamespace)
-	if say == "" {
+	value := os.Getenv(EnvNamespace)
+	if value == "" {
 		return Isolation{NoNamespace, "not asked for"}, nil
 	}
 	_ = os.Unsetenv(EnvNamespace) // the name is well-formed
 	if os.Getpid() != 1 {
 		return Isolation{NoNamespace, "not asked for"},
-			fmt.Errorf("enter namespace: %s=%q, but this is process %d", EnvNamespace, say, os.Getpid())
+			fmt.Errorf("enter namespace: %s=%q, but this is process %d", EnvNamespace, value, os.Getpid())
 	}
-	if kind, ok := strings.CutPrefix(say, stageInside); ok {
+	if kind, ok := strings.CutPrefix(value, stageInside); ok {
 		return Isolation{Kind: Kind(kind)}, nil
 	}
 	err := mountProc()
-	if _, ok := strings.CutPrefix(say, stageProbe); ok {
+	if _, ok := strings.CutPrefix(value, stageProbe); ok {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(probeFailed)
 		}
 		os.Exit(probePassed)
 	}
-	kind := Kind(strings.TrimPrefix(say, stageEnter))
+	kind := Kind(strings.TrimPrefix(value, stageEnter))
 	if err == nil && kind == UserNamespace {
 		err = reexec()
 	}

@@ -88,9 +88,9 @@ func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { kill(t, c) })
-	said := make([]byte, 100)
-	if n, err := out.Read(said); err != nil || string(said[:n]) != "up 1\n" {
-		t.Fatalf("the holder said %q, %v", said[:n], err)
+	output := make([]byte, 100)
+	if n, err := out.Read(output); err != nil || string(output[:n]) != "up 1\n" {
+		t.Fatalf("the holder said %q, %v", output[:n], err)
 	}
 	namespace, err := namespaceOf(c.PID())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a test waits before it fails.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits before it fails.
+const waitTimeout = 2 * time.Minute
 
 // roleArg makes the test binary a child whose role determines how it behaves. Each child writes a line when
 // it is ready for the test.
@@ -139,7 +139,7 @@ func begin(t *testing.T, name string, mark Mark) (c *Child, named int, stdin *os
 		inW.Close()
 		outR.Close()
 	})
-	if err := outR.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := outR.SetReadDeadline(time.Now().Add(waitTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(outR).ReadString('\n')
@@ -154,7 +154,7 @@ func begin(t *testing.T, name string, mark Mark) (c *Child, named int, stdin *os
 
 func kill(t *testing.T, c *Child) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	n, err := c.Kill(ctx)
 	if err != nil {
@@ -168,7 +168,7 @@ func gone(t *testing.T, pid int) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for unix.Kill(pid, 0) == nil {
 		select {
 		case <-tick.C:
@@ -255,7 +255,7 @@ func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 	}
 	select {
 	case <-c.Done():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("it did not end")
 	}
 	if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGTERM {
@@ -314,7 +314,7 @@ func TestOrphanWithoutAMark(t *testing.T) {
 
 func TestForkStorm(t *testing.T) {
 	c, _, _ := begin(t, "storm", Mark{Run: t.Name()})
-	for deadline := time.Now().Add(patience); len(Survivors(t.Name())) < 100; {
+	for deadline := time.Now().Add(waitTimeout); len(Survivors(t.Name())) < 100; {
 		if c.State() != nil || time.Now().After(deadline) {
 			t.Fatal("the storm did not rise")
 		}
@@ -333,7 +333,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	gone(t, orphan)
 }
 
-func TestReaperStealsNoStatus(t *testing.T) {
+func TestReaperLeavesStatusOfCmds(t *testing.T) {
 	for range 20 {
 		cmd := exec.Command("/bin/sh", "-c", "exit 7")
 		cmd.Env = []string{}

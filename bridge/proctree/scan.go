@@ -64,9 +64,9 @@ func sharedScanFully() snapshot {
 // this moment may be in the middle of exec, or it may have ended since it was listed and left a child that
 // was not listed. Processes older than this one do not count: there are daemons without an environment.
 func (s snapshot) unsure(found procSet) bool {
-	born := s.byPID[os.Getpid()].start
+	ownStart := s.byPID[os.Getpid()].start
 	for pid, p := range s.byPID {
-		if _, known := found[p.key()]; known || !s.killable(p) || p.start < born {
+		if _, known := found[p.key()]; known || !s.killable(p) || p.start < ownStart {
 			continue
 		}
 		if env := s.environ(pid); env != nil && len(env) == 0 {

@@ -38,15 +38,15 @@ func judged(t *testing.T, cmd *exec.Cmd) {
 	t.Cleanup(func() { kill(t, c); Sweep(t.Name(), "") })
 	select {
 	case <-c.Done():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatalf("it does not end; it said %s", out.String())
 	}
-	said := strings.TrimSpace(out.String())
-	if reason, ok := strings.CutPrefix(said, "skip: "); ok {
+	output := strings.TrimSpace(out.String())
+	if reason, ok := strings.CutPrefix(output, "skip: "); ok {
 		t.Skip(reason)
 	}
-	if said != "ok" || !c.State().Success() {
-		t.Errorf("%v: %s", c.State(), said)
+	if output != "ok" || !c.State().Success() {
+		t.Errorf("%v: %s", c.State(), output)
 	}
 }
 
@@ -124,7 +124,7 @@ func unprivileged(t *testing.T, name string, args ...string) *exec.Cmd {
 func until(what string, holds func() bool) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for !holds() {
 		select {
 		case <-tick.C:

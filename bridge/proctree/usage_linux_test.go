@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUsageBesideTheHunt: Usage works while another goroutine searches for descendants and ends them.
-func TestUsageBesideTheHunt(t *testing.T) {
+// TestUsageBesideTheSweep: Usage works while another goroutine searches for descendants and ends them.
+func TestUsageBesideTheSweep(t *testing.T) {
 	c, _, _ := begin(t, "hider", Mark{Run: t.Name()})
 	if u := c.Usage(); u.Processes != 2 || u.RSS == 0 {
 		t.Errorf("usage: %+v", u)

@@ -119,8 +119,8 @@ func TestJoinDeliversAll(t *testing.T) {
 	}
 }
 
-// TestJoinGone: the closing of the user's terminal is reported.
-func TestJoinGone(t *testing.T) {
+// TestJoinOfEndedTerminal: the closing of the user's terminal is reported.
+func TestJoinOfEndedTerminal(t *testing.T) {
 	l := proxyTo(t, "far away")
 	l.await("size 80x24")
 	l.HangUp()

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	case "proxy":
 		os.Exit(proxyMain())
 	case "borrower":
-		os.Exit(borrower(os.Getenv(partEnv)))
+		os.Exit(runProxyChild(os.Getenv(partEnv)))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -82,10 +82,10 @@ func proxyMain() int {
 	return 0
 }
 
-func borrower(part string) int {
+func runProxyChild(part string) int {
 	switch part {
 	case "line":
-		tellSize()
+		reportSize()
 		fmt.Print("name? ")
 		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 		if err != nil {
@@ -168,7 +168,7 @@ func makeRaw() {
 	}
 }
 
-func tellSize() {
+func reportSize() {
 	ws, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ)
 	if err != nil {
 		panic(err)
@@ -224,7 +224,7 @@ func sizes() int {
 		close(lines)
 	}()
 	for {
-		tellSize()
+		reportSize()
 		select {
 		case <-changes:
 		case <-lines:

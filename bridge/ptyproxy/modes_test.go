@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestUndo(t *testing.T) {
+func TestTerminalModesAreUndone(t *testing.T) {
 	for sent, want := range map[string]string{
 		"":                     "",
 		"text":                 "\x1b[m",
@@ -40,8 +40,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// FuzzUndo: how the bytes are split makes no difference, and undoing twice changes nothing more.
-func FuzzUndo(f *testing.F) {
+// FuzzTerminalModesUndone: how the bytes are split makes no difference, and undoing twice changes nothing more.
+func FuzzTerminalModesUndone(f *testing.F) {
 	f.Add("\x1b[?1049h\x1b[?25l\x1b[>1u\x1b=\x1b[5 qtext\x1b]2;t", 3)
 	f.Add("\x1b\x1b[[\x1b]\x1b\x18\x1b[?7l", 1)
 	f.Fuzz(func(t *testing.T, sent string, cut int) {

@@ -80,11 +80,11 @@ func (l Proxy) deliver(p *pump, ended <-chan struct{}) {
 }
 
 // waitOrDetach returns nil when the program has ended, and otherwise the reason to end it.
-func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, tellSize func()) error {
+func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *userTTY, reportSize func()) error {
 	sigs := make(chan os.Signal, 4) // further signals of the same kind add nothing
 	signal.Notify(sigs, unix.SIGWINCH, unix.SIGCONT)
 	defer signal.Stop(sigs)
-	tellSize() // changes from before the signals were registered
+	reportSize() // changes from before the signals were registered
 	for {
 		select {
 		case <-done:
@@ -93,7 +93,7 @@ func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *user
 			if s == unix.SIGCONT {
 				_ = user.raw() // the shell may have changed it while we were stopped
 			}
-			tellSize()
+			reportSize()
 		case <-p.detached:
 			return ErrDetached
 		case <-p.gone:

@@ -25,8 +25,8 @@ var (
 	small = terminal.Size{Columns: 24, Rows: 4}
 )
 
-// patience ends a test that hangs. No test measures it.
-const patience = 2 * time.Minute
+// waitTimeout ends a test that hangs. No test measures it.
+const waitTimeout = 2 * time.Minute
 
 // tenancy is a terminal in which a proxy runs a program.
 type tenancy struct {
@@ -45,7 +45,7 @@ func proxyTo(t *testing.T, part string, env ...string) *tenancy {
 // proxyIn is proxyTo in a terminal of that size.
 func proxyIn(t *testing.T, size terminal.Size, part string, env ...string) *tenancy {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	l := &tenancy{t: t, ctx: ctx, result: filepath.Join(t.TempDir(), "result")}
 	cmd := exec.Command(os.Args[0])
@@ -214,8 +214,8 @@ func TestLargePaste(t *testing.T) {
 	l.end("exit 0 <nil>")
 }
 
-// TestTakenBackFromTheDeaf: earlier input that was never read does not keep the key from being recognized.
-func TestTakenBackFromTheDeaf(t *testing.T) {
+// TestTakenBackFromUnresponsiveProgram: earlier input that was never read does not keep the key from being recognized.
+func TestTakenBackFromUnresponsiveProgram(t *testing.T) {
 	l := proxyTo(t, "deaf", graceEnv+"=50ms")
 	l.await("ready")
 	l.Send(strings.Repeat("x", 500<<10) + "\x1d")
@@ -285,7 +285,7 @@ func TestStalledTerminal(t *testing.T) {
 		if !errors.Is(err, why) {
 			t.Errorf("it ended with %v, want %v", err, why)
 		}
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("the proxy does not end")
 	}
 	after, err := unix.IoctlGetTermios(int(slave.Fd()), getTermios)

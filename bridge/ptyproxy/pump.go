@@ -79,11 +79,11 @@ func (p *pump) enter(ph phase) {
 
 // run copies until all is delivered, or the terminals are gone.
 func (p *pump) run() {
-	undone := false
+	restored := false
 	for {
 		ph := phase(p.phase.Load())
-		if ph == delivering && !undone {
-			undone = true
+		if ph == delivering && !restored {
+			restored = true
 			p.drain()
 			p.toUser = append(append(p.toUser, p.modes.undo()...), p.last...)
 		}

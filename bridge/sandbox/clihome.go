@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// kept are the directories of its configuration that the CLI writes to as it works, and that sessions share
+// sharedDirs are the directories of its configuration that the CLI writes to as it works, and that sessions share
 // (observed with CLI 2.1.329). The rest of the configuration is read-only: settings, agents, skills and
 // plugins contain commands that other sessions run. The CLI continues if it cannot write there; the rest
 // includes .claude.json, which it replaces by renaming.
-var kept = []string{
+var sharedDirs = []string{
 	"projects", "sessions", "todos", "tasks", "plans", "file-history", "backups",
 }
 
-// own are the directories of which each process tree gets an empty one of its own. Shell snapshots and
+// privateDirs are the directories of which each process tree gets an empty one of its own. Shell snapshots and
 // session environments are scripts: the tool shells of other sessions, outside, read theirs from there.
 // Files in ide open editors.
-var own = []string{"shell-snapshots", "session-env", "ide", "statsig", "telemetry", "debug", "cache"}
+var privateDirs = []string{"shell-snapshots", "session-env", "ide", "statsig", "telemetry", "debug", "cache"}
 
 // commanding are the parts of the configuration that name commands or instruct sessions.
 var commanding = []string{
@@ -32,12 +32,12 @@ const login = ".credentials.json"
 // configuration makes the CLI's configuration directory usable. It creates missing directories, so that
 // they can be shared with the CLI outside.
 func (m mounts) configuration(dir string) error {
-	for _, name := range slices.Concat(kept, own) {
+	for _, name := range slices.Concat(sharedDirs, privateDirs) {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return err
 		}
 	}
-	for _, name := range own {
+	for _, name := range privateDirs {
 		if err := m.add(filepath.Join(dir, name), private, true); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (m mounts) configuration(dir string) error {
 	if err := m.add(dir, guarded, true); err != nil {
 		return err
 	}
-	for _, name := range kept {
+	for _, name := range sharedDirs {
 		if err := m.add(filepath.Join(dir, name), writable, true); err != nil {
 			return err
 		}

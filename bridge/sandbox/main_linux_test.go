@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const patience = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
 // bubblewrap returns the program's path, or skips the test: CI reports separately if it is missing.
 func bubblewrap(t testing.TB) string {
@@ -102,7 +102,7 @@ func (w *world) run(t testing.TB, name string, args ...string) (string, error) {
 
 func (w *world) trial(t testing.TB, program string) bridge.SandboxResult {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {

@@ -103,7 +103,7 @@ func byDepth(a, b string) int {
 // args returns bubblewrap's arguments for all views. Empty directories are made read-only at the end, when
 // the paths that are shown in them exist.
 func (m mounts) args() []string {
-	var args, seal []string
+	var args, readOnlyArgs []string
 	for _, path := range m.paths(readOnly, hidden, private, writable, shown, guarded, secret) {
 		at := m[path]
 		switch at.view {
@@ -118,10 +118,10 @@ func (m mounts) args() []string {
 				args = append(args, "--ro-bind", "/dev/null", path)
 				continue
 			}
-			args, seal = append(args, "--tmpfs", path), append(seal, "--remount-ro", path)
+			args, readOnlyArgs = append(args, "--tmpfs", path), append(readOnlyArgs, "--remount-ro", path)
 		}
 	}
-	return append(args, seal...)
+	return append(args, readOnlyArgs...)
 }
 
 // under reports whether path is dir or below it.

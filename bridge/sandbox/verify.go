@@ -63,11 +63,11 @@ func verifyOnce(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
 		return err
 	}
 	defer b.remove()
-	said, err := run(ctx, cmd, p.Mark, b.task)
+	output, err := run(ctx, cmd, p.Mark, b.task)
 	if err != nil {
 		return err
 	}
-	return b.verify(said)
+	return b.verify(output)
 }
 
 // run runs the probe to its end, and ends all its processes.
@@ -110,8 +110,8 @@ func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e probeTask) (p
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := outputCap - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(len(p), room)])
+	if space := outputCap - b.Len(); space > 0 {
+		b.Buffer.Write(p[:min(len(p), space)])
 	}
 	return len(p), nil
 }

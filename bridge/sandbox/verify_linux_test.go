@@ -18,9 +18,9 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestLies: Verify detects sandboxes that do not do what they should, each by the action that it did not
+// TestFalseProbeReports: Verify detects sandboxes that do not do what they should, each by the action that it did not
 // prevent.
-func TestLies(t *testing.T) {
+func TestFalseProbeReports(t *testing.T) {
 	w := newWorld(t)
 	real := w.cfg.Program
 	// Each script gets bubblewrap's arguments.

@@ -12,9 +12,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestWhatIsInside: what an agent may and may not do, tried in a shell. Each case that must fail succeeds
+// TestProbeInsideSandbox: what an agent may and may not do, tried in a shell. Each case that must fail succeeds
 // without the sandbox.
-func TestWhatIsInside(t *testing.T) {
+func TestProbeInsideSandbox(t *testing.T) {
 	w := newWorld(t)
 	extra := filepath.Join(filepath.Dir(w.home), "extra")
 	put(t, filepath.Join(extra, "x"), "")

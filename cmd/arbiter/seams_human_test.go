@@ -113,7 +113,7 @@ actors:
 `
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestAnInterruptIsBehindTheMessage covers the real CLI
+			who.long(t) // the driver's TestInterruptIsReadAfterTheMessage covers the real CLI
 			t.Parallel()
 			h := build(t, who, play)
 			s := h.script()

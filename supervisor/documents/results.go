@@ -45,7 +45,7 @@ func (c *Context) Inspected(f input.Inspected) bool {
 	}
 	a, _ := c.Roster.Agent(h.Agent.ID)
 	if f.Failed != "" {
-		f.Result.Trouble = append(slices.Clip(f.Result.Trouble), f.Failed)
+		f.Result.Problems = append(slices.Clip(f.Result.Problems), f.Failed)
 	}
 	h.Document = handoff.Generate(handoff.Source{
 		Agent: a, Why: h.Why, Seen: f.Result, Plan: c.Task.Plan, Recent: c.Conversation.RecentMessages,

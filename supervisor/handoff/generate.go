@@ -89,9 +89,9 @@ func (s *Source) context() string {
 	if told := s.toldSince(a.ID); told != "" {
 		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(told, recordTold))
 	}
-	if len(seen.Said) > 0 {
+	if len(seen.Texts) > 0 {
 		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",
-			words.Tail(strings.Join(seen.Said, "\n---\n"), recordSaid))
+			words.Tail(strings.Join(seen.Texts, "\n---\n"), recordSaid))
 	}
 	if len(seen.Commands) > 0 {
 		b.WriteString("\nCommands it ran last:\n")
@@ -115,7 +115,7 @@ func (s *Source) context() string {
 			}
 		}
 	}
-	for _, t := range seen.Trouble {
+	for _, t := range seen.Problems {
 		fmt.Fprintf(&b, "\nNot seen: %s\n", t)
 	}
 	return b.String()

@@ -105,7 +105,7 @@ func (f *fakePort) PTYOpen(context.Context, bridge.PTYOpenParams) (bridge.PTYOpe
 func (f *fakePort) PTYClose(context.Context, bridge.AgentRef) error { return nil }
 
 func (f *fakePort) Survey(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
-	return bridge.InspectResult{Said: []string{"I was at it."}}, nil
+	return bridge.InspectResult{Texts: []string{"I was at it."}}, nil
 }
 
 func (f *fakePort) Probe(context.Context, bridge.AgentRef) (bridge.ProbeResult, error) {

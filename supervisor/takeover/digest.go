@@ -37,7 +37,7 @@ func (t Takeover) Digest(name, id string, now time.Time, found bridge.InspectRes
 	if found.Changes != nil {
 		d.Changes = *found.Changes
 	}
-	trouble := slices.Concat(t.Trouble, found.Trouble)
+	trouble := slices.Concat(t.Trouble, found.Problems)
 	if failed != "" {
 		trouble = append(trouble, failed)
 	}
@@ -89,8 +89,8 @@ func quotes(c *bridge.Changes) string {
 			fmt.Fprintf(&b, "- %s\n", quoted(text, typedBytes))
 		}
 	}
-	if n := len(c.Said); n > 0 {
-		fmt.Fprintf(&b, "Its last words there:\n- %s\n", quoted(c.Said[n-1], saidBytes))
+	if n := len(c.Texts); n > 0 {
+		fmt.Fprintf(&b, "Its last words there:\n- %s\n", quoted(c.Texts[n-1], saidBytes))
 	}
 	for _, line := range c.Commits {
 		fmt.Fprintf(&b, "- commit %s\n", line)

@@ -70,7 +70,7 @@ func (t Takeover) Inspect(serial int) Takeover {
 // Opens handles the result of that inspection: the terminal is being opened. If the inspection failed, the
 // human gets the session all the same; the digest says so.
 func (t Takeover) Opens(now time.Time, found bridge.InspectResult, failed string) Takeover {
-	t.Mark, t.Trouble, t.Stage = found.Mark, found.Trouble, Opening
+	t.Mark, t.Trouble, t.Stage = found.Mark, found.Problems, Opening
 	if failed != "" || t.Mark == nil {
 		t.Mark = &bridge.InspectMark{AtMS: now.UnixMilli(), Partial: true}
 		t.Trouble = append(slices.Clip(t.Trouble), cmp.Or(failed, "how things stood at first could not be noted"))

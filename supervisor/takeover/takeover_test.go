@@ -80,7 +80,7 @@ func TestNothingNoted(t *testing.T) {
 		"no git":           earlier.Opens(began, bridge.InspectResult{}, "no git"),
 		"how things stood": earlier.Opens(began, bridge.InspectResult{}, ""),
 		"the transcript; no space": earlier.Opens(began,
-			bridge.InspectResult{Mark: mark, Trouble: []string{"the transcript"}}, "no space"),
+			bridge.InspectResult{Mark: mark, Problems: []string{"the transcript"}}, "no space"),
 	} {
 		if x.Stage != Opening || x.Mark == nil || !x.Mark.Partial || x.Mark.AtMS != began.UnixMilli() {
 			t.Errorf("%s: %+v", want, x)
@@ -126,14 +126,14 @@ func TestMethodsChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Inspect(1)
-	x.Opens(began, bridge.InspectResult{Trouble: []string{"two"}}, "three")
+	x.Opens(began, bridge.InspectResult{Problems: []string{"two"}}, "three")
 	x.Opened()
 	x.Close("why")
 	x.Left("program")
 	x.Read(2)
 	x.Lose()
 	x.ReleaseAfter("enough")
-	x.Digest("n", "id", began, bridge.InspectResult{Trouble: []string{"two"}}, "three")
+	x.Digest("n", "id", began, bridge.InspectResult{Problems: []string{"two"}}, "three")
 	if now, err := json.Marshal(x); err != nil || string(now) != string(kept) || x.Trouble[:2][1] != "" {
 		t.Errorf("%s\n%s (%v)", kept, now, err)
 	}
@@ -154,7 +154,7 @@ func TestDigest(t *testing.T) {
 		"1 message typed":                 {found: bridge.InspectResult{Changes: &bridge.Changes{Words: 1}}},
 		"by the human or by others: a.go": {found: bridge.InspectResult{Changes: &bridge.Changes{Files: []string{"a.go"}}}},
 		"Not seen: no transcript":         {failed: "no transcript"},
-		"Not seen: a repository lost":     {found: bridge.InspectResult{Trouble: []string{"a repository lost"}}},
+		"Not seen: a repository lost":     {found: bridge.InspectResult{Problems: []string{"a repository lost"}}},
 	} {
 		if d := x.Digest("Orchestrator I", "orch-1", began, c.found, c.failed); d.Idle ||
 			!strings.Contains(d.Finding, want) {
@@ -166,7 +166,7 @@ func TestDigest(t *testing.T) {
 // TestDigestBounds: long texts and lists are cut to what a message may contain.
 func TestDigestBounds(t *testing.T) {
 	c := &bridge.Changes{
-		Words: 99, Said: []string{"before", strings.Repeat("s", 9000)}, Moved: true,
+		Words: 99, Texts: []string{"before", strings.Repeat("s", 9000)}, Moved: true,
 		Tools: []bridge.ToolCount{{Tool: "Bash", Count: 2}},
 	}
 	for range 50 {

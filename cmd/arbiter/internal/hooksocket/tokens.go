@@ -59,8 +59,8 @@ func tokenOf(request []byte) string {
 func (s *Server) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (trouble string) {
 	p := s.identify(conn)
 	switch {
-	case p.Trouble == "", s.service.Token != nil && p.UID == os.Getuid() && s.service.Token(in.SessionID, secret):
+	case p.Problem == "", s.service.Token != nil && p.UID == os.Getuid() && s.service.Token(in.SessionID, secret):
 		return ""
 	}
-	return p.String() + ": " + p.Trouble + ", and it does not show its agent's token"
+	return p.String() + ": " + p.Problem + ", and it does not show its agent's token"
 }

@@ -57,8 +57,8 @@ func TestHookTokens(t *testing.T) {
 		}
 	})
 	descendant := control.Peer{UID: os.Getuid(), PID: 7, Name: "sh", Agent: "orch-1",
-		Trouble: "this arbiter started it"}
-	stranger := control.Peer{UID: os.Getuid() + 1, PID: 7, Trouble: "it belongs to another user"}
+		Problem: "this arbiter started it"}
+	stranger := control.Peer{UID: os.Getuid() + 1, PID: 7, Problem: "it belongs to another user"}
 	person := control.Peer{UID: os.Getuid(), PID: 7}
 	for _, c := range []struct {
 		name    string

@@ -173,5 +173,5 @@ func (s *service) Refused(p control.Peer, method string) {
 		what = fmt.Sprintf("%.40q", method)
 	}
 	s.run.Input.Notice(p.Agent, fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents may not "+
-		"use it. Further attempts are only logged.", p, what, p.Trouble))
+		"use it. Further attempts are only logged.", p, what, p.Problem))
 }
