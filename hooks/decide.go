@@ -30,7 +30,7 @@ func Decide(p Policy, in Input, r Reading, spent Spent) (Answer, Spent, []Effect
 	case PreCompact:
 		return beforeCompaction(p, in, spent)
 	case PostCompact:
-		return afterCompaction(p, in, spent, halfPost)
+		return afterCompaction(p, in, spent, followUpPost)
 	case SessionStart:
 		return atStart(p, in, spent)
 	}
@@ -101,7 +101,7 @@ func beforeCompaction(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 func atStart(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 	switch in.Source {
 	case SourceCompact:
-		return afterCompaction(p, in, s, halfStart)
+		return afterCompaction(p, in, s, followUpStart)
 	case SourceClear:
 		return Answer{}, Spent{}, nil
 	}
@@ -110,7 +110,7 @@ func atStart(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 
 // afterCompaction makes all levels due again. Two events follow a compaction, in either order: the first one
 // counts, and the second one is recognized because it comes after the first.
-func afterCompaction(p Policy, in Input, s Spent, h half) (Answer, Spent, []Effect) {
+func afterCompaction(p Policy, in Input, s Spent, h followUp) (Answer, Spent, []Effect) {
 	b := answerBuilder{p: p, in: in}
 	if s.seen == "" || s.seen == h {
 		trigger := in.Trigger
@@ -122,7 +122,7 @@ func afterCompaction(p Policy, in Input, s Spent, h half) (Answer, Spent, []Effe
 	} else {
 		s.seen = ""
 	}
-	if h == halfStart {
+	if h == followUpStart {
 		b.remind(&s)
 	}
 	return b.answer(), s, b.effects
@@ -150,7 +150,7 @@ func (b *answerBuilder) remind(s *Spent) {
 
 func (b *answerBuilder) warn(l Level, r Reading, s *Spent) {
 	b.texts = append(b.texts, warningText(b.p, l, r, s.Pressing))
-	b.effects = append(b.effects, Told{Level: l, Pct: r.Pct, Again: l == s.Level})
+	b.effects = append(b.effects, LevelReported{Level: l, Pct: r.Pct, Again: l == s.Level})
 	s.Level, s.Pct, s.Calls = l, r.Pct, 0
 }
 

@@ -42,7 +42,7 @@ func (s *session) expect(in Input, want ...Effect) Answer {
 	carries := false
 	for _, e := range want {
 		switch e.(type) {
-		case Told, Reminded:
+		case LevelReported, Reminded:
 			carries = true
 		}
 	}
@@ -69,11 +69,11 @@ var (
 func TestLevelsAreReportedOnce(t *testing.T) {
 	s := newSession(t)
 	s.at(69.9).expect(tool)
-	s.at(70).expect(tool, Told{Level: LevelWarn, Pct: 70})
+	s.at(70).expect(tool, LevelReported{Level: LevelWarn, Pct: 70})
 	s.at(71).expect(tool)
 	s.expect(prompt)
 	s.at(74.9).expect(failure)
-	s.at(86).expect(failure, Told{Level: LevelCritical, Pct: 86})
+	s.at(86).expect(failure, LevelReported{Level: LevelCritical, Pct: 86})
 	s.expect(tool)
 	s.at(84).expect(tool) // a lower reading does not report the lower level
 	s.expect(prompt)
@@ -81,34 +81,34 @@ func TestLevelsAreReportedOnce(t *testing.T) {
 
 func TestCriticalAtOnce(t *testing.T) {
 	s := newSession(t)
-	s.at(90).expect(tool, Told{Level: LevelCritical, Pct: 90})
+	s.at(90).expect(tool, LevelReported{Level: LevelCritical, Pct: 90})
 	s.at(72).expect(tool)
 }
 
 func TestPromptCarriesPendingWarnings(t *testing.T) {
 	s := newSession(t)
-	s.at(75).expect(prompt, Told{Level: LevelWarn, Pct: 75})
+	s.at(75).expect(prompt, LevelReported{Level: LevelWarn, Pct: 75})
 	s.expect(tool)
 	s.at(79.9).expect(prompt)
 	s.at(80).expect(prompt) // a prompt gets no reminder of a level
-	s.at(85).expect(prompt, Told{Level: LevelCritical, Pct: 85})
+	s.at(85).expect(prompt, LevelReported{Level: LevelCritical, Pct: 85})
 }
 
 func TestRemindersAreSparing(t *testing.T) {
 	s := newSession(t)
-	s.at(71).expect(tool, Told{Level: LevelWarn, Pct: 71})
+	s.at(71).expect(tool, LevelReported{Level: LevelWarn, Pct: 71})
 	for range 30 {
 		s.at(75.9).expect(tool)
 	}
-	s.at(76).expect(tool, Told{Level: LevelWarn, Pct: 76, Again: true})
+	s.at(76).expect(tool, LevelReported{Level: LevelWarn, Pct: 76, Again: true})
 	s.at(80.9).expect(tool)
 
-	s.at(86).expect(tool, Told{Level: LevelCritical, Pct: 86})
+	s.at(86).expect(tool, LevelReported{Level: LevelCritical, Pct: 86})
 	for range criticalCalls - 1 {
 		s.at(95).expect(tool) // points alone are not enough
 	}
 	s.at(86.9).expect(tool) // calls alone are not enough
-	s.at(87).expect(tool, Told{Level: LevelCritical, Pct: 87, Again: true})
+	s.at(87).expect(tool, LevelReported{Level: LevelCritical, Pct: 87, Again: true})
 	s.at(99).expect(tool)
 }
 
@@ -118,7 +118,7 @@ func TestSpentSurvivesARestart(t *testing.T) {
 	s.spent = SpentLevel("warn")
 	s.at(78).expect(tool)
 	s.at(82.9).expect(tool)
-	s.at(83).expect(tool, Told{Level: LevelWarn, Pct: 83, Again: true})
+	s.at(83).expect(tool, LevelReported{Level: LevelWarn, Pct: 83, Again: true})
 
 	s = newSession(t)
 	s.spent = SpentLevel("critical")
@@ -144,7 +144,7 @@ func TestSubagentsNeitherGetNorSpend(t *testing.T) {
 	if s.spent != (Spent{}) {
 		t.Errorf("subagents spent %+v", s.spent)
 	}
-	s.expect(tool, Told{Level: LevelCritical, Pct: 90})
+	s.expect(tool, LevelReported{Level: LevelCritical, Pct: 90})
 }
 
 func TestSubagentsAreReported(t *testing.T) {
@@ -160,7 +160,7 @@ func TestNoWarningOnCallsThatEndATurn(t *testing.T) {
 	s := newSession(t)
 	s.at(86).expect(Input{Event: PostToolUse, Tool: "StructuredOutput"})
 	s.expect(Input{Event: PostToolUseFailure, Tool: "Bash", IsInterrupt: true})
-	s.expect(prompt, Told{Level: LevelCritical, Pct: 86})
+	s.expect(prompt, LevelReported{Level: LevelCritical, Pct: 86})
 }
 
 func TestUnknownReadings(t *testing.T) {
@@ -178,15 +178,15 @@ func TestUnknownReadings(t *testing.T) {
 func TestCompactionIsHeldBack(t *testing.T) {
 	s := newSession(t)
 	s.p.KeepContext = true
-	s.at(86).expect(tool, Told{Level: LevelCritical, Pct: 86})
+	s.at(86).expect(tool, LevelReported{Level: LevelCritical, Pct: 86})
 	for n := 1; n <= 3; n++ {
 		a := s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: n})
 		if !a.Block || !strings.HasPrefix(a.Reason, MarkContext) {
 			t.Errorf("answer %+v", a)
 		}
-		told := s.expect(tool, Told{Level: LevelCritical, Pct: 86, Again: true})
-		if !strings.Contains(told.Context, "held back") {
-			t.Errorf("the last moment is not named: %q", told.Context)
+		reported := s.expect(tool, LevelReported{Level: LevelCritical, Pct: 86, Again: true})
+		if !strings.Contains(reported.Context, "held back") {
+			t.Errorf("the last moment is not named: %q", reported.Context)
 		}
 	}
 	s.expect(prompt) // another turn: it counts anew, and is not pressing
@@ -199,7 +199,7 @@ func TestHeldBackWithoutAReading(t *testing.T) {
 	s := newSession(t)
 	s.p.KeepContext = true
 	s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: 1})
-	a := s.expect(tool, Told{Level: LevelCritical})
+	a := s.expect(tool, LevelReported{Level: LevelCritical})
 	if strings.Contains(a.Context, "0 %") {
 		t.Errorf("a figure nobody knows: %q", a.Context)
 	}
@@ -235,13 +235,13 @@ func TestCompactionIsLetThrough(t *testing.T) {
 
 func TestLevelsComeBackAfterACompaction(t *testing.T) {
 	s := newSession(t)
-	s.at(90).expect(tool, Told{Level: LevelCritical, Pct: 90})
+	s.at(90).expect(tool, LevelReported{Level: LevelCritical, Pct: 90})
 	s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto})
 	s.expect(start, Compacted{Trigger: TriggerAuto})
 	s.expect(post)
 	s.at(10).expect(tool)
-	s.at(72).expect(tool, Told{Level: LevelWarn, Pct: 72})
-	s.at(90).expect(tool, Told{Level: LevelCritical, Pct: 90})
+	s.at(72).expect(tool, LevelReported{Level: LevelWarn, Pct: 72})
+	s.at(90).expect(tool, LevelReported{Level: LevelCritical, Pct: 90})
 }
 
 // The reminder comes with the first event that can carry it, once for each compaction, whichever of the two
@@ -262,11 +262,11 @@ func TestReminderIsSentOnce(t *testing.T) {
 			s.at(20)
 			for range 3 {
 				s.play(preAuto)
-				var said, compacted int
+				var warned, compacted int
 				for _, in := range append(after, tool, prompt, tool) {
 					a, effects := s.play(in)
 					if strings.Contains(a.Context, "Never edit files.") {
-						said++
+						warned++
 						if !strings.HasPrefix(a.Context, MarkReminder) {
 							t.Errorf("no mark: %q", a.Context)
 						}
@@ -280,8 +280,8 @@ func TestReminderIsSentOnce(t *testing.T) {
 						}
 					}
 				}
-				if said != 1 || compacted != 1 {
-					t.Errorf("reminded %d times of %d compactions, want once of one", said, compacted)
+				if warned != 1 || compacted != 1 {
+					t.Errorf("reminded %d times of %d compactions, want once of one", warned, compacted)
 				}
 			}
 		})
@@ -292,7 +292,7 @@ func TestReminderAndWarningTogether(t *testing.T) {
 	s := newSession(t)
 	s.p.Reminder = "rules"
 	s.play(post)
-	a := s.at(88).expect(tool, Told{Level: LevelCritical, Pct: 88}, Reminded{})
+	a := s.at(88).expect(tool, LevelReported{Level: LevelCritical, Pct: 88}, Reminded{})
 	if !strings.HasPrefix(a.Context, MarkContext) || !strings.Contains(a.Context, "\n\n"+MarkReminder) {
 		t.Errorf("answer %q", a.Context)
 	}
@@ -309,7 +309,7 @@ func TestOtherEvents(t *testing.T) {
 		{Event: SessionStart, Source: "startup"}, {Event: SessionStart, Source: "resume"}} {
 		s.expect(in)
 	}
-	s.expect(tool, Told{Level: LevelCritical, Pct: 99})
+	s.expect(tool, LevelReported{Level: LevelCritical, Pct: 99})
 	s.expect(Input{Event: SessionStart, Source: SourceClear}) // the history is gone
 	if s.spent != (Spent{}) {
 		t.Errorf("after a clear %+v is spent", s.spent)

@@ -3,8 +3,8 @@ package hooks
 // Effect is a sealed union: what a decision means to its caller.
 type Effect interface{ effect() }
 
-// Told: the answer reports a level to the model.
-type Told struct {
+// LevelReported: the answer reports a level to the model.
+type LevelReported struct {
 	Level Level
 	Pct   float64
 	// Again marks a reminder: the level was already reported since the last compaction.
@@ -39,7 +39,7 @@ type SubagentStarted struct{ ID, Type string }
 // SubagentEnded reports the end of a subagent.
 type SubagentEnded struct{ ID, Type string }
 
-func (Told) effect()              {}
+func (LevelReported) effect()     {}
 func (Reminded) effect()          {}
 func (CompactionBlocked) effect() {}
 func (CompactionPassed) effect()  {}

@@ -84,7 +84,7 @@ func FuzzDecide(f *testing.F) {
 
 // epoch is what was reported since the last compaction.
 type epoch struct {
-	told     map[Level]bool
+	reported map[Level]bool
 	blocks   int
 	reminded bool // since the last compaction; there is no reminder before the first
 	any      bool
@@ -100,7 +100,7 @@ func (e *epoch) note(t *testing.T, in Input, before Spent, effects []Effect) {
 	for _, effect := range effects {
 		switch effect := effect.(type) {
 		case Compacted:
-			e.told, e.reminded, e.any = nil, false, true
+			e.reported, e.reminded, e.any = nil, false, true
 		case Reminded:
 			if e.reminded || !e.any {
 				t.Fatal("reminded without a compaction, or twice after one")
@@ -110,25 +110,25 @@ func (e *epoch) note(t *testing.T, in Input, before Spent, effects []Effect) {
 			if e.blocks++; e.blocks > MaxBlocks {
 				t.Fatal("held back for ever")
 			}
-		case Told:
-			e.checkTold(t, in, before, effect)
+		case LevelReported:
+			e.checkReported(t, in, before, effect)
 		}
 	}
 }
 
-func (e *epoch) checkTold(t *testing.T, in Input, before Spent, told Told) {
+func (e *epoch) checkReported(t *testing.T, in Input, before Spent, reported LevelReported) {
 	switch {
-	case !told.Again && (e.told[told.Level] || e.told[LevelCritical]):
-		t.Fatalf("%s was told as if it were new", told.Level)
-	case told.Again && (!e.told[told.Level] || in.Event == UserPromptSubmit):
-		t.Fatalf("%s was told again by %s, and never before", told.Level, in.Event)
-	case told.Again && !before.Pressing && told.Level == LevelWarn && told.Pct < before.Pct+warnPoints,
-		told.Again && !before.Pressing && told.Level == LevelCritical &&
-			(before.Calls+1 < criticalCalls || told.Pct < before.Pct+criticalPoints):
-		t.Fatalf("%s was told again too soon", told.Level)
+	case !reported.Again && (e.reported[reported.Level] || e.reported[LevelCritical]):
+		t.Fatalf("%s was reported as if it were new", reported.Level)
+	case reported.Again && (!e.reported[reported.Level] || in.Event == UserPromptSubmit):
+		t.Fatalf("%s was reported again by %s, and never before", reported.Level, in.Event)
+	case reported.Again && !before.Pressing && reported.Level == LevelWarn && reported.Pct < before.Pct+warnPoints,
+		reported.Again && !before.Pressing && reported.Level == LevelCritical &&
+			(before.Calls+1 < criticalCalls || reported.Pct < before.Pct+criticalPoints):
+		t.Fatalf("%s was reported again too soon", reported.Level)
 	}
-	if e.told == nil {
-		e.told = map[Level]bool{}
+	if e.reported == nil {
+		e.reported = map[Level]bool{}
 	}
-	e.told[told.Level] = true
+	e.reported[reported.Level] = true
 }

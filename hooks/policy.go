@@ -95,8 +95,8 @@ type Spent struct {
 
 	Owed bool // the reminder is due
 
-	trigger string // of the compaction that was not blocked
-	seen    half   // of the last compaction
+	trigger string   // of the compaction that was not blocked
+	seen    followUp // of the last compaction
 }
 
 // SpentLevel returns the state of a session whose earlier process was notified of a level: warn, critical, or
@@ -109,11 +109,11 @@ func SpentLevel(level string) Spent {
 	return Spent{}
 }
 
-// half is one of the two events that follow a compaction: a SessionStart, which can
+// followUp is one of the two events that follow a compaction: a SessionStart, which can
 // carry text, and then PostCompact, which cannot (observed with CLI 2.1.329).
-type half string
+type followUp string
 
 const (
-	halfStart half = "start"
-	halfPost  half = "post"
+	followUpStart followUp = "start"
+	followUpPost  followUp = "post"
 )

@@ -61,18 +61,18 @@ const cutMark = "\n[cut: it is longer than the CLI shows]"
 
 // fit cuts a text to MaxContext, between two runes.
 func fit(text string) string {
-	units, room := 0, MaxContext-len(cutMark)
-	keep := 0 // bytes that fit together with the mark
+	units, capacity := 0, MaxContext-len(cutMark)
+	kept := 0 // bytes that fit together with the mark
 	for i, r := range text {
-		if units <= room {
-			keep = i
+		if units <= capacity {
+			kept = i
 		}
 		units += max(1, utf16.RuneLen(r))
 	}
 	if units <= MaxContext {
 		return text
 	}
-	return text[:keep] + cutMark
+	return text[:kept] + cutMark
 }
 
 // grouped writes 172000 as 172,000.

@@ -224,9 +224,9 @@ func TestRedactEnds(t *testing.T) {
 	}
 }
 
-// TestVeiledSecrets: a secret that contains something invisible is a secret on the screen, which does not show
+// TestDisguisedSecrets: a secret that contains something invisible is a secret on the screen, which does not show
 // that part.
-func TestVeiledSecrets(t *testing.T) {
+func TestDisguisedSecrets(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(5, 6))}
 	for _, veil := range []string{"\x1b[m\x1b[K", "\x1b[01;31m", "\u200b", "\u2060", "\u009b0m", "\x1b]8;;x\a", "\x00",
 		"\U000E0041", "\u00ad", "\u202e"} {

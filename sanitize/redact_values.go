@@ -106,8 +106,8 @@ func lettersOf(s string) (letters uint32) {
 	return letters
 }
 
-// telling reports whether a name contains a stem.
-func telling(name string) bool {
+// isSecretName reports whether a name contains a stem.
+func isSecretName(name string) bool {
 	letters, small := lettersOf(name), ""
 	for _, stem := range stems {
 		if letters&stem.letters != stem.letters {
@@ -149,7 +149,7 @@ func (list words) has(word string) bool { return slices.Contains(list, word) }
 
 // secretName classifies a name by its words.
 func secretName(name string) secrecy {
-	if !telling(name) {
+	if !isSecretName(name) {
 		return harmless
 	}
 	parts := split(name)

@@ -54,7 +54,7 @@ func (h *history) findSpeakers() {
 	for _, n := range h.nodes {
 		var path []*node
 		at := n
-		for at != nil && !at.walked && !at.speaks {
+		for at != nil && !at.walked && !at.isMessage {
 			at.walked = true
 			path = append(path, at)
 			at = h.before(at)
@@ -62,7 +62,7 @@ func (h *history) findSpeakers() {
 		var found *node
 		switch {
 		case at == nil:
-		case at.speaks:
+		case at.isMessage:
 			at.speaker, found = at, at
 		default:
 			found = at.speaker

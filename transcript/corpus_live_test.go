@@ -51,9 +51,9 @@ actors:
         usage: {context: 900000}
 `)
 	l.start()
-	l.say("speak")
+	l.sendAndWait("speak")
 	l.agrees("after a text")
-	l.say("work")
+	l.sendAndWait("work")
 	l.agrees("after tools and a subagent")
 	l.post("wait")
 	l.until("a tool", func(f frame) bool { return f.str("type") == "assistant" })
@@ -62,7 +62,7 @@ actors:
 	l.control("interrupt", nil)
 	l.until("the end of the interrupted turn", func(f frame) bool { return f.str("type") == "result" })
 	l.follows("after an interrupt")
-	l.say("go on")
+	l.sendAndWait("go on")
 	l.post("wait again")
 	left := l.waitFor("again", "test -e again")
 	l.agrees("in a tool again")
@@ -72,7 +72,7 @@ actors:
 	}
 	l.start("--resume", l.session())
 	l.follows("right after a resume")
-	l.say("are you back?")
+	l.sendAndWait("are you back?")
 	l.agrees("after a resumed turn")
 	l.stop()
 
@@ -85,7 +85,7 @@ actors:
 	}
 	again := "test -e again || { echo $$ > again; for i in $(seq 600); do sleep 0.1; done; }"
 	want := transcript.Digest{
-		Said:  []string{"I am here.", "I write.", "Both are written.", "It was stopped.", "I am back."},
+		Texts: []string{"I am here.", "I write.", "Both are written.", "It was stopped.", "I am back."},
 		Files: []string{l.cwd + "/one.txt", l.cwd + "/two.txt"},
 		Commands: []transcript.Command{
 			{Command: "cat one.txt", Outcome: transcript.OutcomeDone},
@@ -119,16 +119,16 @@ actors:
         usage: {context: 31000}
 `)
 	l.start("--autocompact", "200000")
-	l.say("speak")
+	l.sendAndWait("speak")
 	l.agrees("before")
-	l.say("work")
+	l.sendAndWait("work")
 	l.agrees("after a compaction in mid-turn")
-	l.say("/compact")
+	l.sendAndWait("/compact")
 	newest, err := transcript.ReadNewest(l.path())
 	if err != nil || newest.Found || !newest.Compacted {
 		t.Errorf("right after a compaction: %+v, %v", newest, err)
 	}
-	l.say("go on")
+	l.sendAndWait("go on")
 	l.agrees("after a compaction by command")
 	l.stop()
 	l.record("compaction")

@@ -17,8 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// patience is the time limit of a wait.
-const patience = 2 * time.Minute
+// waitTimeout is the time limit of a wait.
+const waitTimeout = 2 * time.Minute
 
 func findClaude(t *testing.T) string {
 	t.Helper()
@@ -123,7 +123,7 @@ func (l *live) start(args ...string) {
 func (l *live) stop() {
 	l.t.Helper()
 	_ = l.stdin.Close()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		select {
 		case _, ok := <-l.frames:
@@ -150,7 +150,7 @@ func (l *live) send(f frame) {
 
 func (l *live) until(what string, match func(frame) bool) frame {
 	l.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		select {
 		case f, ok := <-l.frames:
@@ -161,7 +161,7 @@ func (l *live) until(what string, match func(frame) bool) frame {
 				return f
 			}
 		case <-deadline:
-			l.t.Fatalf("no %s in %v", what, patience)
+			l.t.Fatalf("no %s in %v", what, waitTimeout)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (l *live) post(text string) {
 	l.send(frame{"type": "user", "parent_tool_use_id": nil, "message": frame{"role": "user", "content": text}})
 }
 
-func (l *live) say(text string) {
+func (l *live) sendAndWait(text string) {
 	l.t.Helper()
 	l.post(text)
 	l.until("result of "+text, func(f frame) bool { return f.str("type") == "result" })
@@ -272,7 +272,7 @@ func (l *live) waitFor(name, command string) (pid int) {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		data, err := os.ReadFile(filepath.Join(l.cwd, name))
 		pid, perr := strconv.Atoi(strings.TrimSpace(string(data)))
@@ -283,7 +283,7 @@ func (l *live) waitFor(name, command string) (pid int) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			l.t.Fatalf("no %s in %v", name, patience)
+			l.t.Fatalf("no %s in %v", name, waitTimeout)
 		}
 	}
 }

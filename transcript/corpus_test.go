@@ -139,14 +139,14 @@ func TestCorpusDigest(t *testing.T) {
 	if err != nil || len(path) != 1 {
 		t.Fatal(path, err)
 	}
-	d, err := ReadDigest(context.Background(), path[0], DigestLimits{Said: 2, Commands: 3, TextBytes: 20})
+	d, err := ReadDigest(context.Background(), path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range d.Commands {
 		d.Commands[i].Timestamp = ""
 	}
-	want := Digest{Said: []string{"It was stopped.", "I am back."}, Files: []string{"/w/one.txt", "/w/two.txt"},
+	want := Digest{Texts: []string{"It was stopped.", "I am back."}, Files: []string{"/w/one.txt", "/w/two.txt"},
 		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed},
 			{Command: "test -e again || …", Outcome: OutcomeUnknown},
 			{Command: "test -e again || …", Outcome: OutcomeDone}}}

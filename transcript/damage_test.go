@@ -20,15 +20,15 @@ func plain() *scribe {
 	s.prompt("A")
 	s.rule("t1", m{"n": 1})
 	s.prompt("B")
-	s.says("end_turn", text("done"))
+	s.assistant("end_turn", text("done"))
 	s.prompt("C")
-	s.says("tool_use", use("t2", "Bash", m{"command": "make"}))
+	s.assistant("tool_use", use("t2", "Bash", m{"command": "make"}))
 	return s
 }
 
 var plainFates = []string{`A ruled {"n":1}`, "B ended", "C begun"}
 
-func TestDamageIsPassedOver(t *testing.T) {
+func TestDamagedLinesAreSkipped(t *testing.T) {
 	at := func(s *scribe, id string) int {
 		for i, l := range s.lines {
 			if strings.Contains(l, `"uuid":"`+id+`"`) {
@@ -131,7 +131,7 @@ func TestDamagedLinesAreCounted(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	s := plain()
 	long := strings.Repeat("x", 12<<20)
-	s.says("tool_use", text(long), use("t3", "StructuredOutput", m{"long": long[:1<<20]}))
+	s.assistant("tool_use", text(long), use("t3", "StructuredOutput", m{"long": long[:1<<20]}))
 	s.result("t3", false)
 	s.lines = append(s.lines, `{"type":"user","x":"`+strings.Repeat("y", jsonl.MaxLine)+`"}`)
 	s.prompt("D") // a line after one that is too long is still read
@@ -216,11 +216,11 @@ func FuzzFates(f *testing.F) {
 			return h.deliveries(ids)
 		}
 		got := read(content)
-		for i, fate := range got {
-			valid := fate.State == Absent || fate.State == Seen || fate.State == Begun || fate.State == Ended ||
-				fate.State == Ruled
-			if fate.ID != ids[i] || !valid || (fate.State == Ruled) != (len(fate.Verdict) > 0) {
-				t.Errorf("fate %+v", fate)
+		for i, delivery := range got {
+			valid := delivery.State == Absent || delivery.State == Seen || delivery.State == Begun || delivery.State == Ended ||
+				delivery.State == Ruled
+			if delivery.ID != ids[i] || !valid || (delivery.State == Ruled) != (len(delivery.Verdict) > 0) {
+				t.Errorf("delivery %+v", delivery)
 			}
 		}
 		torn := append(append(bytes.Clone(content), '\n'), "\x00\x00{\"type\":\"user\",\"uuid\":\"A\",\"mess"...)

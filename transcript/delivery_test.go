@@ -54,7 +54,7 @@ func (s *scribe) prompt(id string) string {
 	return s.line(m{"type": "attachment", "attachment": m{"type": "environment"}})
 }
 
-func (s *scribe) says(stop string, blocks ...m) string {
+func (s *scribe) assistant(stop string, blocks ...m) string {
 	return s.line(m{"type": "assistant", "message": m{"id": fmt.Sprintf("msg_%d", s.n), "role": "assistant",
 		"model": "opus", "stop_reason": stop, "content": blocks}})
 }
@@ -83,7 +83,7 @@ func (s *scribe) own(t string, apiError bool) string {
 }
 
 func (s *scribe) rule(id string, input any) {
-	s.says("tool_use", use(id, "StructuredOutput", input))
+	s.assistant("tool_use", use(id, "StructuredOutput", input))
 	s.result(id, false)
 }
 
@@ -125,16 +125,16 @@ func TestDeliveryStatuses(t *testing.T) {
 			s.own("No response requested.", false)
 			s.prompt("B")
 		}, []string{"A seen", "B seen"}},
-		{"a tool runs", func(s *scribe) { s.prompt("A"); s.says("tool_use", use("t1", "Bash", m{})) },
+		{"a tool runs", func(s *scribe) { s.prompt("A"); s.assistant("tool_use", use("t1", "Bash", m{})) },
 			[]string{"A begun"}},
 		{"a tool ran", func(s *scribe) {
 			s.prompt("A")
-			s.says("tool_use", use("t1", "Bash", m{}))
+			s.assistant("tool_use", use("t1", "Bash", m{}))
 			s.result("t1", false)
 		}, []string{"A begun"}},
 		{"a tool ran, closed by a resume", func(s *scribe) {
 			s.prompt("A")
-			s.says("tool_use", use("t1", "Bash", m{}))
+			s.assistant("tool_use", use("t1", "Bash", m{}))
 			s.result("t1", true)
 			s.own("No response requested.", false)
 			s.prompt("B")
@@ -145,28 +145,28 @@ func TestDeliveryStatuses(t *testing.T) {
 			[]string{`A ruled {"message":"m"}`, "B seen"}},
 		{"verdict called only", func(s *scribe) {
 			s.prompt("A")
-			s.says("tool_use", use("t1", "StructuredOutput", verdict))
+			s.assistant("tool_use", use("t1", "StructuredOutput", verdict))
 		}, []string{"A begun"}},
 		{"verdict accepted, its result not written", func(s *scribe) {
 			s.prompt("A")
-			s.says("tool_use", use("t1", "StructuredOutput", verdict))
+			s.assistant("tool_use", use("t1", "StructuredOutput", verdict))
 			s.line(m{"type": "attachment", "attachment": m{"type": "structured_output", "data": m{"message": "m"},
 				"toolUseID": "t1"}})
 		}, []string{`A ruled {"message":"m"}`}},
 		{"verdict refused", func(s *scribe) {
 			s.prompt("A")
-			s.says("tool_use", use("t1", "StructuredOutput", m{"x": 1}))
+			s.assistant("tool_use", use("t1", "StructuredOutput", m{"x": 1}))
 			s.result("t1", true)
 		}, []string{"A begun"}},
 		{"verdict refused, then good", func(s *scribe) {
 			s.prompt("A")
-			s.says("tool_use", use("t1", "StructuredOutput", m{"x": 1}))
+			s.assistant("tool_use", use("t1", "StructuredOutput", m{"x": 1}))
 			s.result("t1", true)
 			s.rule("t2", verdict)
 		}, []string{`A ruled {"message":"m"}`}},
 		{"interrupted in a tool", func(s *scribe) {
 			s.prompt("A")
-			s.says("tool_use", use("t1", "Bash", m{}))
+			s.assistant("tool_use", use("t1", "Bash", m{}))
 			s.result("t1", true)
 			s.user("[Request interrupted by user for tool use]", false)
 		}, []string{"A ended"}},
@@ -180,19 +180,19 @@ func TestDeliveryStatuses(t *testing.T) {
 				"message": m{"role": "user", "content": "[Request interrupted by user]"}})
 		}, []string{"A seen", "B seen"}},
 		{"API failure", func(s *scribe) { s.prompt("A"); s.own("API Error: 500", true) }, []string{"A ended"}},
-		{"plain text", func(s *scribe) { s.prompt("A"); s.says("end_turn", text("done")) }, []string{"A ended"}},
+		{"plain text", func(s *scribe) { s.prompt("A"); s.assistant("end_turn", text("done")) }, []string{"A ended"}},
 		{"plain text, verdict asked for", func(s *scribe) {
 			s.prompt("A")
-			s.says("end_turn", text("done"))
+			s.assistant("end_turn", text("done"))
 			s.user("[structured-output-enforce] You MUST …", true)
 		}, []string{"A begun"}},
 		{"plain text twice", func(s *scribe) {
 			s.prompt("A")
-			s.says("end_turn", text("done"))
+			s.assistant("end_turn", text("done"))
 			s.user("[structured-output-enforce] You MUST …", true)
-			s.says("end_turn", text("done, I say"))
+			s.assistant("end_turn", text("done, I say"))
 		}, []string{"A ended"}},
-		{"token limit", func(s *scribe) { s.prompt("A"); s.says("max_tokens", text("and so")) }, []string{"A begun"}},
+		{"token limit", func(s *scribe) { s.prompt("A"); s.assistant("max_tokens", text("and so")) }, []string{"A begun"}},
 		{"model set in mid-turn", func(s *scribe) {
 			s.prompt("A")
 			s.user("<local-command-stdout>Set model to haiku</local-command-stdout>", false)
@@ -220,7 +220,7 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 	}
 	s := &scribe{}
 	s.prompt("A")
-	s.says("tool_use", use("t1", "Bash", m{}))
+	s.assistant("tool_use", use("t1", "Bash", m{}))
 	s.result("t1", false)
 	steer(s, "B")
 	if diff := cmp.Diff([]string{"A begun", "B seen"}, fates(t, s.String(), "A", "B")); diff != "" {
@@ -235,7 +235,7 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 	}
 	s = &scribe{}
 	s.prompt("A")
-	s.says("tool_use", use("t1", "Bash", m{}))
+	s.assistant("tool_use", use("t1", "Bash", m{}))
 	s.lines = append(s.lines, `{"type":"queue-operation","operation":"enqueue","content":"left","sessionId":"`+session+
 		`"}`)
 	if diff := cmp.Diff([]string{"A begun", "B absent"}, fates(t, s.String(), "A", "B")); diff != "" {
@@ -243,7 +243,7 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 	}
 }
 
-func TestToolsSideBySide(t *testing.T) {
+func TestParallelTools(t *testing.T) {
 	// The verdict's line is not on the path from the last line to the root: the other tool's result is the last
 	// line, and it continues its own call.
 	s := &scribe{}
@@ -266,9 +266,9 @@ func TestBranches(t *testing.T) {
 	// Two processes wrote one session.
 	s := &scribe{}
 	s.prompt("A")
-	fork := s.says("end_turn", text("one"))
+	fork := s.assistant("end_turn", text("one"))
 	s.prompt("B")
-	s.says("end_turn", text("two"))
+	s.assistant("end_turn", text("two"))
 	s.leaf = fork
 	s.prompt("C")
 	s.rule("t1", m{"n": 1})
@@ -283,7 +283,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-func TestClockThatWentBack(t *testing.T) {
+func TestClockSetBack(t *testing.T) {
 	s := &scribe{}
 	s.prompt("A")
 	s.rule("t1", m{"n": 1})
@@ -303,7 +303,7 @@ func TestClockThatWentBack(t *testing.T) {
 func TestCompaction(t *testing.T) {
 	s := &scribe{}
 	s.prompt("A")
-	last := s.says("tool_use", use("t1", "Bash", m{}))
+	last := s.assistant("tool_use", use("t1", "Bash", m{}))
 	s.line(m{"type": "system", "subtype": "compact_boundary", "parentUuid": nil, "logicalParentUuid": last})
 	s.line(m{"type": "user", "isCompactSummary": true,
 		"message": m{"role": "user", "content": "This session is being continued …"}})

@@ -13,7 +13,7 @@ import (
 
 // DigestLimits limits what ReadDigest keeps. 0 means the default, in parentheses.
 type DigestLimits struct {
-	Said      int // texts of the main thread (8)
+	Texts     int // texts of the main thread (8)
 	TextBytes int // of each text and each command; longer ones are cut (4096)
 	Files     int // paths (200)
 	Commands  int // commands (40)
@@ -24,7 +24,7 @@ func (l DigestLimits) orDefaults() DigestLimits {
 	for _, f := range []struct {
 		limit *int
 		usual int
-	}{{&l.Said, 8}, {&l.TextBytes, 4096}, {&l.Files, 200}, {&l.Commands, 40}, {&l.Subagents, 200}} {
+	}{{&l.Texts, 8}, {&l.TextBytes, 4096}, {&l.Files, 200}, {&l.Commands, 40}, {&l.Subagents, 200}} {
 		if *f.limit <= 0 {
 			*f.limit = f.usual
 		}
@@ -35,10 +35,10 @@ func (l DigestLimits) orDefaults() DigestLimits {
 // Digest summarizes a session for others when the session itself can no longer do so. DigestLimits limits its
 // size.
 type Digest struct {
-	Said     []string  // the last texts of the main thread, oldest first
+	Texts    []string  // the last texts of the main thread, oldest first
 	Files    []string  // that its tools and its subagents' wrote, each once, by last write
 	Commands []Command // last commands, oldest first
-	Trouble  []string  // messages about what could not be read
+	Problems []string  // messages about what could not be read
 }
 
 // Command is a shell command that a session ran or tried to run. A refused command has failed.
@@ -61,7 +61,7 @@ const (
 
 // ReadDigest summarizes what a session said and did, from its transcript along the branch that a resume
 // remembers, and from its subagents' transcripts. No process may be writing them. An error means that the
-// session's own transcript could not be read; other failures are in Trouble.
+// session's own transcript could not be read; other failures are in Problems.
 //
 // It reads the transcript twice: first it keeps how the records are linked, then no more than limits allows.
 func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, error) {
@@ -97,9 +97,9 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if err != nil {
 		return Digest{}, err
 	}
-	d := Digest{Said: main.said}
+	d := Digest{Texts: main.texts}
 	if damaged > 0 {
-		d.Trouble = append(d.Trouble, fmt.Sprintf("%d damaged lines in the transcript", damaged))
+		d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
 	all := append(d.subagents(ctx, path, h.session, limits), inline)
 	for _, s := range all {
@@ -115,17 +115,17 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*activity {
 	files, left := subagentFiles(path, limits.Subagents)
 	if left > 0 {
-		d.Trouble = append(d.Trouble, fmt.Sprintf("%d older subagents' transcripts not read", left))
+		d.Problems = append(d.Problems, fmt.Sprintf("%d older subagents' transcripts not read", left))
 	}
 	var all []*activity
 	for _, file := range files {
 		one := newDoings(limits)
 		damaged, err := one.readSubagent(ctx, file, session, "", func(Record) {})
 		if damaged > 0 {
-			d.Trouble = append(d.Trouble, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
+			d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
 		}
 		if err != nil {
-			d.Trouble = append(d.Trouble, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
+			d.Problems = append(d.Problems, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
 		}
 		all = append(all, one)
 	}

@@ -11,7 +11,7 @@ import (
 // activity is the latest work of one thread: its texts and calls.
 type activity struct {
 	limits   DigestLimits
-	said     []string
+	texts    []string
 	commands []*Command
 	files    []written
 	calls    map[string]call // calls without a result yet, by tool use id
@@ -56,8 +56,8 @@ func (d *activity) readSubagent(ctx context.Context, path, session, since string
 	})
 }
 
-// add adds a record of the thread; speaks says whether its texts count.
-func (d *activity) add(rec Record, speaks bool) {
+// add adds a record of the thread, and its texts only if withTexts is set.
+func (d *activity) add(rec Record, withTexts bool) {
 	switch r := rec.(type) {
 	case *Assistant:
 		if r.APIError || r.Message.Model == synthetic {
@@ -67,8 +67,8 @@ func (d *activity) add(rec Record, speaks bool) {
 			switch {
 			case b.Type == "tool_use":
 				d.use(b, r.Timestamp)
-			case b.Type == "text" && speaks && strings.TrimSpace(b.Text) != "":
-				d.said = latest(d.said, cutText(strings.TrimSpace(b.Text), d.limits.TextBytes), d.limits.Said)
+			case b.Type == "text" && withTexts && strings.TrimSpace(b.Text) != "":
+				d.texts = latest(d.texts, cutText(strings.TrimSpace(b.Text), d.limits.TextBytes), d.limits.Texts)
 			}
 		}
 	case *User:

@@ -15,7 +15,7 @@ import (
 
 // done adds a tool call and its result.
 func (s *scribe) done(id, name string, input m, isError bool) {
-	s.says("tool_use", use(id, name, input))
+	s.assistant("tool_use", use(id, name, input))
 	s.result(id, isError)
 }
 
@@ -47,7 +47,7 @@ func subagent(t *testing.T, path, name, content string) string {
 func TestDigest(t *testing.T) {
 	s := &scribe{}
 	s.prompt("A")
-	s.says("tool_use", text("I begin.\n"))
+	s.assistant("tool_use", text("I begin.\n"))
 	s.done("t1", "Write", m{"file_path": "/w/a", "content": "x"}, false)
 	s.done("t2", "Edit", m{"file_path": "/w/b"}, false)
 	s.done("t3", "Edit", m{"file_path": "/w/refused"}, true)
@@ -62,22 +62,22 @@ func TestDigest(t *testing.T) {
 		"message": m{"id": "e", "model": "opus", "content": []m{text("an error")}}})
 	s.line(m{"type": "assistant", "isApiErrorMessage": "no",
 		"message": m{"id": "o", "model": "opus", "content": []m{text("Odd, and said.")}}})
-	s.says("tool_use", text("  "), text("I go on."), use("t9", "Bash", m{"command": 7}),
+	s.assistant("tool_use", text("  "), text("I go on."), use("t9", "Bash", m{"command": 7}),
 		use("t10", "Write", m{"file_path": strings.Repeat("p", 5000)}))
-	s.says("tool_use", use("t11", "Bash", m{"command": "make test"}))
+	s.assistant("tool_use", use("t11", "Bash", m{"command": "make test"}))
 	s.line(m{"type": "user",
 		"message": m{"role": "user", "content": []m{{"type": "tool_result", "tool_use_id": "t11", "is_error": true,
 			"content": []m{text("[Tool call interrupted: the session ended before …")}}}}})
 	s.done("t12", "Bash", m{"command": "make ok"}, false)
-	s.says("tool_use", use("t13", "Write", m{"file_path": "/w/pending"}), use("t14", "Bash", m{"command": "sleep"}))
+	s.assistant("tool_use", use("t13", "Write", m{"file_path": "/w/pending"}), use("t14", "Bash", m{"command": "sleep"}))
 	s.lines = append(s.lines, "garbage", `{"type":"assistant","uuid":"f","sessionId":"else","message":{"content":[{"type":"text","text":"foreign"}]}}`)
 	path := inFile(t, s.String())
 	want := Digest{
-		Said:  []string{"I begin.", "Odd, and said.", "I go on."},
+		Texts: []string{"I begin.", "Odd, and said.", "I go on."},
 		Files: []string{"/w/b", "/w/c", "/w/d.ipynb", "/w/a"},
 		Commands: []Command{{Command: "make", Outcome: OutcomeFailed}, {Command: "make test", Outcome: OutcomeUnknown},
 			{Command: "make ok", Outcome: OutcomeDone}, {Command: "sleep", Outcome: OutcomeUnknown}},
-		Trouble: []string{"1 damaged lines in the transcript"},
+		Problems: []string{"1 damaged lines in the transcript"},
 	}
 	if diff := cmp.Diff(want, digest(t, path, DigestLimits{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -89,9 +89,9 @@ func TestDigest(t *testing.T) {
 func TestDigestBranch(t *testing.T) {
 	s := &scribe{}
 	s.prompt("A")
-	fork := s.says("end_turn", text("one"))
+	fork := s.assistant("end_turn", text("one"))
 	s.prompt("B")
-	s.says("end_turn", text("abandoned"))
+	s.assistant("end_turn", text("abandoned"))
 	s.done("t0", "Write", m{"file_path": "/w/abandoned"}, false)
 	s.leaf = fork
 	s.prompt("C")
@@ -102,9 +102,9 @@ func TestDigestBranch(t *testing.T) {
 	s.result("t2", false)
 	s.leaf = call
 	s.result("t1", false)
-	s.says("end_turn", text("two"))
+	s.assistant("end_turn", text("two"))
 	s.lines = append(s.lines, s.lines[len(s.lines)-1]) // the same line twice
-	want := Digest{Said: []string{"one", "two"}, Files: []string{"/w/side"},
+	want := Digest{Texts: []string{"one", "two"}, Files: []string{"/w/side"},
 		Commands: []Command{{Command: "one", Outcome: OutcomeDone}}}
 	if diff := cmp.Diff(want, digest(t, inFile(t, s.String()), DigestLimits{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -119,7 +119,7 @@ func TestDigestSubagents(t *testing.T) {
 	inner.done("s1", "Bash", m{"command": "second"}, false)
 	inner.done("s2", "Write", m{"file_path": "/w/sub"}, false)
 	inner.done("s3", "Write", m{"file_path": "/w/both"}, false)
-	inner.says("end_turn", text("a subagent's words"))
+	inner.assistant("end_turn", text("a subagent's words"))
 	s.n = inner.n
 	s.done("t2", "Bash", m{"command": "third"}, true)
 	s.done("t3", "Write", m{"file_path": "/w/both"}, false)
@@ -135,12 +135,12 @@ func TestDigestSubagents(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := digest(t, path, DigestLimits{})
-	if len(got.Trouble) != 2 ||
-		!strings.Contains(strings.Join(got.Trouble, "\n"), "1 damaged lines in agent-a1.jsonl") ||
-		!strings.Contains(strings.Join(got.Trouble, "\n"), "agent-link.jsonl: ") {
-		t.Errorf("trouble: %q", got.Trouble)
+	if len(got.Problems) != 2 ||
+		!strings.Contains(strings.Join(got.Problems, "\n"), "1 damaged lines in agent-a1.jsonl") ||
+		!strings.Contains(strings.Join(got.Problems, "\n"), "agent-link.jsonl: ") {
+		t.Errorf("problems: %q", got.Problems)
 	}
-	got.Trouble = nil
+	got.Problems = nil
 	want := Digest{
 		Files: []string{"/w/sub", "/w/both"},
 		Commands: []Command{{Command: "first", Outcome: OutcomeDone},
@@ -156,13 +156,13 @@ func TestDigestBounds(t *testing.T) {
 	s := &scribe{}
 	s.prompt("A")
 	for i := range 50 {
-		s.says("tool_use", text(fmt.Sprintf("text %d %s", i, strings.Repeat("ö", 100))))
+		s.assistant("tool_use", text(fmt.Sprintf("text %d %s", i, strings.Repeat("ö", 100))))
 		s.done(fmt.Sprintf("w%d", i), "Write", m{"file_path": fmt.Sprintf("/w/%d", i)}, false)
 		s.done(fmt.Sprintf("b%d", i), "Bash", m{"command": fmt.Sprintf("run %d %s", i, strings.Repeat("x", 100))},
 			false)
 	}
 	for i := range 2 * maxWaiting { // never answered
-		s.says("tool_use", use(fmt.Sprintf("p%d", i), "Write", m{"file_path": "/w/pending"}))
+		s.assistant("tool_use", use(fmt.Sprintf("p%d", i), "Write", m{"file_path": "/w/pending"}))
 	}
 	path := inFile(t, s.String())
 	older := time.Now().Add(-time.Hour)
@@ -172,11 +172,11 @@ func TestDigestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := digest(t, path, DigestLimits{Said: 2, TextBytes: 16, Files: 3, Commands: 2, Subagents: 4})
-	want := Digest{Said: []string{"text 48 öö…", "text 49 öö…"}, Files: []string{"/w/47", "/w/48", "/w/49"},
+	got := digest(t, path, DigestLimits{Texts: 2, TextBytes: 16, Files: 3, Commands: 2, Subagents: 4})
+	want := Digest{Texts: []string{"text 48 öö…", "text 49 öö…"}, Files: []string{"/w/47", "/w/48", "/w/49"},
 		Commands: []Command{{Command: "run 48 xxxxxx…", Outcome: OutcomeDone},
 			{Command: "run 49 xxxxxx…", Outcome: OutcomeDone}},
-		Trouble: []string{"1 older subagents' transcripts not read"}}
+		Problems: []string{"1 older subagents' transcripts not read"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -65,9 +65,9 @@ type Follower struct {
 	OnTurn func(Turn)
 	// OnIdle, if set, is called when a look has reached the end.
 	OnIdle func()
-	// OnTrouble, if set, is called once with each reason why the file cannot be read, and with nil when that is
-	// over. It is no trouble if the file does not exist yet; it is if the file is gone (fs.ErrNotExist).
-	OnTrouble func(error)
+	// OnProblem, if set, is called once with each reason why the file cannot be read, and with nil when that is
+	// over. It is no problem if the file does not exist yet; it is one if the file is gone (fs.ErrNotExist).
+	OnProblem func(error)
 }
 
 // Run follows the file until ctx is cancelled, and returns ctx's error. It looks at once, and then whenever the
@@ -94,7 +94,7 @@ type looker struct {
 	generation int
 	awaited    bool // there was no file at first
 	lines      jsonl.Splitter
-	trouble    string // reported last
+	problem    string // reported last
 }
 
 func (l *looker) look(ctx context.Context) {
@@ -102,22 +102,22 @@ func (l *looker) look(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	l.tell(err)
+	l.reportProblem(err)
 	if l.OnIdle != nil && err == nil {
 		l.OnIdle()
 	}
 }
 
-// tell reports new trouble, and its end.
-func (l *looker) tell(trouble error) {
+// reportProblem reports a new problem, and its end.
+func (l *looker) reportProblem(problem error) {
 	reason := ""
-	if trouble != nil {
-		reason = trouble.Error()
+	if problem != nil {
+		reason = problem.Error()
 	}
-	if reason != l.trouble && l.OnTrouble != nil {
-		l.OnTrouble(trouble)
+	if reason != l.problem && l.OnProblem != nil {
+		l.OnProblem(problem)
 	}
-	l.trouble = reason
+	l.problem = reason
 }
 
 // catchUp reads all available lines, of all the files that have been at the path.
@@ -133,7 +133,7 @@ func (l *looker) catchUp(ctx context.Context) error {
 				return l.failed(err)
 			}
 		}
-		trouble := l.read(ctx)
+		problem := l.read(ctx)
 		info, err := os.Lstat(l.Path)
 		switch {
 		case err != nil:
@@ -143,11 +143,11 @@ func (l *looker) catchUp(ctx context.Context) error {
 			// Read what came between the last read and the replacement. This may never succeed: a network file
 			// system removes a file that another machine has replaced.
 			if err := l.read(ctx); err != nil {
-				l.tell(err)
+				l.reportProblem(err)
 			}
 			l.close()
-		case trouble != nil:
-			return trouble
+		case problem != nil:
+			return problem
 		case info.Size() < l.lines.Fed():
 			l.begin(Truncated, 0)
 		default:
@@ -222,7 +222,7 @@ func (l *looker) open() error {
 		return fmt.Errorf("find the place to begin: %w", err)
 	}
 	l.file, l.info = file, info
-	l.tell(nil)
+	l.reportProblem(nil)
 	l.begin(cause, offset)
 	return nil
 }

@@ -7,7 +7,7 @@ package transcript
 //	symlink TARGET NAME   fifo NAME
 //
 // and, indented, each report: `1 "line"` with its generation, `turn 1 opened 0` with cause and offset (and what
-// was lost), `trouble`, `fine`. The follower must report nothing else in between.
+// was lost), `problem`, `fine`. The follower must report nothing else in between.
 var scripts = []struct{ name, text string }{
 	{"there from the beginning", `
 		+ append d/f "a\nb\n"
@@ -123,7 +123,7 @@ var scripts = []struct{ name, text string }{
 			turn 1 opened 0
 			1 "a"
 		rename d/f d/g
-			trouble file does not exist
+			problem file does not exist
 		rename d/g d/f
 			fine
 		append d/f "c\n"
@@ -133,7 +133,7 @@ var scripts = []struct{ name, text string }{
 			turn 1 opened 0
 			1 "a"
 		rename d/f d/f.1
-			trouble file does not exist
+			problem file does not exist
 		append d/f "b\n"
 			fine
 			turn 2 replaced 0
@@ -143,7 +143,7 @@ var scripts = []struct{ name, text string }{
 			turn 1 opened 0
 			1 "a"
 		remove d/f
-			trouble file does not exist
+			problem file does not exist
 		append d/f "b\n"
 			fine
 			turn 2 replaced 0
@@ -164,7 +164,7 @@ var scripts = []struct{ name, text string }{
 			turn 1 opened 0
 			1 "a"
 		rmdir d
-			trouble file does not exist
+			problem file does not exist
 		mkdir d
 		append d/f "b\n"
 			fine
@@ -174,7 +174,7 @@ var scripts = []struct{ name, text string }{
 		append d/f "c\n"
 			2 "c"
 		rmdir d
-			trouble file does not exist
+			problem file does not exist
 		mkdir d
 		append d/f "d\n"
 			fine
@@ -196,7 +196,7 @@ var scripts = []struct{ name, text string }{
 		mkdir e
 		append e/f "b\n"
 		rename d gone
-			trouble file does not exist
+			problem file does not exist
 		rename e d
 			fine
 			turn 2 replaced 0
@@ -206,7 +206,7 @@ var scripts = []struct{ name, text string }{
 			2 "c"`},
 	{"a directory stands in its place", `
 		mkdir d/f
-			trouble not a regular file
+			problem not a regular file
 		rmdir d/f
 			fine
 		append d/f "a\n"
@@ -214,12 +214,12 @@ var scripts = []struct{ name, text string }{
 			1 "a"`},
 	{"a FIFO and a link stand in its place", `
 		fifo d/f
-			trouble not a regular file
+			problem not a regular file
 		remove d/f
 			fine
 		append d/g "x\n"
 		symlink g d/f
-			trouble not a regular file
+			problem not a regular file
 		append d/h "a\n"
 		rename d/h d/f
 			fine
@@ -231,7 +231,7 @@ var scripts = []struct{ name, text string }{
 			1 "a"
 		symlink nowhere d/g
 		rename d/g d/f
-			trouble not a regular file
+			problem not a regular file
 		append d/h "b\n"
 		rename d/h d/f
 			fine

@@ -17,12 +17,12 @@ import (
 )
 
 // followed returns the lines that f delivers at its first look, and after each change.
-func followed(t *testing.T, f *Follower, changes ...func()) (told []string) {
+func followed(t *testing.T, f *Follower, changes ...func()) (got []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		bell := NewBell()
 		f.Waker = bell
-		telling(f, func(s string) { told = append(told, s) })
+		reportChanges(f, func(s string) { got = append(got, s) })
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); f.Run(ctx) }()
@@ -35,7 +35,7 @@ func followed(t *testing.T, f *Follower, changes ...func()) (told []string) {
 		cancel()
 		<-done
 	})
-	return told
+	return got
 }
 
 func TestFollowerStart(t *testing.T) {
@@ -109,12 +109,12 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 }
 
 // A file that cannot be read is reported once, however often it is looked at.
-func TestFollowerDoesNotRepeatTrouble(t *testing.T) {
+func TestFollowerReportsProblemOnce(t *testing.T) {
 	root := t.TempDir()
 	change(t, root, "mkdir f")
 	nothing := func() {}
 	got := followed(t, &Follower{Path: filepath.Join(root, "f")}, nothing, nothing, nothing)
-	if diff := cmp.Diff([]string{"trouble " + ErrNotRegular.Error()}, got); diff != "" {
+	if diff := cmp.Diff([]string{"problem " + ErrNotRegular.Error()}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -184,7 +184,7 @@ func TestReplacedUnreadably(t *testing.T) {
 	}
 	var got []string
 	l := &looker{Follower: &Follower{Path: path, OnLine: func(f Followed) { got = append(got, string(f.Data)) },
-		OnTrouble: func(err error) { got = append(got, fmt.Sprint("trouble ", err != nil)) }}}
+		OnProblem: func(err error) { got = append(got, fmt.Sprint("problem ", err != nil)) }}}
 	defer l.close()
 	write("a.jsonl", "one\n")
 	l.look(t.Context())
@@ -196,7 +196,7 @@ func TestReplacedUnreadably(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.look(t.Context())
-	if diff := cmp.Diff([]string{"one", "trouble true", "trouble false", "two"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"one", "problem true", "problem false", "two"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -93,32 +93,32 @@ func change(t *testing.T, root, line string) {
 	}
 }
 
-// telling makes f report everything by tell.
-func telling(f *Follower, tell func(string)) {
+// reportChanges makes f report everything by calling report.
+func reportChanges(f *Follower, report func(string)) {
 	f.OnLine = func(l Followed) {
 		if l.Oversize {
-			tell(fmt.Sprintf("%d over %d-%d", l.Generation, l.Start, l.End))
+			report(fmt.Sprintf("%d over %d-%d", l.Generation, l.Start, l.End))
 			return
 		}
-		tell(fmt.Sprintf("%d %q", l.Generation, l.Data))
+		report(fmt.Sprintf("%d %q", l.Generation, l.Data))
 	}
 	f.OnTurn = func(turn Turn) {
 		s := fmt.Sprintf("turn %d %s %d", turn.Generation, turn.Cause, turn.Offset)
 		if turn.Lost > 0 {
 			s += fmt.Sprintf(" lost %d", turn.Lost)
 		}
-		tell(s)
+		report(s)
 	}
-	f.OnTrouble = func(err error) {
+	f.OnProblem = func(err error) {
 		switch {
 		case err == nil:
-			tell("fine")
+			report("fine")
 		case errors.Is(err, fs.ErrNotExist):
-			tell("trouble " + fs.ErrNotExist.Error())
+			report("problem " + fs.ErrNotExist.Error())
 		case errors.Is(err, ErrNotRegular):
-			tell("trouble " + ErrNotRegular.Error())
+			report("problem " + ErrNotRegular.Error())
 		default:
-			tell("trouble " + err.Error())
+			report("problem " + err.Error())
 		}
 	}
 }
@@ -134,9 +134,9 @@ func TestFollower(t *testing.T) {
 			change(t, root, "mkdir d")
 			synctest.Test(t, func(t *testing.T) {
 				bell := NewBell()
-				var told []string
+				var got []string
 				f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: bell, MaxLine: maxLineOf(s.name)}
-				telling(f, func(s string) { told = append(told, s) })
+				reportChanges(f, func(s string) { got = append(got, s) })
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error, 1)
 				start := func() {
@@ -144,24 +144,24 @@ func TestFollower(t *testing.T) {
 					synctest.Wait()
 				}
 				sync := func() {
-					if len(told) > 0 {
-						t.Errorf("told %q, which was not expected", told)
-						told = nil
+					if len(got) > 0 {
+						t.Errorf("reported %q, which was not expected", got)
+						got = nil
 					}
 					bell.Ring()
 					synctest.Wait()
 				}
 				play(t, root, s.text, start, sync, func(want string) {
-					if len(told) == 0 {
-						t.Fatalf("nothing told, want %s", want)
+					if len(got) == 0 {
+						t.Fatalf("nothing reported, want %s", want)
 					}
-					if told[0] != want {
-						t.Errorf("told %s, want %s", told[0], want)
+					if got[0] != want {
+						t.Errorf("reported %s, want %s", got[0], want)
 					}
-					told = told[1:]
+					got = got[1:]
 				})
-				if len(told) > 0 {
-					t.Errorf("told %q, too", told)
+				if len(got) > 0 {
+					t.Errorf("reported %q, too", got)
 				}
 				cancel()
 				if err := <-done; err != context.Canceled {
@@ -190,43 +190,43 @@ func TestFollowerWatching(t *testing.T) {
 				defer goleak.VerifyNone(t)
 				root := t.TempDir()
 				change(t, root, "mkdir d")
-				o.OnTrouble = func(err error) { t.Errorf("the watcher: %v", err) }
+				o.OnProblem = func(err error) { t.Errorf("the watcher: %v", err) }
 				w := NewWatcher(o)
 				defer w.Close()
 				watch := w.File(filepath.Join(root, "d", "f"))
 				defer watch.Close()
-				told := make(chan string, 100)
+				reports := make(chan string, 100)
 				f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: watch, MaxLine: maxLineOf(s.name)}
-				telling(f, func(s string) { told <- s })
+				reportChanges(f, func(s string) { reports <- s })
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				start := func() {
 					go func() { defer close(done); f.Run(ctx) }()
 				}
 				play(t, root, s.text, start, func() {}, func(want string) {
-					if got := receive(t, told); got != want {
-						t.Fatalf("told %s, want %s", got, want)
+					if got := receive(t, reports); got != want {
+						t.Fatalf("reported %s, want %s", got, want)
 					}
 				})
 				cancel()
 				<-done
-				for len(told) > 0 {
-					t.Errorf("told %s, too", <-told)
+				for len(reports) > 0 {
+					t.Errorf("reported %s, too", <-reports)
 				}
 			})
 		}
 	}
 }
 
-// patience ends a test that hangs. No test measures it.
-const patience = 2 * time.Minute
+// waitTimeout ends a test that hangs. No test measures it.
+const waitTimeout = 2 * time.Minute
 
 func receive[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}

@@ -36,16 +36,16 @@ const (
 
 // node is a record that is linked into the conversation, without its contents.
 type node struct {
-	order    int // position in the file
-	kind     kind
-	speaks   bool // by a user or an assistant; only such nodes can be a leaf
-	uuid     string
-	parent   string
-	time     string
-	messages []string // ids of the messages from outside that it contains
-	api      string   // id of the API message
-	verdicts []string // tool use ids of verdicts
-	final    bool     // the model said that it was done
+	order     int // position in the file
+	kind      kind
+	isMessage bool // by a user or an assistant; only such nodes can be a leaf
+	uuid      string
+	parent    string
+	time      string
+	messages  []string // ids of the messages from outside that it contains
+	api       string   // id of the API message
+	verdicts  []string // tool use ids of verdicts
+	final     bool     // the model said that it was done
 
 	// For branch.go: the last message at or before the node, whether another node continues it, whether
 	// findSpeakers has visited it, and whether it is on the branch.
@@ -122,10 +122,10 @@ func (h *history) add(rec Record) {
 	}
 	switch r := rec.(type) {
 	case *User:
-		n.speaks = true
+		n.isMessage = true
 		h.user(n, r)
 	case *Assistant:
-		n.speaks = true
+		n.isMessage = true
 		h.assistant(n, r)
 	case *Attachment:
 		h.attachment(n, r)

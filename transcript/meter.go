@@ -133,11 +133,11 @@ func (m *Meter) TurnsLeft(limit int) int {
 			turns++
 		}
 	}
-	room := limit - m.tokens
-	if grown == 0 || room <= 0 || m.tokens == 0 {
+	remaining := limit - m.tokens
+	if grown == 0 || remaining <= 0 || m.tokens == 0 {
 		return 0
 	}
-	return int(int64(room) * int64(turns) / int64(grown))
+	return int(int64(remaining) * int64(turns) / int64(grown))
 }
 
 // Window has the limits of a session's context, in tokens; 0 means not known, or no limit.

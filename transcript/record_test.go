@@ -129,7 +129,7 @@ func TestVerdictIsJSON(t *testing.T) {
 	s.prompt("A")
 	s.line(m{"type": "attachment",
 		"attachment": m{"type": "structured_output", "toolUseID": "t1", "data": m{"n": true}}})
-	s.says("tool_use", use("t1", "StructuredOutput", m{"n": true}))
+	s.assistant("tool_use", use("t1", "StructuredOutput", m{"n": true}))
 	if got := fates(t, s.String(), "A")[0]; got != `A ruled {"n":true}` {
 		t.Fatal(got)
 	}

@@ -13,12 +13,12 @@ import (
 
 // Since is the work of a session after an offset in its transcript. DigestLimits limits its size.
 type Since struct {
-	Words   int            // number of messages that a person typed
-	Typed   []string       // the last of these, oldest first
-	Said    []string       // the model's last texts, oldest first
-	Files   []string       // that its tools and its subagents' wrote
-	Tools   map[string]int // calls, by tool
-	Trouble []string       // messages about what could not be read
+	Words    int            // number of messages that a person typed
+	Typed    []string       // the last of these, oldest first
+	Texts    []string       // the model's last texts, oldest first
+	Files    []string       // that its tools and its subagents' wrote
+	Tools    map[string]int // calls, by tool
+	Problems []string       // messages about what could not be read
 }
 
 // typed is how the CLI marks a message that a person typed (observed with CLI 2.1.329: promptSource).
@@ -37,7 +37,7 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	defer f.Close()
 	s := Since{Tools: map[string]int{}}
 	if end, err := f.Seek(0, io.SeekEnd); err == nil && end < offset {
-		s.Trouble = append(s.Trouble, "the transcript is shorter than it was: it is read from its beginning")
+		s.Problems = append(s.Problems, "the transcript is shorter than it was: it is read from its beginning")
 		offset = 0
 	}
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
@@ -55,24 +55,24 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 		default:
 			main.add(rec, true)
 			s.count(rec)
-			s.hear(rec, limits)
+			s.addTyped(rec, limits)
 		}
 	})
 	if err != nil {
 		return Since{}, err
 	}
 	if damaged > 0 {
-		s.Trouble = append(s.Trouble, fmt.Sprintf("%d damaged lines in the transcript", damaged))
+		s.Problems = append(s.Problems, fmt.Sprintf("%d damaged lines in the transcript", damaged))
 	}
-	s.Said = main.said
+	s.Texts = main.texts
 	d := Digest{}
 	d.merge(append([]*activity{main, inline}, s.subagents(ctx, path, session, at, limits)...), limits)
 	s.Files = d.Files
 	return s, ctx.Err()
 }
 
-// hear records a typed message.
-func (s *Since) hear(rec Record, limits DigestLimits) {
+// addTyped records a typed message.
+func (s *Since) addTyped(rec Record, limits DigestLimits) {
 	u, ok := rec.(*User)
 	if !ok || u.Meta || u.CompactSummary || u.PromptSource != typed {
 		return
@@ -83,12 +83,12 @@ func (s *Since) hear(rec Record, limits DigestLimits) {
 			text.WriteString(b.Text)
 		}
 	}
-	said := strings.TrimSpace(text.String())
-	if said == "" || strings.HasPrefix(said, "<command-name>") || strings.HasPrefix(said, "<local-command") {
+	input := strings.TrimSpace(text.String())
+	if input == "" || strings.HasPrefix(input, "<command-name>") || strings.HasPrefix(input, "<local-command") {
 		return // a slash command, which the model does not get
 	}
 	s.Words++
-	s.Typed = latest(s.Typed, cutText(said, limits.TextBytes), limits.Said)
+	s.Typed = latest(s.Typed, cutText(input, limits.TextBytes), limits.Texts)
 }
 
 // count counts the calls of tools.
@@ -116,7 +116,7 @@ func (s *Since) subagents(ctx context.Context, path, session string, at time.Tim
 		}
 		one := newDoings(limits)
 		if _, err := one.readSubagent(ctx, file, session, since, s.count); err != nil {
-			s.Trouble = append(s.Trouble, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
+			s.Problems = append(s.Problems, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
 		}
 		all = append(all, one)
 	}

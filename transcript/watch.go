@@ -21,10 +21,10 @@ type WatchOptions struct {
 	Interval time.Duration
 	// Poll requests no notifications: wakers ring only at the interval.
 	Poll bool
-	// OnTrouble, if set, is called when something cannot be watched, so that changes are noticed only at the
+	// OnProblem, if set, is called when something cannot be watched, so that changes are noticed only at the
 	// next interval, and with nil when that is over. The watcher's goroutine calls it; it must not call the
 	// watcher.
-	OnTrouble func(error)
+	OnProblem func(error)
 
 	open func() (notifier, error) // set by tests; nil: openNotifier
 }
@@ -40,10 +40,10 @@ type WatchOptions struct {
 // It has two goroutines, which Close waits for. One only receives notifications and rings bells, as a delay
 // there can block the notifier for good. The other, the watch loop, does everything that may block.
 type Watcher struct {
-	interval time.Duration
-	poll     bool
-	trouble  func(error)
-	open     func() (notifier, error)
+	interval  time.Duration
+	poll      bool
+	onProblem func(error)
+	open      func() (notifier, error)
 
 	kick    Bell // todo has work for the watch loop
 	done    chan struct{}
@@ -60,7 +60,7 @@ type Watcher struct {
 
 // todo is the work of the watch loop.
 type todo struct {
-	settle map[*Watch]bool
+	place  map[*Watch]bool
 	all    bool            // settle every watch
 	stale  map[string]bool // directories that were moved, removed or replaced
 	broken error           // the notifier failed
@@ -85,7 +85,7 @@ type Watch struct {
 // NewWatcher starts a watcher. It does not fail: what it cannot watch, it polls.
 func NewWatcher(o WatchOptions) *Watcher {
 	w := &Watcher{
-		interval: o.Interval, poll: o.Poll, trouble: o.OnTrouble, open: o.open,
+		interval: o.Interval, poll: o.Poll, onProblem: o.OnProblem, open: o.open,
 		kick: NewBell(), done: make(chan struct{}),
 		watches: map[*Watch]bool{}, byKey: index{}, inside: index{}, at: index{}, todo: newTodo(),
 	}
@@ -99,7 +99,7 @@ func NewWatcher(o WatchOptions) *Watcher {
 	return w
 }
 
-func newTodo() todo { return todo{settle: map[*Watch]bool{}, stale: map[string]bool{}} }
+func newTodo() todo { return todo{place: map[*Watch]bool{}, stale: map[string]bool{}} }
 
 // File returns a waker that is rung when something happens to the file at path. The file need not exist.
 func (w *Watcher) File(path string) *Watch {
@@ -119,7 +119,7 @@ func (w *Watcher) add(t *Watch) *Watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watches[t] = true
-	w.todo.settle[t] = true
+	w.todo.place[t] = true
 	w.kick.Ring()
 	return t
 }
@@ -139,7 +139,7 @@ func (t *Watch) Close() {
 	defer w.mu.Unlock()
 	w.unlink(t)
 	delete(w.watches, t)
-	delete(w.todo.settle, t)
+	delete(w.todo.place, t)
 	w.kick.Ring() // its directory may not be needed any more
 }
 
@@ -189,17 +189,17 @@ func (w *Watcher) happened(e fsnotify.Event) {
 		return // of something that is not watched any more (observed with fsnotify v1.10.1)
 	}
 	name := filepath.Clean(e.Name) // names of the root's entries have two slashes
-	comesOrGoes := e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
+	createdOrRemoved := e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t := range w.byKey[name] {
 		t.Ring()
 		if t.short {
-			w.todo.settle[t] = true
+			w.todo.place[t] = true
 			w.kick.Ring()
 		}
 	}
-	if !comesOrGoes {
+	if !createdOrRemoved {
 		return
 	}
 	for t := range w.inside[filepath.Dir(name)] {

@@ -54,13 +54,13 @@ func meetLimits(t *testing.T) {
 	path := filepath.Join(root, "f")
 
 	limit(t, "instances", 0)
-	w, trouble := watcher(t, WatchOptions{Interval: 10 * time.Millisecond})
-	told := lines(t, w, path)
-	wantNext(t, trouble, true)
+	w, problem := watcher(t, WatchOptions{Interval: 10 * time.Millisecond})
+	got := lines(t, w, path)
+	wantNext(t, problem, true)
 	appendTo(t, path, "no instance\n")
-	wantNext(t, told, "no instance")
+	wantNext(t, got, "no instance")
 	limit(t, "instances", 10)
-	wantNext(t, trouble, false)
+	wantNext(t, problem, false)
 
 	limit(t, "watches", 4) // the directory, the one above it, and the same for one more
 	for _, name := range []string{"a", "b", "c"} {
@@ -69,9 +69,9 @@ func meetLimits(t *testing.T) {
 		appendTo(t, filepath.Join(root, name, "f"), "few watches\n")
 		wantNext(t, lines, "few watches")
 	}
-	wantNext(t, trouble, true)
+	wantNext(t, problem, true)
 	limit(t, "watches", 100)
-	wantNext(t, trouble, false)
+	wantNext(t, problem, false)
 	appendTo(t, path, "watched\n")
-	wantNext(t, told, "watched")
+	wantNext(t, got, "watched")
 }

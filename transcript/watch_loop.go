@@ -14,12 +14,12 @@ const maxDescent = 64
 
 // watchLoop is the part of a Watcher that may block. Only its goroutine uses the notifier and dirs.
 type watchLoop struct {
-	w       *Watcher
-	n       notifier // nil if there is none, or if it failed
-	drained <-chan struct{}
-	opening error // why there is no notifier
-	dirs    map[string]*directory
-	told    bool
+	w        *Watcher
+	n        notifier // nil if there is none, or if it failed
+	drained  <-chan struct{}
+	opening  error // why there is no notifier
+	dirs     map[string]*directory
+	reported bool
 }
 
 // directory is a directory that wakers need watched.
@@ -94,15 +94,15 @@ func (l *watchLoop) attend() {
 	todo := w.todo
 	w.todo = newTodo()
 	if todo.all {
-		maps.Copy(todo.settle, w.watches)
+		maps.Copy(todo.place, w.watches)
 	}
 	for dir := range todo.stale {
-		maps.Copy(todo.settle, w.at[dir])
+		maps.Copy(todo.place, w.at[dir])
 	}
 	w.mu.Unlock()
 
 	if w.poll {
-		for t := range todo.settle {
+		for t := range todo.place {
 			t.Ring()
 		}
 		return
@@ -114,8 +114,8 @@ func (l *watchLoop) attend() {
 	for dir := range todo.stale {
 		l.forget(dir)
 	}
-	for t := range todo.settle {
-		l.settle(t)
+	for t := range todo.place {
+		l.placeWatch(t)
 	}
 	l.tidy()
 }
@@ -146,15 +146,15 @@ func (l *watchLoop) tick() {
 			l.ensure(p.dir)
 		}
 		if l.w.move(t, p.dir, p.next) {
-			l.settle(t)
+			l.placeWatch(t)
 		}
 	}
 	l.tidy()
 }
 
-// settle moves a watch to the right directory, and checks again: a directory may have appeared before the one
+// placeWatch moves a watch to the right directory, and checks again: a directory may have appeared before the one
 // above it was watched.
-func (l *watchLoop) settle(t *Watch) {
+func (l *watchLoop) placeWatch(t *Watch) {
 	dir, next := nearest(t.want)
 	for range maxDescent {
 		l.w.move(t, dir, next)
@@ -218,7 +218,7 @@ func (l *watchLoop) tidy() {
 	}
 }
 
-// report reports trouble once, and its end.
+// report reports a problem once, and its end.
 func (l *watchLoop) report() {
 	err := l.opening
 	for dir, d := range l.dirs {
@@ -226,15 +226,15 @@ func (l *watchLoop) report() {
 			err = fmt.Errorf("%s: %w", dir, d.err)
 		}
 	}
-	if bad := err != nil; bad == l.told {
+	if bad := err != nil; bad == l.reported {
 		return
 	}
-	l.told = err != nil
-	if l.w.trouble == nil {
+	l.reported = err != nil
+	if l.w.onProblem == nil {
 		return
 	}
 	if err != nil {
 		err = fmt.Errorf("watch files, looking every %v instead: %w", l.w.interval, err)
 	}
-	l.w.trouble(err)
+	l.w.onProblem(err)
 }

@@ -18,12 +18,12 @@ import (
 // lines follows path with w and returns a channel of its lines.
 func lines(t *testing.T, w *Watcher, path string) <-chan string {
 	t.Helper()
-	told := make(chan string, 1000)
+	got := make(chan string, 1000)
 	watch := w.File(path)
-	f := &Follower{Path: path, Waker: watch, OnLine: func(l Followed) { told <- string(l.Data) }}
+	f := &Follower{Path: path, Waker: watch, OnLine: func(l Followed) { got <- string(l.Data) }}
 	background(t, f.Run)
 	t.Cleanup(watch.Close)
-	return told
+	return got
 }
 
 func background(t *testing.T, run func(context.Context) error) {
@@ -40,15 +40,15 @@ func wantNext[T comparable](t *testing.T, c <-chan T, want T) {
 	}
 }
 
-// watcher starts a Watcher that sends its troubles to the channel: true when one begins, false when it is over.
+// watcher starts a Watcher that sends its problems to the channel: true when one begins, false when it is over.
 func watcher(t *testing.T, o WatchOptions) (*Watcher, <-chan bool) {
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-	trouble := make(chan bool, 100)
-	o.OnTrouble = func(err error) { trouble <- err != nil }
+	problem := make(chan bool, 100)
+	o.OnProblem = func(err error) { problem <- err != nil }
 	w := NewWatcher(o)
 	t.Cleanup(w.Close)
-	return w, trouble
+	return w, problem
 }
 
 // realDir returns a new directory, by the name that notifications have for it.
@@ -66,7 +66,7 @@ func TestWatchOverflow(t *testing.T) {
 	w, _ := watcher(t, WatchOptions{Interval: time.Hour, open: func() (notifier, error) { return n, nil }})
 	root := realDir(t)
 	path := filepath.Join(root, "d", "f")
-	told := lines(t, w, path)
+	got := lines(t, w, path)
 	other := lines(t, w, filepath.Join(root, "g"))
 	for n.watched() < 2 {
 		receive(t, n.added)
@@ -75,14 +75,14 @@ func TestWatchOverflow(t *testing.T) {
 	change(t, root, `append d/f "a\n"`)
 	change(t, root, `append g "b\n"`)
 	n.errs <- fsnotify.ErrEventOverflow
-	wantNext(t, told, "a")
+	wantNext(t, got, "a")
 	wantNext(t, other, "b")
 	for dir := ""; dir != filepath.Dir(path); {
 		dir = receive(t, n.added)
 	}
 	appendTo(t, path, "c\n")
 	n.events <- fsnotify.Event{Name: path, Op: fsnotify.Write}
-	wantNext(t, told, "c")
+	wantNext(t, got, "c")
 }
 
 // When the kernel grants no more watches, the rest is polled; this is reported once, and the watches are
@@ -90,23 +90,23 @@ func TestWatchOverflow(t *testing.T) {
 func TestWatchLimit(t *testing.T) {
 	n := newFakeNotifier()
 	n.refuse = syscall.ENOSPC
-	w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
+	w, problem := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
 		return n, nil
 	}})
 	path := filepath.Join(t.TempDir(), "f")
-	told := lines(t, w, path)
-	wantNext(t, trouble, true)
+	got := lines(t, w, path)
+	wantNext(t, problem, true)
 	for range 5 {
 		appendTo(t, path, "a\n")
-		wantNext(t, told, "a")
+		wantNext(t, got, "a")
 	}
 	n.set(nil)
-	wantNext(t, trouble, false)
+	wantNext(t, problem, false)
 	if n.watched() == 0 {
 		t.Error("fine, but nothing is watched")
 	}
-	if len(trouble) > 0 {
-		t.Errorf("told %d times more", len(trouble))
+	if len(problem) > 0 {
+		t.Errorf("reported %d times more", len(problem))
 	}
 }
 
@@ -115,48 +115,48 @@ func TestWatchInstanceLimit(t *testing.T) {
 	var mu sync.Mutex
 	limit := error(syscall.EMFILE)
 	n := newFakeNotifier()
-	w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
+	w, problem := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		return n, limit
 	}})
 	path := filepath.Join(t.TempDir(), "f")
-	told := lines(t, w, path)
-	wantNext(t, trouble, true)
+	got := lines(t, w, path)
+	wantNext(t, problem, true)
 	appendTo(t, path, "a\n")
-	wantNext(t, told, "a")
+	wantNext(t, got, "a")
 	mu.Lock()
 	limit = nil
 	mu.Unlock()
-	wantNext(t, trouble, false)
+	wantNext(t, problem, false)
 	receive(t, n.added)
 	appendTo(t, path, "b\n")
-	wantNext(t, told, "b")
+	wantNext(t, got, "b")
 }
 
 // When the notifier fails, or its goroutine ends, another one replaces it.
-func TestWatchNotifierDies(t *testing.T) {
+func TestWatchNotifierFails(t *testing.T) {
 	for name, die := range map[string]func(*fakeNotifier){
 		"with an error": func(n *fakeNotifier) { n.errs <- errors.New("broken") },
 		"silently":      func(n *fakeNotifier) { n.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			opened := make(chan *fakeNotifier, 10)
-			w, trouble := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
+			w, problem := watcher(t, WatchOptions{Interval: 5 * time.Millisecond, open: func() (notifier, error) {
 				n := newFakeNotifier()
 				opened <- n
 				return n, nil
 			}})
 			path := filepath.Join(t.TempDir(), "f")
-			told := lines(t, w, path)
+			got := lines(t, w, path)
 			first := receive(t, opened)
 			receive(t, first.added)
 			die(first)
-			wantNext(t, trouble, true)
-			wantNext(t, trouble, false)
+			wantNext(t, problem, true)
+			wantNext(t, problem, false)
 			receive(t, receive(t, opened).added)
 			appendTo(t, path, "a\n")
-			wantNext(t, told, "a")
+			wantNext(t, got, "a")
 		})
 	}
 }
@@ -164,34 +164,34 @@ func TestWatchNotifierDies(t *testing.T) {
 // The directories of a new session: at first none exists, and each is filled before it can be watched.
 func TestWatchDescends(t *testing.T) {
 	for range 20 {
-		w, trouble := watcher(t, WatchOptions{Interval: time.Hour})
+		w, problem := watcher(t, WatchOptions{Interval: time.Hour})
 		root := t.TempDir()
 		path := filepath.Join(root, "projects", "-work", "s.jsonl")
 		sub := filepath.Join(subagentDir(path), "agent-1.jsonl")
-		told, subTold := lines(t, w, path), lines(t, w, sub)
+		got, subGot := lines(t, w, path), lines(t, w, sub)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		appendTo(t, path, "a\n")
-		wantNext(t, told, "a")
+		wantNext(t, got, "a")
 		if err := os.MkdirAll(filepath.Dir(sub), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		appendTo(t, sub, "b\n")
-		wantNext(t, subTold, "b")
+		wantNext(t, subGot, "b")
 		appendTo(t, path, "c\n")
-		wantNext(t, told, "c")
+		wantNext(t, got, "c")
 		appendTo(t, sub, "d\n")
-		wantNext(t, subTold, "d")
-		if len(trouble) > 0 {
-			t.Error("that was trouble")
+		wantNext(t, subGot, "d")
+		if len(problem) > 0 {
+			t.Error("it was reported as a problem")
 		}
 	}
 }
 
 // A directory that appears just before the one above it is watched, without a notification, is found all the
 // same.
-func TestWatchLooksAgain(t *testing.T) {
+func TestWatchChecksAgainAfterAdding(t *testing.T) {
 	n := newFakeNotifier()
 	root := realDir(t)
 	n.first = func(dir string) {
@@ -265,14 +265,14 @@ func TestWatchManyFiles(t *testing.T) {
 		"polling":  {Interval: 2 * time.Millisecond, Poll: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, trouble := watcher(t, o)
+			w, problem := watcher(t, o)
 			root := t.TempDir()
 			var paths []string
-			var told []<-chan string
+			var got []<-chan string
 			for i := range 200 {
 				path := filepath.Join(root, fmt.Sprint("s", i%10), "subagents", fmt.Sprintf("agent-%d.jsonl", i))
 				paths = append(paths, path)
-				told = append(told, lines(t, w, path))
+				got = append(got, lines(t, w, path))
 			}
 			const rounds = 20
 			for round := range rounds {
@@ -287,16 +287,16 @@ func TestWatchManyFiles(t *testing.T) {
 			}
 			for i, path := range paths {
 				for round := range rounds {
-					wantNext(t, told[i], fmt.Sprintf("%d %s", round, path))
+					wantNext(t, got[i], fmt.Sprintf("%d %s", round, path))
 				}
 			}
-			for i := range told {
-				if len(told[i]) > 0 {
-					t.Errorf("%s: %d lines too many", paths[i], len(told[i]))
+			for i := range got {
+				if len(got[i]) > 0 {
+					t.Errorf("%s: %d lines too many", paths[i], len(got[i]))
 				}
 			}
-			if len(trouble) > 0 {
-				t.Error("that was trouble")
+			if len(problem) > 0 {
+				t.Error("it was reported as a problem")
 			}
 		})
 	}

@@ -59,7 +59,7 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 	waker := w.File(path)
 	defer waker.Close()
 	follow := transcript.Follower{Path: path, Waker: waker, AtEnd: f.atEnd,
-		OnLine: f.line, OnIdle: f.idle, OnTrouble: f.reportProblem,
+		OnLine: f.line, OnIdle: f.idle, OnProblem: f.reportProblem,
 		// After a file was cut or replaced, its existing content is history; what is appended later is not.
 		OnTurn: func(t transcript.Turn) { f.past = t.Cause != transcript.Opened }}
 	_ = follow.Run(ctx) // it ends with ctx alone

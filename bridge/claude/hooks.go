@@ -45,7 +45,7 @@ func HookPolicy(c bridge.HookConfig) hooks.Policy {
 // decision used.
 func HookEvent(e hooks.Effect, r hooks.Reading) bridge.EventBody {
 	switch e := e.(type) {
-	case hooks.Told:
+	case hooks.LevelReported:
 		if !e.Again {
 			return bridge.ContextWarning{Pct: e.Pct, Level: string(e.Level)}
 		}

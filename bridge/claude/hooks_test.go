@@ -187,8 +187,8 @@ func TestHookEvents(t *testing.T) {
 		effect hooks.Effect
 		want   bridge.EventBody
 	}{
-		{hooks.Told{Level: hooks.LevelCritical, Pct: 86}, bridge.ContextWarning{Pct: 86, Level: "critical"}},
-		{hooks.Told{Level: hooks.LevelCritical, Pct: 88, Again: true}, nil},
+		{hooks.LevelReported{Level: hooks.LevelCritical, Pct: 86}, bridge.ContextWarning{Pct: 86, Level: "critical"}},
+		{hooks.LevelReported{Level: hooks.LevelCritical, Pct: 88, Again: true}, nil},
 		{hooks.CompactionBlocked{Trigger: "auto", Count: 1},
 			bridge.Compact{Trigger: "auto", Blocked: true, PreTokens: 172_000}},
 		{hooks.CompactionBlocked{Trigger: "auto", Count: 2}, nil},

@@ -184,7 +184,7 @@ func TestTakeoverInATerminal(t *testing.T) {
 		since, err := transcript.ReadSince(context.Background(), s.record(), mark, time.Now(),
 			transcript.DigestLimits{})
 		if err != nil || since.Words != 1 || !cmp.Equal(since.Typed, []string{"use port 9090"}) ||
-			!slices.Contains(since.Said, "Nine-thousand-ninety it is.") {
+			!slices.Contains(since.Texts, "Nine-thousand-ninety it is.") {
 			t.Errorf("what the transcript has since: %+v, %v", since, err)
 		}
 		// The next supervised process has the message in its history.

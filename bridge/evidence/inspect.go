@@ -34,11 +34,11 @@ func readPast(ctx context.Context, p bridge.InspectParams, r *bridge.InspectResu
 		return []string{"transcript: there is none of this session"}
 	}
 	d, err := transcript.ReadDigest(ctx, path, transcript.DigestLimits{})
-	problems = d.Trouble
+	problems = d.Problems
 	if err != nil {
 		problems = append(problems, fmt.Sprintf("transcript: %v", err))
 	}
-	r.Texts, r.Files = append(r.Texts, d.Said...), append(r.Files, d.Files...)
+	r.Texts, r.Files = append(r.Texts, d.Texts...), append(r.Files, d.Files...)
 	for _, c := range d.Commands {
 		r.Commands = append(r.Commands,
 			bridge.RanCommand{Command: c.Command, Outcome: string(c.Outcome), Subagent: c.Subagent})

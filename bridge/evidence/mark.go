@@ -76,13 +76,13 @@ func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes
 		return []string{"transcript: there is none of this session"}
 	}
 	s, err := transcript.ReadSince(ctx, path, p.Since.Transcript, time.UnixMilli(p.Since.AtMS), transcript.DigestLimits{
-		Said: maxTyped, TextBytes: typedBytes, Files: maxChanged,
+		Texts: maxTyped, TextBytes: typedBytes, Files: maxChanged,
 	})
-	problems = s.Trouble
+	problems = s.Problems
 	if err != nil {
 		return append(problems, fmt.Sprintf("transcript: %v", err))
 	}
-	c.Words, c.Typed, c.Texts = s.Words, append(c.Typed, s.Typed...), append(c.Texts, s.Said...)
+	c.Words, c.Typed, c.Texts = s.Words, append(c.Typed, s.Typed...), append(c.Texts, s.Texts...)
 	for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
 		c.Tools = append(c.Tools, bridge.ToolCount{Tool: tool, Count: s.Tools[tool]})
 	}

@@ -155,7 +155,7 @@ func TestTerminalIsWarned(t *testing.T) {
 	subagents := 0
 	for _, e := range m.effects() {
 		switch e := e.(type) {
-		case hooks.Told:
+		case hooks.LevelReported:
 			levels = append(levels, e.Level)
 		case hooks.SubagentStarted, hooks.SubagentEnded:
 			subagents++
@@ -210,7 +210,7 @@ func TestTerminalIsReminded(t *testing.T) {
 	}
 	var happened []hooks.Effect
 	for _, e := range m.effects() {
-		if _, told := e.(hooks.Told); !told {
+		if _, told := e.(hooks.LevelReported); !told {
 			happened = append(happened, e)
 		}
 	}

@@ -152,7 +152,7 @@ func TestHookServer(t *testing.T) {
 	if !strings.Contains(got, hooks.MarkContext+" warn: 71 % full, 142,000 of 200,000 tokens.") {
 		t.Errorf("answer %s", got)
 	}
-	h.awaitEffect(t, hooks.Told{Level: hooks.LevelWarn, Pct: 71})
+	h.awaitEffect(t, hooks.LevelReported{Level: hooks.LevelWarn, Pct: 71})
 	if got := askServer(t, s, bash); got != "{}" {
 		t.Errorf("told twice: %s", got)
 	}
