@@ -19,6 +19,7 @@ type Run struct {
 	lock *Lock
 	opts Options
 	wake chan struct{} // capacity 1: there is something to take
+	soon *time.Timer   // calls hint; nil until the writer is started
 	jobs chan job
 	stop chan struct{} // closed by Close
 	done chan struct{} // closed when the writer has ended
@@ -40,6 +41,7 @@ type state struct {
 	size     int64 // of the run's segments and its event log on disk
 	lost     Lost
 	closed   bool
+	soon     bool // the timer is set
 	// snapshots is 1 while a snapshot is being written
 	snapshots int
 	advanced  chan struct{} // closed and replaced when durable moves
@@ -110,11 +112,24 @@ func (r *Run) waiting() int {
 	return n
 }
 
+// SoonDelay is how long a record of AppendSoon may wait to share a commit with others.
+const SoonDelay = 2 * time.Millisecond
+
 // Append adds an input and returns its sequence number. It only buffers: it never
 // waits and never touches the disk; Committed reports when the input is durable. It
 // fails with ErrClosed, ErrTooLarge, ErrFull (inputs) or ErrDropped (narration).
 // The payload is copied.
 func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
+	return r.append(k, payload, r.hint)
+}
+
+// AppendSoon is Append for an input that is not urgent: the writer commits it with the next one of Append, at the
+// latest after SoonDelay.
+func (r *Run) AppendSoon(k Kind, payload []byte) (seq uint64, err error) {
+	return r.append(k, payload, r.hintSoon)
+}
+
+func (r *Run) append(k Kind, payload []byte, hint func()) (seq uint64, err error) {
 	if k != Fact && k != Narration {
 		return 0, fmt.Errorf("append record: %w: %d", errKind, k)
 	}
@@ -123,10 +138,14 @@ func (r *Run) Append(k Kind, payload []byte) (seq uint64, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.add(k, payload)
+	seq, err = r.add(k, payload)
+	if err == nil {
+		hint()
+	}
+	return seq, err
 }
 
-// add adds an input. The caller holds the lock.
+// add adds an input. The caller holds the lock, and wakes the writer.
 func (r *Run) add(k Kind, payload []byte) (seq uint64, err error) {
 	if err := r.admit(k, frameHead+len(payload)); err != nil {
 		return 0, err
@@ -136,7 +155,6 @@ func (r *Run) add(k Kind, payload []byte) (seq uint64, err error) {
 	last.records++
 	r.st.records++
 	r.st.next++
-	r.hint()
 	return r.st.next - 1, nil
 }
 
@@ -149,9 +167,27 @@ func (r *Run) hint() {
 	}
 }
 
+// hintSoon wakes the writer after SoonDelay, unless it is woken before. The caller holds the lock.
+func (r *Run) hintSoon() {
+	if !r.st.soon {
+		r.st.soon = true
+		r.soon.Reset(SoonDelay)
+	}
+}
+
+// late wakes the writer if what hintSoon was called for is still pending.
+func (r *Run) late() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.st.soon = false
+	if len(r.st.queue) > 1 || !r.last().empty() {
+		r.hint()
+	}
+}
+
 // Tell adds lines to the event log: all lines that follow from one input, in one call, because recovery finds
 // missing lines by the number of lines of an input. The inputs must be durable, and in order. Tell only
-// buffers. If the run's files have reached NarrationBytes, narration is refused with ErrDropped; after Close
+// buffers; the writer writes the lines after its next commit, at the latest after SoonDelay. If the run's files have reached NarrationBytes, narration is refused with ErrDropped; after Close
 // everything is refused with ErrClosed.
 func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
 	r.mu.Lock()
@@ -176,7 +212,7 @@ func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
 		}
 	}
 	last.lines, last.chain, r.st.chain = b, chain, chain
-	r.hint()
+	r.hintSoon()
 	return nil
 }
 
@@ -223,6 +259,7 @@ func (r *Run) admit(k Kind, n int) error {
 func (r *Run) Sync(ctx context.Context) error {
 	r.mu.Lock()
 	target := r.st.next - 1
+	r.hint()
 	r.mu.Unlock()
 	for {
 		r.mu.Lock()
@@ -283,6 +320,7 @@ func (r *Run) Close() error {
 	r.st.closed = true
 	r.mu.Unlock()
 	if first {
+		r.soon.Stop()
 		close(r.stop)
 	}
 	timer := time.NewTimer(r.opts.CloseWait + closeSlack)

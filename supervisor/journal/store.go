@@ -219,6 +219,8 @@ func start(h held, m Meta, o Options, w *writer, inputs uint64, size int64) *Run
 			advanced: make(chan struct{}),
 		},
 	}
+	w.r.soon = time.AfterFunc(time.Hour, w.r.late)
+	w.r.soon.Stop()
 	go w.run()
 	return w.r
 }

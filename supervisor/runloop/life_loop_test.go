@@ -36,6 +36,10 @@ type fakeJournal struct {
 	snapshot journal.Record // the last one
 }
 
+func (j *fakeJournal) AppendSoon(k journal.Kind, payload []byte) (uint64, error) {
+	return j.Append(k, payload)
+}
+
 func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 	if j.fail != nil {
 		if err := j.fail(k, payload); err != nil {

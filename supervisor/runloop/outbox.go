@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,8 @@ import (
 type Journal interface {
 	// Append buffers a record and returns its number.
 	Append(k journal.Kind, payload []byte) (uint64, error)
+	// AppendSoon is Append for a record that may wait a moment to share a write with others.
+	AppendSoon(k journal.Kind, payload []byte) (uint64, error)
 	// Tell buffers lines of the event log.
 	Tell(k journal.Kind, lines ...eventlog.Content) error
 	// Snapshot replaces the inputs so far by the state after all that was appended. It reports whether encode
@@ -110,10 +113,10 @@ func (b *outbox) await(u undone) {
 	}
 }
 
-// record appends an input and returns its number; 0: it is not recorded. An error says that the journal does
+// record appends an input that has led to effects, and returns its number; 0: it is not recorded. An error says that the journal does
 // not accept the input. Unless the input is only too large, the journal accepts nothing any more, and the
 // outbox is closed.
-func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
+func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effect) (uint64, error) {
 	b := &l.books
 	if b.journal == nil || b.closed || !input.Recorded(in.Body) {
 		return 0, nil
@@ -126,7 +129,11 @@ func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
 	if input.Narrates(in.Body) {
 		kind = journal.Narration
 	}
-	seq, err := b.journal.Append(kind, payload)
+	add := b.journal.Append
+	if mayWait(in.Body, effects) {
+		add = b.journal.AppendSoon
+	}
+	seq, err := add(kind, payload)
 	_, commanded := in.Body.(input.Command)
 	switch {
 	case err == nil:
@@ -149,6 +156,22 @@ func (l *Loop) record(ctx context.Context, in input.Input) (uint64, error) {
 		l.giveUpJournal(ctx) // what the journal holds will not get to the disk
 	}
 	return 0, err
+}
+
+// mayWait reports whether an input need not be on disk at once: an agent's event that leads to nothing but events for
+// frontends. The end of a turn is often several events, of which only the last one moves a message; so they share one
+// write.
+func mayWait(f input.Body, effects []effect.Effect) bool {
+	if _, ok := f.(input.AgentEvent); !ok {
+		return false
+	}
+	return !slices.ContainsFunc(effects, func(e effect.Effect) bool {
+		switch e.(type) {
+		case effect.Emit, effect.SetTimer:
+			return false
+		}
+		return true
+	})
 }
 
 // say reports an event that no input caused to every frontend, and to the event log.

@@ -1,0 +1,112 @@
+package journal
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+)
+
+// soonRun is a run in memory that counts the commits to its segment and the writes to its event log.
+func soonRun(t *testing.T) (r *Run, commits, logged *atomic.Int32) {
+	t.Helper()
+	commits, logged = new(atomic.Int32), new(atomic.Int32)
+	m := newMemFS()
+	r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	m.setFault(func(call, name string) error {
+		switch {
+		case call == "sync" && strings.HasPrefix(name, "journal-"):
+			commits.Add(1)
+		case call == "write" && name == eventlog.Name:
+			logged.Add(1)
+		}
+		return nil
+	})
+	synctest.Wait() // the writer waits for something to write
+	return r, commits, logged
+}
+
+func addSoon(t *testing.T, r *Run, seq uint64) {
+	t.Helper()
+	got, err := r.AppendSoon(kindOf(seq), payload(seq))
+	if err != nil || got != seq {
+		t.Fatalf("record %d got number %d: %v", seq, got, err)
+	}
+}
+
+// TestSoonSharesACommit: an input that is not urgent is durable after SoonDelay, or with an urgent one before that.
+func TestSoonSharesACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, commits, _ := soonRun(t)
+		addSoon(t, r, 1)
+		time.Sleep(SoonDelay / 2)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 0 || n != 0 {
+			t.Fatalf("before the delay is over: durable up to %d, %d commits", d, n)
+		}
+		add(t, r, 2, 2)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
+			t.Fatalf("after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
+		}
+		time.Sleep(SoonDelay)
+		addSoon(t, r, 3)
+		addSoon(t, r, 4)
+		time.Sleep(SoonDelay)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 4 || n != 2 {
+			t.Fatalf("after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
+		}
+		began := time.Now()
+		addSoon(t, r, 5)
+		syncRun(t, r)
+		if took := time.Since(began); took != 0 || r.Durable() != 5 {
+			t.Errorf("Sync took %v, and %d are durable", took, r.Durable())
+		}
+		addSoon(t, r, 6)
+		closeRun(t, r)
+		if d := r.Durable(); d != 6 {
+			t.Errorf("after Close %d are durable, want 6", d)
+		}
+	})
+}
+
+// TestLinesShareAWrite: lines of the event log are written with the next commit, or after SoonDelay.
+func TestLinesShareAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, commits, logged := soonRun(t)
+		add(t, r, 1, 1)
+		synctest.Wait()
+		line := eventlog.Content{Input: 1, At: time.Now(), Record: []byte(`{}`)}
+		for range 3 {
+			if err := r.Tell(Fact, line); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if n := logged.Load(); n != 0 {
+			t.Fatalf("%d writes to the event log before the delay is over", n)
+		}
+		add(t, r, 2, 2)
+		synctest.Wait()
+		if n, c := logged.Load(), commits.Load(); n != 1 || c != 2 {
+			t.Errorf("%d writes to the event log after %d commits, want 1 and 2", n, c)
+		}
+		if err := r.Tell(Fact, line); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(SoonDelay)
+		synctest.Wait()
+		if n, c := logged.Load(), commits.Load(); n != 2 || c != 2 {
+			t.Errorf("%d writes to the event log after the delay, %d commits, want 2 and 2", n, c)
+		}
+		closeRun(t, r)
+	})
+}
