@@ -27,7 +27,13 @@ import (
 // Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
 // I/O, no clock, no randomness, no goroutine. It does not change the state it was given.
 func Apply(s State, in input.Input) (State, []effect.Effect) {
-	st := &step{State: s, at: in.At, out: effect.Collector{Now: in.At}}
+	next, effects := Next(&s, in)
+	return *next, effects
+}
+
+// Next is Apply for a caller that keeps states behind pointers: it copies the state once.
+func Next(s *State, in input.Input) (*State, []effect.Effect) {
+	st := &step{State: *s, at: in.At, out: effect.Collector{Now: in.At}}
 	st.freeze() // a caller may have edited the state that it passes
 	st.take(in.Body)
 	st.dispatch()
@@ -36,7 +42,7 @@ func Apply(s State, in input.Input) (State, []effect.Effect) {
 	if len(effects) > 0 && !input.Narrates(in.Body) {
 		st.Budget.Runtime.LastAt = in.At
 	}
-	return st.State, effects
+	return &st.State, effects
 }
 
 // take dispatches an input.

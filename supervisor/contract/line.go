@@ -17,9 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// timeLayout is RFC 3339 with exactly three decimals.
-const timeLayout = "2006-01-02T15:04:05.000Z07:00"
-
 // Line is one line of the event stream.
 type Line struct {
 	V    int
@@ -80,7 +77,7 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	dst = append(dst, `,"seq":`...)
 	dst = strconv.AppendUint(dst, seq, 10)
 	dst = append(dst, `,"time":"`...)
-	dst = t.AppendFormat(dst, timeLayout)
+	dst = appendTime(dst, t)
 	dst = append(dst, `","id":`...)
 	dst = appendQuoted(dst, e.ID)
 	dst = append(dst, `,"event":`...)
@@ -102,6 +99,15 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 		dst = appendSafe(dst[:start], bytes.Clone(fields))
 	}
 	return append(dst, '\n'), nil
+}
+
+// appendTime appends a time in UTC in the form of RFC 3339, with exactly three decimals. Package time formats its own
+// layout faster than any other.
+func appendTime(dst []byte, t time.Time) []byte {
+	dst = t.Truncate(time.Second).AppendFormat(dst, time.RFC3339)
+	ms := t.Nanosecond() / int(time.Millisecond)
+	dst[len(dst)-1] = '.' // instead of Z
+	return append(dst, byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
 }
 
 // EventNameOf returns the name of the event of a line that EncodeLine wrote, without decoding it;

@@ -59,7 +59,14 @@ func (s *State) Said(m *contract.Message) {
 	if len(keep) >= RecentMessagesKept {
 		keep = keep[len(keep)-RecentMessagesKept+1:]
 	}
-	s.RecentMessages = append(slices.Clip(keep), m)
+	s.RecentMessages = appended(keep, m)
+}
+
+// appended returns a copy of a list that shares nothing with it, with one more element and no space for others.
+func appended[T any](list []T, x T) []T {
+	longer := make([]T, len(list)+1)
+	longer[copy(longer, list)] = x
+	return longer
 }
 
 // Correct changes the recorded text of a message.

@@ -37,7 +37,7 @@ func (s *State) BoundLog() {
 }
 
 // AddEntry adds a report to the work log.
-func (s *State) AddEntry(e Entry) { s.WorkLog = append(s.EditLog(), e) }
+func (s *State) AddEntry(e Entry) { s.WorkLog, s.own.log = appended(s.WorkLog, e), true }
 
 // Attach attaches to a message all reports that no other message carries yet.
 func (s *State) Attach(m *Mail) {

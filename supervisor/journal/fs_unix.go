@@ -4,6 +4,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,7 +103,8 @@ func (d *osDir) Open(name string, how openMode) (file, error) {
 	if err != nil {
 		return nil, openError(d.sub(name), err, false)
 	}
-	if err := checkFile(fd, d.sub(name), how != openRead); err != nil {
+	st, err := checkFile(fd, d.sub(name), how != openRead)
+	if err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
@@ -110,29 +112,28 @@ func (d *osDir) Open(name string, how openMode) (file, error) {
 		unix.Close(fd)
 		return nil, fsError("open", d.sub(name), err)
 	}
-	return &osFile{File: os.NewFile(uintptr(fd), d.sub(name))}, nil
+	return &osFile{File: os.NewFile(uintptr(fd), d.sub(name)), dev: uint64(st.Dev), ino: st.Ino}, nil
 }
 
 // checkFile refuses anything but a plain file of this user with one name, and removes the access of others. A
 // file that is written to gets its intended mode, whatever the umask was.
-func checkFile(fd int, path string, write bool) error {
-	var st unix.Stat_t
+func checkFile(fd int, path string, write bool) (st unix.Stat_t, err error) {
 	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return fsError("stat", path, err)
+		return st, fsError("stat", path, err)
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return &UnsafeError{Path: path, Reason: "it is not a regular file"}
+		return st, &UnsafeError{Path: path, Reason: "it is not a regular file"}
 	case int(st.Uid) != os.Geteuid():
-		return &UnsafeError{Path: path, Reason: "it belongs to another user"}
+		return st, &UnsafeError{Path: path, Reason: "it belongs to another user"}
 	case st.Nlink > 1:
-		return &UnsafeError{Path: path, Reason: "it has more than one name"}
+		return st, &UnsafeError{Path: path, Reason: "it has more than one name"}
 	case st.Mode&0o077 != 0, write && st.Mode&0o777 != 0o600:
 		if err := unix.Fchmod(fd, 0o600); err != nil && !errors.Is(err, unix.EROFS) {
-			return fsError("chmod", path, err)
+			return st, fsError("chmod", path, err)
 		}
 	}
-	return nil
+	return st, nil
 }
 
 func (d *osDir) Names() ([]string, error) {
@@ -204,23 +205,27 @@ func (d *osDir) Present() error {
 }
 
 func (d *osDir) Holds(name string, f file) error {
-	var own, st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(int(f.OS().Fd()), &own) }); err != nil {
-		return fsError("stat", d.sub(name), err)
+	own, ok := f.(*osFile)
+	if !ok {
+		return fmt.Errorf("journal: %s was not opened by this package", d.sub(name))
 	}
+	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return &vanishedError{d.sub(name), "it is gone"}
 	case err != nil:
 		return fsError("stat", d.sub(name), err)
-	case st.Dev != own.Dev || st.Ino != own.Ino:
+	case uint64(st.Dev) != own.dev || st.Ino != own.ino:
 		return &vanishedError{d.sub(name), "another file has taken its place"}
 	}
 	return nil
 }
 
-type osFile struct{ *os.File }
+type osFile struct {
+	*os.File
+	dev, ino uint64 // the same as long as it is open
+}
 
 func (f *osFile) OS() *os.File { return f.File }
 

@@ -19,7 +19,10 @@ const (
 	scratchSuffix = ".tmp"
 )
 
-func segmentName(number int) string { return fmt.Sprintf("%s%06d", segmentPrefix, number) }
+func segmentName(number int) string {
+	digits := strconv.Itoa(number)
+	return segmentPrefix + strings.Repeat("0", max(0, 6-len(digits))) + digits
+}
 
 func segmentNumber(name string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, segmentPrefix)

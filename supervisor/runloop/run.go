@@ -67,7 +67,7 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 	l.note(in.Body)
 	in.At = l.clock.Order(in.At)
 	in.Body = l.state.Load().ExactInput(in.Body)
-	state, effects := supervisor.Apply(*l.state.Load(), in)
+	state, effects := supervisor.Next(l.state.Load(), in)
 	if back, ok := in.Body.(input.BridgeBack); ok {
 		if port, opened := l.next.LoadAndDelete(back.Host); opened {
 			l.ports = l.ports.with(back.Host, port.(Port))
@@ -84,9 +84,9 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 		}
 		var told []supervisor.Told
 		if input.Recorded(in.Body) { // pieces of text are sent at once, and not recorded
-			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, &state)
+			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, state)
 		}
-		l.publish(&state)
+		l.publish(state)
 		waiting := supervisor.Waiting{At: in.At, Input: seq, Told: told}
 		l.books.await(undone{Waiting: waiting, ports: l.ports, effects: effects})
 		l.snapshot(false)
