@@ -39,8 +39,19 @@ type Record struct {
 	MessageIDs []string `json:"message_ids,omitempty"`
 }
 
-func (r Record) encode() json.RawMessage {
-	raw, err := jsonl.Marshal(r)
+func (r Record) encode() json.RawMessage { return encode(r) }
+
+// originRecord has the members of a Record of [KindOrigin]. Each input has one, and few members are encoded faster.
+type originRecord struct {
+	Kind       string `json:"kind"`
+	By         string `json:"by,omitempty"`
+	Session    string `json:"session,omitempty"`
+	Generation int    `json:"generation,omitempty"`
+	Channel    string `json:"channel,omitempty"`
+}
+
+func encode(record any) json.RawMessage {
+	raw, err := jsonl.Marshal(record)
 	if err != nil {
 		panic(err) // our own types
 	}
@@ -95,7 +106,7 @@ func (r Record) Entry() Entry {
 // Told is a [supervisor.EventRecorder]: the events of a step unchanged, and between them the records that an
 // audit, an explanation of decisions and a ledger of messages need.
 func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.State) []supervisor.Told {
-	var told []supervisor.Told
+	told := make([]supervisor.Told, 1, len(step.Effects)+4) // the first one is the origin
 	isAudited := false
 	add := func(r json.RawMessage) { told = append(told, supervisor.Told{Record: r}) }
 	take := func(list entries) {
@@ -121,14 +132,14 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 		take(entriesOfEffect(e, after))
 	}
 	if !isAudited {
-		return told
+		return told[1:]
 	}
 	from := step.Input.From
 	if from.By == "" {
 		from = before.Senders().Origin(step.Input.Body)
 	}
-	origin := Record{Kind: KindOrigin, By: from.By, Session: from.Session, Generation: from.Gen, Channel: from.Channel}
-	return append([]supervisor.Told{{Record: origin.encode()}}, told...)
+	told[0].Record = encode(originRecord{KindOrigin, from.By, from.Session, from.Gen, from.Channel})
+	return told
 }
 
 // shelved are the messages that a step has ruled on without their reader.
