@@ -331,8 +331,8 @@ func TestMoneyAndPercentagesAreRounded(t *testing.T) {
 }
 
 func TestAppendTime(t *testing.T) {
-	for _, text := range []string{"2026-11-26T17:39:23.6609Z", "2026-01-02T03:04:05.999999999Z", "1969-12-31T23:59:59.0019Z",
-		"0000-01-01T00:00:00Z", "9999-12-31T23:59:59.05Z"} {
+	for _, text := range []string{"2026-11-26T17:39:23.6609Z", "2026-01-02T03:04:05.999999999Z",
+		"1969-12-31T23:59:59.0019Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.05Z"} {
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
 			t.Fatal(err)

@@ -55,9 +55,10 @@
 // Each [Run] has one goroutine, the writer, the only one that writes to the run's files. It takes all that is
 // pending as one batch: one write, one fsync, then [Options.Committed]; then the lines of the event log, then a
 // snapshot. What is appended meanwhile is the next batch. [Run.Append], [Run.Tell] and [Run.Snapshot] only
-// change memory. [Run.Append] wakes the writer at once; [Run.AppendSoon] and [Run.Tell] wake it after [SoonDelay], so
-// that their bytes usually share the commit of an urgent input. Callbacks run on the writer's goroutine and under no lock. [Run.Close] ends the goroutine and
-// waits for it; the run's lock is released last. A [Store] has no goroutine.
+// change memory. [Run.Append] wakes the writer at once; [Run.AppendSoon] and [Run.Tell] wake it after
+// [SoonDelay], so that their bytes usually share the commit of an urgent input. Callbacks run on the writer's
+// goroutine and under no lock. [Run.Close] ends the goroutine and waits for it; the run's lock is released
+// last. A [Store] has no goroutine.
 //
 // # Limits
 //

@@ -187,8 +187,9 @@ func (r *Run) late() {
 
 // Tell adds lines to the event log: all lines that follow from one input, in one call, because recovery finds
 // missing lines by the number of lines of an input. The inputs must be durable, and in order. Tell only
-// buffers; the writer writes the lines after its next commit, at the latest after SoonDelay. If the run's files have reached NarrationBytes, narration is refused with ErrDropped; after Close
-// everything is refused with ErrClosed.
+// buffers; the writer writes the lines after its next commit, at the latest after SoonDelay. If the run's files
+// have reached NarrationBytes, narration is refused with ErrDropped; after Close everything is refused with
+// ErrClosed.
 func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -113,9 +113,9 @@ func (b *outbox) await(u undone) {
 	}
 }
 
-// record appends an input that has led to effects, and returns its number; 0: it is not recorded. An error says that the journal does
-// not accept the input. Unless the input is only too large, the journal accepts nothing any more, and the
-// outbox is closed.
+// record appends an input that has led to effects, and returns its number; 0: it is not recorded. An error says
+// that the journal does not accept the input. Unless the input is only too large, the journal accepts nothing
+// any more, and the outbox is closed.
 func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effect) (uint64, error) {
 	b := &l.books
 	if b.journal == nil || b.closed || !input.Recorded(in.Body) {
