@@ -146,6 +146,36 @@ func TestDoctorOfOthers(t *testing.T) {
 	}
 }
 
+// TestDoctorWithoutSettings: a problem with the settings or the workspace is reported once, with its own remedy, and
+// the doctor still looks at everything that does not need them.
+func TestDoctorWithoutSettings(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(config, []byte("modle: opus\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := examine(t, nil, "--no-trial", "--config", config, "--state-dir", filepath.Join(dir, "state"))
+	if f := e.find(t, doctor.AreaSettings, "configuration"); f.State != doctor.Fail || f.Fix != "arbiter schema config" {
+		t.Errorf("%+v", f)
+	}
+	if f := e.find(t, doctor.AreaMachine, "sandbox"); strings.Contains(f.Found, "absolute") {
+		t.Errorf("the trial of the sandbox got an empty path: %+v", f)
+	}
+	if f := e.find(t, doctor.AreaLeftovers, "runs"); f.State != doctor.OK {
+		t.Errorf("%+v", f)
+	}
+
+	missing := filepath.Join(dir, "missing")
+	e = examine(t, nil, "--no-trial", "--cwd", missing)
+	if f := e.find(t, doctor.AreaSettings, "configuration"); f.State != doctor.Note {
+		t.Errorf("the configuration is blamed for the workspace: %+v", f)
+	}
+	f := e.find(t, doctor.AreaPlaces, "workspace")
+	if f.State != doctor.Fail || !strings.Contains(f.Found, missing) {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestDoctorIsStopped: a signal in the middle of the trial ends it, and nothing is left behind.
 func TestDoctorIsStopped(t *testing.T) {
 	t.Parallel()

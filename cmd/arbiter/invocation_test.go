@@ -18,7 +18,7 @@ const (
 )
 
 // wrongInvocations are command lines that cannot work, with the first line of the error after the program's
-// name, and the exit code. WORK stands for the working directory.
+// name, and the exit code. WORK stands for the working directory, ~ for the home directory.
 var wrongInvocations = []struct {
 	line string
 	want string
@@ -136,7 +136,7 @@ var wrongInvocations = []struct {
 	{`sessions import -`, `stdin is refused: it is cut off; nothing was imported`, contract.ExitFailed},
 
 	// Runs.
-	{`send`, `send: give one TEXT, in quotes, or - for stdin; before it, a RUN if you like`, usage},
+	{`send`, `send: give one TEXT, in quotes, or - for stdin, optionally after a RUN`, usage},
 	{`allow 3f2a req-1 run`, `allow: give at most one RUN and one REQUEST, or all`, usage},
 	{`report --format pdf`, `--format pdf: use markdown, html, json, junit or github`, usage},
 	{`usage --by colour`, `--by colour: use day, run, agent or model`, usage},
@@ -144,7 +144,7 @@ var wrongInvocations = []struct {
 	{`grants rm 9`, `there is no grant 9: this workspace has none`, usage},
 	{`memory rm 9`, `there is no lesson "9": this workspace has none`, usage},
 	{`memory edit nowhere`, `memory edit: read nowhere: no such file or directory`, usage},
-	{`hosts rm gpu`, `there is no host "gpu": use here`, usage},
+	{`hosts rm gpu`, `there is no host "gpu" in ~/.config/arbiter/config.yaml; arbiter hosts lists them`, usage},
 	{`hosts add gpu`, `hosts add: give a name and, after --, the command that starts a program there: arbiter hosts add ` +
 		`box -- ssh box`, usage},
 	{`logs --verify spec.md`, `the audit does not hold: line 1: it is not a JSON object`, contract.ExitFailed},
@@ -152,7 +152,7 @@ var wrongInvocations = []struct {
 	{`agents show nobody`, `there is no agent "nobody": use one of developer, planner, reviewer, tester`, usage},
 	{`sessions import nowhere.tar.gz`, `cannot read nowhere.tar.gz: no such file or directory`, usage},
 	{`sessions import adir`, `adir is a directory: give the FILE that arbiter sessions export wrote`, usage},
-	{`sessions import spec.md`, `spec.md is refused: it is damaged, or no archive of arbiter sessions export ` +
+	{`sessions import spec.md`, `spec.md is refused: it is damaged, or not an archive of arbiter sessions export ` +
 		`(gzip: invalid header); nothing was imported`, contract.ExitFailed},
 	{`mcp extra`, `only flags of a run can be given here: leave out extra`, usage},
 	{`--json --resume`,
@@ -169,24 +169,31 @@ var wrongInvocations = []struct {
 	{`PATH=/nowhere --json --isolation worktree --task x`, `--isolation worktree: git is not installed: install it to ` +
 		`have diffs, undo and merges; or use --isolation shared`, environment},
 	{`PATH=/nowhere --json --task x`, `failed: cannot find the Claude CLI "claude": executable file not found in $PATH;` +
-		` install Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
+		` install Claude Code: npm install -g @anthropic-ai/claude-code; or name it with --claude PATH; or try without it: ` +
+		`--rehearse`, environment},
 	{`TMPDIR=/nowhere --json --stand-in --no-input --task x`, `cannot make a scratch workspace in /nowhere: no such file ` +
 		`or directory; set TMPDIR to a directory that you may write to`, environment},
 	{`--json --isolation worktree --task x`, `--isolation worktree: there is no Git work tree here: run ` + "`git init`" +
 		` to have diffs, undo and merges; or use --isolation shared`, environment},
 	{`sessions --state-dir link`, `the state directory cannot be used: WORK/link is not safe to use: it is a symbolic ` +
 		`link; name another with --state-dir`, environment},
+	{`grants --state-dir link`, `the state directory cannot be used: open grants: WORK/link is not safe to use: it is a ` +
+		`link, or no directory; look at it, then remove it or give it back to you alone (chmod go= WORK/link); name another ` +
+		`with --state-dir`, environment},
 	{`--task x`,
 		`cannot show the screen: stdin is not a terminal; use --plain for lines of text, or --json for scripts`, usage},
 	{`attach orch-1`, `attach needs a terminal, and stdin is not one: run it in a terminal`, environment},
 	{`--plain --claude ./nowhere --task x`,
 		`failed: cannot find the Claude CLI "WORK/nowhere": no such file or directory` +
-			`; install Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
+			`; install Claude Code: npm install -g @anthropic-ai/claude-code; or name it with --claude PATH; or try without ` +
+			`it: --rehearse`, environment},
 	{`--plain --claude ./old --task x`,
 		`failed: Claude CLI 1.0.3 (WORK/old) is too old: Arbiter needs 2.1.319 or later,` +
-			` and is tested up to 2.1.330; run claude update; update Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
+			` and is tested up to 2.1.330; run claude update; update Claude Code: npm install -g @anthropic-ai/claude-code;` +
+			` or name another with --claude PATH; or try without it: --stand-in`, environment},
 	{`--plain --claude ./other --task x`, `failed: WORK/other is not the Claude CLI: --version printed "hello";` +
-		` install Claude Code, or name its program with --claude PATH; update Claude Code: npm install -g @anthropic-ai/claude-code`, environment},
+		` install Claude Code, or name its program with --claude PATH; update Claude Code: npm install -g ` +
+		`@anthropic-ai/claude-code; or name another with --claude PATH; or try without it: --stand-in`, environment},
 }
 
 // TestWrongInvocations runs the built program with wrong command lines: the first line for the user says what
@@ -202,7 +209,7 @@ func TestWrongInvocations(t *testing.T) {
 				env, words = append(env, words[0]), words[1:]
 			}
 			said, code := home.arbiter(env, words...)
-			want := "arbiter: " + strings.ReplaceAll(tt.want, "WORK", home.work)
+			want := "arbiter: " + strings.NewReplacer("WORK", home.work, "~", home.dir).Replace(tt.want)
 			if said != want || code != int(tt.exit) {
 				t.Errorf("exit code %d, want %d\n got %s\nwant %s", code, tt.exit, said, want)
 			}

@@ -158,7 +158,8 @@ func TestPsAndStatus(t *testing.T) {
 		t.Errorf("ps --json prints %s", got.out)
 	}
 	s.says(contract.ExitUsage, "no run is live in", "status")
-	s.says(contract.ExitUsage, "is not live (cancelled)", "status", run)
+	next := "arbiter --resume --session " + command.ShortID(run) + " continues it"
+	s.says(contract.ExitUsage, "is not live (cancelled); "+next, "status", run)
 	s.says(contract.ExitUsage, "there is no run", "status", "zz")
 	s.says(contract.ExitUsage, "takes no argument", "ps", "x")
 	s.says(contract.ExitUsage, "at most one RUN", "status", "a", "b")

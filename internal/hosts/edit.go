@@ -54,7 +54,7 @@ func Remove(file string, src []byte, name string) ([]byte, error) {
 	case name == Here:
 		return nil, fmt.Errorf("%q is this machine: it cannot be removed", name)
 	case i < 0:
-		return nil, fmt.Errorf("there is no host %q: use %s", name, oneOf(before.hostNames()))
+		return nil, fmt.Errorf("there is no host %q in %s; arbiter hosts lists them", name, file)
 	case len(pools) > 0:
 		return nil, fmt.Errorf("the pool %s names %s: take it out there first", strings.Join(pools, ", "), name)
 	}

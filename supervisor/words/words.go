@@ -22,7 +22,7 @@ func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	if strings.HasSuffix(thing, "s") {
+	if strings.HasSuffix(thing, "s") || strings.HasSuffix(thing, "sh") {
 		thing += "e"
 	}
 	return Number(n) + " " + thing + "s"

@@ -6,7 +6,7 @@ func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Number(0), "0"}, {Number(-1234567), "-1,234,567"}, {Number(123), "123"}, {Number(int64(1000)), "1,000"},
 		{Count(1, "line"), "1 line"}, {Count(2, "process"), "2 processes"}, {Count(0, "line"), "0 lines"},
-		{Count(1234, "line"), "1,234 lines"},
+		{Count(0, "crash"), "0 crashes"}, {Count(1234, "line"), "1,234 lines"},
 		{Tokens(-4), "0"}, {Tokens(999), "999"}, {Tokens(1000), "1k"}, {Tokens(1250), "1.2k"}, {Tokens(9_949), "9.9k"},
 		{Tokens(84_400), "84k"},
 		{Tokens(142_000), "142k"}, {Tokens(999_499), "999k"}, {Tokens(999_500), "1M"}, {Tokens(1_250_000), "1.2M"},

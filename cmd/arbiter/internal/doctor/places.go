@@ -87,7 +87,7 @@ func (l *list) workspace(s Surroundings) {
 	at := words.Quote(w.Path)
 	switch {
 	case w.Problem != "":
-		l.add("workspace", Fail, w.Problem, "cd")
+		l.add("workspace", Fail, w.Problem, "mkdir -p ~/project && cd ~/project")
 		return
 	case w.Home:
 		l.add("workspace", Warn, w.Path+" holds all that you have: let agents work in one project",

@@ -101,10 +101,16 @@ func (l *inspection) settings() (s doctor.Settings) {
 	l.choices.Place = cmp.Or(l.choices.Place, placeOf(l.c))
 	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
 	var exit *command.Error
-	if errors.As(err, &exit) && exit.Code == contract.ExitEnvironment {
+	switch {
+	case errors.As(err, &exit) && exit.Code == contract.ExitEnvironment:
 		s.Skipped = err.Error()
-	} else {
+	case l.choices.Place == "":
+		s.Skipped = "the workspace cannot be used"
+	default:
 		s.Problem = err.Error()
+		if dir, err := command.StatePath(l.c.String("state-dir")); err == nil {
+			l.choices.StateDir = cmp.Or(l.choices.StateDir, dir)
+		}
 	}
 	return s
 }
@@ -255,7 +261,12 @@ func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.
 	}
 	isolation := proctree.Isolate(ctx, exec.Command(self, "bridge"), cmp.Or(l.choices.PIDNS, proctree.ModeAuto))
 	cfg, reason := l.choices.SandboxConfig()
-	if box.Installed = reason == ""; box.Installed {
+	box.Installed = reason == ""
+	switch {
+	case !box.Installed:
+	case l.choices.StateDir == "" || l.choices.Place == "":
+		reason = "was not tried: it needs a workspace and a state directory"
+	default:
 		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 		defer cancel()
 		launcher := claude.NewLauncher("")

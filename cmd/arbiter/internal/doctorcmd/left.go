@@ -23,7 +23,7 @@ func (l *inspection) leftovers(state doctor.Place) (o doctor.Leftovers) {
 	}
 	if dir := l.choices.StateDir; dir == "" || !state.Exists && dir == state.Path {
 		if dir == "" {
-			o.Problem = "the state directory cannot be used"
+			o.Problem = "the settings were not read"
 		}
 	} else if err := l.runs(dir, &o, &used); err != nil {
 		o.Problem = err.Error()

@@ -29,7 +29,7 @@ run or option, or refused; 5 arbiter does not answer.`),
 func (e env) choose(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 || args[len(args)-1] == "" {
-		return command.Usagef("choose: give one OPTION, and before it a RUN if you like; arbiter status shows the options")
+		return command.Usagef("choose: give one OPTION, optionally after a RUN; arbiter status shows the options")
 	}
 	run := ""
 	if len(args) == 2 {

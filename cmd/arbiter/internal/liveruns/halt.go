@@ -99,8 +99,9 @@ func (e env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	}
 	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer",
 		"killed": "halted by force: neither the run nor its bridge answered"}
-	fmt.Fprintf(e.Stderr, "Run %s is %s. No agent is alive; continue starts them again.\n", command.ShortID(info.Run),
-		cmp.Or(how[r.How], sanitize.Line(r.How, 40)))
+	run := command.ShortID(info.Run)
+	fmt.Fprintf(e.Stderr, "Run %s is %s. No agent is alive. To continue: arbiter attach %s%s, then /continue.\n", run,
+		cmp.Or(how[r.How], sanitize.Line(r.How, 40)), run, settings.StateForCommand(store.Root))
 	return nil
 }
 

@@ -45,7 +45,7 @@ such live run or agent, or refused; 5 arbiter does not answer, or stdin cannot b
 func (e env) send(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 {
-		return command.Usagef("send: give one TEXT, in quotes, or - for stdin; before it, a RUN if you like")
+		return command.Usagef("send: give one TEXT, in quotes, or - for stdin, optionally after a RUN")
 	}
 	err := oneOf("strength", c.String("strength"), contract.Note, contract.Steer, contract.Stop)
 	if err != nil {

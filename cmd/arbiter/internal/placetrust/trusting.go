@@ -80,12 +80,17 @@ func In(place, state string, flag bool) (State, error) {
 	return t, nil
 }
 
+// Open opens the records of trust in the state directory that the flag names, or in the usual one.
 func Open(state string) (trust.Store, error) {
 	dir, err := command.StateDir(state)
 	if err != nil {
 		return trust.Store{}, err
 	}
-	return trust.Open(dir)
+	store, err := trust.Open(dir)
+	if err != nil {
+		return trust.Store{}, command.StateDirProblem(err)
+	}
+	return store, nil
 }
 
 // Distrust describes, for a person, why a workspace that was trusted is not trusted any more; empty if there is

@@ -46,7 +46,7 @@ func damaged(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return wrong("it is cut off")
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, tar.ErrHeader):
-		return wrong("it is damaged, or no archive of arbiter sessions export (%v)", err)
+		return wrong("it is damaged, or not an archive of arbiter sessions export (%v)", err)
 	}
 	return err
 }

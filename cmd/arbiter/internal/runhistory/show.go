@@ -150,7 +150,7 @@ func (e env) printSession(r SessionReport, state string) {
 	line("log", "%s", r.Log)
 	if r.Resumable {
 		// Not truncated, because the person types the whole line.
-		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(settings.ResumeLine("--json ", r.Run, state), 0))
+		fmt.Fprintf(e.Stdout, "%-10s To resume: %s\n", "", sanitize.Line(settings.ResumeLine("", r.Run, state), 0))
 	}
 }
 

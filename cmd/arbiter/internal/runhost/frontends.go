@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/halting"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
@@ -15,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -85,17 +87,32 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	return r.loop
 }
 
-// watchState wakes the subscribers when the state changes, and posts notifications, until the loop has ended.
+// watchState wakes the subscribers when the state changes, posts notifications, and records the title of the first
+// task, until the loop has ended.
 func (r *hostedRun) watchState() {
-	for {
+	titled := r.storage.journal.Meta().Title != ""
+	for ended := false; !ended; {
 		select {
 		case <-r.loop.Changed():
-			r.frontends.clients.Hint()
-			r.frontends.notifications.look(r.loop.Snapshot())
 		case <-r.loop.Done():
-			r.frontends.clients.Hint()
-			return
+			ended = true
 		}
+		r.frontends.clients.Hint()
+		s := r.loop.Snapshot()
+		if !ended {
+			r.frontends.notifications.look(s)
+		}
+		if !titled && s.Task.Text != "" {
+			titled = true
+			r.recordTitle(s.Task.Text)
+		}
+	}
+}
+
+// recordTitle gives a run that began without a task, and so without a title, the title of its first task.
+func (r *hostedRun) recordTitle(task string) {
+	if err := r.storage.update(func(m *journal.Meta) { m.Title = command.Title(task) }); err != nil {
+		r.diagnostics.log.Warn("title not recorded", "err", err)
 	}
 }
 

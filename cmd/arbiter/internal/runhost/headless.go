@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
@@ -103,7 +104,7 @@ func exitText(exit contract.Exit, s *supervisor.State) string {
 	}
 	text := s.Ending.Status + ": " + s.Ending.Summary
 	if len(s.Question.Recovery.Options) > 0 && exit == contract.ExitEnvironment {
-		text += "; " + s.Question.Recovery.Options[0]
+		text += "; " + strings.Join(s.Question.Recovery.Options, "; or ")
 	}
 	return text
 }

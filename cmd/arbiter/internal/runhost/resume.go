@@ -113,7 +113,8 @@ func (r *hostedRun) resumeState() error {
 		return err
 	}
 	if _, err := command.CheckDir(o.CWD); err != nil {
-		return command.Usagef("the workspace of run %s cannot be used: %s: %v", run, o.CWD, err)
+		return command.Usagef("the workspace of run %s cannot be used: %s: %v; put it back there, or start a new run", run,
+			o.CWD, err)
 	}
 	if err := placeSessions(r.storage.journal.Dir(), *o); err != nil {
 		return err

@@ -110,12 +110,20 @@ func FindLive(store *Runs, named string) (journal.Info, error) {
 	case 0:
 		info, err := Find(store.Store, named)
 		if err == nil {
-			err = command.Usagef("run %s is not live (%s); arbiter ps lists the live runs", command.ShortID(info.Run),
-				Status(info))
+			err = notLive(info)
 		}
 		return info, err
 	}
 	return journal.Info{}, command.Usagef("%q fits several live runs: %s; give more of the id", named, names(found))
+}
+
+// notLive is the error for a command that needs a live run.
+func notLive(info journal.Info) error {
+	run, next := command.ShortID(info.Run), "arbiter ps lists the live runs"
+	if LineOf(info).Resumable {
+		next = "arbiter --resume --session " + run + " continues it"
+	}
+	return command.Usagef("run %s is not live (%s); %s", run, Status(info), next)
 }
 
 func liveRunHere(list []journal.Info) (journal.Info, error) {

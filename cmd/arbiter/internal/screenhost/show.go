@@ -45,7 +45,7 @@ func (h *Host) Show(f *tui.Frontend) error {
 		return nil
 	}
 	if outcome.Exit == contract.ExitInterrupted && h.signal == "" {
-		outcome.Text = "left before it was done"
+		outcome.Text = "the run was stopped before it was done"
 	}
 	return &command.Error{Code: outcome.Exit, Text: outcome.Text}
 }

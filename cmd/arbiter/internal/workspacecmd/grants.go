@@ -66,7 +66,7 @@ func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (st
 	}
 	store, err = open(dir, place)
 	if err != nil {
-		return store, "", command.Environmentf("%v", err)
+		return store, "", command.StateDirProblem(err)
 	}
 	return store, place, nil
 }
