@@ -36,9 +36,9 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// TestBuiltinCastsByBrief: the first message of a new session contains its brief with the plan, and the
+// TestBuiltinAssignsActorsByBrief: the first message of a new session contains its brief with the plan, and the
 // brief selects its part.
-func TestBuiltinCastsByBrief(t *testing.T) {
+func TestBuiltinAssignsActorsByBrief(t *testing.T) {
 	srv := serve(t, builtin(t, "parallel"), rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash", "mcp__arbiter__report_progress", "StructuredOutput")
 	c.ask("Your session's history is lost.\n\n## Your brief\n\nSpin the western thread: write west.txt.\n\n## The " +
@@ -49,7 +49,7 @@ func TestBuiltinCastsByBrief(t *testing.T) {
 }
 
 // An Orchestrator that was summoned twice, because a crash hid the first summons, does no harm.
-func TestBuiltinSpunTwice(t *testing.T) {
+func TestBuiltinWithTwoTasks(t *testing.T) {
 	verdict := func(a answer) (decision, to string) {
 		for _, b := range a.Content {
 			if b.str("name") == "StructuredOutput" {

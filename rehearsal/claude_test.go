@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
-// patience is how long a test waits before it fails.
-const patience = 2 * time.Minute
+// waitTimeout is how long a test waits before it fails.
+const waitTimeout = 2 * time.Minute
 
 // findClaude returns the real CLI, or skips the test.
 func findClaude(t *testing.T) string {
@@ -161,7 +161,7 @@ func (c *claude) send(f frame) {
 // until reads frames, serving MCP calls on the way, until one matches.
 func (c *claude) until(what string, match func(frame) bool) frame {
 	c.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	for {
 		select {
@@ -178,13 +178,13 @@ func (c *claude) until(what string, match func(frame) bool) frame {
 				return f
 			}
 		case <-deadline.C:
-			c.t.Fatalf("no %s in %v", what, patience)
+			c.t.Fatalf("no %s in %v", what, waitTimeout)
 		}
 	}
 }
 
-// say sends a message and waits for the turn's result.
-func (c *claude) say(text string) frame {
+// sendAndWait sends a message and waits for the turn's result.
+func (c *claude) sendAndWait(text string) frame {
 	c.t.Helper()
 	c.post(text)
 	return c.until("result", func(f frame) bool { return f.kind() == "result" })

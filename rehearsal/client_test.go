@@ -68,8 +68,8 @@ func (c *client) do(req *http.Request) (status int, header http.Header, body str
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-// hear adds the message that the model must answer.
-func (c *client) hear(content any) *client {
+// addMessage adds the message that the model must answer.
+func (c *client) addMessage(content any) *client {
 	c.messages = append(c.messages, frame{"role": "user", "content": content})
 	return c
 }
@@ -77,7 +77,7 @@ func (c *client) hear(content any) *client {
 // ask sends one message and returns the answer, which joins the history.
 func (c *client) ask(content any) answer {
 	c.t.Helper()
-	c.hear(content)
+	c.addMessage(content)
 	status, _, body := c.do(c.request(false))
 	if status != http.StatusOK {
 		c.t.Fatalf("status %d: %s", status, body)
@@ -90,8 +90,8 @@ func (c *client) ask(content any) answer {
 	return a
 }
 
-// say is ask, and returns only the answer's text.
-func (c *client) say(content any) string {
+// askText is ask, and returns only the answer's text.
+func (c *client) askText(content any) string {
 	c.t.Helper()
 	return c.ask(content).text()
 }

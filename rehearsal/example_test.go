@@ -41,7 +41,8 @@ func TestLiveExample(t *testing.T) {
 	srv := serve(t, sc, rehearsal.Options{})
 	c := startClaude(t, srv,
 		claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow()...)})
-	if got := c.say("My name is Atropos.").sub("structured_output").str("message"); got != "Hail was said to Atropos." {
+	got := c.sendAndWait("My name is Atropos.").sub("structured_output").str("message")
+	if got != "Hail was said to Atropos." {
 		t.Errorf("verdict %q", got)
 	}
 	if got, err := os.ReadFile(filepath.Join(c.cwd, "greeting.txt")); string(got) != "Hail, Atropos.\n" {

@@ -76,7 +76,7 @@ actors:
       - say: recovered
 `, tt.fault, repeat), rehearsal.Options{})
 			c := startClaude(t, srv, claudeOptions{env: []string{"CLAUDE_CODE_MAX_RETRIES=" + tt.retries}})
-			r := c.say("begin")
+			r := c.sendAndWait("begin")
 			if !strings.Contains(r.str("result"), tt.result) || r.str("terminal_reason") != tt.reason {
 				t.Errorf("result %q, reason %q; want %q, %q", r.str("result"), r.str("terminal_reason"), tt.result,
 					tt.reason)
@@ -107,7 +107,7 @@ actors:
 
 func awaitRequests(t *testing.T, srv *rehearsal.Server, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := srv.Await(ctx, func(r []rehearsal.Request) bool { return len(r) >= n }); err != nil {
 		t.Fatalf("waiting for request %d: %v", n, err)
@@ -120,15 +120,15 @@ func TestLiveKilledWhileAnswered(t *testing.T) {
 	srv := play(t, threeWords, rehearsal.Options{})
 	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c11"
 	c := startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--session-id", id}})
-	c.say("I am one")
+	c.sendAndWait("I am one")
 	c.post("go on")
 	awaitRequests(t, srv, 2)
 	c.kill()
 	c = startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--resume", id}})
-	if got := c.say("go on again").str("result"); got != "second" {
+	if got := c.sendAndWait("go on again").str("result"); got != "second" {
 		t.Errorf("result %q, want the lost one", got)
 	}
-	if got := c.say("and now").str("result"); got != "third of one" {
+	if got := c.sendAndWait("and now").str("result"); got != "third of one" {
 		t.Errorf("result %q, want the third", got)
 	}
 	noProblems(t, srv)
@@ -141,12 +141,12 @@ func TestLiveResumedElsewhere(t *testing.T) {
 	srv := play(t, threeWords, rehearsal.Options{})
 	home, cwd, id := t.TempDir(), t.TempDir(), "5b0c7b0e-6a51-4a8e-9d3a-0f5f6f2d9c12"
 	c := startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--session-id", id}})
-	c.say("I am two")
-	c.say("go on")
+	c.sendAndWait("I am two")
+	c.sendAndWait("go on")
 	c.kill()
 	srv = play(t, threeWords, rehearsal.Options{})
 	c = startClaude(t, srv, claudeOptions{home: home, cwd: cwd, args: []string{"--resume", id}})
-	if got := c.say("and now").str("result"); got != "third of two" {
+	if got := c.sendAndWait("and now").str("result"); got != "third of two" {
 		t.Errorf("result %q, want the third", got)
 	}
 	noProblems(t, srv)
@@ -157,12 +157,12 @@ func TestLiveInterrupted(t *testing.T) {
 	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{})
-	c.say("I am three")
+	c.sendAndWait("I am three")
 	c.post("go on")
 	awaitRequests(t, srv, 2)
 	c.control("interrupt", nil)
 	c.until("result", func(f frame) bool { return f.kind() == "result" })
-	if got := c.say("and now").str("result"); got != "third of three" {
+	if got := c.sendAndWait("and now").str("result"); got != "third of three" {
 		t.Errorf("result %q, want the third", got)
 	}
 	noProblems(t, srv)

@@ -9,12 +9,12 @@ import (
 
 // exchange is one past answer of the model, with the texts that it answered.
 type exchange struct {
-	incoming []word
+	incoming []inputPart
 	answer   content
 }
 
-// word is one piece of the input that a model must answer.
-type word struct {
+// inputPart is one piece of the input that a model must answer.
+type inputPart struct {
 	text   string
 	result string // id of the tool call whose result this is
 	failed bool   // the result is an error
@@ -36,7 +36,7 @@ var takeUpAgain = sync.OnceValue(func() *regexp.Regexp {
 
 // readMessages splits the conversation into exchanges.
 func (c *call) readMessages() {
-	var pending []word
+	var pending []inputPart
 	for _, m := range c.Messages {
 		if c.cwd == "" && m.Role != "assistant" {
 			c.findCwd(m.Content.text())
@@ -48,20 +48,20 @@ func (c *call) readMessages() {
 			}
 			continue
 		}
-		heard := m.Content
+		parts := m.Content
 		if m.Role == "user" && c.firstText == "" {
-			c.firstText = withoutReminders(heard).text()
+			c.firstText = withoutReminders(parts).text()
 		}
 		if m.Role == "user" && len(c.history) == 0 {
-			heard = withoutReminders(heard)
+			parts = withoutReminders(parts)
 		}
-		for _, b := range heard {
+		for _, b := range parts {
 			if t := (content{b}).text(); strings.TrimSpace(t) != "" {
-				pending = append(pending, word{t, b.ResultOf, b.Failed, m.Role == "system"})
+				pending = append(pending, inputPart{t, b.ResultOf, b.Failed, m.Role == "system"})
 			}
 		}
 	}
-	c.hear(pending)
+	c.setPending(pending)
 	for i := 0; i < len(c.history); {
 		if c.cutOff(i) {
 			c.withdraw(i)
@@ -75,10 +75,10 @@ func (c *call) readMessages() {
 	}
 }
 
-func (c *call) hear(pending []word) { c.pending, c.incoming = pending, textOf(pending) }
+func (c *call) setPending(pending []inputPart) { c.pending, c.incoming = pending, textOf(pending) }
 
 // after returns the input that followed an answer.
-func (c *call) after(i int) []word {
+func (c *call) after(i int) []inputPart {
 	if i+1 < len(c.history) {
 		return c.history[i+1].incoming
 	}
@@ -92,7 +92,7 @@ func (c *call) withdraw(i int) {
 	if i+1 < len(c.history) {
 		c.history[i+1].incoming = words
 	} else {
-		c.hear(words)
+		c.setPending(words)
 	}
 	c.history = slices.Delete(c.history, i, i+1)
 }
@@ -124,41 +124,43 @@ func (c *call) cutOff(i int) bool {
 
 // resumed reports whether the first message of a sender is the supervisor's message that the process ended.
 // Marks of an interrupt before it were caused by the end of the process.
-func resumed(words []word) bool {
+func resumed(words []inputPart) bool {
 	for _, w := range words {
-		if w.spoken() && !w.mark() {
+		if w.isFromSender() && !w.mark() {
 			return takeUpAgain().MatchString(w.text)
 		}
 	}
 	return false
 }
 
-// spoken reports whether a word comes from a sender and not from the CLI.
-func (w word) spoken() bool { return w.result == "" && !w.system && !reminder().MatchString(w.text) }
+// isFromSender reports whether a word comes from a sender and not from the CLI.
+func (w inputPart) isFromSender() bool {
+	return w.result == "" && !w.system && !reminder().MatchString(w.text)
+}
 
-func (w word) mark() bool { return w.spoken() && strings.HasPrefix(w.text, interrupted) }
+func (w inputPart) mark() bool { return w.isFromSender() && strings.HasPrefix(w.text, interrupted) }
 
 // onPurpose reports whether an intended interrupt cut an answer of which only the beginning was kept: then
 // the answer counts as given.
-func onPurpose(after []word) bool {
-	i := slices.IndexFunc(after, word.spoken)
+func onPurpose(after []inputPart) bool {
+	i := slices.IndexFunc(after, inputPart.isFromSender)
 	return i >= 0 && after[i].mark() && !resumed(after)
 }
 
 // spent finds the places where answers were cut on purpose before any part of them was kept.
-func spent(words []word) []int {
+func spent(words []inputPart) []int {
 	var at []int
 	first := true
 	for i, w := range words {
 		if w.mark() && !first && !resumed(words[i:]) {
 			at = append(at, i)
 		}
-		first = first && !w.spoken()
+		first = first && !w.isFromSender()
 	}
 	return at
 }
 
-func textOf(words []word) string {
+func textOf(words []inputPart) string {
 	texts := make([]string, len(words))
 	for i, w := range words {
 		texts[i] = w.text

@@ -68,11 +68,11 @@ actors:
 `, rehearsal.Options{Record: true})
 	c := startClaude(t, srv, claudeOptions{schema: verdictSchema, args: []string{"--allowedTools", "Bash(*)", "Write"}})
 
-	first := c.say("speak, mortal")
+	first := c.sendAndWait("speak, mortal")
 	if got := first.sub("structured_output").str("decision"); got != "GREET" {
 		t.Errorf("first verdict %q, want GREET: %v", got, first)
 	}
-	second := c.say("now work")
+	second := c.sendAndWait("now work")
 	out := second.sub("structured_output")
 	if out.str("decision") != "DONE" || out.num("n") != 3 || !out.yes("yes") {
 		t.Errorf("second verdict: %v", out)
@@ -110,7 +110,7 @@ actors:
       - {expect: after, say: third}
 `, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{})
-	c.say("one")
+	c.sendAndWait("one")
 	if got := c.control("side_question", frame{"question": "what is up?"}).str("response"); !strings.Contains(got,
 		"thread remembers") {
 		t.Errorf("side question answered %q", got)
@@ -119,10 +119,10 @@ actors:
 		frame{"description": "count the ships"}).str("title"); got != "Rehearsal" {
 		t.Errorf("title %q", got)
 	}
-	if got := c.say("two").str("result"); got != "second" {
+	if got := c.sendAndWait("two").str("result"); got != "second" {
 		t.Errorf("result %q, want second", got)
 	}
-	c.say("/compact")
+	c.sendAndWait("/compact")
 	compacted := false
 	for _, f := range c.seen {
 		compacted = compacted || f.str("subtype") == "compact_boundary"
@@ -130,7 +130,7 @@ actors:
 	if !compacted {
 		t.Error("no compact_boundary")
 	}
-	if got := c.say("after").str("result"); got != "third" {
+	if got := c.sendAndWait("after").str("result"); got != "third" {
 		t.Errorf("result %q, want third", got)
 	}
 	noProblems(t, srv)

@@ -21,21 +21,21 @@ func TestPauseTakenBack(t *testing.T) {
 	ask := func() cue { // outside of the history, which would show what arrived
 		return s.play(&call{session: "s", role: RoleSide, incoming: "go on"})
 	}
-	said := func(q cue) string { return q.reply.blocks[0].text }
+	textOfCue := func(q cue) string { return q.reply.blocks[0].text }
 	first := ask()
-	if said(first) != "one" || first.reply.pause == 0 {
+	if textOfCue(first) != "one" || first.reply.pause == 0 {
 		t.Fatalf("the first answer is %+v", first.reply)
 	}
 	s.takeBack(first)
 	again := ask()
-	if said(again) != "one" {
-		t.Errorf("after it was taken back: %q", said(again))
+	if textOfCue(again) != "one" {
+		t.Errorf("after it was taken back: %q", textOfCue(again))
 	}
-	if got := said(ask()); got != "two" {
+	if got := textOfCue(ask()); got != "two" {
 		t.Errorf("then: %q", got)
 	}
 	s.takeBack(again)
-	if got := said(ask()); got != "three" {
+	if got := textOfCue(ask()); got != "three" {
 		t.Errorf("the part has gone on, and says %q", got)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// settle goes back to the first answer that is missing or incomplete in the history: the CLI was killed
+// resumePosition goes back to the first answer that is missing or incomplete in the history: the CLI was killed
 // before it had kept it, and was resumed. Then it kept none of the later ones either. An answer that was
 // cut on purpose counts as given; one that a compaction removed had arrived.
-func (p *part) settle(c *call) (again bool) {
+func (p *part) resumePosition(c *call) (moved bool) {
 	at, arrived := 0, 0
 	for i, g := range p.given {
 		if j := slices.IndexFunc(c.history[at:], g.begins); j >= 0 {
@@ -89,7 +89,7 @@ func (p *part) catchUp(s *stage, c *call) {
 	p.skipSpent(s, c.pending)
 }
 
-func (p *part) skipSpent(s *stage, words []word) {
+func (p *part) skipSpent(s *stage, words []inputPart) {
 	for _, i := range spent(words) {
 		p.skipRefusals()
 		_, groups, _ := p.next(textOf(words[:i]))

@@ -38,13 +38,13 @@ type Options struct {
 
 // Server plays one scenario on a port of 127.0.0.1.
 type Server struct {
-	stage *stage
-	book  *recorder
-	log   *slog.Logger
-	url   string
-	pace  time.Duration
-	watch bool
-	http  *http.Server
+	stage    *stage
+	recorder *recorder
+	log      *slog.Logger
+	url      string
+	pace     time.Duration
+	watch    bool
+	http     *http.Server
 
 	ctx      context.Context // ends at Close, and with it the waits of the script
 	cancel   context.CancelFunc
@@ -71,7 +71,7 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 		return nil, fmt.Errorf("listen for the rehearsal: %w", err)
 	}
 	s := &Server{
-		stage: newStage(sc, vars), book: newLogbook(o.Record), log: log,
+		stage: newStage(sc, vars), recorder: newLogbook(o.Record), log: log,
 		url: "http://" + l.Addr().String(), pace: o.Pace, watch: o.Watched, served: make(chan error, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -93,21 +93,21 @@ func (s *Server) Key() string { return dummyKey }
 
 // Requests returns the model requests recorded so far, oldest first.
 func (s *Server) Requests() []Request {
-	r, _, _ := s.book.snapshot()
+	r, _, _ := s.recorder.snapshot()
 	return r
 }
 
 // Problems returns deviations from the script: expectations that failed, requests for which no step was
 // left, conversations that no actor matched, templates that could not be filled, keys that look real.
 func (s *Server) Problems() []string {
-	_, p, _ := s.book.snapshot()
+	_, p, _ := s.recorder.snapshot()
 	return p
 }
 
 // Await returns nil as soon as met holds for the requests recorded so far, or
 // the context's error.
 func (s *Server) Await(ctx context.Context, met func([]Request) bool) error {
-	return s.book.await(ctx, met)
+	return s.recorder.await(ctx, met)
 }
 
 // Close ends every answer in progress, closes the connections and returns when
@@ -169,12 +169,12 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	c, err := understand(r, body)
 	if err != nil {
-		s.book.complain(err.Error())
+		s.recorder.complain(err.Error())
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
 	q := s.stage.play(c)
-	s.book.enter(c, q, body)
+	s.recorder.enter(c, q, body)
 	s.log.Debug("request", "path", r.URL.Path, "session", short(c.session), "role", q.role, "actor", q.actor,
 		"step", q.step, "again", q.again)
 	for _, p := range q.problems {
@@ -218,7 +218,7 @@ func (s *Server) authorised(w http.ResponseWriter, r *http.Request) bool {
 	if key != "" {
 		problem = "a request carried a key that is not the rehearsal's: real credentials must not come here"
 	}
-	s.book.complain(problem)
+	s.recorder.complain(problem)
 	writeError(w, http.StatusUnauthorized, "authentication_error", problem)
 	return false
 }

@@ -28,7 +28,7 @@ actors:
         use: [{tool: Bash, input: {command: ls}}]
         usage: {input: 1, cache_read: 2, cache_creation: 3, output: 4}
 `, rehearsal.Options{})
-	c := converse(t, srv, "s", "Bash").hear("x")
+	c := converse(t, srv, "s", "Bash").addMessage("x")
 	status, header, body := c.do(c.request(true))
 	if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") ||
 		!strings.HasPrefix(header.Get("Request-Id"), "req_") {
@@ -102,7 +102,7 @@ actors:
 
 func TestOtherPaths(t *testing.T) {
 	srv := play(t, oneWord, rehearsal.Options{})
-	c := converse(t, srv, "s", "Bash").hear("x")
+	c := converse(t, srv, "s", "Bash").addMessage("x")
 	for _, tt := range []struct {
 		method, path, key, body string
 		status                  int
@@ -147,7 +147,7 @@ func TestCloseEndsWaits(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			srv := play(t, "actors:\n  - name: a\n    steps:\n      - say: a word\n        "+how+"\n",
 				rehearsal.Options{})
-			req := converse(t, srv, "s", "Bash").hear("x").request(true)
+			req := converse(t, srv, "s", "Bash").addMessage("x").request(true)
 			failed := make(chan error, 1)
 			go func() { // waited for below
 				resp, err := http.DefaultClient.Do(req)
@@ -166,7 +166,7 @@ func TestCloseEndsWaits(t *testing.T) {
 				if err == nil {
 					t.Error("the cut answer looks whole")
 				}
-			case <-time.After(patience):
+			case <-time.After(waitTimeout):
 				t.Fatal("the answer did not end")
 			}
 		})
@@ -176,11 +176,11 @@ func TestCloseEndsWaits(t *testing.T) {
 // The pace delays the answers of the play, and no others.
 func TestPace(t *testing.T) {
 	srv := play(t, oneWord, rehearsal.Options{Pace: 24 * time.Hour})
-	if got := converse(t, srv, "s").say("a title, please"); got != "A rehearsal." {
+	if got := converse(t, srv, "s").askText("a title, please"); got != "A rehearsal." {
 		t.Errorf("beside the play: %q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	req := converse(t, srv, "s", "Bash").hear("x").request(false).WithContext(ctx)
+	req := converse(t, srv, "s", "Bash").addMessage("x").request(false).WithContext(ctx)
 	failed := make(chan error, 1)
 	go func() { // waited for below
 		resp, err := http.DefaultClient.Do(req)
@@ -214,7 +214,7 @@ func TestRecord(t *testing.T) {
 				Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		c := converse(t, srv, "session-1", "Bash")
 		c.agent = "a7"
-		c.say(long)
+		c.askText(long)
 		r := srv.Requests()[0]
 		if r.Session != "session-1" || r.Agent != "a7" || r.Role != rehearsal.RoleSubagent || r.Actor != "a" ||
 			r.Step != "test.yaml:4" || r.Size < 10000 {

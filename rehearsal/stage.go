@@ -66,7 +66,7 @@ func (s *stage) play(c *call) cue {
 	}
 	q.actor = p.actor.name
 	if role != RoleSide {
-		q.again = p.settle(c)
+		q.again = p.resumePosition(c)
 	}
 	before := given{pos: p.pos, times: p.times}
 	st, groups, problem := p.next(c.incoming)
@@ -163,7 +163,7 @@ func (s *stage) partFor(c *call, role Role) *part {
 	}
 	p := &part{captured: map[string]string{}}
 	s.parts[key] = p
-	s.cast(p, c, role)
+	s.assignActor(p, c, role)
 	p.catchUp(s, c)
 	return p
 }
@@ -177,11 +177,11 @@ func (s *stage) summedUp(session string) {
 	}
 }
 
-// cast gives the part to the first actor that matches. An actor with `nth` counts the conversations that
+// assignActor gives the part to the first actor that matches. An actor with `nth` counts the conversations that
 // match the rest of its conditions, including those that another actor then plays.
-func (s *stage) cast(p *part, c *call, role Role) {
+func (s *stage) assignActor(p *part, c *call, role Role) {
 	for _, a := range s.scenario.actors {
-		if !a.match.fits(c, role) {
+		if !a.match.matches(c, role) {
 			continue
 		}
 		s.played[a]++
@@ -191,7 +191,7 @@ func (s *stage) cast(p *part, c *call, role Role) {
 	}
 }
 
-func (m match) fits(c *call, role Role) bool {
+func (m match) matches(c *call, role Role) bool {
 	if m.role != role && (m.role != RoleAny || role == RoleSide) {
 		return false
 	}

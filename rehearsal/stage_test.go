@@ -48,11 +48,11 @@ actors:
 		{converse(t, srv, "s3"), "A rehearsal."}, // no tools: outside of the history
 	}
 	for i, s := range steps {
-		if got := s.c.say("hello"); got != s.want {
+		if got := s.c.askText("hello"); got != s.want {
 			t.Errorf("%d: answered by %q, want %q", i, got, s.want)
 		}
 	}
-	if got := orch.say("<system-reminder>This is a side question: one answer."); !strings.Contains(got, "remembers") {
+	if got := orch.askText("<system-reminder>This is a side question: one answer."); !strings.Contains(got, "remembers") {
 		t.Errorf("side question: %q", got)
 	}
 	noProblems(t, srv)
@@ -68,24 +68,24 @@ actors:
 `, rehearsal.Options{})
 	reminder := frame{"type": "text", "text": "<system-reminder>the mark</system-reminder>"}
 	first := converse(t, srv, "s1", "Bash")
-	if got := first.say([]frame{reminder, {"type": "text", "text": "hello"}}); got != "rest" {
+	if got := first.askText([]frame{reminder, {"type": "text", "text": "hello"}}); got != "rest" {
 		t.Errorf("a reminder counts as the first text: %q", got)
 	}
 	long := converse(t, srv, "s2", "Bash")
-	if got := long.say([]frame{reminder,
+	if got := long.askText([]frame{reminder,
 		{"type": "text", "text": strings.Repeat("x", 20000) + " the sign"}}); got != "marked" {
 		t.Errorf("late in a long text: %q", got)
 	}
 	third := converse(t, srv, "s3", "Bash")
 	third.model = "claude-haiku-4-5"
-	if got := third.say("hello"); got != "small" {
+	if got := third.askText("hello"); got != "small" {
 		t.Errorf("model: %q", got)
 	}
 	// s1 and the two above also had the role main, so this is the fourth.
-	if got := converse(t, srv, "s4", "Bash").say("hello"); got != "rest" {
+	if got := converse(t, srv, "s4", "Bash").askText("hello"); got != "rest" {
 		t.Errorf("nth: %q", got)
 	}
-	if got := first.say("again"); got != "rest" {
+	if got := first.askText("again"); got != "rest" {
 		t.Errorf("a part was cast anew: %q", got)
 	}
 }
@@ -97,7 +97,7 @@ actors:
   - {name: one, match: {role: main, nth: 1}, otherwise: {say: one}}
 `, rehearsal.Options{})
 	for i, want := range []string{"one", "two", "The script has no more words."} {
-		if got := converse(t, srv, fmt.Sprint(i), "Bash").say("x"); got != want {
+		if got := converse(t, srv, fmt.Sprint(i), "Bash").askText("x"); got != want {
 			t.Errorf("session %d: %q, want %q", i, got, want)
 		}
 	}
@@ -123,15 +123,15 @@ actors:
 		{"tick", "tock"}, {"tick", "tock"}, {"tick tick", "tock"},
 		{"stop", "was Clotho, and nobody"},
 	} {
-		if got := c.say(x.in); got != x.want {
+		if got := c.askText(x.in); got != x.want {
 			t.Errorf("%q: %q, want %q", x.in, got, x.want)
 		}
 	}
 	noProblems(t, srv)
-	if got := c.say("that"); got != "forced" {
+	if got := c.askText("that"); got != "forced" {
 		t.Errorf("a failed expectation stopped the play: %q", got)
 	}
-	if got := c.say("more"); got != "The script has no more words." {
+	if got := c.askText("more"); got != "The script has no more words." {
 		t.Errorf("after the end: %q", got)
 	}
 	wantProblems(t, srv, `a: session s: line 10: expected /exactly (?P<never>this)/, got: "that"`,
@@ -154,13 +154,13 @@ actors:
 		{"go on", "two"},
 		{"the run is ending", "The script has no more words."},
 	} {
-		if got := c.say(x.in); got != x.want {
+		if got := c.askText(x.in); got != x.want {
 			t.Errorf("%q: %q, want %q", x.in, got, x.want)
 		}
 	}
 	noProblems(t, srv)
-	c.say("more")
-	c.say("[structured-output-enforce] You MUST call it.")
+	c.askText("more")
+	c.askText("[structured-output-enforce] You MUST call it.")
 	wantProblems(t, srv, `no step is left for: "more"`, `no step is left for: "[structured-output-enforce] You MUST`)
 }
 
@@ -177,7 +177,7 @@ actors:
 	for _, x := range []struct{ in, want string }{
 		{"note 1", "noted 1"}, {"begin", "one"}, {"note 2", "noted 2"}, {"end", "two"}, {"note 3", "noted 3"},
 	} {
-		if got := c.say(x.in); got != x.want {
+		if got := c.askText(x.in); got != x.want {
 			t.Errorf("%q: %q, want %q", x.in, got, x.want)
 		}
 	}
@@ -198,12 +198,12 @@ actors:
 	c := converse(t, srv, "s", "Bash")
 	for _, x := range []struct{ in, want string }{{"note 1", "noted 1"}, {"note", "noted"}, {"begin", "one"},
 		{"note 2", "noted 2"}} {
-		if got := c.say(x.in); got != x.want {
+		if got := c.askText(x.in); got != x.want {
 			t.Errorf("%q: %q, want %q", x.in, got, x.want)
 		}
 	}
 	noProblems(t, srv)
-	c.say("more")
+	c.askText("more")
 	wantProblems(t, srv, `no step is left for: "more"`)
 }
 
@@ -219,11 +219,11 @@ actors:
 	c := converse(t, srv, "s", "Bash")
 	c.messages = append(c.messages, frame{"role": "user", "content": "x"},
 		frame{"role": "system", "content": "# Environment\n - Primary working directory: /w\n"})
-	c.say("hello")
-	c.hear([]frame{{"type": "tool_result", "tool_use_id": "t",
+	c.askText("hello")
+	c.addMessage([]frame{{"type": "tool_result", "tool_use_id": "t",
 		"content": []frame{{"type": "text", "text": "result of it"}, {"type": "image"}}}})
 	c.messages = append(c.messages, frame{"role": "system", "content": "a note"})
-	if got, want := c.say([]frame{}), "result of it\na note"; got != want {
+	if got, want := c.askText([]frame{}), "result of it\na note"; got != want {
 		t.Errorf("incoming %q, want %q", got, want)
 	}
 	if got := srv.Requests()[0].Cwd; got != "/w" {
@@ -242,9 +242,9 @@ actors:
       - {say: "{{.id}}"}
 `, rehearsal.Options{})
 	one, two := converse(t, srv, "1", "Bash"), converse(t, srv, "2", "Bash")
-	one.say("orch-1")
-	two.say("orch-2")
-	if got := one.say("which?") + " " + two.say("which?"); got != "orch-1 orch-2" {
+	one.askText("orch-1")
+	two.askText("orch-2")
+	if got := one.askText("which?") + " " + two.askText("which?"); got != "orch-1 orch-2" {
 		t.Errorf("captured %q", got)
 	}
 }
@@ -258,8 +258,8 @@ actors:
       - use: [{tool: mcp__arbiter__status, input: {}}]
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Read")
-	c.say("x")
-	c.say("y")
+	c.askText("x")
+	c.askText("y")
 	wantProblems(t, srv, "step test.yaml:5 uses StructuredOutput, which the request does not offer",
 		"uses mcp__arbiter__status")
 }
@@ -313,9 +313,9 @@ actors:
 			c.agent = "sub"
 		}
 		wg.Go(func() {
-			got[i] = append(got[i], c.say(fmt.Sprintf("I am n%d", i)))
+			got[i] = append(got[i], c.askText(fmt.Sprintf("I am n%d", i)))
 			for range 20 {
-				got[i] = append(got[i], c.say("who?"))
+				got[i] = append(got[i], c.askText("who?"))
 			}
 		})
 	}
@@ -363,12 +363,12 @@ actors:
 		t.Run(tt.name, func(t *testing.T) {
 			srv := play(t, script, rehearsal.Options{})
 			c := converse(t, srv, "s", "Bash")
-			c.say("begin")
+			c.askText("begin")
 			before := len(c.messages)
-			c.say("go on")
+			c.askText("go on")
 			last := tt.then[len(tt.then)-1]
 			c.messages = append(c.messages[:before:before], tt.then[:len(tt.then)-1]...)
-			if got := c.say(last["content"]); got != tt.want {
+			if got := c.askText(last["content"]); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 			noProblems(t, srv)
@@ -377,32 +377,32 @@ actors:
 	t.Run("compacted", func(t *testing.T) {
 		srv := play(t, script, rehearsal.Options{})
 		c := converse(t, srv, "s", "Bash")
-		c.say("begin")
-		c.say("go on")
-		c.say("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
+		c.askText("begin")
+		c.askText("go on")
+		c.askText("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
 		c.messages = nil
-		if got := c.say("a summary, and a word"); got != "third" {
+		if got := c.askText("a summary, and a word"); got != "third" {
 			t.Errorf("%q, want third", got)
 		}
 	})
 }
 
-// TestSummaryBeforeAHooksWord: a request for a summary is recognized even if a hook's text follows it.
-func TestSummaryBeforeAHooksWord(t *testing.T) {
+// TestSummaryBeforeHookText: a request for a summary is recognized even if a hook's text follows it.
+func TestSummaryBeforeHookText(t *testing.T) {
 	c := converse(t, play(t, `
 actors:
   - name: a
     steps: [{say: first}, {say: second}]
 `, rehearsal.Options{}), "s", "Bash")
-	c.say("begin")
-	c.hear("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
+	c.askText("begin")
+	c.addMessage("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
 	c.messages = append(c.messages, frame{"role": "system", "content": "a hook's word"})
 	_, _, body := c.do(c.request(false))
 	if !strings.Contains(body, "The work goes on as scripted") {
 		t.Errorf("no summary: %s", body)
 	}
 	c.messages = c.messages[:2]
-	if got := c.say("go on"); got != "second" {
+	if got := c.askText("go on"); got != "second" {
 		t.Errorf("%q, want second", got)
 	}
 }
@@ -424,7 +424,7 @@ actors:
 		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
 		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
 	}
-	if got, want := c.say("x"), "fourth, Clotho"; got != want {
+	if got, want := c.askText("x"), "fourth, Clotho"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	noProblems(t, c.srv)

@@ -15,7 +15,7 @@ const (
 	streamClosed = "Tool permission stream closed before response received"
 	ended        = "⟦k7f2 | from: supervisor (the supervisor) | kind: retry | id: 1⟧\nYour process ended in the " +
 		"middle of your last turn, and was started again.\n⟦k7f2 | end⟧"
-	told = "⟦k7f2 | from: orch-1 (Orchestrator I) | kind: done | id: 2⟧\nIt is written.\n⟦k7f2 | end⟧"
+	report = "⟦k7f2 | from: orch-1 (Orchestrator I) | kind: done | id: 2⟧\nIt is written.\n⟦k7f2 | end⟧"
 )
 
 func user(words ...any) frame {
@@ -71,7 +71,7 @@ func TestTakenUp(t *testing.T) {
 	done := user(result("t1", "planned"), result("t2", "orch-1 is summoned"))
 	second := model("second, orch-1", called("t3", "StructuredOutput"))
 	third := model("third", called("t4", "Read"))
-	heard := user(result("t3", "Structured output provided successfully"), told)
+	answered := user(result("t3", "Structured output provided successfully"), report)
 	for _, tt := range []struct {
 		name    string
 		history []frame
@@ -90,7 +90,7 @@ func TestTakenUp(t *testing.T) {
 			[]frame{user("the task"), first, user(result("t1", "planned"), failed("t2", unknownOutcome)), lost,
 				user(ended)}, "first"},
 		{"one outcome is unknown, and no word of it",
-			[]frame{user("the task"), first, user(result("t1", "planned"), failed("t2", unknownOutcome), told)},
+			[]frame{user("the task"), first, user(result("t1", "planned"), failed("t2", unknownOutcome), report)},
 			"first"},
 		{"interrupted by the end",
 			[]frame{user("the task"), first,
@@ -117,26 +117,26 @@ func TestTakenUp(t *testing.T) {
 			[]frame{user("the task"), first, done,
 				model("second, orch-1", called("t9", "Read"), called("t3", "StructuredOutput")),
 				user(result("t9", "read"), failed("t3", unknownOutcome)), lost, user(ended)}, "second, orch-1"},
-		{"the verdict was heard, its result was not kept",
-			[]frame{user("the task"), first, done, second, user(failed("t3", unknownOutcome)), lost, user(told)},
+		{"the verdict was answered, its result was not kept",
+			[]frame{user("the task"), first, done, second, user(failed("t3", unknownOutcome)), lost, user(report)},
 			"third"},
 		{"the turn had ended",
 			[]frame{user("the task"), first, done, second,
 				user(result("t3", "Structured output provided successfully"), ended)}, "second, orch-1"},
-		{"an unanswered message", []frame{user("the task"), first, done, second, heard, lost, user(ended)}, "third"},
+		{"an unanswered message", []frame{user("the task"), first, done, second, answered, lost, user(ended)}, "third"},
 		{"an unanswered message, and a correction",
-			[]frame{user("the task"), first, done, second, heard, lost, user("thrice")}, "third"},
+			[]frame{user("the task"), first, done, second, answered, lost, user("thrice")}, "third"},
 		{"another tool's outcome",
-			[]frame{user("the task"), first, done, second, heard, third, user(failed("t4", unknownOutcome)), lost,
+			[]frame{user("the task"), first, done, second, answered, third, user(failed("t4", unknownOutcome)), lost,
 				user(ended)}, "third"},
 		{"another tool's result",
-			[]frame{user("the task"), first, done, second, heard, third, user(result("t4", "a line"), ended)},
+			[]frame{user("the task"), first, done, second, answered, third, user(result("t4", "a line"), ended)},
 			"fourth"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := converse(t, play(t, takenUp, rehearsal.Options{}), "s", "Read", "StructuredOutput")
 			c.messages = tt.history[:len(tt.history)-1]
-			if got := c.say(tt.history[len(tt.history)-1]["content"]); got != tt.want {
+			if got := c.askText(tt.history[len(tt.history)-1]["content"]); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 			noProblems(t, c.srv)
@@ -166,8 +166,8 @@ func TestTakenUpLive(t *testing.T) {
 			return append(before[:2:2], user(result(id(first, 1), "planned"), failed(id(first, 2), unknownOutcome)),
 				lost, user(ended))
 		}, "first"},
-		{"the second heard", func(before []frame, _, second answer) []frame {
-			return append(before[:4:4], user(failed(id(second, 1), unknownOutcome)), lost, user(told))
+		{"the second answered", func(before []frame, _, second answer) []frame {
+			return append(before[:4:4], user(failed(id(second, 1), unknownOutcome)), lost, user(report))
 		}, "third"},
 		{"the second unheard", func(before []frame, _, second answer) []frame {
 			return append(before[:4:4], user(failed(id(second, 1), unknownOutcome)), lost, user(ended))
@@ -179,7 +179,7 @@ func TestTakenUpLive(t *testing.T) {
 			second := c.ask([]frame{result(id(first, 1), "planned"), result(id(first, 2), "orch-1 is summoned")})
 			cut := tt.cut(c.messages, first, second)
 			c.messages = cut[:len(cut)-1]
-			if got := c.say(cut[len(cut)-1]["content"]); got != tt.want {
+			if got := c.askText(cut[len(cut)-1]["content"]); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 			noProblems(t, c.srv)
@@ -203,7 +203,7 @@ actors:
 		t.Run(name, func(t *testing.T) {
 			c := converse(t, play(t, script, rehearsal.Options{}), "s", "Bash")
 			c.messages = history[:len(history)-1]
-			if got := c.say(history[len(history)-1]["content"]); got != "third" {
+			if got := c.askText(history[len(history)-1]["content"]); got != "third" {
 				t.Errorf("%q, want third", got)
 			}
 			noProblems(t, c.srv)

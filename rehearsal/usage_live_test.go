@@ -36,7 +36,7 @@ actors:
 `, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{})
 	for _, want := range []int{138_000, 142_000, 172_000} {
-		c.say("on")
+		c.sendAndWait("on")
 		if got := c.usage(); got != want {
 			t.Errorf("the context holds %d, want %d", got, want)
 		}
@@ -65,14 +65,14 @@ actors:
       - {say: later, usage: {context: 32000}}
 `, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
-	c.say("one")
-	if got := c.say("two").str("result"); got != "done" {
+	c.sendAndWait("one")
+	if got := c.sendAndWait("two").str("result"); got != "done" {
 		t.Errorf("result %q, want done", got)
 	}
 	if n := c.compactions(); n != 1 || c.usage() != 31_000 {
 		t.Errorf("%d compactions, %d tokens afterwards", n, c.usage())
 	}
-	if got := c.say("three").str("result"); got != "later" {
+	if got := c.sendAndWait("three").str("result"); got != "later" {
 		t.Errorf("result %q, want later", got)
 	}
 	noProblems(t, srv)
@@ -90,7 +90,7 @@ actors:
       - {use: [{tool: Bash, input: {command: echo more, description: d}}], usage: {context: 172000}, repeat: forever}
 `, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
-	end := c.say("go")
+	end := c.sendAndWait("go")
 	if end.str("terminal_reason") != "rapid_refill_breaker" || !end.yes("is_error") || c.compactions() != 3 {
 		t.Errorf("%d compactions, and then %v", c.compactions(), fmt.Sprint(end["terminal_reason"], end["result"]))
 	}

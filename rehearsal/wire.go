@@ -102,8 +102,8 @@ type call struct {
 	aside     aside
 	firstText string // the first text of the conversation's sender
 	history   []exchange
-	pending   []word // the input that the model must answer
-	incoming  string // its text
+	pending   []inputPart // the input that the model must answer
+	incoming  string      // its text
 	cwd       string
 	chat      bool // by Chat Completions
 	direct    bool // from a client without sessions and tools: a verdict is the answer's text

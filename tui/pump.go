@@ -123,7 +123,7 @@ func (m *mailbox) recall(cancel <-chan struct{}, at time.Time, e contract.Event)
 			return true
 		}
 		select {
-		case <-m.Room():
+		case <-m.Taken():
 		case <-cancel:
 			return false
 		}

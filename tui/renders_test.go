@@ -75,7 +75,7 @@ func (p counting) Show() { p.n.Add(1); p.Screen.Show() }
 
 // drawing matches the sequences of a running screen: positions and colours, the cursor, the end of a frame,
 // a title, the end of links, notifications.
-var drawing = vt.Manners{
+var drawing = vt.OutputRules{
 	Controls: "\b\a", Escapes: []string{"(B"}, CSI: []string{"m", "H", " q", "?h", "?l", ">t"},
 	Modes: []int{12, vt.ModeCursor, vt.ModeSynchronised}, OSC: []string{"0", "2", "8", "9", "99", "777"},
 }

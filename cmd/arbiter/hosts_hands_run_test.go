@@ -142,7 +142,7 @@ func TestStopOnAHost(t *testing.T) {
 			if code != int(contract.ExitFailed) || !strings.Contains(text, "still alive: orch-1 @box") {
 				t.Errorf("halt: exit %d, %s", code, text)
 			}
-			w.ssh.Relay.Mend()
+			w.ssh.Relay.Restore()
 			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.send(contract.Cancel{})
 			await[contract.Result](w.run, "the result", nil)

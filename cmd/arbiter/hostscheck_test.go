@@ -22,12 +22,12 @@ func equip(t *testing.T, bin, claude string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosttest.Lend(t, bin, "arbiter", self)
+	hosttest.ShareProgram(t, bin, "arbiter", self)
 	if claude != "" {
-		hosttest.Lend(t, bin, "claude", claude)
+		hosttest.ShareProgram(t, bin, "claude", claude)
 		return
 	}
-	hosttest.Lend(t, bin, "stand-in", self)
+	hosttest.ShareProgram(t, bin, "stand-in", self)
 	script := write(t, "#!/bin/sh\nexec "+filepath.Join(bin, "stand-in")+` "$@"`+"\n", bin, "claude")
 	if err := os.Chmod(script, 0o755); err != nil {
 		t.Fatal(err)
@@ -109,14 +109,14 @@ func TestCheckHost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				hosttest.Lend(t, ssh.Bin, "arbiter", self)
+				hosttest.ShareProgram(t, ssh.Bin, "arbiter", self)
 			}
 		})
 	}
 	t.Run("silence", func(t *testing.T) {
 		ssh.Configure()
 		ssh.Relay.Hole()
-		defer ssh.Relay.Mend()
+		defer ssh.Relay.Restore()
 		_, found := s.checked(1, "--wait=1s", "box")
 		if f := found["bridge"]; !strings.Contains(f.Found, "no answer in time") || !strings.Contains(f.Fix, "--wait") {
 			t.Errorf("%+v", found)

@@ -108,7 +108,7 @@ func newLinkedHost(t *testing.T, claude string) *linkedHost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosttest.Lend(t, filepath.Join(h.dir, "bin"), "arbiter", self)
+	hosttest.ShareProgram(t, filepath.Join(h.dir, "bin"), "arbiter", self)
 	script := write(t, fmt.Sprintf(oneAtATime, h.dir, claude), h.dir, "bin/claude")
 	if err := os.Chmod(script, 0o755); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func (h *linkedHost) mend() {
 	close(h.mended)
 	h.mended = make(chan struct{})
 	h.mu.Unlock()
-	h.relay.Mend()
+	h.relay.Restore()
 }
 
 // kill ends every process on the host at once, as deleting the pod does.

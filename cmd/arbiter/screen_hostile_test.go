@@ -238,7 +238,7 @@ func TestHostilePlain(t *testing.T) {
 		if sanitize.Text(text) != text || len(text) == 0 {
 			t.Errorf("%s: %.2000q", name, text)
 		}
-		if faults := (pty.Manners{Controls: "\n\t"}).Check([]byte(text)); faults != nil {
+		if faults := (pty.OutputRules{Controls: "\n\t"}).Check([]byte(text)); faults != nil {
 			t.Errorf("%s has %q", name, faults)
 		}
 	}

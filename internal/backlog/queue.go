@@ -14,8 +14,8 @@ type Limit struct{ Items, Bytes int }
 // Queue is a first-in first-out queue. Any number of goroutines may put items in; one takes them.
 // The zero value is not usable: see [New].
 type Queue[T any] struct {
-	wake chan struct{} // capacity 1
-	room chan struct{} // capacity 1
+	wake  chan struct{} // capacity 1
+	taken chan struct{} // capacity 1
 
 	mu      sync.Mutex
 	items   []T
@@ -26,7 +26,7 @@ type Queue[T any] struct {
 
 // New makes an empty queue.
 func New[T any]() *Queue[T] {
-	return &Queue[T]{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &Queue[T]{wake: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
 }
 
 // Put adds an item of about so many bytes, unless the limit is reached. It reports whether the
@@ -61,7 +61,7 @@ func (q *Queue[T]) Take(most int) (items []T, dropped int, more bool) {
 		q.items, q.sizes = q.items[most:], q.sizes[most:]
 	}
 	q.mu.Unlock()
-	hint(q.room)
+	hint(q.taken)
 	return items, dropped, more
 }
 
@@ -82,8 +82,8 @@ func (q *Queue[T]) All() []T {
 // Wake has a value when an item was put in or dropped since the last receive.
 func (q *Queue[T]) Wake() <-chan struct{} { return q.wake }
 
-// Room has a value when an item was taken since the last receive.
-func (q *Queue[T]) Room() <-chan struct{} { return q.room }
+// Taken has a value when an item was taken since the last receive.
+func (q *Queue[T]) Taken() <-chan struct{} { return q.taken }
 
 // Nudge wakes the consumer although no item was put in.
 func (q *Queue[T]) Nudge() { hint(q.wake) }

@@ -91,7 +91,7 @@ func TestConsumerIsWoken(t *testing.T) {
 	}
 	wg.Wait()
 	select {
-	case <-q.Room():
+	case <-q.Taken():
 	default:
 		t.Error("items were taken, and nobody who waits for room hears of it")
 	}

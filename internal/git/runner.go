@@ -16,7 +16,7 @@ const (
 	killDelay = 2 * time.Second
 	// DefaultMax bounds the output of a call that names no bound.
 	DefaultMax = 256 << 20
-	complaint  = 8 << 10 // bytes of stderr that are kept
+	maxStderr  = 8 << 10 // bytes of stderr that are kept
 )
 
 // ErrTooMuch reports that a call wrote more than its bound. What fits is returned with it.
@@ -100,8 +100,8 @@ func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
 	if out.max == 0 {
 		out.max = DefaultMax
 	}
-	said := &bounded{max: complaint, drop: true}
-	cmd.Stdout, cmd.Stderr = out, said
+	stderr := &bounded{max: maxStderr, drop: true}
+	cmd.Stdout, cmd.Stderr = out, stderr
 	if r.Confine != nil {
 		if err := r.Confine(cmd); err != nil {
 			return nil, fmt.Errorf("git %s: %w", c.name(), err)
@@ -115,7 +115,7 @@ func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
 	case out.more:
 		return out.data.Bytes(), ErrTooMuch
 	case errors.As(err, &exit):
-		text := strings.TrimSpace(strings.ToValidUTF8(said.data.String(), "\uFFFD"))
+		text := strings.TrimSpace(strings.ToValidUTF8(stderr.data.String(), "\uFFFD"))
 		err = &Error{Args: c.words(), Exit: exit.ExitCode(), Stderr: text}
 	case err != nil:
 		return nil, fmt.Errorf("git %s: %w", c.name(), err)
@@ -174,12 +174,12 @@ type bounded struct {
 
 // Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
-	room := min(len(p), b.max-b.data.Len())
-	b.data.Write(p[:room])
-	if room < len(p) {
+	space := min(len(p), b.max-b.data.Len())
+	b.data.Write(p[:space])
+	if space < len(p) {
 		b.more = true
 		if !b.drop {
-			return room, ErrTooMuch
+			return space, ErrTooMuch
 		}
 	}
 	return len(p), nil

@@ -46,8 +46,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestMistakes: each mistake is reported with its place and what to do.
-func TestMistakes(t *testing.T) {
+// TestInvalidHostsFiles: each mistake is reported with its place and what to do.
+func TestInvalidHostsFiles(t *testing.T) {
 	for src, want := range map[string]string{
 		"hosts: [box]": "f.yaml:1: hosts: want a mapping of names to hosts, " +
 			"found a list",

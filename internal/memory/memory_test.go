@@ -53,9 +53,9 @@ func texts(lessons []Lesson) (list []string) {
 	return list
 }
 
-// TestLessonsStay: lessons are kept per workspace, in a bounded number; the oldest are dropped, and each
+// TestLessonsAreKeptPerWorkspace: lessons are kept per workspace, in a bounded number; the oldest are dropped, and each
 // text is kept once.
-func TestLessonsStay(t *testing.T) {
+func TestLessonsAreKeptPerWorkspace(t *testing.T) {
 	state, cwd := t.TempDir(), t.TempDir()
 	s := open(t, state, cwd)
 	must(t, s.Learn([]Lesson{lesson("one"), lesson("two")}), s.Learn([]Lesson{lesson("one"), {Text: " \x1b[0m"}}),

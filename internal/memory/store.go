@@ -115,11 +115,11 @@ func (s *Store) Replace(seen, lessons []Lesson) error {
 		clean = append(clean, l)
 	}
 	return s.change("replace lessons", func(d *document) error {
-		came := slices.DeleteFunc(slices.Clone(d.Lessons), func(l Lesson) bool {
+		added := slices.DeleteFunc(slices.Clone(d.Lessons), func(l Lesson) bool {
 			return slices.ContainsFunc(seen,
 				l.equal)
 		})
-		d.Lessons = merge(clean, came)
+		d.Lessons = merge(clean, added)
 		return nil
 	})
 }

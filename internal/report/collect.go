@@ -27,18 +27,18 @@ const (
 
 // Collector builds a report from events, in the order in which they were reported.
 type Collector struct {
-	mask     func(string) string
-	r        Report
-	agents   map[string]*Agent
-	order    []string
-	question string
-	merges   map[string]string // unresolved conflicts, by what was merged
-	trouble  string            // the last error since the last message of a human
-	files    map[string]*File
-	moves    []string // the keys of files, in order
-	dropped  map[string]int
-	result   *contract.Result
-	deciders float64
+	mask      func(string) string
+	r         Report
+	agents    map[string]*Agent
+	order     []string
+	question  string
+	merges    map[string]string // unresolved conflicts, by what was merged
+	lastError string            // the last error since the last message of a human
+	files     map[string]*File
+	moves     []string // the keys of files, in order
+	dropped   map[string]int
+	result    *contract.Result
+	deciders  float64
 }
 
 // NewCollector returns a collector. mask masks the secrets that the caller knows; nil: only known formats
@@ -128,7 +128,7 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Question:
 		c.question = c.text(b.Text)
 	case contract.Error:
-		c.trouble = c.text(b.Message)
+		c.lastError = c.text(b.Message)
 	case contract.Result:
 		c.result = &b
 	}
@@ -159,14 +159,14 @@ func (c *Collector) agent(id string) *Agent {
 
 func (c *Collector) message(at time.Time, m contract.Message) {
 	if m.From == contract.Human {
-		c.question, c.trouble = "", ""
+		c.question, c.lastError = "", ""
 		switch {
 		case m.Kind == conversation.KindTask && !m.Edited:
 			c.r.Tasks = bounded(c, "tasks", c.r.Tasks, c.text(m.Text), maxList)
 		case m.Kind == conversation.KindTask && len(c.r.Tasks) > 0:
 			c.r.Tasks[len(c.r.Tasks)-1] = c.text(m.Text)
 		default:
-			c.r.Said = bounded(c, "words of the human", c.r.Said, c.text(m.Text), maxList)
+			c.r.Messages = bounded(c, "words of the human", c.r.Messages, c.text(m.Text), maxList)
 		}
 		return
 	}
@@ -317,15 +317,15 @@ func (c *Collector) open(r Report) []Open {
 			add(OpenWork, c.cut(w, maxReason))
 		}
 	}
-	if r.Status != contract.StatusComplete && c.trouble != "" {
-		add(OpenError, c.trouble)
+	if r.Status != contract.StatusComplete && c.lastError != "" {
+		add(OpenError, c.lastError)
 	}
 	return list
 }
 
 // complete replaces nil lists, so that JSON shows them as empty.
 func (r *Report) complete() {
-	for _, list := range []*[]string{&r.Tasks, &r.Said, &r.Notes} {
+	for _, list := range []*[]string{&r.Tasks, &r.Messages, &r.Notes} {
 		if *list == nil {
 			*list = []string{}
 		}

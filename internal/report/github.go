@@ -21,32 +21,32 @@ const maxAnnotations = 10
 func (r *Report) annotations() string {
 	var b strings.Builder
 	counts := map[string]int{}
-	say := func(level, title, text string) {
+	annotate := func(level, title, text string) {
 		if counts[level]++; counts[level] <= maxAnnotations {
 			fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(title), data(words.Head(text, 2000)))
 		}
 	}
 	if r.Status != contract.StatusComplete {
-		say("error", "Run "+short(r.Run)+" is not complete: "+r.Status, r.Summary)
+		annotate("error", "Run "+short(r.Run)+" is not complete: "+r.Status, r.Summary)
 	}
 	for _, c := range r.Acceptance {
 		if c.Status == "failed" {
-			say("error", "An acceptance criterion failed", c.Text+"\n"+c.Command+"\n"+c.receipt())
+			annotate("error", "An acceptance criterion failed", c.Text+"\n"+c.Command+"\n"+c.receipt())
 		}
 	}
 	for _, c := range r.Checks {
 		if c.Result == "failed" {
-			say("error", "A check of "+c.Agent+" failed", c.Command+"\n"+c.receipt()+"\n"+c.Output)
+			annotate("error", "A check of "+c.Agent+" failed", c.Command+"\n"+c.receipt()+"\n"+c.Output)
 		}
 	}
 	for _, o := range r.Open {
 		if o.Kind != OpenCheck && !(o.Kind == OpenCriterion && strings.HasPrefix(o.Text, "failed")) {
-			say("warning", "Open: "+o.Kind, o.Text)
+			annotate("warning", "Open: "+o.Kind, o.Text)
 		}
 	}
 	text := fmt.Sprintf("%s\n%s. Changed: %s. Cost: %s, %s.", r.Summary, upperFirst(r.proved()), r.changed(),
 		r.usd(r.CostUSD), r.lasted())
-	say("notice", "Run "+short(r.Run)+": "+r.Status, text)
+	annotate("notice", "Run "+short(r.Run)+": "+r.Status, text)
 	return inLog(b.String(), "$1%5B")
 }
 
@@ -58,7 +58,7 @@ func (r *Report) StepSummary() string {
 		return text
 	}
 	brief := *r
-	brief.Milestones, brief.Decisions, brief.Said, brief.Checks = nil, nil, nil, nil
+	brief.Milestones, brief.Decisions, brief.Messages, brief.Checks = nil, nil, nil, nil
 	brief.Changes.Files = brief.Changes.Files[:min(len(brief.Changes.Files), 100)]
 	brief.Tasks = brief.Tasks[max(0, len(brief.Tasks)-1):]
 	brief.Notes = []string{"The report is too long for this place: use arbiter report --format markdown."}

@@ -10,7 +10,7 @@ import (
 // TestAgentsWithHosts: an agent on another host is shown with the host's name in each format that names
 // agents.
 func TestAgentsWithHosts(t *testing.T) {
-	r := told(t, "words")
+	r := reportWith(t, "words")
 	r.Agents = []Agent{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}
 	for _, f := range []Format{"markdown", "html", "json"} {
 		var b strings.Builder

@@ -31,7 +31,7 @@ func (r *Report) Markdown() string {
 	for _, t := range r.Tasks {
 		b.quote("", t)
 	}
-	for i, t := range r.Said {
+	for i, t := range r.Messages {
 		if i == 0 {
 			b.line("The human also said:\n")
 		}

@@ -17,7 +17,7 @@ type Report struct {
 	Ended      time.Time       `json:"ended"` // the last event
 	DurationMS int64           `json:"duration_ms"`
 	Tasks      []string        `json:"tasks"`
-	Said       []string        `json:"said"` // messages of the human other than tasks
+	Messages   []string        `json:"said"` // messages of the human other than tasks
 	Summary    string          `json:"summary"`
 	Plan       []contract.Step `json:"plan"`
 	Milestones []Milestone     `json:"milestones"`

@@ -28,12 +28,12 @@ import (
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// told makes a report of a run in which every text that an agent or a program can write is said.
-func told(t testing.TB, said string) *Report {
+// reportWith makes a report of a run in which every text that an agent or a program can write is input.
+func reportWith(t testing.TB, input string) *Report {
 	t.Helper()
 	c := NewCollector(nil)
 	seq := uint64(0)
-	tell := func(id string, b contract.Body) {
+	take := func(id string, b contract.Body) {
 		seq++
 		at := began.Add(time.Duration(seq) * time.Second)
 		line, err := contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: b})
@@ -44,36 +44,36 @@ func told(t testing.TB, said string) *Report {
 			t.Fatal(err)
 		}
 	}
-	receipt := verdict.Receipt{Command: said, Expect: said, Result: verdict.CheckFailed, Exit: 1, SHA256: "ab",
-		Output: said, Why: said}
-	tell("supervisor", contract.Session{Session: "0123abcd-4567", CWD: said})
-	tell("arbiter", contract.Spawn{Name: said, Generation: 1})
-	tell("orch-1", contract.Spawn{Name: said, Mode: said, Generation: 1})
-	tell("human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: said})
-	tell("human", contract.Message{From: "human", To: "arbiter", Kind: "message", Text: said})
-	tell("supervisor", contract.Plan{Steps: []contract.Step{{Text: said, Status: contract.StepFailed, Agent: said}}})
-	tell("orch-1", contract.Turn{CostUSD: 0.25, Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3,
+	receipt := verdict.Receipt{Command: input, Expect: input, Result: verdict.CheckFailed, Exit: 1, SHA256: "ab",
+		Output: input, Why: input}
+	take("supervisor", contract.Session{Session: "0123abcd-4567", CWD: input})
+	take("arbiter", contract.Spawn{Name: input, Generation: 1})
+	take("orch-1", contract.Spawn{Name: input, Mode: input, Generation: 1})
+	take("human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: input})
+	take("human", contract.Message{From: "human", To: "arbiter", Kind: "message", Text: input})
+	take("supervisor", contract.Plan{Steps: []contract.Step{{Text: input, Status: contract.StepFailed, Agent: input}}})
+	take("orch-1", contract.Turn{CostUSD: 0.25, Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3,
 		CacheCreation: 4}})
-	tell("orch-1", contract.Restart{Reason: said})
-	tell("orch-1", contract.Check{Number: 1, Of: 1, Receipt: receipt})
+	take("orch-1", contract.Restart{Reason: input})
+	take("orch-1", contract.Check{Number: 1, Of: 1, Receipt: receipt})
 	receipt.Command, receipt.Result = "make test", verdict.CheckPassed
-	tell("orch-1", contract.Check{Number: 1, Of: 1, Receipt: receipt, Again: true})
-	tell("orch-1", contract.Message{From: "orch-1", To: "arbiter", Kind: "done", Text: said})
-	tell("arbiter", contract.Decision{Decision: "COMPLETE", To: said, Mode: said, Reason: said, Source: said,
-		Warnings: []string{said}})
-	tell("arbiter", contract.Question{Text: said})
-	tell("supervisor", contract.Unknown{Name: "acceptance", Raw: object(t, Criterion{Text: said, Command: said,
+	take("orch-1", contract.Check{Number: 1, Of: 1, Receipt: receipt, Again: true})
+	take("orch-1", contract.Message{From: "orch-1", To: "arbiter", Kind: "done", Text: input})
+	take("arbiter", contract.Decision{Decision: "COMPLETE", To: input, Mode: input, Reason: input, Source: input,
+		Warnings: []string{input}})
+	take("arbiter", contract.Question{Text: input})
+	take("supervisor", contract.Unknown{Name: "acceptance", Raw: object(t, Criterion{Text: input, Command: input,
 		By: "human", Status: "failed", ExitCode: 2})})
-	tell("supervisor", contract.Unknown{Name: "acceptance", Raw: object(t, Criterion{Text: said + "!", By: said,
-		Status: said, ExitCode: -1})})
-	tell("orch-1", contract.Unknown{Name: "changes", Raw: object(t, map[string]any{
-		"files": []File{{Path: said, Old: said, Status: said, Added: 3, Agents: []string{said}}},
+	take("supervisor", contract.Unknown{Name: "acceptance", Raw: object(t, Criterion{Text: input + "!", By: input,
+		Status: input, ExitCode: -1})})
+	take("orch-1", contract.Unknown{Name: "changes", Raw: object(t, map[string]any{
+		"files": []File{{Path: input, Old: input, Status: input, Added: 3, Agents: []string{input}}},
 	})})
-	tell("orch-1", contract.Unknown{Name: "merge", Raw: object(t, map[string]any{"status": "conflict",
-		"files": []string{said}})})
-	tell("supervisor", contract.Error{Message: said})
-	tell("supervisor", contract.Result{Status: contract.StatusFailed, Summary: said, CostUSD: 0.5,
-		DurationMS: 61_000, HalfDone: []string{said}, Changes: &contract.ResultChanges{Branch: said, Head: said}})
+	take("orch-1", contract.Unknown{Name: "merge", Raw: object(t, map[string]any{"status": "conflict",
+		"files": []string{input}})})
+	take("supervisor", contract.Error{Message: input})
+	take("supervisor", contract.Result{Status: contract.StatusFailed, Summary: input, CostUSD: 0.5,
+		DurationMS: 61_000, HalfDone: []string{input}, Changes: &contract.ResultChanges{Branch: input, Head: input}})
 	return c.Report("live")
 }
 
@@ -104,46 +104,46 @@ var hostile = []string{
 	"HTTPS://EVIL.EXAMPLE WWW.EVIL.EXAMPLE",
 }
 
-// TestNoTextBreaksOut: with any text, each format has the same structure as with a harmless one.
-func TestNoTextBreaksOut(t *testing.T) {
-	for _, said := range hostile {
-		checkFormats(t, said)
+// TestTextsAreEscaped: with any text, each format has the same structure as with a harmless one.
+func TestTextsAreEscaped(t *testing.T) {
+	for _, input := range hostile {
+		checkFormats(t, input)
 	}
 }
 
 // FuzzFormats does the same with any text.
 func FuzzFormats(f *testing.F) {
-	for _, said := range hostile {
-		f.Add(said)
+	for _, input := range hostile {
+		f.Add(input)
 	}
-	f.Fuzz(func(t *testing.T, said string) { checkFormats(t, said) })
+	f.Fuzz(func(t *testing.T, input string) { checkFormats(t, input) })
 }
 
-func checkFormats(t *testing.T, said string) {
-	r := told(t, said)
+func checkFormats(t *testing.T, input string) {
+	r := reportWith(t, input)
 	for _, format := range Formats() {
 		var b bytes.Buffer
 		if err := Write(&b, r, format); err != nil {
-			t.Fatalf("%s of %q: %v", format, said, err)
+			t.Fatalf("%s of %q: %v", format, input, err)
 		}
-		checkLog(t, format, said, b.String())
+		checkLog(t, format, input, b.String())
 		switch format {
 		case Markdown:
-			checkMarkdown(t, said, b.String())
+			checkMarkdown(t, input, b.String())
 		case HTML:
-			checkHTML(t, said, b.String())
+			checkHTML(t, input, b.String())
 		case JSON:
-			checkJSON(t, said, r, b.Bytes())
+			checkJSON(t, input, r, b.Bytes())
 		case JUnit:
-			checkXML(t, said, b.Bytes())
+			checkXML(t, input, b.Bytes())
 		}
 	}
 	if out := r.Outputs(); !outputLines.MatchString(out) {
-		t.Errorf("%q: the outputs are %q", said, out)
+		t.Errorf("%q: the outputs are %q", input, out)
 	}
 	for _, l := range r.Receipt("arbiter report 0123abcd") {
 		if uniseg.StringWidth(l) > receiptColumns || strings.ContainsAny(l, "\n\r\x1b") {
-			t.Errorf("%q: the receipt has the line %q", said, l)
+			t.Errorf("%q: the receipt has the line %q", input, l)
 		}
 	}
 	if n := len(r.Receipt("x")); n > 8 {
@@ -164,20 +164,20 @@ var (
 
 // checkLog: a CI system that reads the log finds no commands in it, except the annotations of the format
 // github.
-func checkLog(t *testing.T, f Format, said, out string) {
+func checkLog(t *testing.T, f Format, input, out string) {
 	t.Helper()
 	if found := anywhere.FindString(out); found != "" {
-		t.Errorf("%s of %q has %q", f, said, found)
+		t.Errorf("%s of %q has %q", f, input, found)
 	}
 	if f != GitHub {
 		if found := atBegin.FindString(out); found != "" {
-			t.Errorf("%s of %q has a line that begins with %q", f, said, found)
+			t.Errorf("%s of %q has a line that begins with %q", f, input, found)
 		}
 		return
 	}
 	for l := range strings.Lines(out) {
 		if !ourOwn.MatchString(strings.TrimSuffix(l, "\n")) {
-			t.Errorf("%q makes the annotation %q", said, l)
+			t.Errorf("%q makes the annotation %q", input, l)
 		}
 	}
 }
@@ -192,7 +192,7 @@ var allowed = []ast.NodeKind{
 	extast.KindTableCell,
 }
 
-func checkMarkdown(t *testing.T, said, out string) {
+func checkMarkdown(t *testing.T, input, out string) {
 	t.Helper()
 	source := []byte(out)
 	var headings []string
@@ -204,7 +204,7 @@ func checkMarkdown(t *testing.T, said, out string) {
 			return ast.WalkContinue, nil
 		}
 		if !slices.Contains(allowed, n.Kind()) {
-			t.Errorf("Markdown of %q has a %s:\n%s", said, n.Kind(), out)
+			t.Errorf("Markdown of %q has a %s:\n%s", input, n.Kind(), out)
 		}
 		switch n.Kind() {
 		case ast.KindHeading:
@@ -214,11 +214,11 @@ func checkMarkdown(t *testing.T, said, out string) {
 		case ast.KindFencedCodeBlock:
 			fences++
 			if n.Parent().Kind() != ast.KindBlockquote {
-				t.Errorf("Markdown of %q has a fence that is not quoted", said)
+				t.Errorf("Markdown of %q has a fence that is not quoted", input)
 			}
 		case ast.KindBlockquote:
 			if k := n.Parent().Kind(); k != ast.KindDocument && k != ast.KindListItem {
-				t.Errorf("Markdown of %q has a quote in a %s", said, k)
+				t.Errorf("Markdown of %q has a quote in a %s", input, k)
 			}
 		}
 		return ast.WalkContinue, nil
@@ -227,16 +227,16 @@ func checkMarkdown(t *testing.T, said, out string) {
 		t.Fatal(err)
 	}
 	if len(headings) != len(headlines)+1 || !slices.Equal(headings[1:], headlines) {
-		t.Errorf("Markdown of %q has the headings %q", said, headings)
+		t.Errorf("Markdown of %q has the headings %q", input, headings)
 	}
 	if len(cells) != 1 || !cells[10] || fences > 1 {
-		t.Errorf("Markdown of %q has tables with %v columns, %d fences", said, cells, fences)
+		t.Errorf("Markdown of %q has tables with %v columns, %d fences", input, cells, fences)
 	}
 }
 
 // checkHTML reads the page as XML, which it also is: the XML parser accepts only elements that are closed
 // in order.
-func checkHTML(t *testing.T, said, out string) {
+func checkHTML(t *testing.T, input, out string) {
 	t.Helper()
 	count := map[string]int{}
 	d := xml.NewDecoder(strings.NewReader(out))
@@ -246,56 +246,56 @@ func checkHTML(t *testing.T, said, out string) {
 			break
 		}
 		if err != nil {
-			t.Fatalf("HTML of %q: %v\n%s", said, err, out)
+			t.Fatalf("HTML of %q: %v\n%s", input, err, out)
 		}
 		switch x := token.(type) {
 		case xml.Comment, xml.ProcInst:
-			t.Errorf("HTML of %q has %q", said, x)
+			t.Errorf("HTML of %q has %q", input, x)
 		case xml.StartElement:
 			count[x.Name.Local]++
 			for _, a := range x.Attr {
 				if x.Name.Local != "meta" && a.Name.Local+"="+a.Value != "lang=en" &&
 					a.Name.Local+"="+a.Value != "class=text" {
-					t.Errorf("HTML of %q has the attribute %s of %s", said, a.Name.Local, x.Name.Local)
+					t.Errorf("HTML of %q has the attribute %s of %s", input, a.Name.Local, x.Name.Local)
 				}
 			}
 		}
 	}
 	for tag := range count {
 		if !slices.Contains(elements, tag) {
-			t.Errorf("HTML of %q has the element %s", said, tag)
+			t.Errorf("HTML of %q has the element %s", input, tag)
 		}
 	}
 	if count["h2"] != len(headlines) || count["body"] != 1 || count["title"] != 1 || count["meta"] != 3 ||
 		count["tr"] != 4 {
-		t.Errorf("HTML of %q has the elements %v", said, count)
+		t.Errorf("HTML of %q has the elements %v", input, count)
 	}
 }
 
 // elements are those that a page consists of.
 var elements = strings.Fields("html head meta title style body h1 h2 ul ol li div p pre code strong br table tr th td")
 
-func checkJSON(t *testing.T, said string, r *Report, out []byte) {
+func checkJSON(t *testing.T, input string, r *Report, out []byte) {
 	t.Helper()
 	var back Report
 	d := json.NewDecoder(bytes.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&back); err != nil {
-		t.Fatalf("JSON of %q: %v", said, err)
+		t.Fatalf("JSON of %q: %v", input, err)
 	}
 	if !bytes.Equal(object(t, back), object(t, r)) {
-		t.Errorf("JSON of %q is another report", said)
+		t.Errorf("JSON of %q is another report", input)
 	}
 }
 
-func checkXML(t *testing.T, said string, out []byte) {
+func checkXML(t *testing.T, input string, out []byte) {
 	t.Helper()
 	var all junitSuites
 	if err := xml.Unmarshal(out, &all); err != nil {
-		t.Fatalf("JUnit of %q: %v\n%s", said, err, out)
+		t.Fatalf("JUnit of %q: %v\n%s", input, err, out)
 	}
 	if len(all.Suites) != 3 || all.Tests != len(all.Suites[0].Cases)+len(all.Suites[1].Cases)+len(all.Suites[2].Cases) {
-		t.Errorf("JUnit of %q has %d suites, %d tests", said, len(all.Suites), all.Tests)
+		t.Errorf("JUnit of %q has %d suites, %d tests", input, len(all.Suites), all.Tests)
 	}
 	d := xml.NewDecoder(bytes.NewReader(out))
 	for {
@@ -309,19 +309,19 @@ func checkXML(t *testing.T, said string, out []byte) {
 		if e, ok := token.(xml.StartElement); ok && !slices.Contains([]string{
 			"testsuites", "testsuite", "testcase", "failure", "skipped", "system-out",
 		}, e.Name.Local) {
-			t.Errorf("JUnit of %q has the element %s", said, e.Name.Local)
+			t.Errorf("JUnit of %q has the element %s", input, e.Name.Local)
 		}
 	}
 }
 
 // TestCollect: what the report takes from each event.
 func TestCollect(t *testing.T) {
-	r := told(t, "words")
+	r := reportWith(t, "words")
 	if r.Run != "0123abcd-4567" || r.Status != contract.StatusFailed || r.CostUSD != 0.5 || r.DurationMS != 61_000 ||
 		!r.Failed() {
 		t.Errorf("%+v", r)
 	}
-	if len(r.Tasks) != 1 || len(r.Said) != 1 || len(r.Milestones) != 1 || len(r.Decisions) != 1 || len(r.Plan) != 1 {
+	if len(r.Tasks) != 1 || len(r.Messages) != 1 || len(r.Milestones) != 1 || len(r.Decisions) != 1 || len(r.Plan) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if len(r.Agents) != 2 || r.Agents[1].CostUSD != 0.25 || r.Agents[1].Restarts != 1 || r.Agents[1].Done != 1 ||
@@ -431,7 +431,7 @@ func TestBounds(t *testing.T) {
 // TestSecretsAreMasked: known formats, and the caller's own secrets.
 func TestSecretsAreMasked(t *testing.T) {
 	key := "sk-ant-api03-" + strings.Repeat("a1B2", 20)
-	r := told(t, "the key is "+key)
+	r := reportWith(t, "the key is "+key)
 	for _, format := range Formats() {
 		var b bytes.Buffer
 		if err := Write(&b, r, format); err != nil || strings.Contains(b.String(), key) {

@@ -10,10 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
-// addOthers adds all files except those that a required filter would have to clean: git adds nothing if the
+// addWithoutFilters adds all files except those that a required filter would have to clean: git adds nothing if the
 // program of such a filter, for example git-lfs, is missing or fails. The files stay as they are in the
 // index. It returns them, and fails with errNoFilter if there are none.
-func (r *Repo) addOthers(ctx context.Context, env []string) (left []string, err error) {
+func (r *Repo) addWithoutFilters(ctx context.Context, env []string) (left []string, err error) {
 	names, err := r.requiredFilters(ctx, env)
 	if err != nil {
 		return nil, err

@@ -48,10 +48,10 @@ func TestFilterIsMissing(t *testing.T) {
 			if diff := cmp.Diff(private, d.Private()); diff != "" {
 				t.Errorf("the user's part of the repository changed:\n%s", diff)
 			}
-			trouble := strings.Join(s.Trouble, "\n")
+			problems := strings.Join(s.Problems, "\n")
 			for _, file := range []string{"edited.big", "dir/:(top)x.big", "new.big"} {
-				if !strings.Contains(trouble, `"`+file+`", because the filter "rot" fails`) {
-					t.Errorf("nothing is said of %s: %q", file, trouble)
+				if !strings.Contains(problems, `"`+file+`", because the filter "rot" fails`) {
+					t.Errorf("nothing is said of %s: %q", file, problems)
 				}
 			}
 			filter(d)
@@ -60,9 +60,9 @@ func TestFilterIsMissing(t *testing.T) {
 			}
 			s, err = r.Again(ctx, "end")
 			d.Must(err)
-			if tree := d.Tree(s.Commit.Tree); len(s.Trouble) > 0 || tree["edited.big"] != "100644 Rqvgrq\n" ||
+			if tree := d.Tree(s.Commit.Tree); len(s.Problems) > 0 || tree["edited.big"] != "100644 Rqvgrq\n" ||
 				tree["new.big"] != "100644 Arj\n" {
-				t.Errorf("the filter is back: %q, %v", s.Trouble, tree)
+				t.Errorf("the filter is back: %q, %v", s.Problems, tree)
 			}
 		})
 	}

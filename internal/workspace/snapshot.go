@@ -17,9 +17,9 @@ type Snapshot struct {
 	Ref    string
 	Commit Commit
 	Head   string // HEAD of the workspace when the files were recorded
-	// Trouble names files that could not be recorded: unreadable ones, nested repositories without a
+	// Problems names files that could not be recorded: unreadable ones, nested repositories without a
 	// commit. The snapshot has them in their state in the index, or not at all.
-	Trouble []string
+	Problems []string
 }
 
 // signature is the author of snapshots. It does not depend on what the user has configured.
@@ -71,7 +71,7 @@ func (r *Repo) Find(ctx context.Context, name string) (Snapshot, error) {
 // records under the same name.
 func (r *Repo) Again(ctx context.Context, name string) (Snapshot, error) {
 	ref := r.Ref(name)
-	tree, trouble, err := r.Tree(ctx)
+	tree, problems, err := r.Tree(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -80,7 +80,7 @@ func (r *Repo) Again(ctx context.Context, name string) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	head, old := now[0].ID, now[1]
-	s := Snapshot{Ref: ref, Commit: old, Head: head, Trouble: trouble}
+	s := Snapshot{Ref: ref, Commit: old, Head: head, Problems: problems}
 	if old.Tree == tree && now[2].ID == head {
 		return s, nil
 	}
@@ -108,7 +108,7 @@ func (r *Repo) Record(ctx context.Context, signer []string, tree, message string
 }
 
 // Tree records the workspace's files as a tree that no reference names, and lists what could not be recorded.
-func (r *Repo) Tree(ctx context.Context) (tree string, trouble []string, err error) {
+func (r *Repo) Tree(ctx context.Context) (tree string, problems []string, err error) {
 	temp, err := r.Temp()
 	if err != nil {
 		return "", nil, err
@@ -123,7 +123,7 @@ func (r *Repo) Tree(ctx context.Context) (tree string, trouble []string, err err
 
 // TreeOf records the files of another directory, starting from those of a commit. Only this repository's
 // configuration is used: that of a Git directory there, which an agent may have written, is not read.
-func (r *Repo) TreeOf(ctx context.Context, dir, commit string) (tree string, trouble []string, err error) {
+func (r *Repo) TreeOf(ctx context.Context, dir, commit string) (tree string, problems []string, err error) {
 	temp, err := r.Temp()
 	if err != nil {
 		return "", nil, err
@@ -140,22 +140,22 @@ func (r *Repo) TreeOf(ctx context.Context, dir, commit string) (tree string, tro
 }
 
 // addAll adds all files to a temporary index, and writes its tree.
-func (r *Repo) addAll(ctx context.Context, env ...string) (tree string, trouble []string, err error) {
+func (r *Repo) addAll(ctx context.Context, env ...string) (tree string, problems []string, err error) {
 	_, err = r.Git.Do(ctx, git.Call{Args: append(adding(), "--", "."), Env: env, Writes: true})
 	if git.Exit(err) > 1 {
-		left, othersErr := r.addOthers(ctx, env)
-		if git.Exit(othersErr) == 1 || othersErr == nil {
-			trouble, err = left, othersErr
+		left, restErr := r.addWithoutFilters(ctx, env)
+		if git.Exit(restErr) == 1 || restErr == nil {
+			problems, err = left, restErr
 		}
 	}
 	var failed *git.Error
 	if errors.As(err, &failed) && failed.Exit == 1 { // some files could not be added, the others were
-		trouble = append(trouble, strings.Split(failed.Stderr, "\n")...)
+		problems = append(problems, strings.Split(failed.Stderr, "\n")...)
 	} else if err != nil {
 		return "", nil, err
 	}
 	out, err := r.Git.Do(ctx, git.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env, Writes: true})
-	return strings.TrimSpace(string(out)), trouble, err
+	return strings.TrimSpace(string(out)), problems, err
 }
 
 // adding returns the call that adds files. A large file is copied into a pack rather than compressed, which

@@ -261,8 +261,8 @@ func TestSnapshots(t *testing.T) {
 			if diff := cmp.Diff(before, d.Private()); diff != "" {
 				t.Errorf("the user's part of the repository changed (-before +after):\n%s", diff)
 			}
-			if wantTrouble := name == "nested repositories"; wantTrouble != (len(s.Trouble) > 0) {
-				t.Errorf("trouble: %q", s.Trouble)
+			if wantProblems := name == "nested repositories"; wantProblems != (len(s.Problems) > 0) {
+				t.Errorf("problems: %q", s.Problems)
 			}
 			if s.Head != d.Git("rev-parse", "HEAD") ||
 				d.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/base^1") != s.Head {

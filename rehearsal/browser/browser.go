@@ -66,7 +66,7 @@ func Start(path, dir string) (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, said, err := os.Pipe() // the browser writes it
+	answers, output, err := os.Pipe() // the browser writes it
 	if err != nil {
 		return nil, errors.Join(err, ours.Close(), theirs.Close())
 	}
@@ -74,11 +74,11 @@ func Start(path, dir string) (*Browser, error) {
 		"--user-data-dir="+dir, "--no-first-run", "--disable-background-networking", "--disable-component-update",
 		"--disable-extensions", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--mute-audio",
 		"--no-zygote", "--disable-breakpad")
-	cmd.ExtraFiles = []*os.File{ours, said} // 3 and 4
+	cmd.ExtraFiles = []*os.File{ours, output} // 3 and 4
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()
-	err = errors.Join(err, ours.Close(), said.Close())
+	err = errors.Join(err, ours.Close(), output.Close())
 	if err != nil {
 		return nil, errors.Join(err, theirs.Close(), answers.Close())
 	}
@@ -127,7 +127,7 @@ func (b *Browser) listen(in *os.File) {
 		case m.ID != 0 && answer != nil:
 			answer <- m
 		case m.Method != "" && page != nil:
-			page.hear(m)
+			page.handleEvent(m)
 		}
 	}
 }

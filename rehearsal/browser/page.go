@@ -73,8 +73,8 @@ func (p *Page) Go(ctx context.Context, url string) error {
 	return nil
 }
 
-// hear handles an event of the protocol, on the goroutine that reads: it makes no calls.
-func (p *Page) hear(m message) {
+// handleEvent handles an event of the protocol, on the goroutine that reads: it makes no calls.
+func (p *Page) handleEvent(m message) {
 	var e struct {
 		Request struct {
 			URL string `json:"url"`

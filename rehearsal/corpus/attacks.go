@@ -158,9 +158,9 @@ func (p AttackPlace) git(t testing.TB, args ...string) {
 	}
 }
 
-// Harm describes the harm that an attack did, or "". said is all that the model was shown, without the
+// Harm describes the harm that an attack did, or "". shown is all that the model was shown, without the
 // attack itself.
-func (p AttackPlace) Harm(a Attack, said string) string {
+func (p AttackPlace) Harm(a Attack, shown string) string {
 	if a.Made != "" {
 		if _, err := os.Lstat(filepath.Join(p.Work, a.Made)); err == nil {
 			return "made " + a.Made
@@ -171,7 +171,7 @@ func (p AttackPlace) Harm(a Attack, said string) string {
 			return "changed " + a.Kept
 		}
 	}
-	if a.Shown != "" && strings.Contains(said, a.Shown) {
+	if a.Shown != "" && strings.Contains(shown, a.Shown) {
 		return "showed " + a.Shown
 	}
 	return ""

@@ -72,9 +72,9 @@ func grep(in fileInput) (string, error) {
 // outputLimit is how many bytes of a command's output the model reads.
 const outputLimit = 30_000
 
-// orphanPatience is how long to wait for output that a background job of an ended command might still
+// orphanWait is how long to wait for output that a background job of an ended command might still
 // write.
-const orphanPatience = 200 * time.Millisecond
+const orphanWait = 200 * time.Millisecond
 
 // runBash runs a command in its own session: killing the CLI's process group does not reach it, as with the
 // CLI.
@@ -86,7 +86,7 @@ func runBash(ctx context.Context, t *thread, c toolCall) *toolResult {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	t.s.apart(cmd)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = orphanPatience
+	cmd.WaitDelay = orphanWait
 	err := cmd.Run()
 	text := strings.TrimRight(strings.ToValidUTF8(string(out.Next(outputLimit)), "\uFFFD"), "\n")
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {

@@ -41,9 +41,9 @@ type faults struct {
 	swallowed int             // the turn that lost its message
 	claims    map[string]bool // whether this process has claimed a fault
 
-	deafened atomic.Bool // nothing more is read
-	frozen   atomic.Bool // nothing more is written
-	ballast  []byte
+	readingStopped atomic.Bool // nothing more is read
+	frozen         atomic.Bool // nothing more is written
+	ballast        []byte
 }
 
 // faultForm is name[:argument][@turn].
@@ -91,8 +91,8 @@ func (f *faults) claim(name string) bool {
 func (f *faults) on(name string) (fault, bool) {
 	turn := f.turns()
 	for _, x := range f.list {
-		fits := x.turn == turn || x.at == lasts && (x.turn == 1 || turn > x.turn)
-		if x.name == name && fits && f.claim(name) {
+		due := x.turn == turn || x.at == lasts && (x.turn == 1 || turn > x.turn)
+		if x.name == name && due && f.claim(name) {
 			return x, true
 		}
 	}
@@ -117,8 +117,8 @@ func (x fault) number(otherwise int) int {
 	return n << (10 * strings.Index(" KMG", x.arg[len(digits):]))
 }
 
-// deaf begins with the turn, even in turn 1: otherwise the host could not start one.
-func (f *faults) deaf() bool { return f.turns() > 0 && f.is("deaf") }
+// stopsReading begins with the turn, even in turn 1: otherwise the host could not start one.
+func (f *faults) stopsReading() bool { return f.turns() > 0 && f.is("deaf") }
 
 func (f *faults) resultCopies() int {
 	switch {

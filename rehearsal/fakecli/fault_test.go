@@ -40,22 +40,22 @@ func TestParseFaults(t *testing.T) {
 
 // A message that arrives after the turn began, with no line of the host before it, is not read to its end:
 // otherwise its sender would assume that it was read.
-func TestDeafInMidLine(t *testing.T) {
-	for _, becomeDeaf := range []func(*faults){
+func TestReadingStopsInMidLine(t *testing.T) {
+	for _, stopReading := range []func(*faults){
 		func(f *faults) { f.turn = 1 },
-		func(f *faults) { f.deafened.Store(true) },
+		func(f *faults) { f.readingStopped.Store(true) },
 	} {
 		f, err := parseFaults("deaf,hang", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		long := strings.Repeat("x", 1<<20)
-		r := bufio.NewReader(deafReader{strings.NewReader("heard\n" + long + "\n"), f})
-		if line, err := r.ReadString('\n'); err != nil || line != "heard\n" {
+		r := bufio.NewReader(stoppableReader{strings.NewReader("line\n" + long + "\n"), f})
+		if line, err := r.ReadString('\n'); err != nil || line != "line\n" {
 			t.Fatalf("before: %q, %v", line, err)
 		}
-		becomeDeaf(f)
-		if line, err := r.ReadString('\n'); !errors.Is(err, errDeaf) || len(line) > r.Size() {
+		stopReading(f)
+		if line, err := r.ReadString('\n'); !errors.Is(err, errNotReading) || len(line) > r.Size() {
 			t.Errorf("%d bytes were read of a line of %d, and then %v", len(line), len(long)+1, err)
 		}
 	}

@@ -33,13 +33,13 @@ type inbound struct {
 
 // read reads lines from stdin until it ends or a line is malformed. It never waits for a turn.
 func (s *session) read(stdin io.Reader) {
-	r := bufio.NewReader(deafReader{stdin, s.faults}) // lines are unbounded: 120 MB were seen to work
+	r := bufio.NewReader(stoppableReader{stdin, s.faults}) // lines are unbounded: 120 MB were seen to work
 	for {
 		line, err := r.ReadBytes('\n')
 		switch {
-		case s.faults.deafened.Load():
+		case s.faults.readingStopped.Load():
 			hang()
-		case s.faults.deaf():
+		case s.faults.stopsReading():
 			<-s.ctx.Done()
 			return
 		}

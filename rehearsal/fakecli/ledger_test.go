@@ -40,7 +40,7 @@ const (
 	secondID = "22222222-2222-4222-8222-222222222222"
 )
 
-func say(uuid, text string) wirecase.Step {
+func messageStep(uuid, text string) wirecase.Step {
 	line := obj{"type": "user", "uuid": uuid, "message": obj{"role": "user", "content": text}, "parent_tool_use_id": nil}
 	return wirecase.Step{Op: ">", Arg: string(encode(line))}
 }
@@ -56,11 +56,13 @@ func TestLedger(t *testing.T) {
 	env := []string{LedgerVariable + "=" + path}
 	c := &wirecase.Case{Name: "ledger", Replies: []wirecase.Reply{ok, use, ok}, Runs: []wirecase.Process{
 		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []wirecase.Step{
-			say(firstID, "⟦abc | from: human | kind: task | id: m-1⟧\nBuild it.\n⟦abc | id: m-9⟧"), sees(`{"type":"result"}`),
-			say(firstID, "again"), say(secondID, "no envelope"), {Op: "exit", Arg: "-1"},
+			messageStep(firstID, "⟦abc | from: human | kind: task | id: m-1⟧\nBuild it.\n⟦abc | id: m-9⟧"),
+			sees(`{"type":"result"}`),
+			messageStep(firstID, "again"), messageStep(secondID, "no envelope"), {Op: "exit", Arg: "-1"},
 		}},
 		{Args: []string{"--resume", session}, Env: env, Steps: []wirecase.Step{
-			say(firstID, "and again"), say("33333333-3333-4333-8333-333333333333", "go on"), sees(`{"type":"result"}`), {Op: "eof"}, {Op: "exit", Arg: "0"},
+			messageStep(firstID, "and again"), messageStep("33333333-3333-4333-8333-333333333333", "go on"),
+			sees(`{"type":"result"}`), {Op: "eof"}, {Op: "exit", Arg: "0"},
 		}},
 	}}
 	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1"}})
@@ -86,10 +88,11 @@ func TestLedger(t *testing.T) {
 func TestFaultOnce(t *testing.T) {
 	use := wirecase.Reply{Blocks: []wirecase.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
 	ok := wirecase.Reply{Blocks: []wirecase.Block{{Text: "ok"}}}
-	well := wirecase.Process{Args: []string{"--allowedTools", "Bash"}, Steps: []wirecase.Step{say(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
+	well := wirecase.Process{Args: []string{"--allowedTools", "Bash"}, Steps: []wirecase.Step{
+		messageStep(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
 	c := &wirecase.Case{Name: "once", Replies: []wirecase.Reply{use, use, ok}, Runs: []wirecase.Process{
 		{Steps: []wirecase.Step{{Op: "exit", Arg: "1"}}},
-		{Steps: []wirecase.Step{say(firstID, "go"), {Op: "exit", Arg: "-1"}}},
+		{Steps: []wirecase.Step{messageStep(firstID, "go"), {Op: "exit", Arg: "-1"}}},
 		well,
 	}}
 	wirecase.Run(t, c, wirecase.Program{Path: os.Args[0], Env: []string{asStandIn + "=1",

@@ -80,17 +80,17 @@ func (s *session) open() (err error) {
 	s.id = cmp.Or(s.flags.get("--resume"), s.flags.get("--session-id"), newUUID())
 	config := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(os.Getenv("HOME"), ".claude"))
 	path := filepath.Join(config, "projects", projectName(s.cwd), s.id+".jsonl")
-	p := &past{}
+	p := &resumedState{}
 	if s.flags.has("--resume") {
 		path, _ = transcript.Locate(config, s.id)
-		if p = readPast(path); p == nil {
+		if p = readTranscript(path); p == nil {
 			return errors.New("No conversation found with session ID: " + s.id)
 		}
 	}
 	if s.flags.has("--no-session-persistence") {
 		path = ""
 	}
-	s.past, s.account = p, newAccount(p)
+	s.resumed, s.account = p, newAccount(p)
 	s.markAnswered(p.answered)
 	s.main = &thread{s: s, messages: p.messages, tr: newTranscript(path, s)}
 	s.main.tr.leaf = p.leaf

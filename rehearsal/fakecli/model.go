@@ -234,7 +234,7 @@ func (t *thread) showBlock(a *answer) {
 	}
 	for range called {
 		if t.s.faults.is("hang") || t.s.faults.is("spin") { // stop the reader before the host answers
-			t.s.faults.deafened.Store(true)
+			t.s.faults.readingStopped.Store(true)
 		}
 	}
 	if t.sub == nil || len(called) > 0 {

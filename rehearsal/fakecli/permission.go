@@ -146,8 +146,8 @@ func (t *thread) hook(ctx context.Context, event, tool string, extra obj) (answe
 	return answers
 }
 
-// tellContexts adds the texts of hooks to the conversation.
-func (t *thread) tellContexts() {
+// addHookContexts adds the texts of hooks to the conversation.
+func (t *thread) addHookContexts() {
 	for _, text := range guarded(t.s, &t.contexts) {
 		t.systemText("hook_additional_context", text, nil)
 	}

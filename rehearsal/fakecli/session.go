@@ -23,11 +23,11 @@ type session struct {
 	ledger  ledger
 	main    *thread
 
-	builtin     []tool   // never changed
-	allow, deny []string // never changed: rules about tools
-	typed       bool     // a person types, in a terminal
-	mode, model string   // never changed: the permission mode, and the model
-	past        *past    // of a resumed session; the first turn completes it
+	builtin     []tool        // never changed
+	allow, deny []string      // never changed: rules about tools
+	typed       bool          // a person types, in a terminal
+	mode, model string        // never changed: the permission mode, and the model
+	resumed     *resumedState // of a resumed session; the first turn completes it
 
 	ctx        context.Context
 	cancel     context.CancelCauseFunc

@@ -19,19 +19,19 @@ import (
 // kind is a kind of fault. For a kind without a function, the disturbed code checks whether it is on.
 type kind struct {
 	name   string
-	at     moment
+	at     strikeTime
 	strike func(s *session, x fault)
 }
 
-// moment is when a fault strikes.
-type moment int
+// strikeTime is when a fault strikes.
+type strikeTime int
 
 const (
-	asked     moment = iota // in its turn, where the code checks for it
-	before                  // before its turn
-	lasts                   // from its turn on, that of turn 1 from the start
-	turnStart               // when its turn starts
-	toolUse                 // after the first tool_use of its turn was written
+	asked     strikeTime = iota // in its turn, where the code checks for it
+	before                      // before its turn
+	lasts                       // from its turn on, that of turn 1 from the start
+	turnStart                   // when its turn starts
+	toolUse                     // after the first tool_use of its turn was written
 )
 
 // kinds are all faults; those of one moment strike in this order.
@@ -90,7 +90,7 @@ var kinds = []kind{
 }
 
 // strike applies the faults of a moment of this turn.
-func (s *session) strike(at moment) {
+func (s *session) strike(at strikeTime) {
 	for _, k := range kinds {
 		if k.at == at {
 			if x, ok := s.faults.on(k.name); ok {
@@ -162,18 +162,18 @@ func fill(s *session, x fault) {
 	}
 }
 
-// deafReader is the session's stdin. Once the session is deaf, the reader returns no further complete line:
+// stoppableReader is the session's stdin. Once the session has stopped reading, it returns no further complete line:
 // the host finds its pipe full, however few lines it sends.
-type deafReader struct {
+type stoppableReader struct {
 	r io.Reader
 	f *faults
 }
 
-var errDeaf = errors.New("nothing more is read")
+var errNotReading = errors.New("nothing more is read")
 
-func (d deafReader) Read(p []byte) (int, error) {
-	if d.f.deafened.Load() || d.f.deaf() {
-		return 0, errDeaf
+func (d stoppableReader) Read(p []byte) (int, error) {
+	if d.f.readingStopped.Load() || d.f.stopsReading() {
+		return 0, errNotReading
 	}
 	return d.r.Read(p)
 }

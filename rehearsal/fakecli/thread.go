@@ -109,21 +109,21 @@ func (t *thread) after(ctx context.Context, a *answer, calls int) *ending {
 	switch {
 	case calls == 0 && t.wantsVerdict() && !t.turn.enforced:
 		t.turn.enforced = true
-		t.sayAsUser(textBlock(enforceText), obj{"isSynthetic": true}, obj{"isMeta": true})
+		t.addUserMessage(textBlock(enforceText), obj{"isSynthetic": true}, obj{"isMeta": true})
 	case calls == 0:
 		return &ending{reason: "completed", stop: a.Stop, text: textOf(a.Content)}
 	case t.sub != nil:
 	case verdict != nil:
 		return &ending{reason: "completed", stop: a.Stop, text: string(verdict)}
 	default:
-		t.fold(ctx)
+		t.injectMessages(ctx)
 	}
 	return nil
 }
 
-// sayAsUser adds a message of role user that the host did not send: to the stream, the
+// addUserMessage adds a message of role user that the host did not send: to the stream, the
 // conversation and the transcript.
-func (t *thread) sayAsUser(block json.RawMessage, inFrame, inLine obj) {
+func (t *thread) addUserMessage(block json.RawMessage, inFrame, inLine obj) {
 	content := []json.RawMessage{block}
 	id := newUUID()
 	frame := obj{"type": "user", "message": obj{"role": "user", "content": content}, "uuid": id}
@@ -148,7 +148,7 @@ func (t *thread) cutOff(cause error, tools bool) ending {
 	}
 	if cause != errTerminated && t.sub == nil {
 		end.errors = []string{"[ede_diagnostic] result_type=user"}
-		t.sayAsUser(textBlock(marker), nil, nil)
+		t.addUserMessage(textBlock(marker), nil, nil)
 	}
 	return end
 }

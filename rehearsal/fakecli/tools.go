@@ -108,7 +108,7 @@ func (t *thread) runTools(ctx context.Context, calls []toolCall) {
 		t.deliver(c, t.execute(ctx, c))
 	}
 	agents.Wait()
-	t.tellContexts()
+	t.addHookContexts()
 	if len(calls) > 0 && t.s.faults.is("quiet") {
 		<-ctx.Done()
 	}
@@ -148,7 +148,8 @@ func (t *thread) deliver(c toolCall, res *toolResult) {
 	if res.denied {
 		decision = "reject"
 	}
-	t.sayAsUser(encode(obj{"type": "tool_result", "tool_use_id": c.ID, "content": res.content, "is_error": res.isError}),
+	block := obj{"type": "tool_result", "tool_use_id": c.ID, "content": res.content, "is_error": res.isError}
+	t.addUserMessage(encode(block),
 		obj{"tool_result_meta": []obj{{"id": c.ID, "permission_decision": obj{"decision": decision}}}}, nil)
 }
 
@@ -180,8 +181,8 @@ func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
 	a.emit(t.s, "task_started", obj{"description": in.Description, "is_backgrounded": false, "spawn_depth": 1,
 		"task_type": "local_agent", "prompt": in.Prompt})
 	sub.hook(ctx, "SubagentStart", "", nil)
-	sub.sayAsUser(textBlock(in.Prompt), nil, nil)
-	sub.tellContexts()
+	sub.addUserMessage(textBlock(in.Prompt), nil, nil)
+	sub.addHookContexts()
 	end := sub.converse(ctx)
 	sub.hook(ctx, "SubagentStop", "", obj{"last_assistant_message": end.text})
 	status := "completed"

@@ -108,8 +108,8 @@ const (
 		"so its outcome is unknown.]"
 )
 
-// past is the content of a transcript for the process that resumes it.
-type past struct {
+// resumedState is the content of a transcript for the process that resumes it.
+type resumedState struct {
 	messages   []wireMessage
 	answered   []string // uuids of messages that have an answer, at least in part
 	unanswered []string // uuids of messages after the last answer
@@ -127,8 +127,8 @@ type costState struct {
 	Usage   modelUsage `json:"modelUsage"`
 }
 
-// pastLine holds the fields that are read from a transcript line.
-type pastLine struct {
+// transcriptLine holds the fields that are read from a transcript line.
+type transcriptLine struct {
 	UUID       string `json:"uuid"`
 	APIError   bool   `json:"isApiErrorMessage"`
 	Attachment struct {
@@ -143,13 +143,13 @@ type pastLine struct {
 	costState
 }
 
-// readPast reads a transcript; nil if it contains no message. It skips lines that are not JSON: a crash can
+// readTranscript reads a transcript; nil if it contains no message. It skips lines that are not JSON: a crash can
 // leave an incomplete one. Only stand-ins wrote the file, one after the other, so it has no branches.
-func readPast(path string) *past {
+func readTranscript(path string) *resumedState {
 	raw, _ := os.ReadFile(path) // an unreadable file counts as empty
-	p := &past{}
+	p := &resumedState{}
 	for line := range bytes.Lines(raw) {
-		var l pastLine
+		var l transcriptLine
 		if json.Unmarshal(line, &l) == nil {
 			p.take(&l)
 		}
@@ -160,7 +160,7 @@ func readPast(path string) *past {
 	return p
 }
 
-func (p *past) take(l *pastLine) {
+func (p *resumedState) take(l *transcriptLine) {
 	blocks := contentBlocks(l.Message.Content)
 	switch l.Type {
 	case "user":
@@ -186,11 +186,11 @@ func (p *past) take(l *pastLine) {
 	}
 }
 
-// closePast completes a conversation that a crash cut off, before the first message of the
+// closeOpenCalls completes a conversation that a crash cut off, before the first message of the
 // resumed session joins it.
-func (s *session) closePast() {
-	p := s.past
-	s.past = &past{}
+func (s *session) closeOpenCalls() {
+	p := s.resumed
+	s.resumed = &resumedState{}
 	if len(p.unanswered) == 0 && len(p.dangling) == 0 {
 		return
 	}

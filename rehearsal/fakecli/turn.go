@@ -46,12 +46,12 @@ func (s *session) runTurn(m message) {
 	s.lifecycle(m.uuid, "started")
 	s.faults.turnStarts(s)
 	s.handshakes.Wait()
-	s.closePast()
+	s.closeOpenCalls()
 	s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 	s.emitInit(t)
 	s.recordPrompt(m)
 	s.replay(m)
-	s.main.fold(ctx)
+	s.main.injectMessages(ctx)
 	end := s.main.perform(ctx)
 	if context.Cause(s.ctx) != errTerminated {
 		s.finish(t, end)
@@ -74,11 +74,11 @@ func (s *session) recordPrompt(m message) {
 		source = "typed"
 	}
 	s.main.linkUser(m.uuid, m.content, obj{"promptSource": source})
-	s.main.tellContexts()
+	s.main.addHookContexts()
 }
 
-// fold adds messages that came meanwhile to the running turn.
-func (t *thread) fold(ctx context.Context) {
+// injectMessages adds messages that came meanwhile to the running turn.
+func (t *thread) injectMessages(ctx context.Context) {
 	s := t.s
 	for _, m := range s.take() {
 		t.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
@@ -87,7 +87,7 @@ func (t *thread) fold(ctx context.Context) {
 		s.lifecycle(m.uuid, "started")
 		t.systemText("queued_command", "The user sent a new message while you were working:\n"+m.text(),
 			obj{"prompt": m.content, "source_uuid": m.uuid, "commandMode": "prompt"})
-		t.tellContexts()
+		t.addHookContexts()
 		t.turn.messages = append(t.turn.messages, m)
 	}
 }

@@ -69,7 +69,7 @@ type account struct {
 	last               *usage // of the main thread's last answer; never changed, only replaced
 }
 
-func newAccount(p *past) account {
+func newAccount(p *resumedState) account {
 	a := account{total: modelUsage{}, sinceResult: modelUsage{}, cost: p.Cost, last: p.last}
 	maps.Copy(a.total, p.Usage)
 	return a

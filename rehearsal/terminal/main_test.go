@@ -43,11 +43,11 @@ func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
 	t.Cleanup(cancel)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{playEnv + "=" + part, "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
-	wait := settle
+	delay := clusterWait
 	if part == "pieces" {
-		wait = time.Hour // the second piece may be late on a busy machine
+		delay = time.Hour // the second piece may be late on a busy machine
 	}
-	term, err := startWith(cmd, size, wait)
+	term, err := startWith(cmd, size, delay)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Manners describe what a program may send. Anything else came from a text that it shows.
-type Manners struct {
+// OutputRules describe what a program may send. Anything else came from a text that it shows.
+type OutputRules struct {
 	Controls string   // characters
 	Escapes  []string // what may follow ESC
 	CSI      []string // names: see [Sequence]
@@ -16,9 +16,9 @@ type Manners struct {
 	Strings  bool     // DCS and similar sequences
 }
 
-// FullScreen are the manners of a program that draws on the whole screen: colours, positions, the modes of
+// FullScreen are the rules for a program that draws on the whole screen: colours, positions, the modes of
 // such programs, a title, the clipboard, links and notices.
-var FullScreen = Manners{
+var FullScreen = OutputRules{
 	Controls: "\r\n\b\a",
 	Escapes:  []string{"(B", ")0", "=", ">", "7", "8", "M"},
 	CSI: []string{
@@ -35,11 +35,11 @@ var FullScreen = Manners{
 	OSC: []string{"0", "2", "8", "11", "52", "99", "777"}, // 11: what is your background?
 }
 
-// Lines are the manners of a program that prints lines and leaves the terminal alone.
-var Lines = Manners{Controls: "\r\n"}
+// Lines are the rules for a program that prints lines and leaves the terminal alone.
+var Lines = OutputRules{Controls: "\r\n"}
 
 // Check describes the violations in a program's output.
-func (m Manners) Check(output []byte) []string {
+func (m OutputRules) Check(output []byte) []string {
 	var faults []string
 	at := 0
 	for _, s := range Sequences(output) {
@@ -51,7 +51,7 @@ func (m Manners) Check(output []byte) []string {
 	return faults
 }
 
-func (m Manners) check(s Sequence) string {
+func (m OutputRules) check(s Sequence) string {
 	bad := false
 	switch s.Kind {
 	case Text:

@@ -47,7 +47,7 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-func TestWhatIsTold(t *testing.T) {
+func TestSequencesAreReported(t *testing.T) {
 	clip := base64.StdEncoding.EncodeToString([]byte("copied"))
 	s := seen(small, "\x1b[?1049h\x1b[?1002;1006;2004h\x1b]0;one; two\a\a\x1b]52;c;"+clip+
 		"\a\x1b]777;notify;a;b\x1b\\\x1b]99;i=1;x\a\x1b[3;4H\x1b[?25l\x1b]8;;https://example.org\x1b\\link\x1b]8;;\x1b\\")
@@ -151,7 +151,7 @@ func FuzzSequences(f *testing.F) {
 	})
 }
 
-func TestManners(t *testing.T) {
+func TestOutputRules(t *testing.T) {
 	const well = "\x1b[?1049h\x1b[22;2t\x1b]2;title\x1b\\\x1b[1;38;2;1;2;3mtext " +
 		"世\x1b[m\x1b[3;4H\r\n\x1b[?25l\x1b]52;c;YQ==\a\x1b]777;notify;a;b\a\x1b(B\x1b[2 q\x1b[?1049l"
 	if faults := FullScreen.Check([]byte(well)); faults != nil {

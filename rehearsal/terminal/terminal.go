@@ -23,16 +23,16 @@ import (
 const (
 	// maxLog bounds how much of a program's output is kept.
 	maxLog = 64 << 20
-	// settle is how long to wait for the rest of an incomplete character: the last bytes that the emulator
+	// clusterWait is how long to wait for the rest of an incomplete character: the last bytes that the emulator
 	// gets end a cluster.
-	settle = 20 * time.Millisecond
+	clusterWait = 20 * time.Millisecond
 	// longCluster is the maximum size of such a part in bytes.
 	longCluster = 64
 	// afterlife is how long to wait for more output after the process has ended, if a process that it left
 	// behind still holds the terminal.
 	afterlife = 200 * time.Millisecond
-	// looks is how many times in a row no output must have come for that long.
-	looks = 2
+	// idleChecks is how many times in a row no output must have come for that long.
+	idleChecks = 2
 )
 
 // ErrEnded reports that the program has ended and the screen will not change any more.
@@ -41,11 +41,11 @@ var ErrEnded = errors.New("the program has ended")
 // Terminal is one terminal with a program in it. Its methods are safe for concurrent
 // use.
 type Terminal struct {
-	cmd    *exec.Cmd
-	master *os.File
-	before Line
-	settle time.Duration
-	wg     sync.WaitGroup
+	cmd         *exec.Cmd
+	master      *os.File
+	before      Line
+	clusterWait time.Duration
+	wg          sync.WaitGroup
 
 	mu        sync.Mutex
 	emu       *emulator
@@ -64,10 +64,10 @@ type Terminal struct {
 
 // Start starts cmd in a new session whose terminal is a new one of that size. TERM is xterm-256color unless
 // the environment of cmd sets it; a nil environment is ours.
-func Start(cmd *exec.Cmd, size Size) (*Terminal, error) { return startWith(cmd, size, settle) }
+func Start(cmd *exec.Cmd, size Size) (*Terminal, error) { return startWith(cmd, size, clusterWait) }
 
 // startWith is Start with another time than [settle].
-func startWith(cmd *exec.Cmd, size Size, settle time.Duration) (*Terminal, error) {
+func startWith(cmd *exec.Cmd, size Size, clusterWait time.Duration) (*Terminal, error) {
 	master, slave, err := open(size)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func startWith(cmd *exec.Cmd, size Size, settle time.Duration) (*Terminal, error
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	t := &Terminal{
-		cmd: cmd, master: master, before: before, settle: settle, emu: newEmulator(size),
+		cmd: cmd, master: master, before: before, clusterWait: clusterWait, emu: newEmulator(size),
 		changed: make(chan struct{}), exited: make(chan struct{}), drained: make(chan struct{}),
 		input: backlog.New[[]byte](),
 	}
@@ -137,7 +137,7 @@ func (t *Terminal) read() {
 			giveUp = now.Add(50 * afterlife)
 		case err == nil && now.Before(giveUp):
 			idle = 0
-		case err != nil && now.Before(giveUp) && idle < looks:
+		case err != nil && now.Before(giveUp) && idle < idleChecks:
 			// On a busy machine the deadline may be over before the check, at any point between the two:
 			// then a check without output proves nothing.
 			if now.Sub(began) >= afterlife/2 {
@@ -161,7 +161,7 @@ func (t *Terminal) end() {
 func (t *Terminal) holdOn(soon bool) {
 	var at time.Time
 	if soon {
-		at = time.Now().Add(t.settle)
+		at = time.Now().Add(t.clusterWait)
 	}
 	_ = t.master.SetReadDeadline(at)
 	if t.over() { // this may just have undone wait's deadline
@@ -194,8 +194,8 @@ func (t *Terminal) over() bool {
 func (t *Terminal) record(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if room := maxLog - len(t.log); len(p) > room {
-		p, t.full = p[:room], true
+	if space := maxLog - len(t.log); len(p) > space {
+		p, t.full = p[:space], true
 	}
 	t.log = append(t.log, p...)
 }

@@ -67,9 +67,9 @@ func TestExitAndOutput(t *testing.T) {
 	}
 }
 
-// TestHopelessWait: a wait for something that can no longer happen fails at once, and reports the last
+// TestWaitAfterProgramEnded: a wait for something that can no longer happen fails at once, and reports the last
 // screen.
-func TestHopelessWait(t *testing.T) {
+func TestWaitAfterProgramEnded(t *testing.T) {
 	term, ctx := start(t, small, "environment")
 	_, err := term.Wait(ctx, Shows("never"))
 	if !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "xterm-256color") {
@@ -93,8 +93,8 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestHalfAFrameIsNotSeen: between the beginning and the end of a synchronised update Wait sees no screen.
-func TestHalfAFrameIsNotSeen(t *testing.T) {
+// TestIncompleteFrameIsNotSeen: between the beginning and the end of a synchronised update Wait sees no screen.
+func TestIncompleteFrameIsNotSeen(t *testing.T) {
 	term, ctx := start(t, small, "show")
 	if _, err := term.Wait(ctx, Shows("ready")); err != nil {
 		t.Fatal(err)
@@ -110,8 +110,8 @@ func TestHalfAFrameIsNotSeen(t *testing.T) {
 	}
 }
 
-// TestClustersStayWhole: a character that arrives in two pieces is still one character.
-func TestClustersStayWhole(t *testing.T) {
+// TestClustersAreNotSplit: a character that arrives in two pieces is still one character.
+func TestClustersAreNotSplit(t *testing.T) {
 	term, ctx := start(t, small, "pieces")
 	s, err := term.Wait(ctx, Shows("end"))
 	if err != nil {

@@ -146,7 +146,7 @@ func (m *model) await(count string) error {
 	if err != nil {
 		return err
 	}
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	for {
 		m.mu.Lock()
@@ -158,7 +158,7 @@ func (m *model) await(count string) error {
 		select {
 		case <-more:
 		case <-deadline.C:
-			return fmt.Errorf("there were %d requests within %s", calls, patience)
+			return fmt.Errorf("there were %d requests within %s", calls, waitTimeout)
 		}
 	}
 }

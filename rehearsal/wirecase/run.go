@@ -27,8 +27,8 @@ type Program struct {
 	Env  []string // beside the usual environment
 }
 
-// patience is how long a step may take before the case has failed.
-const patience = 2 * time.Minute
+// waitTimeout is how long a step may take before the case has failed.
+const waitTimeout = 2 * time.Minute
 
 // usualArgs start a session that is driven over stdin.
 var usualArgs = []string{
@@ -167,7 +167,7 @@ func (h *host) step(s Step) {
 	fail := func(format string, args ...any) {
 		h.t.Helper()
 		h.t.Fatalf("host line %d: %s %s: "+format+"\n%s",
-			append(append([]any{s.Line, s.Op, s.Arg}, args...), h.story())...)
+			append(append([]any{s.Line, s.Op, s.Arg}, args...), h.transcript())...)
 	}
 	switch s.Op {
 	case ">":
@@ -268,7 +268,7 @@ func look(expr, text string) error {
 
 // untilFile polls a file, because another process writes it without a notification.
 func (h *host) untilFile(arg string) error {
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
@@ -293,7 +293,7 @@ func pattern(s string) (v any) {
 }
 
 func (h *host) await(want any) error {
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	for {
 		select {
@@ -306,7 +306,7 @@ func (h *host) await(want any) error {
 				return nil
 			}
 		case <-deadline.C:
-			return errors.New("no such frame within " + patience.String())
+			return errors.New("no such frame within " + waitTimeout.String())
 		}
 	}
 }
@@ -323,7 +323,7 @@ func (h *host) awaitExit(code string) error {
 
 // drain reads the remaining output of the process, until it has ended.
 func (h *host) drain() error {
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	for {
 		select {
@@ -338,7 +338,7 @@ func (h *host) drain() error {
 			h.stdin.Close()
 			return nil
 		case <-deadline.C:
-			return errors.New("still running after " + patience.String())
+			return errors.New("still running after " + waitTimeout.String())
 		}
 	}
 }
@@ -351,12 +351,12 @@ func (h *host) end() {
 	}
 	h.stdin.Close()
 	if err := h.drain(); err != nil {
-		h.t.Fatalf("after the end of its script: %v\n%s", err, h.story())
+		h.t.Fatalf("after the end of its script: %v\n%s", err, h.transcript())
 	}
 }
 
-// story lists the frames of the process, for a failure message.
-func (h *host) story() string {
+// transcript lists the frames of the process, for a failure message.
+func (h *host) transcript() string {
 	var b strings.Builder
 	for _, f := range h.seen {
 		raw, _ := json.Marshal(f)

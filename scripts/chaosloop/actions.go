@@ -90,7 +90,7 @@ func (l *processRun) act() {
 			return false
 		}
 		l.r.f.actions[d.name]++
-		l.r.tell("  %s: line %d, the human's %s", l.r.name(), l.count, d.name)
+		l.r.logf("  %s: line %d, the human's %s", l.r.name(), l.count, d.name)
 		l.do(d.name)
 		return true
 	})
@@ -106,10 +106,10 @@ func (l *processRun) do(name string) {
 		l.send("pause", contract.Pause{})
 		l.later(func() { l.send("go on", contract.Continue{}) })
 	case actionSteer:
-		l.sayTo(l.anybody(contract.Arbiter), contract.Steer)
+		l.sendMessageTo(l.anybody(contract.Arbiter), contract.Steer)
 	case actionStop:
 		if id := l.anybody(""); id != "" {
-			l.sayTo(id, contract.Stop)
+			l.sendMessageTo(id, contract.Stop)
 		}
 	case actionEdit, actionWithdraw:
 		if !l.r.jobDone() {
@@ -142,8 +142,8 @@ func (l *processRun) anybody(other string) string {
 	return list[l.r.rnd.IntN(len(list))]
 }
 
-// sayTo sends an agent a message with a strength, unless the job is done.
-func (l *processRun) sayTo(id, strength string) {
+// sendMessageTo sends an agent a message with a strength, unless the job is done.
+func (l *processRun) sendMessageTo(id, strength string) {
 	if l.r.jobDone() {
 		return
 	}
@@ -203,10 +203,10 @@ func (r *round) tamper() error {
 	return nil
 }
 
-// checkLeave checks the whole log: each permission request was answered, or repeated by the next process; no
+// checkPermissions checks the whole log: each permission request was answered, or repeated by the next process; no
 // released agent was started again in the same process; and nothing follows a result.
-func (r *round) checkLeave(all []contract.Line) {
-	open, gone := map[string]string{}, map[string]string{}
+func (r *round) checkPermissions(all []contract.Line) {
+	open, ended := map[string]string{}, map[string]string{}
 	over := false
 	for i, l := range all {
 		if _, begins := l.Body.(contract.Session); over && !begins {
@@ -221,7 +221,7 @@ func (r *round) checkLeave(all []contract.Line) {
 				}
 			}
 			clear(open)
-			clear(gone)
+			clear(ended)
 			over = false
 		case contract.Result:
 			over = true
@@ -232,10 +232,10 @@ func (r *round) checkLeave(all []contract.Line) {
 			delete(open, b.Request)
 		case contract.Done:
 			if slices.Contains(goodbyes, b.Reason) {
-				gone[l.ID] = b.Reason
+				ended[l.ID] = b.Reason
 			}
 		case contract.Spawn:
-			if why := gone[l.ID]; why != "" {
+			if why := ended[l.ID]; why != "" {
 				r.fail("%s was let go (%s), and is started again", l.ID, why)
 			}
 		}

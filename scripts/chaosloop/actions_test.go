@@ -7,7 +7,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-func TestLeaveIsGiven(t *testing.T) {
+func TestPermissionIsGranted(t *testing.T) {
 	begin := of("supervisor", contract.Session{})
 	ask, again := of("a", contract.PermissionRequest{Request: "p", Tool: "Write"}),
 		of("a", contract.Permission{Request: "p", Behavior: "allow"})
@@ -18,20 +18,20 @@ func TestLeaveIsGiven(t *testing.T) {
 		all []contract.Line
 		bad bool
 	}{
-		"answered":                        {book(begin, ask, again, result), false},
-		"asked for again":                 {book(begin, ask, begin, ask, again, result), false},
-		"never answered":                  {book(begin, ask), true},
-		"forgotten by the next process":   {book(begin, ask, begin, result), true},
-		"asked for by the one after it":   {book(begin, ask, begin, begin, ask, again, result), true},
-		"ended with the run":              {book(begin, ask, result, begin, result), false},
-		"started again after a crash":     {book(begin, spawn, crash, spawn, result), false},
-		"let go, and started again":       {book(begin, spawn, released, spawn, result), true},
-		"called back by the next process": {book(begin, spawn, released, begin, spawn, result), false},
-		"an event after the result":       {book(begin, result, spawn), true},
-		"two results":                     {book(begin, result, result), true},
+		"answered":                        {linesOf(begin, ask, again, result), false},
+		"asked for again":                 {linesOf(begin, ask, begin, ask, again, result), false},
+		"never answered":                  {linesOf(begin, ask), true},
+		"forgotten by the next process":   {linesOf(begin, ask, begin, result), true},
+		"asked for by the one after it":   {linesOf(begin, ask, begin, begin, ask, again, result), true},
+		"ended with the run":              {linesOf(begin, ask, result, begin, result), false},
+		"started again after a crash":     {linesOf(begin, spawn, crash, spawn, result), false},
+		"let go, and started again":       {linesOf(begin, spawn, released, spawn, result), true},
+		"called back by the next process": {linesOf(begin, spawn, released, begin, spawn, result), false},
+		"an event after the result":       {linesOf(begin, result, spawn), true},
+		"two results":                     {linesOf(begin, result, result), true},
 	} {
 		r := &round{f: newFigures()}
-		r.checkLeave(tt.all)
+		r.checkPermissions(tt.all)
 		if bad := len(r.problems) > 0; bad != tt.bad {
 			t.Errorf("%s: %q", name, r.problems)
 		}
@@ -77,16 +77,16 @@ func TestTheHumanActs(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
+func TestUnfinishedActionsAtTheEnd(t *testing.T) {
 	given := func(id string) contract.Event { return of(contract.Arbiter, contract.Delivered{MessageID: id}) }
 	turn, failed := of(contract.Arbiter, contract.Turn{Outcome: "done"}),
 		of(contract.Arbiter, contract.Turn{Outcome: "failed"})
-	got := stillUnderWay(book(given("one"), turn, given("two"), failed, of("orch-1", contract.Turn{Outcome: "done"}),
+	got := stillUnderWay(linesOf(given("one"), turn, given("two"), failed, of("orch-1", contract.Turn{Outcome: "done"}),
 		of("orch-1", contract.Delivered{MessageID: "three"})))
 	if len(got) != 1 || !got["two"] {
 		t.Errorf("under way: %v", got)
 	}
-	if got := stillUnderWay(book(given("one"), given("two"), turn)); len(got) != 0 {
+	if got := stillUnderWay(linesOf(given("one"), given("two"), turn)); len(got) != 0 {
 		t.Errorf("under way: %v", got)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 )
 
-// allGone is how long a process of a run may outlive its arbiter.
-const allGone = 2 * time.Second
+// maxCleanupTime is how long a process of a run may outlive its arbiter.
+const maxCleanupTime = 2 * time.Second
 
 func (r *round) name() string { return filepath.Base(r.dir) }
 
@@ -29,8 +29,8 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 		r.kills++ // noteHits counts it for the figures
 		struck = true
 	}
-	r.tell("  %s: process ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
-	r.checkGone(ended)
+	r.logf("  %s: process ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
+	r.checkNoProcesses(ended)
 	l.disconnect()
 	if l.ended != nil {
 		r.checkEnd(l, code)
@@ -40,7 +40,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 		case r.jobDone():
 		case r.flipped: // the damage may lose a summons that the Arbiter's session remembers
 			r.f.harmed++
-			r.tell("  %s: complete without the files, over a damaged journal", r.name())
+			r.logf("  %s: complete without the files, over a damaged journal", r.name())
 		default:
 			r.f.wrong++
 			r.fail("complete without the files\n%s", l.dump())
@@ -77,7 +77,7 @@ func (r *round) beginAnew(l *processRun) bool {
 		r.fail("refused to resume\n%s", l.dump())
 		return false
 	}
-	r.run, r.said = "", nil
+	r.run, r.printed = "", nil
 	clear(r.at)
 	return true
 }
@@ -95,8 +95,8 @@ func (r *round) checkEnd(l *processRun, code int) {
 	}
 }
 
-// checkGone waits until no process of the run is alive, and measures the time.
-func (r *round) checkGone(ended time.Time) {
+// checkNoProcesses waits until no process of the run is alive, and measures the time.
+func (r *round) checkNoProcesses(ended time.Time) {
 	run := ""
 	if r.run != "" {
 		run = "ARBITER_RUN=" + r.run
@@ -108,7 +108,7 @@ func (r *round) checkGone(ended time.Time) {
 			r.f.gone = append(r.f.gone, since)
 			return
 		}
-		if since > allGone {
+		if since > maxCleanupTime {
 			r.f.orphans += len(left)
 			for _, p := range left {
 				r.fail("alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
@@ -148,7 +148,7 @@ func (r *round) check() {
 		r.fail("rehearsal: %s", p)
 	}
 	saw := func(token string) bool {
-		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return humanSaid(q.Incoming, token) })
+		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) })
 	}
 	// After a kill the closing message may be sent a second time, and the job ends with the first.
 	closed := false
@@ -188,9 +188,9 @@ func (r *round) check() {
 	r.checkRecords(requests)
 }
 
-// humanSaid reports whether a token is in an envelope from the human. The supervisor quotes the human's
+// isFromHuman reports whether a token is in an envelope from the human. The supervisor quotes the human's
 // messages to a new Arbiter, which is no delivery.
-func humanSaid(incoming, token string) bool {
+func isFromHuman(incoming, token string) bool {
 	for at := 0; ; {
 		i := strings.Index(incoming[at:], token)
 		if i < 0 {

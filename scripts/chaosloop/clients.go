@@ -120,13 +120,13 @@ func (l *processRun) endsByItself(name string, cmd *exec.Cmd) bool {
 	if cmd.Process == nil {
 		return false
 	}
-	late := time.AfterFunc(patience, func() { signal(cmd, syscall.SIGKILL) })
+	late := time.AfterFunc(waitTimeout, func() { signal(cmd, syscall.SIGKILL) })
 	_ = cmd.Wait() // its exit code says how the run ended
 	if late.Stop() {
 		return true
 	}
 	l.r.f.late++
-	l.r.fail("arbiter %s did not end within %s of its run", name, patience)
+	l.r.fail("arbiter %s did not end within %s of its run", name, waitTimeout)
 	return false
 }
 
@@ -142,21 +142,21 @@ func (l *processRun) checkWatched(c *clients) {
 		return // the process ended before the client found it
 	}
 	l.r.f.followed += bytes.Count(watched, []byte("\n"))
-	if !sameStory(l.raw.Bytes(), watched, l.killedBySignal()) {
+	if !sameOutput(l.raw.Bytes(), watched, l.killedBySignal()) {
 		l.r.f.otherwise++
 		l.r.fail("a client watched another story (%d bytes, not %d):\n%s\n%s", len(watched), l.raw.Len(),
 			tail(watched), l.dump())
 	}
 }
 
-// sameStory reports whether both have the same lines. If a kill cut the output, either may have more than the
+// sameOutput reports whether both have the same lines. If a kill cut the output, either may have more than the
 // other.
-func sameStory(printed, watched []byte, cut bool) bool {
+func sameOutput(printed, watched []byte, cut bool) bool {
 	if !cut {
 		return bytes.Equal(printed, watched)
 	}
-	whole := func(b []byte) []byte { return b[:bytes.LastIndexByte(b, '\n')+1] }
-	printed, watched = whole(printed), whole(watched)
+	completeLines := func(b []byte) []byte { return b[:bytes.LastIndexByte(b, '\n')+1] }
+	printed, watched = completeLines(printed), completeLines(watched)
 	return bytes.HasPrefix(printed, watched) || bytes.HasPrefix(watched, printed)
 }
 

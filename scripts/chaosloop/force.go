@@ -135,7 +135,7 @@ func (r *round) flip() bool {
 		for _, s := range r.sent {
 			s.flipped = s.accepted
 		}
-		r.tell("  %s: a bit at %d of %d in %s is flipped", r.name(), at, len(raw), filepath.Base(name))
+		r.logf("  %s: a bit at %d of %d in %s is flipped", r.name(), at, len(raw), filepath.Base(name))
 		return true
 	}
 	return false
@@ -220,12 +220,12 @@ func (l *processRun) fill() bool {
 		return false
 	}
 	l.filled, l.r.blurred = true, true
-	l.say("a passing note")
+	l.sendMessage("a passing note")
 	return true
 }
 
-// makeRoom ends the full disk.
-func (l *processRun) makeRoom() {
+// freeDisk ends the full disk.
+func (l *processRun) freeDisk() {
 	if l.filled {
 		l.filled = false
 		if err := limitFiles(l.cmd.Process.Pid, ^uint64(0)); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -90,9 +90,9 @@ func TestFlippedIsCountedApart(t *testing.T) {
 	}
 }
 
-// TestCompany: a round is killed at several points if none of them needs help, and if they were tried equally
+// TestCompanionPoints: a round is killed at several points if none of them needs help, and if they were tried equally
 // often.
-func TestCompany(t *testing.T) {
+func TestCompanionPoints(t *testing.T) {
 	simple := slices.DeleteFunc(allPoints(), func(p string) bool { return helpFor(p) != "" })
 	wanted := append([]string{"loop.bridge.lost", simple[0], simple[1]}, simple[2:4]...)
 	also, rest := companions(simple[5], wanted, map[string]int{simple[1]: 1}, 2)
@@ -111,8 +111,8 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// TestSameStory: a client must receive what was printed, except for the end of a killed process's output.
-func TestSameStory(t *testing.T) {
+// TestSameOutput: a client must receive what was printed, except for the end of a killed process's output.
+func TestSameOutput(t *testing.T) {
 	for _, tt := range []struct {
 		printed, watched string
 		cut, same        bool
@@ -125,7 +125,7 @@ func TestSameStory(t *testing.T) {
 		{"a\nb\n", "b\n", true, false},
 		{"", "a\n", true, true},
 	} {
-		if got := sameStory([]byte(tt.printed), []byte(tt.watched), tt.cut); got != tt.same {
+		if got := sameOutput([]byte(tt.printed), []byte(tt.watched), tt.cut); got != tt.same {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}

@@ -31,8 +31,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// patience is the time limit for something that must happen.
-const patience = 60 * time.Second
+// waitTimeout is the time limit for something that must happen.
+const waitTimeout = 60 * time.Second
 
 const (
 	mostTries    = 8 // of a crash point that did not kill
@@ -196,12 +196,12 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 // companions selects crash points at which the later processes of a round can be killed, at most room of them:
 // those that were tried as often as the round's own point and that, like it, need no help. A round that ends in
 // a removal has room for them before that.
-func companions(must string, wanted []string, tries map[string]int, room int) (also, rest []string) {
+func companions(must string, wanted []string, tries map[string]int, limit int) (also, rest []string) {
 	if help := helpFor(must); help != "" && help != byRemove {
-		room = 0
+		limit = 0
 	}
 	for _, point := range wanted {
-		if len(also) < room && tries[point] == tries[must] && helpFor(point) == "" {
+		if len(also) < limit && tries[point] == tries[must] && helpFor(point) == "" {
 			also = append(also, point)
 		} else {
 			rest = append(rest, point)

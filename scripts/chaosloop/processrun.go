@@ -91,7 +91,7 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	}
 	l.cmd.Stderr = &l.stderr
 	// The bridge of a killed arbiter may keep its stderr open for a moment.
-	l.cmd.WaitDelay = patience
+	l.cmd.WaitDelay = waitTimeout
 	var err error
 	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (l *processRun) read(stdout io.Reader) {
 	}
 }
 
-// say sends the Arbiter a message with a unique token.
-func (l *processRun) say(text string) {
+// sendMessage sends the Arbiter a message with a unique token.
+func (l *processRun) sendMessage(text string) {
 	token := l.r.token()
 	l.r.sent[token] = &sentMessage{text: text, by: l}
 	l.send(token, contract.Say{Text: text + " " + token})

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// kept reports whether an event is compared with the log, line by line: the events of documents and agents.
-func kept(b contract.Body) bool {
+// isCompared reports whether an event is compared with the log, line by line: the events of documents and agents.
+func isCompared(b contract.Body) bool {
 	switch b.(type) {
 	case contract.Check, contract.Handoff, contract.Merge, contract.Decision, contract.Spawn, contract.Delivered,
 		contract.Message:
@@ -35,14 +35,14 @@ func (r *round) checkRecords(requests []rehearsal.Request) {
 	all := r.readRecords()
 	var lines []contract.Line
 	for _, l := range all {
-		if kept(l.Body) {
+		if isCompared(l.Body) {
 			lines = append(lines, l)
 		}
 	}
 	if !r.blurred {
-		r.checkSaid(lines)
+		r.checkPrinted(lines)
 	}
-	r.checkLeave(all)
+	r.checkPermissions(all)
 	r.checkReceipts(lines)
 	r.checkNumbers(lines)
 	lost := r.checkArbiters(lines, requests)
@@ -86,11 +86,11 @@ func stillUnderWay(all []contract.Line) map[string]bool {
 	return open
 }
 
-// checkSaid checks that the printed events are in the log, once and in order.
-func (r *round) checkSaid(lines []contract.Line) {
+// checkPrinted checks that the printed events are in the log, once and in order.
+func (r *round) checkPrinted(lines []contract.Line) {
 	at := 0
-	for _, said := range r.said {
-		want := sameness(said)
+	for _, printed := range r.printed {
+		want := sameness(printed)
 		i := slices.IndexFunc(lines[at:], func(l contract.Line) bool { return sameness(l) == want })
 		if i < 0 {
 			r.f.unkept++
@@ -138,12 +138,12 @@ func nextOf(later []contract.Line, author string) contract.Body {
 // documents under way: then the second waits for the first. Before the task is complete, the checks of all
 // documents are repeated, one after the other.
 func (r *round) checkReceipts(lines []contract.Line) {
-	type paper struct {
+	type document struct {
 		author   string
 		receipts []verdict.Receipt
 		of       int
 	}
-	var running, whole []paper
+	var running, complete []document
 	again := 0 // how many checks of the current repetition were reported
 	bad := func(l contract.Line, why string) {
 		r.f.unkept++
@@ -160,14 +160,14 @@ func (r *round) checkReceipts(lines []contract.Line) {
 				again = b.Number
 				continue
 			}
-			n := slices.IndexFunc(running, func(p paper) bool {
+			n := slices.IndexFunc(running, func(p document) bool {
 				return p.author == l.ID && p.of == b.Of && len(p.receipts) == b.Number-1
 			})
 			if n < 0 {
 				if n = len(running); b.Number != 1 {
 					bad(l, "what comes before this check was not reported")
 				}
-				running = append(running, paper{l.ID, make([]verdict.Receipt, b.Number-1), b.Of})
+				running = append(running, document{l.ID, make([]verdict.Receipt, b.Number-1), b.Of})
 			}
 			running[n].receipts = append(running[n].receipts, b.Receipt)
 			if b.Number < b.Of {
@@ -179,21 +179,21 @@ func (r *round) checkReceipts(lines []contract.Line) {
 				running = slices.Delete(running, n, n+1)
 				continue
 			}
-			whole, running = append(whole, running[n]), slices.Delete(running, n, n+1)
-			waits := slices.ContainsFunc(running, func(p paper) bool { return p.author == l.ID })
-			if !waits && (i+1 == len(lines) || !passesOn(lines[i+1], l.ID)) {
+			complete, running = append(complete, running[n]), slices.Delete(running, n, n+1)
+			waits := slices.ContainsFunc(running, func(p document) bool { return p.author == l.ID })
+			if !waits && (i+1 == len(lines) || !isForwarded(lines[i+1], l.ID)) {
 				bad(l, "the last check is not followed by the document")
 			}
 		case contract.Handoff:
 			if len(b.Receipts) == 0 && (len(b.Document.Checks) == 0 || b.DrawnUp != "") {
 				continue
 			}
-			theirs := func(p paper) bool { return p.author == b.From }
-			if len(b.Receipts) == 0 && !slices.ContainsFunc(whole, theirs) {
+			theirs := func(p document) bool { return p.author == b.From }
+			if len(b.Receipts) == 0 && !slices.ContainsFunc(complete, theirs) {
 				continue // a successor was named while they ran
 			}
-			if !slices.ContainsFunc(whole,
-				func(p paper) bool { return theirs(p) && slices.Equal(p.receipts, b.Receipts) }) {
+			if !slices.ContainsFunc(complete,
+				func(p document) bool { return theirs(p) && slices.Equal(p.receipts, b.Receipts) }) {
 				bad(l, "the document lacks the receipts that were reported")
 			}
 		}
@@ -205,8 +205,8 @@ func (r *round) checkReceipts(lines []contract.Line) {
 	}
 }
 
-// passesOn reports whether an event passes on a document by from.
-func passesOn(l contract.Line, from string) bool {
+// isForwarded reports whether an event passes on a document by from.
+func isForwarded(l contract.Line, from string) bool {
 	switch b := l.Body.(type) {
 	case contract.Handoff:
 		return b.From == from
@@ -363,8 +363,8 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 	last := r.checkOrder(requests, arbiters)
 	first := map[string]string{} // the first session that received a message
 	for n, session := range arbiters {
-		q, spoke := last[session]
-		if decided[session] && !spoke {
+		q, asked := last[session]
+		if decided[session] && !asked {
 			bad("Arbiter %d of %d decided, and never asked its model", n+1, len(arbiters))
 		}
 		if lostBefore[session] {
@@ -381,7 +381,7 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 				first[id] = session
 			}
 		}
-		if want := b2i(successors[session]); spoke && had != want && !(lostBefore[session] && had == 1) {
+		if want := b2i(successors[session]); asked && had != want && !(lostBefore[session] && had == 1) {
 			bad("Arbiter %d of %d received the hand-off brief %d times, want %d", n+1, len(arbiters), had, want)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// book numbers events as a process does when it prints them.
-func book(events ...contract.Event) []contract.Line {
+// linesOf numbers events as a process does when it prints them.
+func linesOf(events ...contract.Event) []contract.Line {
 	var lines []contract.Line
 	for i, e := range events {
 		lines = append(lines, contract.Line{V: 1, Seq: uint64(i + 1), Event: e})
@@ -38,51 +38,51 @@ func handoff(from, to string, sums ...string) contract.Handoff {
 	return h
 }
 
-func TestSaidIsInTheBooks(t *testing.T) {
-	all := book(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y")))
+func TestPrintedEventsAreInTheLog(t *testing.T) {
+	all := linesOf(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y")))
 	for name, tt := range map[string]struct {
-		said   []contract.Line
-		unkept int
+		printed []contract.Line
+		unkept  int
 	}{
 		"all":            {all, 0},
 		"a part":         {all[1:], 0},
 		"nothing":        {nil, 0},
 		"out of order":   {[]contract.Line{all[1], all[0]}, 1},
 		"twice":          {[]contract.Line{all[0], all[0]}, 1},
-		"in other words": {book(of("a", check(1, 2, "z"))), 1},
+		"in other words": {linesOf(of("a", check(1, 2, "z"))), 1},
 	} {
-		r := &round{f: newFigures(), said: tt.said}
-		if r.checkSaid(all); r.f.unkept != tt.unkept || len(r.problems) != tt.unkept {
+		r := &round{f: newFigures(), printed: tt.printed}
+		if r.checkPrinted(all); r.f.unkept != tt.unkept || len(r.problems) != tt.unkept {
 			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
 		}
 	}
 }
 
-func TestReceiptsAreKept(t *testing.T) {
+func TestReceiptsAreInTheLog(t *testing.T) {
 	gives := contract.Message{From: "a", To: "arbiter", Kind: verdict.KindHandoff}
 	for name, tt := range map[string]struct {
 		lines  []contract.Line
 		unkept int
 	}{
-		"done": {book(of("a", check(1, 2, "x")), of("b", check(1, 2, "x")), of("a", check(2, 2, "y")),
+		"done": {linesOf(of("a", check(1, 2, "x")), of("b", check(1, 2, "x")), of("a", check(2, 2, "y")),
 			of("a", handoff("a", "arbiter", "x", "y")), of("b", check(2, 2, "x")),
 			of("b", handoff("b", "arbiter", "x", "x"))), 0},
-		"passed on later": {book(of("a", check(1, 1, "x")), of("a", gives), of("c", contract.Spawn{}),
+		"passed on later": {linesOf(of("a", check(1, 1, "x")), of("a", gives), of("c", contract.Spawn{}),
 			of("a", handoff("a", "c", "x"))), 0},
-		"no checks": {book(of("a", handoff("a", "arbiter"))), 0},
-		"one ran twice": {book(of("a", check(1, 2, "x")), of("a", check(1, 2, "x")), of("a", check(2, 2, "y")),
+		"no checks": {linesOf(of("a", handoff("a", "arbiter"))), 0},
+		"one ran twice": {linesOf(of("a", check(1, 2, "x")), of("a", check(1, 2, "x")), of("a", check(2, 2, "y")),
 			of("a", handoff("a", "arbiter", "x", "y"))), 1},
-		"two at once": {book(of("a", check(1, 2, "x")), of("a", check(1, 1, "z")), of("a", check(2, 2, "y")),
+		"two at once": {linesOf(of("a", check(1, 2, "x")), of("a", check(1, 1, "z")), of("a", check(2, 2, "y")),
 			of("a", gives), of("a", handoff("a", "arbiter", "z"))), 0},
-		"not the first": {book(of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 2},
-		"never ended":   {book(of("a", check(1, 2, "x"))), 1},
-		"one is lost": {book(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")),
+		"not the first": {linesOf(of("a", check(2, 2, "y")), of("a", handoff("a", "arbiter", "x", "y"))), 2},
+		"never ended":   {linesOf(of("a", check(1, 2, "x"))), 1},
+		"one is lost": {linesOf(of("a", check(1, 2, "x")), of("a", check(2, 2, "y")),
 			of("a", handoff("a", "arbiter", "x"))), 1},
-		"another's": {book(of("a", check(1, 1, "x")), of("a", handoff("a", "arbiter", "y"))), 1},
-		"once more": {book(of("a", again(1, 2)), of("b", again(2, 2)), of("a", again(1, 2)),
+		"another's": {linesOf(of("a", check(1, 1, "x")), of("a", handoff("a", "arbiter", "y"))), 1},
+		"once more": {linesOf(of("a", again(1, 2)), of("b", again(2, 2)), of("a", again(1, 2)),
 			of("b", again(2, 2))), 0},
-		"once more, a gap":   {book(of("a", again(1, 3)), of("b", again(3, 3))), 1},
-		"the document's way": {book(of("a", check(1, 1, "x")), of("a", contract.Spawn{})), 1},
+		"once more, a gap":   {linesOf(of("a", again(1, 3)), of("b", again(3, 3))), 1},
+		"the document's way": {linesOf(of("a", check(1, 1, "x")), of("a", contract.Spawn{})), 1},
 	} {
 		r := &round{f: newFigures()}
 		if r.checkReceipts(tt.lines); r.f.unkept != tt.unkept {
@@ -92,7 +92,7 @@ func TestReceiptsAreKept(t *testing.T) {
 }
 
 func TestDocumentsArrive(t *testing.T) {
-	lines := book(
+	lines := linesOf(
 		of("orch-1", contract.Spawn{SessionID: "one"}), of("orch-2", contract.Spawn{SessionID: "two"}),
 		of("orch-1", handoff("orch-1", "orch-2")),
 		of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}),
@@ -100,7 +100,7 @@ func TestDocumentsArrive(t *testing.T) {
 	had := func(session string) rehearsal.Request {
 		return rehearsal.Request{Session: session, Incoming: "⟦k | from: arbiter | kind: brief | id: m⟧\nx"}
 	}
-	lost := append(lines[:2:2], append(book(of("orch-2", contract.Spawn{SessionID: "three"})), lines[2:]...)...)
+	lost := append(lines[:2:2], append(linesOf(of("orch-2", contract.Spawn{SessionID: "three"})), lines[2:]...)...)
 	for name, tt := range map[string]struct {
 		lines       []contract.Line
 		requests    []rehearsal.Request
@@ -122,12 +122,12 @@ func TestOneArbiterAtATime(t *testing.T) {
 	const inherits, one, two = "⟦k | from: supervisor | kind: inheritance⟧\nx\n⟦k | end⟧\n",
 		"⟦k | from: human | kind: task | id: a-1⟧\nx", "⟦k | from: human | kind: message | id: a-2⟧\nx"
 	sits := func(s string) contract.Event { return of(contract.Arbiter, contract.Spawn{SessionID: s}) }
-	hears := of(contract.Arbiter, contract.Delivered{})
+	receives := of(contract.Arbiter, contract.Delivered{})
 	rules := func(d string) contract.Event {
 		return of(contract.Arbiter, contract.Decision{Decision: d, Source: "session"})
 	}
 	leaves := of(contract.Arbiter, handoff(contract.Arbiter, contract.Arbiter))
-	sound := book(sits("a"), hears, rules("CONTINUE"), rules(verdict.Handoff), leaves, sits("b"), hears,
+	sound := linesOf(sits("a"), receives, rules("CONTINUE"), rules(verdict.Handoff), leaves, sits("b"), receives,
 		rules("COMPLETE"))
 	asked := []rehearsal.Request{history(t, "a", one), history(t, "b", inherits+two)}
 	for name, tt := range map[string]struct {
@@ -136,19 +136,20 @@ func TestOneArbiterAtATime(t *testing.T) {
 		overlaps, lost int
 	}{
 		"renewed": {sound, asked, 0, 0},
-		"not yet heard": {book(sits("a"), hears, rules(verdict.Handoff), leaves, sits("x"), sits("b"), hears,
+		"not yet heard": {linesOf(sits("a"), receives, rules(verdict.Handoff), leaves, sits("x"), sits("b"), receives,
 			rules("COMPLETE")), asked, 0, 0},
-		"history lost": {book(sits("a"), hears, rules("CONTINUE"), sits("b"), hears, rules("COMPLETE")),
+		"history lost": {linesOf(sits("a"), receives, rules("CONTINUE"), sits("b"), receives, rules("COMPLETE")),
 			[]rehearsal.Request{history(t, "a", one), history(t, "b", one)}, 0, 1},
-		"the end came first": {book(sits("a"), hears, rules(verdict.Handoff), leaves), asked[:1], 0, 0},
-		"rules from beyond": {book(sits("a"), hears, rules(verdict.Handoff), rules("CONTINUE"), leaves, sits("b"),
-			hears, rules("COMPLETE")), asked, 1, 0},
+		"the end came first": {linesOf(sits("a"), receives, rules(verdict.Handoff), leaves), asked[:1], 0, 0},
+		"rules from beyond": {linesOf(sits("a"), receives, rules(verdict.Handoff), rules("CONTINUE"), leaves, sits("b"),
+			receives, rules("COMPLETE")), asked, 1, 0},
 		"asks from beyond": {sound, []rehearsal.Request{asked[0], asked[1], asked[0]}, 1, 0},
 		"inherits nothing": {sound, []rehearsal.Request{asked[0], history(t, "b", two)}, 1, 0},
 		"inherits twice":   {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+two, inherits)}, 1, 0},
 		"given again":      {sound, []rehearsal.Request{asked[0], history(t, "b", inherits+one)}, 1, 0},
 		"never asked":      {sound, asked[:1], 1, 0},
-		"two documents":    {book(sits("a"), hears, leaves, leaves, sits("b"), hears, rules("COMPLETE")), asked, 1, 0},
+		"two documents": {linesOf(sits("a"), receives, leaves, leaves, sits("b"), receives, rules("COMPLETE")),
+			asked, 1, 0},
 	} {
 		r := &round{f: newFigures()}
 		if lost := r.checkArbiters(tt.lines, tt.requests); r.f.overlaps != tt.overlaps || lost != tt.lost {
@@ -157,7 +158,7 @@ func TestOneArbiterAtATime(t *testing.T) {
 	}
 }
 
-func TestHumanSaid(t *testing.T) {
+func TestMessageIsFromHuman(t *testing.T) {
 	for text, want := range map[string]bool{
 		"⟦k | from: human | kind: message | id: a⟧\nhello (word)\n⟦k | end⟧": true,
 		"⟦k | from: human | kind: message | id: a⟧\n⟦k | part 1 of 2 | work log | from: orch-1 | kind: progress⟧\nx\n⟦k | " +
@@ -169,14 +170,14 @@ func TestHumanSaid(t *testing.T) {
 		"⟦k | from: human | kind: message | id: a⟧\nhello\n⟦k | end⟧": false,
 		"(word)": false,
 	} {
-		if got := humanSaid(text, "(word)"); got != want {
+		if got := isFromHuman(text, "(word)"); got != want {
 			t.Errorf("%v: %s", got, text)
 		}
 	}
 }
 
-// TestWhoIsAtWork: follow tracks the state of each Orchestrator. The human ends only those at work.
-func TestWhoIsAtWork(t *testing.T) {
+// TestWorkingAgents: follow tracks the state of each Orchestrator. The human ends only those at work.
+func TestWorkingAgents(t *testing.T) {
 	r := &round{at: map[string]int{}}
 	for _, e := range []contract.Event{
 		of("orch-1", contract.Spawn{}), of("orch-1", contract.Delivered{}),
@@ -199,10 +200,10 @@ func TestDecisionsAreNumbered(t *testing.T) {
 		lines  []contract.Line
 		unkept int
 	}{
-		"each once":    {book(decision(1), of("a", contract.Spawn{}), decision(2), decision(3)), 0},
-		"one is lost":  {book(decision(1), decision(3)), 1},
-		"one is twice": {book(decision(1), decision(1)), 1},
-		"not numbered": {book(decision(0)), 1},
+		"each once":    {linesOf(decision(1), of("a", contract.Spawn{}), decision(2), decision(3)), 0},
+		"one is lost":  {linesOf(decision(1), decision(3)), 1},
+		"one is twice": {linesOf(decision(1), decision(1)), 1},
+		"not numbered": {linesOf(decision(0)), 1},
 	} {
 		r := &round{f: newFigures()}
 		if r.checkNumbers(tt.lines); r.f.unkept != tt.unkept {

@@ -63,7 +63,7 @@ type round struct {
 	blurred     bool            // the disk was full: events printed then may be missing in the log
 	at          map[string]int  // state of each Orchestrator
 	tampered    int             // how often the workspace's settings were changed
-	said        []contract.Line // printed by all processes, as far as compared with the log
+	printed     []contract.Line // printed by all processes, as far as compared with the log
 }
 
 // sentMessage is a message of the human.
@@ -85,7 +85,7 @@ func (r *round) fail(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-func (r *round) tell(format string, args ...any) {
+func (r *round) logf(format string, args ...any) {
 	if r.o.verbose {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 	}
@@ -225,7 +225,7 @@ func (r *round) playRuns() {
 // playHuman plays the human during one process of arbiter, and kills the plan's victim. It reports whether
 // another process is needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(waitTimeout)
 	defer timer.Stop()
 	tick := time.NewTicker(actionTick)
 	defer tick.Stop()
@@ -236,7 +236,7 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 			if !ok {
 				return r.checkEnded(l, p, struck)
 			}
-			timer.Reset(patience)
+			timer.Reset(waitTimeout)
 			l.count++
 			r.answer(l, ev)
 			if !struck && p.victim != "" && l.count >= p.after {
@@ -251,7 +251,7 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 			for range l.lines { // to the end
 			}
 			l.wait()
-			r.fail("nothing happened within %s\n%s", patience, l.dump())
+			r.fail("nothing happened within %s\n%s", waitTimeout, l.dump())
 			return false
 		}
 	}
@@ -263,8 +263,8 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 	if r.acts() {
 		l.respond(ev)
 	}
-	if kept(ev.Body) {
-		r.said = append(r.said, ev)
+	if isCompared(ev.Body) {
+		r.printed = append(r.printed, ev)
 	}
 	switch b := ev.Body.(type) {
 	case contract.Session:
@@ -278,11 +278,11 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		r.questions++
 		switch {
 		case r.jobDone():
-			l.say(closing)
+			l.sendMessage(closing)
 		case r.questions > 2: // a summons was lost
 			l.send("force", contract.ForceAgent{Mode: "developer"})
 		default:
-			l.say("weave dawn")
+			l.sendMessage("weave dawn")
 		}
 	case contract.Done:
 		if ev.ID != contract.Arbiter {
@@ -301,14 +301,14 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
 		}
 	case contract.Error:
-		l.makeRoom()
+		l.freeDisk()
 	case contract.Result:
 		l.ended = &b
 	}
 	if ev.Body.EventName() == "spawn" || ev.Body.EventName() == "delivered" {
 		r.checkSessions()
 		if r.rnd.IntN(4) == 0 && !r.jobDone() {
-			l.say("a passing note")
+			l.sendMessage("a passing note")
 		}
 	}
 }
@@ -325,7 +325,7 @@ func (r *round) close(l *processRun) {
 		}
 	}
 	if r.jobDone() {
-		l.say(closing)
+		l.sendMessage(closing)
 	}
 }
 

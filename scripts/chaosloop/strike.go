@@ -72,7 +72,7 @@ func (r *round) strike(l *processRun, p plan) bool {
 		_ = syscall.Kill(pid, sig)
 	}
 	r.struck(p.victim)
-	r.tell("  %s: line %d, %s %v", r.name(), l.count, p.victim, targets)
+	r.logf("  %s: line %d, %s %v", r.name(), l.count, p.victim, targets)
 	return true
 }
 
@@ -98,7 +98,7 @@ func (r *round) dismiss(l *processRun) bool {
 	r.at[id] = finished
 	l.send("dismiss", contract.Kill{ID: id})
 	r.struck(byHuman)
-	r.tell("  %s: line %d, the human ends %s", r.name(), l.count, id)
+	r.logf("  %s: line %d, the human ends %s", r.name(), l.count, id)
 	return true
 }
 

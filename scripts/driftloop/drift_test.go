@@ -66,13 +66,13 @@ func TestOutcomeOfCases(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestRecordObservations(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("testdata", "play.wire"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	look(raw, seen)
+	recordObservations(raw, seen)
 	want := []string{
 		"`Bash` among tools", "`Read` among tools", "`capabilities` in answer", "`capabilities` in frame system/init",
 		"`input` in request can_use_tool", "`interrupt_receipt_v1` among capabilities", "`pid` in answer",

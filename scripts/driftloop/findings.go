@@ -49,7 +49,7 @@ func gather(dir string) (findings, error) {
 		if err != nil {
 			return f, err
 		}
-		look(raw, f.wire)
+		recordObservations(raw, f.wire)
 	}
 	return f, nil
 }

@@ -84,10 +84,10 @@ func (t table) wire(b *strings.Builder) {
 		"answers to ours, tools, capabilities; and what the\n"+
 		"driver did not know, in any test. %d are the same in all of these versions; the others:\n\n", same)
 	t.header(b, "what")
-	for _, fact := range differ {
-		fmt.Fprintf(b, "| %s |", cellText(fact))
+	for _, observation := range differ {
+		fmt.Fprintf(b, "| %s |", cellText(observation))
 		for _, f := range t.found {
-			b.WriteString(map[bool]string{true: " seen |", false: " – |"}[f.wire[fact]])
+			b.WriteString(map[bool]string{true: " seen |", false: " – |"}[f.wire[observation]])
 		}
 		b.WriteString("\n")
 	}

@@ -122,7 +122,7 @@ func (t trial) run() error {
 		}
 	}
 	for _, s := range scenarios {
-		t.say("recording %s", s)
+		t.logf("recording %s", s)
 		if err := t.command(t.root, s+".out", t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude,
 			"-out", t.dir, s); err != nil {
 			if err := os.WriteFile(filepath.Join(t.dir, s+".err"), []byte(err.Error()), 0o644); err != nil {
@@ -159,7 +159,7 @@ func again(s suite, rows []string) string {
 
 // test runs tests of a suite's package and keeps their output. A failed test is no error.
 func (t trial) test(s suite, pattern, file string) error {
-	t.say("%s -run %s", s.pkg, pattern)
+	t.logf("%s -run %s", s.pkg, pattern)
 	err := t.command(filepath.Join(t.root, s.pkg), file, "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",
 		"-test.parallel", "6", "-test.timeout", "30m", "-test.skip", "/^stand-in$|//^stand-in$", "-test.run", pattern)
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
@@ -187,6 +187,6 @@ func (t trial) command(dir, file, name string, args ...string) error {
 	return nil
 }
 
-func (t trial) say(format string, args ...any) {
+func (t trial) logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s: %.300s\n", t.version, fmt.Sprintf(format, args...))
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// look records what the CLI's lines in a recording ("< …") show: kinds of frames with their fields, requests,
-// and the abilities that the CLI lists. It ignores the contents of fields that come from the model, the user or
-// a tool.
-func look(raw []byte, seen map[string]bool) {
+// recordObservations records what the CLI's lines in a recording ("< …") show: kinds of frames with their fields,
+// requests, and the abilities that the CLI lists. It ignores the contents of fields that come from the model, the
+// user or a tool.
+func recordObservations(raw []byte, seen map[string]bool) {
 	for l := range strings.Lines(string(raw)) {
 		text, theirs := strings.CutPrefix(l, "< ")
 		var f map[string]json.RawMessage
 		if !theirs || json.Unmarshal([]byte(text), &f) != nil {
 			continue
 		}
-		kind := word(f["type"])
+		kind := stringOf(f["type"])
 		switch kind {
 		case "control_response":
 			fields(seen, "answer", inside(f["response"], "response"))
@@ -25,11 +25,11 @@ func look(raw []byte, seen map[string]bool) {
 			continue
 		case "control_request":
 			request := inside(f["request"])
-			kind = "request " + word(request["subtype"])
+			kind = "request " + stringOf(request["subtype"])
 			fields(seen, kind, request)
 			continue
 		}
-		if sub := word(f["subtype"]); sub != "" && kind != "result" {
+		if sub := stringOf(f["subtype"]); sub != "" && kind != "result" {
 			kind += "/" + sub
 		}
 		fields(seen, "frame "+kind, f)
@@ -65,7 +65,7 @@ func inside(raw json.RawMessage, path ...string) map[string]json.RawMessage {
 	return inside(object[path[0]], path[1:]...)
 }
 
-func word(raw json.RawMessage) (s string) {
+func stringOf(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
@@ -75,15 +75,15 @@ func word(raw json.RawMessage) (s string) {
 func allSeen(found []findings) (differ []string, same int) {
 	count := map[string]int{}
 	for _, f := range found {
-		for fact := range f.wire {
-			count[fact]++
+		for observation := range f.wire {
+			count[observation]++
 		}
 	}
-	for _, fact := range slices.Sorted(maps.Keys(count)) {
-		if count[fact] == len(found) {
+	for _, observation := range slices.Sorted(maps.Keys(count)) {
+		if count[observation] == len(found) {
 			same++
 		} else {
-			differ = append(differ, fact)
+			differ = append(differ, observation)
 		}
 	}
 	return differ, same

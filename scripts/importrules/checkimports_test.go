@@ -106,8 +106,8 @@ func checkReserved(t *testing.T, p pkg) {
 	}
 }
 
-// TestRulesAreAlive breaks rules on purpose: a rule that matches nothing protects nothing.
-func TestRulesAreAlive(t *testing.T) {
+// TestRulesMatchSomething breaks rules on purpose: a rule that matches nothing protects nothing.
+func TestRulesMatchSomething(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, name string
 		want          bool
@@ -140,9 +140,9 @@ func TestRulesAreAlive(t *testing.T) {
 	}
 }
 
-// TestPackagesSayWhatTheyAre: a package comment states purpose, ownership, ordering and shutdown; without one
+// TestPackagesHaveDocComments: a package comment states purpose, ownership, ordering and shutdown; without one
 // it is unclear who owns which goroutine.
-func TestPackagesSayWhatTheyAre(t *testing.T) {
+func TestPackagesHaveDocComments(t *testing.T) {
 	for _, p := range list(t, "linux") {
 		if p.Doc == "" {
 			t.Errorf("%s has no package comment", short(p.ImportPath))

@@ -51,9 +51,9 @@ func TestFirstPagesAreShort(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameWhatIsThere: every Go file that a page names exists, every name in the walkthroughs exists
+// TestDocumentsNameExistingCode: every Go file that a page names exists, every name in the walkthroughs exists
 // in the code, and names that a page attributes to a file are declared there.
-func TestDocumentsNameWhatIsThere(t *testing.T) {
+func TestDocumentsNameExistingCode(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files, words := map[string]map[string]bool{}, map[string]bool{}
 	word := regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
@@ -177,20 +177,20 @@ func anchors(page string) []string {
 func TestChangeTableNamesExistingFiles(t *testing.T) {
 	root := filepath.Join("..", "..")
 	table := documents(t)["docs/changing.md"]
-	rooms := []string{"supervisor", "tui", filepath.Join("cmd", "arbiter", "internal"), ""}
+	roots := []string{"supervisor", "tui", filepath.Join("cmd", "arbiter", "internal"), ""}
 	names := regexp.MustCompile("`([a-z_/]+\\.go)`").FindAllStringSubmatch(table, -1)
 	if len(names) < 60 {
 		t.Errorf("%d files are named", len(names))
 	}
 	for _, m := range names {
-		places := rooms
+		places := roots
 		if !strings.Contains(m[1], "/") {
-			places = rooms[:1]
+			places = roots[:1]
 		}
 		var there []string
-		for _, room := range places {
-			if _, err := os.Stat(filepath.Join(root, room, m[1])); err == nil {
-				there = append(there, filepath.Join(room, m[1]))
+		for _, dir := range places {
+			if _, err := os.Stat(filepath.Join(root, dir, m[1])); err == nil {
+				there = append(there, filepath.Join(dir, m[1]))
 			}
 		}
 		if len(there) != 1 {
@@ -234,8 +234,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestEveryPageHasItsPlace: the first page of docs and the site's menu link to every page.
-func TestEveryPageHasItsPlace(t *testing.T) {
+// TestEveryPageIsInTheIndex: the first page of docs and the site's menu link to every page.
+func TestEveryPageIsInTheIndex(t *testing.T) {
 	pages := documents(t)
 	menu := read(t, filepath.Join("..", "..", "docs", ".vitepress", "config.mjs"))
 	for page := range pages {

@@ -230,8 +230,8 @@ func TestSleepsAreFound(t *testing.T) {
 	}
 }
 
-// TestBuildIsThatOfReleases: the program that scripts/build makes, which benchmarks measure, is what users get.
-func TestBuildIsThatOfReleases(t *testing.T) {
+// TestBuildFlagsMatchReleases: the program that scripts/build makes, which benchmarks measure, is what users get.
+func TestBuildFlagsMatchReleases(t *testing.T) {
 	for name, parts := range map[string][]string{
 		"scripts/build":    {"CGO_ENABLED:-0", "-trimpath", "-tags urfave_cli_no_docs "},
 		".goreleaser.yaml": {"env: [CGO_ENABLED=0]\n", "flags: [-trimpath]\n", "tags: [urfave_cli_no_docs]\n"},

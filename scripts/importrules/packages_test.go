@@ -38,7 +38,7 @@ func TestPackagesTable(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/packages.md has no table of packages")
 	}
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	lines := strings.Split(table, "\n")
 	for n, line := range lines[1:] {
 		cells := strings.SplitN(line, "|", 4)
@@ -52,10 +52,10 @@ func TestPackagesTable(t *testing.T) {
 			if imports[name] == nil {
 				t.Errorf("the table names %s, which is no package", name)
 			}
-			if told[name] {
+			if listed[name] {
 				t.Errorf("the table names %s twice", name)
 			}
-			told[name] = true
+			listed[name] = true
 			maps.Copy(of, imports[name])
 		}
 		if want := imported(names, of); cells[2] != want {
@@ -67,7 +67,7 @@ func TestPackagesTable(t *testing.T) {
 		lines[n+1] = strings.Join(cells, "|")
 	}
 	for name := range imports {
-		if !told[name] && !strings.HasPrefix(name, "scripts/") {
+		if !listed[name] && !strings.HasPrefix(name, "scripts/") {
 			t.Errorf("the table of docs/packages.md has no row for %s", name)
 		}
 	}

@@ -41,13 +41,13 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 		return string(out)
 	}
 
-	said := packages()
+	output := packages()
 	for _, want := range []string{
 		"bubblewrap is not installed: agents cannot be confined", "zsh is not installed: the tests",
 		"To install: apt-get install -y bubblewrap zsh fish jq chromium-headless-shell\n",
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %q in:\n%s", want, said)
+		if !strings.Contains(output, want) {
+			t.Errorf("no %q in:\n%s", want, output)
 		}
 	}
 	if raw, err := os.ReadFile(ran); err == nil {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// patience is the time limit of a scene's step.
-	patience = 2 * time.Minute
+	// waitTimeout is the time limit of a scene's step.
+	waitTimeout = 2 * time.Minute
 	// farewell is how long the program may take to end after a scene's last step.
 	farewell = 30 * time.Second
 )
@@ -74,7 +74,7 @@ func (sc scene) play(ctx context.Context, th player) error {
 	defer term.Close()
 	s := &stage{Terminal: term, out: th.out}
 	for i, step := range sc.steps {
-		if err := within(ctx, patience, func(ctx context.Context) error { return step(ctx, s) }); err != nil {
+		if err := within(ctx, waitTimeout, func(ctx context.Context) error { return step(ctx, s) }); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}

@@ -17,7 +17,7 @@ const task = "Teach loom.sh to write its threads as JSON, and prove it with test
 var usual = terminal.Size{Columns: 100, Rows: 30}
 
 // scenes returns the pictures of the documentation, in its order.
-func scenes() []scene { return []scene{atRest, weaving} }
+func scenes() []scene { return []scene{atRest, fullRun} }
 
 var atRest = scene{
 	name: "oracle", size: usual, args: []string{"--rehearse"},
@@ -28,9 +28,9 @@ var atRest = scene{
 	},
 }
 
-// weaving is one run from the first message to the end. The script waits where a picture is taken; each step
+// fullRun is one run from the first message to the end. The script waits where a picture is taken; each step
 // below waits for what it needs.
-var weaving = scene{
+var fullRun = scene{
 	name: "weaving", size: usual, args: []string{"--scenario", filepath.Join("..", "loom.yaml")},
 	setup: func(place string) error {
 		return os.WriteFile(filepath.Join(place, "..", "loom.yaml"), loom, 0o600)

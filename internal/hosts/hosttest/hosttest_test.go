@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// servesEnv makes TestAKilledTestLeavesNoServer start a server and wait.
+// servesEnv makes TestKilledTestLeavesNoServer start a server and wait.
 const servesEnv = "HOSTTEST_SERVES"
 
-// TestAKilledTestLeavesNoServer: a killed test binary runs no cleanup, but its sshd still ends.
-func TestAKilledTestLeavesNoServer(t *testing.T) {
+// TestKilledTestLeavesNoServer: a killed test binary runs no cleanup, but its sshd still ends.
+func TestKilledTestLeavesNoServer(t *testing.T) {
 	if os.Getenv(servesEnv) != "" {
 		fmt.Println("serves", NewSSH(t).Config)
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
@@ -116,25 +116,25 @@ func TestRelay(t *testing.T) {
 			t.Errorf("%q, %v", buf, err)
 		}
 	}
-	say := func(c net.Conn) {
+	send := func(c net.Conn) {
 		t.Helper()
 		if _, err := io.WriteString(c, "hello"); err != nil {
 			t.Error(err)
 		}
 	}
 	c := dial()
-	say(c)
+	send(c)
 	echoed(c)
 
 	r.Hole()
 	before := r.Passed()
-	say(c)
+	send(c)
 	late := dial()
-	say(late)
+	send(late)
 	if got := r.Passed(); got != before {
 		t.Errorf("%d bytes went through a hole", got-before)
 	}
-	r.Mend()
+	r.Restore()
 	echoed(c)
 	echoed(late)
 
@@ -148,15 +148,15 @@ func TestRelay(t *testing.T) {
 		}
 		_ = fresh.Close()
 	}
-	r.Mend()
+	r.Restore()
 	c = dial()
-	say(c)
+	send(c)
 	echoed(c)
 	r.Reset()
 	if _, err := io.ReadAll(c); err == nil {
 		t.Error("a reset did nothing")
 	}
 	c = dial()
-	say(c)
+	send(c)
 	echoed(c)
 }

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// patience is how long tests wait for something that must happen. It bounds failures, and measures nothing.
-const patience = time.Minute
+// waitTimeout is how long tests wait for something that must happen. It bounds failures, and measures nothing.
+const waitTimeout = time.Minute
 
 // need skips the test unless it is wanted and the programs are installed.
 func need(t testing.TB, programs ...string) {
@@ -89,8 +89,8 @@ func account(t testing.TB) *user.User {
 	return who
 }
 
-// Lend makes a program of this account usable by others: a hard link, or a copy, in a directory.
-func Lend(t testing.TB, dir, name, program string) {
+// ShareProgram makes a program of this account usable by others: a hard link, or a copy, in a directory.
+func ShareProgram(t testing.TB, dir, name, program string) {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {

@@ -79,8 +79,8 @@ func (r *Relay) Cut() {
 	r.reset()
 }
 
-// Mend ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
-func (r *Relay) Mend() { r.set(func() { r.hole, r.cut = false, false }) }
+// Restore ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
+func (r *Relay) Restore() { r.set(func() { r.hole, r.cut = false, false }) }
 
 // reset aborts all connections.
 func (r *Relay) reset() {

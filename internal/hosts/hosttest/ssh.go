@@ -122,7 +122,7 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var said bytes.Buffer
+	var output bytes.Buffer
 	up, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -134,7 +134,7 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 		for {
 			line, err := lines.ReadString('\n')
 			mu.Lock()
-			said.WriteString(line)
+			output.WriteString(line)
 			mu.Unlock()
 			if !seen && strings.Contains(line, ready) {
 				seen = true
@@ -150,13 +150,13 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 		select {
 		case <-ended:
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			<-ended
 		}
 		_ = cmd.Wait()
 		if mu.Lock(); t.Failed() {
-			t.Logf("%s said:\n%s", filepath.Base(name), said.String())
+			t.Logf("%s printed:\n%s", filepath.Base(name), output.String())
 		}
 		mu.Unlock()
 	})
@@ -164,7 +164,7 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 	case <-up:
 	case <-ended:
 		t.Fatalf("%s ended", name)
-	case <-time.After(patience):
-		t.Fatalf("%s is not ready after %s", name, patience)
+	case <-time.After(waitTimeout):
+		t.Fatalf("%s is not ready after %s", name, waitTimeout)
 	}
 }

@@ -28,7 +28,7 @@ func TestBySSH(t *testing.T) {
 	if _, err := l.Push(t.Context(), base); err == nil {
 		t.Error("pushed over a link that is cut")
 	}
-	ssh.Relay.Mend()
+	ssh.Relay.Restore()
 	ref, err := l.Push(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestBySSH(t *testing.T) {
 	if _, err := l.Fetch(t.Context(), "refs/heads/"+branch); err == nil {
 		t.Error("fetched over a link that is cut")
 	}
-	ssh.Relay.Mend()
+	ssh.Relay.Restore()
 	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got.Commit != done {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -70,11 +70,11 @@ func TestBySlurm(t *testing.T) {
 // TestByKubectl: kubectl receives the arguments that Git appends after "--", each as a separate argument.
 func TestByKubectl(t *testing.T) {
 	dir := gittest.Temp(t)
-	said := filepath.Join(dir, "said")
+	argsFile := filepath.Join(dir, "said")
 	kubectl := filepath.Join(dir, "kubectl")
 	// As measured: exec uses no shell, passes the arguments unchanged, and -i connects stdin.
 	script := `#!/bin/sh
-printf '%s\n' "$@" >` + said + `
+printf '%s\n' "$@" >` + argsFile + `
 while [ "$1" != -- ]; do shift; done
 shift
 exec "$@"
@@ -87,7 +87,7 @@ exec "$@"
 	if _, err := link(t, near, f).Push(t.Context(), "HEAD"); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(said)
+	raw, err := os.ReadFile(argsFile)
 	if err != nil {
 		t.Fatal(err)
 	}

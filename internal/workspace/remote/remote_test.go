@@ -218,8 +218,8 @@ func unchanged(t *testing.T, near gittest.Dir, do func() error, want string) {
 	}
 }
 
-// TestTimeIsUpBeforeTheHostIsReached: the error reports the timeout at any step.
-func TestTimeIsUpBeforeTheHostIsReached(t *testing.T) {
+// TestTimeoutBeforeHostIsReached: the error reports the timeout at any step.
+func TestTimeoutBeforeHostIsReached(t *testing.T) {
 	near := gittest.New(t, map[string]string{"a": "1"})
 	l := link(t, near, newFar(t, "env"))
 	l.Limits.Time = time.Nanosecond

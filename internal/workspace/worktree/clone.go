@@ -33,7 +33,7 @@ func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.borrow(ctx, filepath.Join(w.Dir, ".git")); err != nil {
+	if err := m.shareObjects(ctx, filepath.Join(w.Dir, ".git")); err != nil {
 		return err
 	}
 	there := m.repo.Git
@@ -45,8 +45,8 @@ func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
 	return err
 }
 
-// borrow gives a new repository the objects of the user's, and the relevant settings.
-func (m *Manager) borrow(ctx context.Context, gitDir string) error {
+// shareObjects gives a new repository the objects of the user's, and the relevant settings.
+func (m *Manager) shareObjects(ctx context.Context, gitDir string) error {
 	objects, err := m.repo.Git.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 
 // Work describes the content of a directory.
 type Work struct {
-	Head    string   // commit that is checked out
-	Tree    string   // of the files as they are, committed or not
-	Trouble []string // files that could not be recorded, as reported by git
+	Head     string   // commit that is checked out
+	Tree     string   // of the files as they are, committed or not
+	Problems []string // files that could not be recorded, as reported by git
 }
 
 // UnfinishedError reports an unfinished Git operation in a directory, so that its files must not be
@@ -36,12 +36,12 @@ func (m *Manager) holds(ctx context.Context, w Worktree) (found Work, err error)
 		return Work{}, err
 	}
 	if w.Kind == Clone {
-		found.Tree, found.Trouble, err = m.repo.TreeOf(ctx, w.Dir, found.Head)
+		found.Tree, found.Problems, err = m.repo.TreeOf(ctx, w.Dir, found.Head)
 		return found, err
 	}
 	there, err := m.linked(ctx, w)
 	if err == nil {
-		found.Tree, found.Trouble, err = there.Tree(ctx)
+		found.Tree, found.Problems, err = there.Tree(ctx)
 	}
 	return found, err
 }

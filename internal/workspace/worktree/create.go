@@ -87,7 +87,7 @@ func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
 
 // discard removes what an unfinished Create, or an unfinished removal, has left.
 func (m *Manager) discard(ctx context.Context, name string) error {
-	if err := m.removeAll(gone(name)); err != nil {
+	if err := m.removeAll(removedName(name)); err != nil {
 		return err
 	}
 	registered, err := m.registered(ctx, name)
@@ -95,11 +95,11 @@ func (m *Manager) discard(ctx context.Context, name string) error {
 		return err
 	}
 	if _, err := os.Lstat(m.dir(name)); err == nil {
-		if err := os.Rename(m.dir(name), m.dir(gone(name))); err != nil {
+		if err := os.Rename(m.dir(name), m.dir(removedName(name))); err != nil {
 			return err
 		}
 		m.repo.Step("rename")
-		if err := m.removeAll(gone(name)); err != nil {
+		if err := m.removeAll(removedName(name)); err != nil {
 			return err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func (m *Manager) discard(ctx context.Context, name string) error {
 	return err
 }
 
-func gone(name string) string { return name + ".gone" }
+func removedName(name string) string { return name + ".gone" }
 
 // registered reports whether git has a worktree there.
 func (m *Manager) registered(ctx context.Context, name string) (bool, error) {

@@ -80,10 +80,10 @@ func (p *play) merge(w worktree.Worktree) {
 	p.merge(w)
 }
 
-// TestNothingIsLost: several Orchestrators work at random, commit or do not, are merged or conflict, and
+// TestNoWorkIsLost: several Orchestrators work at random, commit or do not, are merged or conflict, and
 // are removed. Every line is in the run branch, or on the branch of a reported conflict, or in the saved
 // changes.
-func TestNothingIsLost(t *testing.T) {
+func TestNoWorkIsLost(t *testing.T) {
 	rounds, conflicts, saved := 2, 0, 0
 	if os.Getenv("ARBITER_LONG") != "" {
 		rounds = 60

@@ -15,10 +15,10 @@ import (
 
 // Saved is work that is on no branch.
 type Saved struct {
-	Ref     string   // empty if there was nothing to save
-	Commit  string   // with the files; its first parent is the HEAD they were on
-	Trouble []string // files that could not be saved, as reported by git
-	Nested  []string // repositories inside, whose own commits are not saved
+	Ref      string   // empty if there was nothing to save
+	Commit   string   // with the files; its first parent is the HEAD they were on
+	Problems []string // files that could not be saved, as reported by git
+	Nested   []string // repositories inside, whose own commits are not saved
 }
 
 // UnsavedError reports that a directory was not removed because work in it cannot be saved.
@@ -76,7 +76,7 @@ func (m *Manager) save(ctx context.Context, w Worktree) (Saved, error) {
 	if err != nil {
 		return Saved{}, err
 	}
-	head, tree, s := found.Head, found.Tree, Saved{Trouble: found.Trouble}
+	head, tree, s := found.Head, found.Tree, Saved{Problems: found.Problems}
 	delta, err := m.repo.Delta(ctx, head, tree)
 	if err != nil {
 		return Saved{}, err
@@ -129,7 +129,7 @@ func (m *Manager) remove(ctx context.Context, w Worktree, force bool) (Saved, er
 	saved := Saved{}
 	if _, err := os.Lstat(w.Dir); err == nil {
 		saved, err = m.save(ctx, w)
-		switch unsaved := append(saved.Trouble, saved.Nested...); {
+		switch unsaved := append(saved.Problems, saved.Nested...); {
 		case force:
 		case err != nil:
 			return Saved{}, err

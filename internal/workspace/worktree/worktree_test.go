@@ -318,7 +318,7 @@ func TestDirectoryBelow(t *testing.T) {
 	}
 }
 
-func TestOthersWorktrees(t *testing.T) {
+func TestUsersWorktreesAreKept(t *testing.T) {
 	d := gittest.New(t, project)
 	m, _ := manager(d)
 	theirs := filepath.Join(gittest.Temp(t), "theirs")

@@ -100,7 +100,7 @@ func (m *Machine) CommitWork(ctx context.Context, p bridge.CommitWorkParams) (br
 	if err != nil {
 		return none, workError(err)
 	}
-	return bridge.CommitWorkResult{Head: found.Head, Tree: found.Tree, Branch: w.Branch, Problems: found.Trouble}, nil
+	return bridge.CommitWorkResult{Head: found.Head, Tree: found.Tree, Branch: w.Branch, Problems: found.Problems}, nil
 }
 
 // RemoveWork implements [bridge.Machine].
@@ -117,7 +117,7 @@ func (m *Machine) RemoveWork(ctx context.Context, p bridge.RemoveWorkParams) (br
 		return bridge.RemoveWorkResult{}, workError(err)
 	}
 	return bridge.RemoveWorkResult{Ref: saved.Ref, Commit: saved.Commit,
-		Problems: append(saved.Trouble, saved.Nested...)}, nil
+		Problems: append(saved.Problems, saved.Nested...)}, nil
 }
 
 // forget removes the branch of a removed directory, if the client has all of its commits. With the last directory

@@ -45,7 +45,7 @@ func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Rec
 	if err != nil {
 		return err
 	}
-	taken.Commit, taken.Tree, taken.Left = end.Commit.ID, end.Commit.Tree, left(end.Trouble)
+	taken.Commit, taken.Tree, taken.Left = end.Commit.ID, end.Commit.Tree, left(end.Problems)
 	if e.Keep != "" {
 		err := f.keep(ctx, e.Keep, end.Commit.ID)
 		if err != nil {
@@ -118,7 +118,7 @@ func (f *Files) recordOwn(ctx context.Context, e changes.Record, taken *changes.
 	if err != nil {
 		return err
 	}
-	taken.Commit, taken.Tree, taken.Left = old.Commit.ID, work.Tree, left(work.Trouble)
+	taken.Commit, taken.Tree, taken.Left = old.Commit.ID, work.Tree, left(work.Problems)
 	if old.Commit.Tree != work.Tree || old.Head != work.Head {
 		taken.Commit, err = f.repo.Record(ctx, nil, work.Tree, snapshotSubject+e.Own, work.Head)
 		if err != nil {
