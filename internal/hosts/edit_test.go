@@ -74,7 +74,8 @@ func TestRemove(t *testing.T) {
 	}
 	src := []byte("hosts: {a: {command: [x]}}\npools: {p: [a]}\n")
 	for name, want := range map[string]string{
-		"a": "the pool p names a", "b": `there is no host "b" in f.yaml; arbiter hosts lists them`, Here: "it cannot be removed",
+		"a": "the pool p names a", "b": `there is no host "b" in f.yaml; arbiter hosts lists them`,
+		Here: "it cannot be removed",
 	} {
 		if _, err := Remove("f.yaml", src, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)

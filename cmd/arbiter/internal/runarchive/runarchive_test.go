@@ -193,7 +193,7 @@ func TestHostileArchives(t *testing.T) {
 	good := plain(with())
 	refused("something behind it", append(bytes.Clone(good), "more"...), "")
 	refused("a second archive behind it", append(bytes.Clone(good), good...), "follows its end")
-	refused("no archive", []byte("hello, this is no archive at all"), "no archive")
+	refused("no archive", []byte("hello, this is no archive at all"), "not an archive")
 	refused("nothing", nil, "cut off")
 }
 
