@@ -175,6 +175,14 @@ func (r *Run) hintSoon() {
 	}
 }
 
+// unhint takes back hintSoon, when nothing is pending any more. The caller holds the lock.
+func (r *Run) unhint() {
+	if r.st.soon {
+		r.st.soon = false
+		r.soon.Stop()
+	}
+}
+
 // late wakes the writer if what hintSoon was called for is still pending.
 func (r *Run) late() {
 	r.mu.Lock()
@@ -349,6 +357,7 @@ func (r *Run) take(spare []byte) (e entry, first, last uint64, ok bool) {
 	}
 	if r.st.queue = r.st.queue[1:]; len(r.st.queue) == 0 {
 		r.st.queue = append(r.st.queue, entry{frames: spare[:0]})
+		r.unhint()
 	}
 	first = r.st.next - uint64(r.st.records)
 	last = first + uint64(e.records) - 1

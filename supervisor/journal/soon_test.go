@@ -56,10 +56,14 @@ func TestSoonSharesACommit(t *testing.T) {
 		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
 			t.Fatalf("after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
 		}
-		time.Sleep(SoonDelay)
-		addSoon(t, r, 3)
+		addSoon(t, r, 3) // the whole delay begins again
+		time.Sleep(SoonDelay - 1)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
+			t.Fatalf("just before the second delay is over: durable up to %d, %d commits", d, n)
+		}
 		addSoon(t, r, 4)
-		time.Sleep(SoonDelay)
+		time.Sleep(1)
 		synctest.Wait()
 		if d, n := r.Durable(), commits.Load(); d != 4 || n != 2 {
 			t.Fatalf("after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
