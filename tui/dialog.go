@@ -175,10 +175,10 @@ func (ds *dialogs) askLeave() {
 		return
 	}
 	head := []render.Line{render.Of(render.Base,
-		"Stop: the agents are stopped in order, and arbiter --resume takes the thread up again."),
-		render.Of(render.Base, "Leave it running: arbiter attach comes back to it.")}
+		"Stop: the agents end cleanly, and arbiter --resume continues the run."),
+		render.Of(render.Base, "Leave it running: arbiter in this directory shows it again.")}
 	if ds.d.plan.unsaved() {
-		head = append(head, render.Of(render.Warn, "But for your changes to the plan, which are not saved."))
+		head = append(head, render.Of(render.Warn, "Your changes to the plan are not saved."))
 	}
 	ds.show(pages.AskData{
 		Title: "Leave?", Tone: render.Alert, Head: head,

@@ -167,7 +167,7 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 		s.Press("Ctrl+C")
 		s.Advance(2 * time.Second)
 		s.Press("Down", "F1")
-		s.Expect("HELP", "what waits", "the next that waits")
+		s.Expect("HELP", "what waits", "the next item")
 		s.Press("Esc")
 		s.Settle()
 		s.Expect("What waits for you · 2 of 4")

@@ -29,7 +29,7 @@ func SubagentEnd(b contract.SubagentStop) (text string, failed bool) {
 	switch b.Status {
 	case "", "completed", "done", "success":
 		text = "done"
-	case "failed", "error", "killed":
+	case "failed", "error", "killed", "lost":
 		failed = true
 	}
 	if b.Tokens > 0 {

@@ -66,6 +66,9 @@ func TestWrap(t *testing.T) {
 		{"      short", 8, []string{"    shor", "t"}},
 		{"a\tb", 10, []string{"a   b"}},
 		{"well-known", 6, []string{"well-", "known"}},
+		{"and arbiter --resume", 14, []string{"and arbiter", "--resume"}},
+		{"add (--no-input)", 12, []string{"add", "(--no-input)"}},
+		{"a -well-known", 8, []string{"a", "-well-kn", "own"}},
 		{"trailing   ", 20, []string{"trailing"}},
 		{"x", 0, []string{"x"}},
 	} {

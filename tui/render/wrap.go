@@ -6,9 +6,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Wrap breaks a line into lines of at most so many columns, at the places that Unicode allows (UAX #14),
-// and inside of a word only if the word alone is too long. Tabs become spaces. The spaces at a break are
-// dropped. An empty line stays one empty line.
+// Wrap breaks a line into lines of at most so many columns, at the places that Unicode allows (UAX #14) except
+// the hyphens of a flag, and inside of a word only if the word alone is too long. Tabs become spaces. The spaces at a
+// break are dropped. An empty line stays one empty line.
 func Wrap(l Line, columns int) []Line {
 	w := wrapper{columns: max(columns, 1)}
 	for _, s := range l {
@@ -78,7 +78,7 @@ func (w *wrapper) span(s Span) {
 				}
 			}
 			w.role = s.Role
-		} else if rest != "" {
+		} else if rest != "" && !w.inFlag() {
 			w.flushWord()
 		}
 	}
@@ -96,6 +96,15 @@ func (w *wrapper) add(text string, r Role) {
 		w.word = append(w.word, Span{text, r})
 	}
 	w.width += Width(text)
+}
+
+// inFlag reports whether the current word ends at a hyphen of a flag such as --resume: a person types a flag as it
+// stands, so it stays on one line.
+func (w *wrapper) inFlag() bool {
+	if len(w.word) == 0 || !strings.HasSuffix(w.word[len(w.word)-1].Text, "-") {
+		return false
+	}
+	return strings.HasPrefix(strings.TrimLeft(w.word[0].Text, "([{'\"`"), "-")
 }
 
 // flushWord puts the current word on this line, or on the next.

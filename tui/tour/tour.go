@@ -39,18 +39,18 @@ Alt+Enter begins a new line, @ completes a file, {EDITOR} opens your editor. A l
 in your shell.`},
 
 	{"Watch",
-		`The screen shows the agents, the plan and the conversation. {LOOK} shows the Arbiter closely, Alt+1 to Alt+9
-an Orchestrator.
+		`The screen shows the agents, the plan and the conversation. {LOOK} shows the Arbiter in detail, Alt+1 to
+Alt+9 an Orchestrator.
 
 {LOGBOOK} lists all events, {PLAN} shows the whole plan, {CHANGES} the files that the run has changed.`},
 
-	{"Answer", `When the run needs you, the status line says so, and the bell rings. {INBOX} lists all that waits:
+	{"Answer", `When the run needs you, the status line says so, and the bell rings. {INBOX} lists what waits:
 questions, permission requests, choices. Digits answer.
 
 {MODE} changes what is asked for. {HALT} stops every agent at once.`},
 
-	{"Speak", `You can write at any time. A message waits until its reader has finished a turn; {STRENGTH} has it heard
-at once, or stops the turn.
+	{"Speak", `You can write at any time. A message waits until its reader has finished a turn; {STRENGTH}
+delivers it at once, or stops the turn.
 
 @orch-1 at the beginning addresses one Orchestrator.`},
 
@@ -59,7 +59,7 @@ searches, {FOLD} folds.
 
 Each page names its keys in its last row. {HELP} lists all of them, and {PALETTE} finds a command by a few letters.`},
 
-	{"Leave", `{DETACH} on an empty input leaves, and the run goes on; arbiter in the same directory shows it again.
+	{"Leave", `{DETACH} on an empty input leaves, and the run continues; arbiter in the same directory shows it again.
 {LEAVE} asks whether to stop it.
 
 arbiter --resume continues a run that was stopped. /tour shows this again.`},
