@@ -10,7 +10,7 @@ import (
 
 const (
 	// firstBlock is the size of the first read. Most newest readings are in it.
-	firstBlock = 64 << 10
+	firstBlock = 32 << 10
 	// maxBlock is the maximum size of later reads.
 	maxBlock = 1 << 20
 )

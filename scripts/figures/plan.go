@@ -27,7 +27,7 @@ var plan = []run{
 			base: "Scale/agents=2 together-MB", than: "2 agents", most: 80},
 	}},
 	{"cmd/arbiter", "Start", "15x", "3x", []row{
-		{what: "`arbiter --json`, until the task is taken up", ours: "Start task-taken-ms",
+		{what: "`arbiter --json`, until the agent has the task", ours: "Start task-taken-ms",
 			base: "Start bare-cli-ms", than: "the bare CLI", times: 1.5},
 	}},
 	{"cmd/arbiter", "FirstPaint", "20x", "3x", []row{
@@ -45,22 +45,22 @@ var plan = []run{
 			base: "KeyToFrame/events=10000 plain-tview-p99-ms", than: "plain tview", most: 16},
 	}},
 	{"cmd/arbiter", "KeyInFlood", "3x", "1x", []row{
-		{what: "… through the whole program, three agents pouring, worst of 49", ours: "KeyInFlood flood-worst-ms",
+		{what: "… in the whole program, three agents that write without a pause, worst of 49", ours: "KeyInFlood flood-worst-ms",
 			base: "KeyInFlood rest-worst-ms", than: "at rest", most: 100},
 	}},
 	{"cmd/arbiter", "Idle", "1x", "", []row{
-		{what: "the screen while a human is awaited, of a processor", ours: "Idle/human %-of-a-cpu",
+		{what: "the screen while it waits for a human, share of a processor", ours: "Idle/human %-of-a-cpu",
 			base: "Idle/plain-tview %-of-a-cpu", than: "a plain tview program", most: 0.5},
 	}},
 	{"tui", "Resumed", "1x", "", []row{
-		{what: "a run of 1,000,000 events taken up, until its end is on the screen", ours: "Resumed first-frame-ms",
-			base: "Resumed told-again-ms", than: "telling all of it again", most: 100},
+		{what: "a run of 1,000,000 events resumed, until its end is on the screen", ours: "Resumed first-frame-ms",
+			base: "Resumed told-again-ms", than: "emitting all events again", most: 100},
 	}},
 	{"supervisor", "ResumeMillion", "1x", "", []row{
-		{what: "… until it goes on", ours: "ResumeMillion resume-ms",
+		{what: "… until the run continues", ours: "ResumeMillion resume-ms",
 			base: "ResumeMillion replay-ms", than: "a replay of its inputs", most: 100},
 	}},
-	{"transcript", "Newest", "20x", "5x", []row{
+	{"transcript", "Newest", "200x", "20x", []row{
 		{what: "the newest reading of a transcript of 100 MB", ours: "Newest/100MB ns/op",
 			base: "Newest/100MB read-all-ms", than: "read all, walk back", times: 0.001},
 	}},
