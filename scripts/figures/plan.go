@@ -45,7 +45,7 @@ var plan = []run{
 			base: "KeyToFrame/events=10000 plain-tview-p99-ms", than: "plain tview", most: 16},
 	}},
 	{"cmd/arbiter", "KeyInFlood", "3x", "1x", []row{
-		{what: "… in the whole program, three agents that write without a pause, worst of 49", ours: "KeyInFlood flood-worst-ms",
+		{what: "… in the whole program, three agents that never pause, worst of 49", ours: "KeyInFlood flood-worst-ms",
 			base: "KeyInFlood rest-worst-ms", than: "at rest", most: 100},
 	}},
 	{"cmd/arbiter", "Idle", "1x", "", []row{
