@@ -348,7 +348,7 @@ func (r *Run) Close() error {
 }
 
 // take returns the oldest entry for the writer, and whether there is one.
-func (r *Run) take(spare []byte) (e entry, first, last uint64, ok bool) {
+func (r *Run) take(spare spare) (e entry, first, last uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e = r.st.queue[0]
@@ -356,7 +356,7 @@ func (r *Run) take(spare []byte) (e entry, first, last uint64, ok bool) {
 		return e, 0, 0, false
 	}
 	if r.st.queue = r.st.queue[1:]; len(r.st.queue) == 0 {
-		r.st.queue = append(r.st.queue, entry{frames: spare[:0]})
+		r.st.queue = append(r.st.queue, entry{frames: spare.frames[:0], lines: spare.lines[:0]})
 		r.unhint()
 	}
 	first = r.st.next - uint64(r.st.records)

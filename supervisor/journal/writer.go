@@ -22,10 +22,13 @@ type writer struct {
 	first   uint64
 	last    uint64
 	lastCRC uint32
-	synced  bool   // batch is in seg and synced, but seg may have lost its place
-	spare   []byte // a buffer to fill next
+	synced  bool // batch is in seg and synced, but seg may have lost its place
+	spare   spare
 	syncDue <-chan time.Time
 }
+
+// spare has buffers to fill next.
+type spare struct{ frames, lines []byte }
 
 // job is a change of the run's description whose caller waits.
 type job struct {
@@ -103,7 +106,7 @@ func (w *writer) fill() bool {
 	if !ok {
 		return false
 	}
-	w.spare, w.work = nil, work
+	w.spare, w.work = spare{}, work
 	if len(work.frames) > 0 {
 		w.first, w.last, w.synced = first, last, false
 		w.batch, w.work.frames = work.frames, nil
@@ -125,6 +128,9 @@ func (w *writer) step() error {
 		w.work.lines = nil // the event log keeps them until they are durable
 		err := w.events.write(lines, w.work.chain)
 		w.r.told(n)
+		if cap(lines) <= windowSize {
+			w.spare.lines = lines // the event log has copied them
+		}
 		if err == nil && len(w.events.lines) > eventBuffer {
 			err = w.events.sync()
 		}
@@ -280,7 +286,7 @@ func (w *writer) acknowledge() {
 	w.seg.end += int64(grown)
 	w.crc = w.lastCRC
 	if cap(w.batch) <= windowSize {
-		w.spare = w.batch
+		w.spare.frames = w.batch
 	}
 	w.batch = nil
 	w.r.advance(w.last, grown)
