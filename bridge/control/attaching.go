@@ -29,6 +29,11 @@ func (s Size) check() error {
 	return nil
 }
 
+// OpenError is the error of a [Service] for a session that it tried to open, and could not.
+type OpenError struct{ Agent, Reason string }
+
+func (e *OpenError) Error() string { return e.Agent + " cannot be attached to: " + e.Reason }
+
 // attach opens an agent's session for this connection.
 func (c *client) attach(p AttachParams) (*attached, error) {
 	if p.Agent == "" {

@@ -41,6 +41,7 @@ const (
 	CodeRefused = -32001 // the peer may not send requests
 	CodeFailed  = -32002 // it could not be done; the message says why
 	CodeBusy    = -32003 // too much at once
+	CodeUnopen  = -32004 // the session of an agent could not be opened; the message says why
 )
 
 // Head is in every result.

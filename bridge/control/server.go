@@ -338,7 +338,12 @@ func (c *client) answer(req *jsonrpc2.Request, result any, err error) {
 	}
 	if err != nil {
 		var wire *jsonrpc2.Error
-		if !errors.As(err, &wire) {
+		var unopen *OpenError
+		switch {
+		case errors.As(err, &wire):
+		case errors.As(err, &unopen):
+			wire = &jsonrpc2.Error{Code: CodeUnopen, Message: unopen.Error()}
+		default:
 			wire = &jsonrpc2.Error{Code: CodeFailed, Message: err.Error()}
 		}
 		r.Error = wire

@@ -55,6 +55,23 @@ func TestReadOnlyAttachment(t *testing.T) {
 	}
 }
 
+// TestUnopenedSession: a client can tell a session that could not be opened from a request that was refused.
+func TestUnopenedSession(t *testing.T) {
+	for want, reject := range map[int64]error{
+		CodeUnopen: &OpenError{Agent: "orch-1", Reason: "the terminal died"},
+		CodeFailed: errors.New("orch-1 is attached already"),
+	} {
+		h := newTestService()
+		h.reject = reject
+		path, _ := open(t, h, friend)
+		_, err := connect(t, path, nil).Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}})
+		var refused *Refusal
+		if !errors.As(err, &refused) || refused.Code != want || refused.Message != reject.Error() {
+			t.Errorf("want %d, %v: %+v", want, reject, err)
+		}
+	}
+}
+
 // TestProtocol: invalid and unknown requests get the errors of JSON-RPC.
 func TestProtocol(t *testing.T) {
 	path, _ := open(t, newTestService(), friend)

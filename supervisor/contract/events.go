@@ -243,7 +243,7 @@ type (
 	}
 	// Halted says that all agents were stopped at once.
 	Halted struct {
-		By string `json:"by" jsonschema:"Where the command came from: stdin, screen or socket."`
+		By string `json:"by" jsonschema:"Where the command came from: stdin, screen or socket. Empty: not known, because the loss of a bridge that was ended for the halt reported it."`
 	}
 	// Question waits for a human's `message`.
 	Question struct {

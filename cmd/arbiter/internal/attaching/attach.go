@@ -120,7 +120,7 @@ func notAttached(ctx context.Context, err error) error {
 		return command.BySignal(ctx, "given up")
 	}
 	var refused *control.Refusal
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && refused.Code != control.CodeUnopen {
 		return command.Usagef("%s", refused.Message)
 	}
 	return &command.Error{Code: contract.ExitFailed, Text: err.Error()}

@@ -35,6 +35,17 @@ func New(loop Loop, board *eventboard.Board) *Sender { return &Sender{loop: loop
 // NewRef returns a new ref for a command. Scripts do not use such refs.
 func (s *Sender) NewRef() string { return "socket-" + strconv.FormatUint(s.refs.Add(1), 10) }
 
+// Answers reports whether an event answers the command with a ref: it was accepted or rejected.
+func Answers(e contract.Event, ref string) bool {
+	switch b := e.Body.(type) {
+	case contract.Accepted:
+		return b.Ref == ref
+	case contract.Rejected:
+		return b.Ref == ref
+	}
+	return false
+}
+
 // Go runs f in a goroutine that [Sender.Wait] waits for: f returns when the loop has ended at the latest.
 func (s *Sender) Go(f func()) { s.waiting.start(f) }
 
@@ -68,15 +79,7 @@ func (s *Sender) Ask(
 	ctx context.Context, c contract.Command, channel string,
 ) (accepted bool, message string, err error) {
 	c.Ref = s.NewRef()
-	answers := s.board.Subscribe(func(e contract.Event) bool {
-		switch b := e.Body.(type) {
-		case contract.Accepted:
-			return b.Ref == c.Ref
-		case contract.Rejected:
-			return b.Ref == c.Ref
-		}
-		return false
-	})
+	answers := s.board.Subscribe(func(e contract.Event) bool { return Answers(e, c.Ref) })
 	defer answers.Close()
 	if err := s.Put(ctx, c, channel); err != nil {
 		return false, "", err

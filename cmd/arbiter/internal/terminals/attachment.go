@@ -25,17 +25,12 @@ type Attachment struct {
 
 // await waits for the end of the session, and releases it.
 func (a *Attachment) await() {
-	defer func() {
-		a.claim.End()
-		a.events.Close()
-		a.opener.Terminals.Release(a.result.Agent, a.claim)
-		close(a.over)
-	}()
+	defer a.release()
 	for {
 		select {
 		case e := <-a.events.News():
 			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
-				a.ended = control.Ended{Reason: b.Reason, Words: b.Words, Files: b.Files}
+				a.ended = endOf(b)
 				return
 			}
 		case <-a.opener.Loop.Done():
@@ -43,6 +38,19 @@ func (a *Attachment) await() {
 			return
 		}
 	}
+}
+
+// endOf reports how a session ended.
+func endOf(b contract.Takeover) control.Ended {
+	return control.Ended{Reason: b.Reason, Words: b.Words, Files: b.Files}
+}
+
+// release lets others attach to the agent; a.ended is valid from then on.
+func (a *Attachment) release() {
+	a.claim.End()
+	a.events.Close()
+	a.opener.Terminals.Release(a.result.Agent, a.claim)
+	close(a.over)
 }
 
 // giveBack asks the loop to end the attachment.

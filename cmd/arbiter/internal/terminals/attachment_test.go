@@ -2,6 +2,8 @@ package terminals
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -71,12 +73,36 @@ func TestAttachment(t *testing.T) {
 	})
 }
 
+// TestEndedBeforeItWasOpen: a session that ends before its terminal is open was opened and has ended. That is no error.
+func TestEndedBeforeItWasOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, l := openerOf(func(contract.Command) []contract.Body {
+			return []contract.Body{contract.Takeover{State: "ended", Reason: "the program ended"}}
+		})
+		p := control.AttachParams{Agent: "orch-1"}
+		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := a.Take(t.Context(), make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("its output: %d, %v", n, err)
+		}
+		if end := a.Detach(t.Context()); end.Reason != "the program ended" {
+			t.Errorf("ended: %+v", end)
+		}
+		if who := o.Terminals.Holder("orch-1"); who != "" {
+			t.Errorf("%s still has it", who)
+		}
+		close(l.done)
+		o.Input.Wait()
+	})
+}
+
 // TestNoAttachment: the error says why a session could not be opened, and the agent can be attached to again.
 func TestNoAttachment(t *testing.T) {
 	for want, body := range map[string]contract.Body{
 		"it works":          contract.Rejected{Message: "it works"},
 		"the terminal died": contract.Takeover{State: "failed", Reason: "the terminal died"},
-		"it ended at once":  contract.Takeover{State: "ended"},
 		"given up":          nil,
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -96,6 +122,10 @@ func TestNoAttachment(t *testing.T) {
 			_, err := o.Attach(ctx, input.ChannelSocket, "ann", p, func(string) {})
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("want %q: %v", want, err)
+			}
+			var unopen *control.OpenError
+			if _, failed := body.(contract.Takeover); errors.As(err, &unopen) != failed {
+				t.Errorf("want an OpenError: %v: %#v", failed, err)
 			}
 			if who := o.Terminals.Holder("orch-1"); who != "" {
 				t.Errorf("%s has it", who)

@@ -1,7 +1,6 @@
 package terminals
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,19 +32,13 @@ func (o Opener) Attach(
 	}
 	ref := o.Input.NewRef()
 	events := o.Board.Subscribe(func(e contract.Event) bool {
-		switch b := e.Body.(type) {
-		case contract.Accepted:
-			return b.Ref == ref
-		case contract.Rejected:
-			return b.Ref == ref
-		case contract.Takeover:
-			return e.ID == p.Agent
-		}
-		return false
+		_, takeover := e.Body.(contract.Takeover)
+		return takeover && e.ID == p.Agent || runinput.Answers(e, ref)
 	})
 	a := &Attachment{opener: o, channel: channel, claim: claim, events: events, over: make(chan struct{})}
 	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
-	if err := a.open(ctx, ref, say); err != nil {
+	over, err := a.open(ctx, ref, say)
+	if err != nil {
 		events.Close()
 		o.Terminals.Release(p.Agent, claim)
 		return nil, err
@@ -55,12 +48,17 @@ func (o Opener) Attach(
 			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
 		}
 	}
-	o.Input.Go(a.await)
+	if over {
+		a.release()
+	} else {
+		o.Input.Go(a.await)
+	}
 	return a, nil
 }
 
-// open asks the loop to open the terminal, and waits until it is open.
-func (a *Attachment) open(ctx context.Context, ref string, say func(string)) error {
+// open asks the loop to open the terminal, and waits until it is open. over: it has ended since, or was given back
+// before it was open. The error is a *control.OpenError if the session could not be opened.
+func (a *Attachment) open(ctx context.Context, ref string, say func(string)) (over bool, err error) {
 	o := a.opener
 	asked := o.Input.Later(input.Command{Command: contract.Command{Ref: ref,
 		Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
@@ -71,25 +69,27 @@ func (a *Attachment) open(ctx context.Context, ref string, say func(string)) err
 			case contract.Accepted:
 				say(b.Message)
 			case contract.Rejected:
-				return errors.New(b.Message)
+				return false, errors.New(b.Message)
 			case contract.Takeover:
 				switch b.State {
 				case "open":
-					return nil
-				case "failed", "ended":
-					return fmt.Errorf("%s cannot be attached to: %s", a.result.Agent,
-						cmp.Or(b.Reason, "it ended at once"))
+					return false, nil
+				case "ended":
+					a.ended = endOf(b)
+					return true, nil
+				case "failed":
+					return false, &control.OpenError{Agent: a.result.Agent, Reason: b.Reason}
 				}
 			}
 		case <-o.Loop.Done():
-			return runstore.ErrRunOver
+			return false, runstore.ErrRunOver
 		case <-ctx.Done():
 			o.Input.Go(func() { // after the request, however long that takes
 				if <-asked {
 					a.giveBack()
 				}
 			})
-			return fmt.Errorf("given up: %w", context.Cause(ctx))
+			return false, fmt.Errorf("given up: %w", context.Cause(ctx))
 		}
 	}
 }
