@@ -27,14 +27,14 @@ pure="$(comm -23 <(printf '%s\n' "$all") <(comm -23 <(printf '%s\n' "$concurrent
 # Of some packages it holds for some tests only.
 pure_of='./bridge ./bridge/crashpoint ./internal/memory ./supervisor/decider ./supervisor/journal ./transcript ./tui ./tui/history ./tui/plain'
 pure_tests='TestCrashStates|TestEveryBitFlipped|TestCodecOutputIsBounded|TestMemoryIsFlat|TestEveryFieldIsHostile'
-pure_tests+='|TestHostileLooksLikeClean|TestFindAgreesWithLooking|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
+pure_tests+='|TestHostileLooksLikeClean|TestFindMatchesReading|TestScreens|TestModelOutputIsShown|TestFirstScreenIsClean|TestEveryKeyMeansSomething|TestRendersAreClean'
 pure_tests+='|TestAgentActivityIsShown|TestScene|TestCockpit|TestTraffic'
 # Processes of these are killed; the other tests of the journal show the detector what runs in them.
 pure_tests+='|TestKilledAtEachPoint|TestTruncatedAnywhere|TestKilledOften|TestRealFailingCalls'
 # What these press and read is handled on the one goroutine that draws; the detector sees them at night.
-screen_tests='TestPermissionModeCycles|TestPermissionIsWidened|TestThePanelByMouse|TestHaltIsSeen|TestControls|TestSubagentsFold'
+screen_tests='TestPermissionModeCycles|TestPermissionIsWidened|TestThePanelByMouse|TestHaltIsShown|TestControls|TestSubagentsFold'
 screen_tests+='|TestTimeline|TestPlanChangesMeanwhile|TestInboxPanel|TestAnswersOfAnOpenedDialog|TestPermissionsAreChanged'
-screen_tests+='|TestATileLeadsToItsAgent|TestDistrustIsNotBusy|TestAllowAllIsInSight|TestWaysOut|TestPalette'
+screen_tests+='|TestTileOpensItsAgent|TestTrustCheckIsNotShownAsBusy|TestAllowAllIsInSight|TestRecoveryOptions|TestPalette'
 pure_tests+="|$screen_tests"
 pure_tests+='|TestParametersOfAQueryAreChecked|TestTerminalParametersAreChecked|TestOverlongLineIsSkipped|TestPointsAreTheCalls'
 pure_tests+='|TestOutcomesAreBounded|TestParseDecisionIsBounded|TestRulesEnd'
@@ -42,7 +42,7 @@ pure_tests+='|TestTape|TestTornFiles|TestLoggedEventsAreNotStoredTwice'
 pure_tests+='|TestRead100MB|TestOpenEntriesHoldNoText|TestModelOutputIsPlainText|TestBackwardBounds|TestBackwardLines|TestLastLineEnd'
 
 # These loops are short with the detector, and longer without it.
-loops='FuzzFace|TestWindowOfTwoSizes'
+loops='FuzzFrontend|TestWindowOfTwoSizes'
 
 # The driver against the real CLI, and the other tests with it, are raced at night: it is the
 # CLI that runs then, and what of it is ours runs with the detector against the stand-in.

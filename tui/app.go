@@ -170,11 +170,11 @@ func (d *app) flash(text string) {
 }
 
 // refresh updates the screen after events of the run.
-func (d *app) refresh(news []contract.Event) {
+func (d *app) refresh(events []contract.Event) {
 	if d.session.run != nil {
 		d.session.state = d.session.run.Snapshot()
 	}
-	for _, e := range news {
+	for _, e := range events {
 		d.onEvent(e)
 	}
 	d.session.parted()
@@ -187,7 +187,7 @@ func (d *app) refresh(news []contract.Event) {
 	}
 	d.screen().renew()
 	d.prompt.relabel()
-	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.trouble.from) {
+	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.problem.from) {
 		d.dialogs.open = nil // it is over, or another one
 	}
 	d.permissions.askNext()
@@ -203,7 +203,7 @@ func (d *app) onEvent(e contract.Event) {
 		d.inbox.answered = nil // it is asked again
 		switch b.Ref {
 		case "configure":
-			d.permissions.settled()
+			d.permissions.clearRequested()
 		case "permission":
 			d.permissions.dismissed = nil // it is asked again
 		case "edit_message":
@@ -216,7 +216,7 @@ func (d *app) onEvent(e contract.Event) {
 		}
 		switch b.Ref {
 		case "configure":
-			d.permissions.settled()
+			d.permissions.clearRequested()
 		case "choose", "retry", "skip_step", "reset", "force_agent":
 			d.recovery.relieved()
 		}
@@ -228,9 +228,9 @@ func (d *app) onEvent(e contract.Event) {
 		if !d.session.first(b) {
 			d.flash(b.Message)
 		}
-		d.recovery.troubled(e.ID, b)
+		d.recovery.showProblem(e.ID, b)
 	case contract.Turn:
-		if b.Outcome == "done" && e.ID == d.recovery.trouble.id {
+		if b.Outcome == "done" && e.ID == d.recovery.problem.id {
 			d.recovery.relieved() // it works again
 		}
 	case contract.State:
@@ -246,10 +246,10 @@ func (d *app) onEvent(e contract.Event) {
 		}
 		d.recovery.relieved()
 		if d.session.state != nil && d.session.state.Task.Phase == machine.Error && b.Resumed {
-			d.recovery.trouble = trouble{id: contract.Supervisor, from: d.session.state.Question.Recovery.Options,
+			d.recovery.problem = problem{id: contract.Supervisor, from: d.session.state.Question.Recovery.Options,
 				text: "The run was left in trouble."}
 			if f := d.session.state.Task.LastError; f != nil {
-				d.recovery.trouble.text = f.Message
+				d.recovery.problem.text = f.Message
 			}
 		}
 		d.base(d.runScreen)

@@ -33,7 +33,7 @@ func TestImagePath(t *testing.T) {
 // message carries the images whose marks it contains. The path of any other file stays text.
 func TestImagesAreAttached(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("like ")
 		s.Paste("/tmp/a.png")
 		s.Settle()
@@ -66,7 +66,7 @@ func TestImagesAreAttached(t *testing.T) {
 	})
 }
 
-func (h *theatre) Image(path string) (absolute, size string, err error) {
+func (h *fakeHost) Image(path string) (absolute, size string, err error) {
 	if strings.Contains(path, "torn") {
 		return "", "", errors.New("image " + path + ": it is not an image that can be sent")
 	}

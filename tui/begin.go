@@ -12,7 +12,7 @@ import (
 type begun struct {
 	starting bool
 	what     Begin
-	trouble  contract.Error // why the last process of the run has no agent
+	failure  contract.Error // why the last process of the run has no agent
 	gone     bool           // it has ended, which was not handled yet
 }
 
@@ -65,7 +65,7 @@ func (s *session) began(run Run, err error) {
 		if s.run == nil {
 			s.d.base(newHomeScreen(s.d))
 		}
-		s.d.dialogs.tell("It cannot begin", err.Error())
+		s.d.dialogs.showText("It cannot begin", err.Error())
 		if s.d.prompt.input.Empty() && what.Task != "" {
 			s.d.prompt.input.SetText(what.Task) // so that it is not lost
 		}
@@ -107,12 +107,12 @@ func (s *session) parted() {
 	}
 	s.state = s.run.Snapshot()
 	if o := s.run.Outcome(); o.Exit == contract.ExitBug || o.Lost {
-		s.d.dialogs.tell("It has come to harm", o.Text)
+		s.d.dialogs.showText("It has come to harm", o.Text)
 	}
 	for _, what := range s.run.Outcome().Unfinished {
 		s.d.flash("Did not end in time: " + what)
 	}
-	if s.first(s.begun.trouble) {
+	if s.first(s.begun.failure) {
 		s.d.f.work(s.inspect)
 		s.d.base(newFirstScreen(s.d))
 	}
@@ -122,7 +122,7 @@ func (s *session) parted() {
 func (s *session) first(e contract.Error) bool {
 	switch e.Category {
 	case "claude_missing", "unsupported", "auth":
-		s.begun.trouble = e
+		s.begun.failure = e
 		return len(s.agents()) <= 1
 	}
 	return false

@@ -121,11 +121,11 @@ func event(i int) contract.Event {
 	return contract.Event{ID: "arbiter", Body: contract.Delta{Text: "word ", Verdict: false}}
 }
 
-// benchFace is a frontend with a running task on a screen of 120×40.
-func benchFace(b testing.TB, task string) (*Frontend, *watched, *theatre, func()) {
+// benchFrontend is a frontend with a running task on a screen of 120×40.
+func benchFrontend(b testing.TB, task string) (*Frontend, *watched, *fakeHost, func()) {
 	b.Helper()
 	screen := newWatched()
-	host := &theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}
+	host := &fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}
 	f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Scratch: b.TempDir(), Begin: &Begin{Task: task}})
 	if err != nil {
 		b.Fatal(err)
@@ -147,7 +147,7 @@ func benchFace(b testing.TB, task string) (*Frontend, *watched, *theatre, func()
 	return f, screen, host, func() { f.Leave(); wg.Wait() }
 }
 
-func (h *theatre) begunRun() *puppet { h.mu.Lock(); defer h.mu.Unlock(); return h.run }
+func (h *fakeHost) begunRun() *fakeRun { h.mu.Lock(); defer h.mu.Unlock(); return h.run }
 
 // quantile of sorted durations, in milliseconds.
 func quantile(all []time.Duration, q float64) float64 {
@@ -161,7 +161,7 @@ func quantile(all []time.Duration, q float64) float64 {
 func BenchmarkKeyToFrame(b *testing.B) {
 	for _, rate := range []int{0, 10_000} {
 		b.Run(fmt.Sprintf("events=%d", rate), func(b *testing.B) {
-			f, screen, host, end := benchFace(b, "Weave")
+			f, screen, host, end := benchFrontend(b, "Weave")
 			typist := newTypist(screen, func() int { return len(f.root.prompt.input.Text()) })
 			stop := flood(rate, func(i int) { host.begunRun().sink(time.Now(), event(i)) })
 			paints, began := screen.paints.Load(), time.Now()
@@ -184,7 +184,7 @@ func BenchmarkKeyToFrame(b *testing.B) {
 func BenchmarkKeyToFrameTiles(b *testing.B) {
 	const agents, rate = 20, 10_000
 	crowded := func(w, h int) []time.Duration {
-		f, screen, host, end := benchFace(b, "Weave")
+		f, screen, host, end := benchFrontend(b, "Weave")
 		defer end()
 		run := host.begunRun()
 		run.t, run.host.t = &testing.T{}, &testing.T{}
@@ -266,9 +266,9 @@ func plainTview(b *testing.B, rate int) []time.Duration {
 // has just filled the buffers, and one of a thousand. The benchmark's own data is garbage by then.
 func BenchmarkScrollback(b *testing.B) {
 	heap := func(n int) float64 {
-		f, _, _, end := benchFace(b, "Weave")
+		f, _, _, end := benchFrontend(b, "Weave")
 		defer end()
-		tell(f, n)
+		addMessages(f, n)
 		done := make(chan struct{})
 		f.post(func() { f.root.runScreen.talk.Top(); f.root.runScreen.talk.GoTo(rand.IntN(n)); close(done) })
 		<-done
@@ -286,8 +286,8 @@ func BenchmarkScrollback(b *testing.B) {
 	}
 }
 
-// tell adds n messages to the conversation, and waits until they have arrived.
-func tell(f *Frontend, n int) {
+// addMessages adds n messages to the conversation, and waits until they have arrived.
+func addMessages(f *Frontend, n int) {
 	for i := range n {
 		f.box.recall(nil, time.Now(),
 			contract.Event{ID: "arbiter", Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human",
@@ -303,8 +303,8 @@ func tell(f *Frontend, n int) {
 // program with a text view of as many messages.
 func BenchmarkResize(b *testing.B) {
 	const messages = 100_000
-	f, screen, _, end := benchFace(b, "Weave")
-	tell(f, messages)
+	f, screen, _, end := benchFrontend(b, "Weave")
+	addMessages(f, messages)
 	f.post(func() { f.root.runScreen.talk.GoTo(messages / 2) })
 	all := resizes(b, screen)
 	end()

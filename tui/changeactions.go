@@ -59,7 +59,7 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	c.d.dialogs.show(pages.AskData{
 		Title: "Revert?", Tone: render.Danger, Head: head,
 		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "Keep it"},
-			{Value: yes, Key: 'y', Label: "Revert", Grave: true}},
+			{Value: yes, Key: 'y', Label: "Revert", Irreversible: true}},
 	}, func(value string) {
 		if value == yes {
 			c.revert(run, r)
@@ -122,7 +122,7 @@ func (c changeActions) askLand(files []ChangedFile) {
 	c.d.dialogs.show(pages.AskData{
 		Title: "Land the work?", Tone: render.Danger, Head: head,
 		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "Not now"},
-			{Value: yes, Key: 'y', Label: "Land it", Grave: true}},
+			{Value: yes, Key: 'y', Label: "Land it", Irreversible: true}},
 	}, func(value string) {
 		if value == yes {
 			c.land(run)
@@ -133,14 +133,14 @@ func (c changeActions) askLand(files []ChangedFile) {
 func (c changeActions) land(run string) {
 	c.d.flash("Landing …")
 	c.d.f.work(func(ctx context.Context) {
-		say, err := c.d.f.options.Host.Land(ctx, run)
+		report, err := c.d.f.options.Host.Land(ctx, run)
 		c.d.f.post(func() {
 			c.d.word = flash{}
 			if err != nil {
-				c.d.dialogs.tell("Not landed", err.Error())
+				c.d.dialogs.showText("Not landed", err.Error())
 				return
 			}
-			c.d.dialogs.tell("Landed", say)
+			c.d.dialogs.showText("Landed", report)
 			c.again()
 		})
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // inGit makes the run work in a repository.
-func inGit(o *Options, h *theatre) {
+func inGit(o *Options, h *fakeHost) {
 	changed(o, h)
 	v := h.versions["header.go"]
 	v.Object = "0f0f"
@@ -169,33 +169,33 @@ func TestTheDiffFollowsTheRun(t *testing.T) {
 	})
 }
 
-func (h *theatre) Changes(context.Context, string) ([]ChangedFile, error) {
+func (h *fakeHost) Changes(context.Context, string) ([]ChangedFile, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.changed, h.unreadable
 }
 
-func (h *theatre) Versions(_ context.Context, _, path, _ string) (Versions, error) {
+func (h *fakeHost) Versions(_ context.Context, _, path, _ string) (Versions, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.versions[path], h.unreadable
 }
 
-func (h *theatre) Revert(_ context.Context, run string, r contract.Revert) error {
+func (h *fakeHost) Revert(_ context.Context, run string, r contract.Revert) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reverted = append(h.reverted, r)
 	return h.barred
 }
 
-func (h *theatre) Land(context.Context, string) (string, error) {
+func (h *fakeHost) Land(context.Context, string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.landed++
 	return "main is now 0123abcd", h.barred
 }
 
-func (h *theatre) Open(_, path string, line int) error {
+func (h *fakeHost) Open(_, path string, line int) error {
 	h.opened = append(h.opened, fmt.Sprintf("%s:%d", path, line))
 	return h.barred
 }

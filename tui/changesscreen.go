@@ -22,7 +22,7 @@ type changesScreen struct {
 	list    []ChangedFile
 	loaded  string // state of the shown list, as returned by version; empty: there is no list yet
 	busy    bool   // a worker is reading
-	trouble string // why there is no list
+	problem string // why there is no list
 	wanted  string // path of a file to compare once there is a list
 }
 
@@ -108,9 +108,9 @@ func (c *changesScreen) renew() {
 	c.d.f.work(func(ctx context.Context) {
 		list, err := c.d.f.options.Host.Changes(ctx, run)
 		c.d.f.post(func() {
-			c.busy, c.loaded, c.list, c.trouble = false, now, list, ""
+			c.busy, c.loaded, c.list, c.problem = false, now, list, ""
 			if err != nil {
-				c.trouble = sanitize.Line(err.Error(), 400)
+				c.problem = sanitize.Line(err.Error(), 400)
 			}
 			c.renew()
 			c.openWanted()
@@ -135,8 +135,8 @@ func (c *changesScreen) openWanted() {
 // note returns the text that replaces an empty list.
 func (c *changesScreen) note() string {
 	switch {
-	case c.trouble != "":
-		return c.trouble
+	case c.problem != "":
+		return c.problem
 	case c.loaded == "":
 		return "Reading …"
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // changed makes the run's directory differ in some files.
-func changed(_ *Options, h *theatre) {
+func changed(_ *Options, h *fakeHost) {
 	h.changed = []ChangedFile{
 		{Path: "docs/of the loom/very deep in the tree of the weavers/header.md", Status: "added", Added: 120},
 		{Path: "header.go", Status: "modified", Added: 3, Deleted: 2},
@@ -29,7 +29,7 @@ func changed(_ *Options, h *theatre) {
 
 // authored opens the list of files; the run knows the authors of some.
 func authored(s *scene) {
-	s.weave()
+	s.startWork()
 	s.present(func(st *supervisor.State) {
 		st.Changes.Files = []changes.File{
 			{Path: "header.go", Known: []string{"orch-1", "orch-2"}, Told: []string{"orch-1", "orch-2"}},
@@ -72,11 +72,11 @@ func TestChangesAreListedAnew(t *testing.T) {
 
 // TestChangesCannotBeRead: the screen says why there is no list.
 func TestChangesCannotBeRead(t *testing.T) {
-	fails := func(_ *Options, h *theatre) {
+	fails := func(_ *Options, h *fakeHost) {
 		h.unreadable = errors.New("the run has no snapshot: it worked without Git")
 	}
 	play(t, 120, 40, fails, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("F5")
 		s.Settle()
 		if text := s.Text(); !strings.Contains(text, "it worked without Git") {

@@ -22,12 +22,12 @@ func (s *scene) atWork() {
 	s.T.Helper()
 	s.Type("Let the shop export invoices as CSV\n")
 	s.Settle()
-	s.does((*puppet).fourAtWork)
+	s.does((*fakeRun).fourAtWork)
 	s.Advance(12 * time.Second)
 }
 
 // fourAtWork summons four agents: one runs a command, one edits, one reads, one thinks.
-func (p *puppet) fourAtWork() {
+func (p *fakeRun) fourAtWork() {
 	p.t.Helper()
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"Write the exporter","status":"active"},
 		{"text":"Add the download button","status":"active"},{"text":"Test both with large invoices","status":"active"},
@@ -36,7 +36,7 @@ func (p *puppet) fourAtWork() {
 		"Write tests with 10,000 lines.", "Read how dates are formatted elsewhere."} {
 		p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q,"mode":"developer"}`, brief))
 	}
-	p.says("arbiter", rules("CONTINUE", "Four threads are on the loom."))
+	p.endTurn("arbiter", decides("CONTINUE", "Four threads are on the loom."))
 	for i, tokens := range []int{61_000, 34_000, 88_000, 12_000} {
 		p.full(fmt.Sprint("orch-", i+1), tokens)
 	}
@@ -54,9 +54,9 @@ func (p *puppet) fourAtWork() {
 // asked makes a question of many lines wait for the human.
 func (s *scene) asked() {
 	s.T.Helper()
-	s.weave()
-	s.does(func(p *puppet) {
-		p.says("arbiter", rules("ADDRESS_HUMAN", "Shall the old header still be **read**?\n\n"+
+	s.startWork()
+	s.does(func(p *fakeRun) {
+		p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Shall the old header still be **read**?\n\n"+
 			"- yes: looms of before 2020 stay in use, and the reader gets a second path\n"+
 			"- no: one path, and an error that names the tool that converts old cloth\n\n"+
 			"The writer emits the new header in both cases."))
@@ -67,8 +67,8 @@ func (s *scene) asked() {
 // proved shows a hand-off whose claims were checked: one of them does not hold.
 func (s *scene) proved() {
 	s.T.Helper()
-	s.weave()
-	s.does(func(p *puppet) {
+	s.startWork()
+	s.does(func(p *fakeRun) {
 		d := verdict.Document{
 			Accomplished:  []string{"The parser reads the new header.", "The writer emits it."},
 			Remaining:     []string{"Mend TestOldHeader."},
@@ -97,11 +97,11 @@ func (s *scene) proved() {
 func (s *scene) stalled() {
 	s.T.Helper()
 	s.atWork()
-	s.does(func(p *puppet) {
+	s.does(func(p *fakeRun) {
 		p.does("orch-3", bridge.ToolResult{ToolUse: "r1", Text: "package invoice"})
 	})
 	s.Advance(2*time.Minute + 10*time.Second)
-	s.does(func(p *puppet) {
+	s.does(func(p *fakeRun) {
 		p.does("orch-1", bridge.ToolResult{ToolUse: "b1", Text: "ok"})
 		p.does("orch-1", bridge.Retry{Attempt: 3, DelayMS: 36_000, Status: 529, Reason: "overloaded"})
 		p.does("orch-2", bridge.Retry{Attempt: 1, DelayMS: 5_000, Status: 429, Reason: "rate_limit"})
@@ -112,10 +112,10 @@ func (s *scene) stalled() {
 // ended brings a run to its end, with a receipt.
 func (s *scene) ended() {
 	s.T.Helper()
-	s.weave()
-	s.does(func(p *puppet) {
-		p.says("orch-1", tells("done", "The header is written.", true))
-		p.says("arbiter", rules("CONTINUE", "It is verified."))
+	s.startWork()
+	s.does(func(p *fakeRun) {
+		p.endTurn("orch-1", reports("done", "The header is written.", true))
+		p.endTurn("arbiter", decides("CONTINUE", "It is verified."))
 		p.sink(time.Now(), contract.Event{ID: "arbiter", Body: contract.Result{Status: contract.StatusComplete,
 			Summary: "The loom reads and writes the new header; old cloth is refused with a hint.",
 			CostUSD: 1.37, Iterations: 3, DurationMS: 754_000, Usage: bridge.Usage{Input: 812_000, Output: 41_000},
@@ -129,14 +129,14 @@ func (s *scene) ended() {
 // cockpit are ten situations in which a user looks at the screen.
 var cockpit = []struct {
 	name   string
-	change func(*Options, *theatre)
+	change func(*Options, *fakeHost)
 	act    func(s *scene)
 	sees   []string // at every size: who does what, what is stuck, what waits
 	wide   []string // from 120 columns
 }{
-	{"first", func(_ *Options, h *theatre) { h.found.Login, h.newcomer = LoginNo, true }, func(*scene) {},
+	{"first", func(_ *Options, h *fakeHost) { h.found.Login, h.newcomer = LoginNo, true }, func(*scene) {},
 		[]string{"Log in", "Rehearse"}, []string{"ANTHROPIC_API_KEY"}},
-	{"home", func(_ *Options, h *theatre) {
+	{"home", func(_ *Options, h *fakeHost) {
 		h.found.Runs = []RunInfo{{ID: "0bbbbbbb-2", Title: "Mend the shuttle",
 			Status: "interrupted", Here: true, Resumable: true, Bytes: 123}}
 	}, func(*scene) {},
@@ -171,7 +171,7 @@ func TestCockpit(t *testing.T) {
 			}
 			name := fmt.Sprintf("cockpit-%s-%dx%d", tt.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				still := func(o *Options, h *theatre) { // without animations, which take time to draw
+				still := func(o *Options, h *fakeHost) { // without animations, which take time to draw
 					o.Still = true
 					if tt.change != nil {
 						tt.change(o, h)

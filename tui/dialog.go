@@ -152,8 +152,8 @@ func (ds *dialogs) show(data pages.AskData, answer func(string)) *dialog {
 	return g
 }
 
-// tell shows a text that has to be read; it stays until the person closes it.
-func (ds *dialogs) tell(title, text string) {
+// showText shows a text that has to be read; it stays until the person closes it.
+func (ds *dialogs) showText(title, text string) {
 	text = sanitize.Text(text)
 	ds.show(pages.AskData{
 		Title: title, Tone: render.Alert, Body: func(width int) []render.Line {
@@ -214,7 +214,7 @@ func (ds *dialogs) askKill(id string) {
 			"Its turn is cut off. What it did stays in the files, and a record of it is passed on.")},
 		Choices: []pages.Choice{
 			{Value: no, Key: 'n', Label: "Let it work"},
-			{Value: yes, Key: 'y', Label: "End it", Grave: true},
+			{Value: yes, Key: 'y', Label: "End it", Irreversible: true},
 		},
 	}, func(value string) {
 		if value == yes {
@@ -245,7 +245,7 @@ func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 	}
 	ds.show(pages.AskData{
 		Title: title, Tone: render.Danger, Head: []render.Line{render.Of(render.Base, text)},
-		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "No"}, {Value: yes, Key: 'y', Label: label, Grave: true}},
+		Choices: []pages.Choice{{Value: no, Key: 'n', Label: "No"}, {Value: yes, Key: 'y', Label: label, Irreversible: true}},
 	}, func(value string) {
 		if value == yes {
 			do()

@@ -28,7 +28,7 @@ type diffScreen struct {
 	shown   string // version of the run that is shown
 	found   Versions
 	compare *markdown.Comparison
-	trouble string
+	problem string
 	loaded  bool
 	side    bool // show the versions beside each other, if there is room
 	width   int
@@ -48,7 +48,7 @@ func (s *diffScreen) show(f pages.Change) {
 	if at < 0 {
 		return
 	}
-	s.file, s.name, s.loaded, s.trouble = s.list.list[at], f.Path, false, ""
+	s.file, s.name, s.loaded, s.problem = s.list.list[at], f.Path, false, ""
 	s.found, s.compare = Versions{}, markdown.Compare("", "", "", 0)
 	s.restart()
 	s.read()
@@ -79,9 +79,9 @@ func (s *diffScreen) read() {
 			if s.loaded && err == nil && found == s.found {
 				return
 			}
-			s.loaded, s.trouble, s.found = true, "", found
+			s.loaded, s.problem, s.found = true, "", found
 			if err != nil {
-				s.trouble, compared = err.Error(), markdown.Compare("", "", "", 0)
+				s.problem, compared = err.Error(), markdown.Compare("", "", "", 0)
 			}
 			s.compare = compared
 			s.restart()
@@ -210,8 +210,8 @@ func (s *diffScreen) Block(i, width int, _ bool) listview.Block {
 // instead returns the text for a change without lines to compare; empty: there are lines.
 func (s *diffScreen) instead() string {
 	switch {
-	case s.trouble != "":
-		return sanitize.Text(s.trouble)
+	case s.problem != "":
+		return sanitize.Text(s.problem)
 	case !s.loaded:
 		return "Reading …"
 	case s.file.Binary:

@@ -41,7 +41,7 @@ func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	f, screen, host, end := benchFace(t, "Weave")
+	f, screen, host, end := benchFrontend(t, "Weave")
 	run := host.begunRun()
 	typist := newTypist(screen, func() int { return len(f.root.prompt.input.Text()) })
 	const piece, rate = 32 << 10, 100 << 20

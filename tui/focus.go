@@ -76,8 +76,8 @@ func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 	row := f.line.Rows(h)
 	f.line.SetRect(x, y, w, row)
 	f.line.Draw(s)
-	if facts := f.facts(); facts != "" && h-row > 6 {
-		c.Text(0, row, render.Shorten(facts, w, f.d.look.Glyphs.Ellipsis), render.Dim)
+	if details := f.details(); details != "" && h-row > 6 {
+		c.Text(0, row, render.Shorten(details, w, f.d.look.Glyphs.Ellipsis), render.Dim)
 		row++
 	}
 	if h-row > 3 {
@@ -91,8 +91,8 @@ func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 	f.stream.Draw(s)
 }
 
-// facts returns further details of the agent.
-func (f *focus) facts() string {
+// details returns further details of the agent.
+func (f *focus) details() string {
 	a := f.agent()
 	if a == nil {
 		return ""

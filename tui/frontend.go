@@ -61,23 +61,23 @@ type Frontend struct {
 	quit      chan struct{}      // closed when the user wants to leave
 	once      sync.Once
 
-	partial  bool           // the book has only the last events; owned by tview's loop
+	partial  bool           // the store has only the last events; owned by tview's loop
 	indexing sync.WaitGroup // until all events of earlier processes can be read
 	older    []io.Closer    // stores and logs from which a screen may still read
 
 	resumed resumed // it belongs to the worker that begins a run
 
-	// recalled are the runs whose past is in the book, by their ids or prefixes of them; it belongs to the
+	// recalled are the runs whose past is in the store, by their ids or prefixes of them; it belongs to the
 	// one worker that begins a run.
 	recalled []string
 
-	mu     sync.Mutex // guards the following fields
-	posts  []func()   // run by tview's loop before the next paint
-	news   []contract.Event
-	run    Run // the current one
-	broken *Fault
-	lost   error         // why the terminal was lost
-	pace   time.Duration // until the next frame of an animation
+	mu        sync.Mutex // guards the following fields
+	posts     []func()   // run by tview's loop before the next paint
+	newEvents []contract.Event
+	run       Run // the current one
+	broken    *Fault
+	lost      error         // why the terminal was lost
+	pace      time.Duration // until the next frame of an animation
 }
 
 // Fault is a panic of Arbiter. The terminal has been restored when it is returned.
@@ -118,11 +118,11 @@ func New(o Options) (*Frontend, error) {
 // Run shows the frontend until a person leaves it or ctx ends. When it returns, the terminal is restored,
 // and no goroutine of the frontend is left. A run that was begun continues: the host ends it.
 func (f *Frontend) Run(ctx context.Context) error {
-	book, err := history.Open(history.Options{Dir: f.options.Scratch})
+	store, err := history.Open(history.Options{Dir: f.options.Scratch})
 	if err != nil {
 		return fmt.Errorf("open a place for what is scrolled back to: %w", err)
 	}
-	f.history = book
+	f.history = store
 	defer f.closeReaders()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -277,7 +277,7 @@ func (f *Frontend) take(t queuedEvent) {
 		return
 	}
 	f.mu.Lock()
-	f.news = append(f.news, t.e)
+	f.newEvents = append(f.newEvents, t.e)
 	f.mu.Unlock()
 }
 
@@ -295,13 +295,13 @@ func (f *Frontend) changed() <-chan struct{} {
 func (f *Frontend) draw() {
 	f.app.QueueUpdateDraw(func() {
 		f.mu.Lock()
-		posts, news := f.posts, f.news
-		f.posts, f.news = nil, nil
+		posts, newEvents := f.posts, f.newEvents
+		f.posts, f.newEvents = nil, nil
 		f.mu.Unlock()
 		for _, p := range posts {
 			p()
 		}
-		f.root.refresh(news)
+		f.root.refresh(newEvents)
 		f.mu.Lock()
 		f.pace = f.root.pace()
 		f.mu.Unlock()

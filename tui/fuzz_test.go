@@ -57,11 +57,11 @@ func happen(s *scene, r *rand.Rand, b byte) {
 	case 9:
 		p.does(id, bridge.SubagentStart{Description: text, ToolUse: fmt.Sprint("s", b), Type: text})
 	case 10:
-		p.says(id, tells("question", "q "+text, true))
+		p.endTurn(id, reports("question", "q "+text, true))
 	case 11:
-		p.says("arbiter", rules("CONTINUE", text))
+		p.endTurn("arbiter", decides("CONTINUE", text))
 	case 12:
-		p.says("arbiter", rules("ADDRESS_HUMAN", "h "+text))
+		p.endTurn("arbiter", decides("ADDRESS_HUMAN", "h "+text))
 	case 14:
 		p.does(id, bridge.Tasks{Items: []bridge.Task{{Text: text, Status: "in_progress"},
 			{Text: text, Status: "pending"}}})
@@ -105,10 +105,10 @@ func typed(text string) []string {
 	return append(keys, "Enter")
 }
 
-// FuzzFace: with any keys, pastes, resizes and any events of agents, nothing panics, and the screen
+// FuzzFrontend: with any keys, pastes, resizes and any events of agents, nothing panics, and the screen
 // contains nothing that a terminal would act on. When the user leaves, the screen
 // ends and leaves no goroutine behind: the synctest bubble would report it.
-func FuzzFace(f *testing.F) {
+func FuzzFrontend(f *testing.F) {
 	f.Add(uint64(1), []byte("Weave\x00\x0d\x0d/su\x09\x01\x02\x03jkGgzf\x06\x15"))
 	f.Add(uint64(2), []byte("a\x0d\x80\x81\x82\x90\x91\xa0\xb0\xc0\xd0\xe0\xf0q?/n\x1b\x1b"))
 	for seed := range effort[uint64](2, 8, 12) {
@@ -128,7 +128,7 @@ func FuzzFace(f *testing.F) {
 			t.Skip()
 		}
 		r := rand.New(rand.NewPCG(seed, 1))
-		play(t, 20+r.IntN(200), 4+r.IntN(50), func(o *Options, h *theatre) {
+		play(t, 20+r.IntN(200), 4+r.IntN(50), func(o *Options, h *fakeHost) {
 			o.ASCII = seed%5 == 4
 			h.found.CWD, h.found.Account = hostile[r.IntN(len(hostile))], hostile[r.IntN(len(hostile))]
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: hostile[r.IntN(len(hostile))], Status: "interrupted",
@@ -164,7 +164,7 @@ func FuzzFace(f *testing.F) {
 // TestResizeStorm: many absurd sizes in a row, while there is much to draw.
 func TestResizeStorm(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		for _, size := range [][2]int{{1, 1}, {0, 0}, {10_000, 3}, {3, 2_000}, {2, 1}, {1, 2}, {400, 120}, {40, 12},
 			{5, 5}, {80, 24}} {
 			s.Resize(size[0], size[1])

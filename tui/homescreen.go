@@ -157,7 +157,7 @@ func (f *firstScreen) renew() {
 		Lack: lack, Version: slash.Word(f.d.session.found.Claude), Path: slash.Word(f.d.session.found.Path),
 		Problem: sanitize.Line(f.d.session.found.Problem, 500), Busy: f.busy,
 	}
-	if t := f.d.session.begun.trouble; t.Message != "" {
+	if t := f.d.session.begun.failure; t.Message != "" {
 		data.Problem = sanitize.Line(t.Message, 500)
 		switch t.Category {
 		case "auth":
@@ -207,7 +207,7 @@ func (f *firstScreen) take(way pages.Way) {
 	case pages.WayRetry:
 		f.again()
 	case pages.WayRehearse:
-		d.session.begun.trouble.Message, d.session.begun.trouble.Category = "", ""
+		d.session.begun.failure.Message, d.session.begun.failure.Category = "", ""
 		d.session.rehearse = true
 		d.session.found.Rehearsal = true
 		if !d.prompt.input.Empty() {
@@ -226,7 +226,7 @@ func (f *firstScreen) take(way pages.Way) {
 // again checks once more for what was missing.
 func (f *firstScreen) again() {
 	d := f.d
-	f.busy, d.session.begun.trouble.Message, d.session.begun.trouble.Category = true, "", ""
+	f.busy, d.session.begun.failure.Message, d.session.begun.failure.Category = true, "", ""
 	f.renew()
 	d.session.known = false
 	d.f.work(d.session.inspect)

@@ -44,14 +44,14 @@ type Host interface {
 	// Revert reverts a change of a run that is not active. Land merges the work of a run into the branch
 	// that is checked out, and reports the result.
 	Revert(ctx context.Context, run string, r contract.Revert) error
-	Land(ctx context.Context, run string) (say string, err error)
+	Land(ctx context.Context, run string) (report string, err error)
 
 	// Settings are those of the program, and the file in which the person changes them. ChangeSetting
 	// writes one there, or removes it if the value is empty, and reports what it did; it refuses a value
 	// with which the program would not start. OpenSettings opens the file in the person's editor, and takes
 	// the terminal like Edit.
 	Settings(ctx context.Context) (list []Setting, file string, err error)
-	ChangeSetting(ctx context.Context, name, value string) (say string, err error)
+	ChangeSetting(ctx context.Context, name, value string) (report string, err error)
 	OpenSettings() error
 
 	// Edit opens a text in the user's own editor, and Login runs the log-in of `claude`. They take the
@@ -103,7 +103,7 @@ type Run interface {
 	Leave()
 	// Halt stops every agent, even if the run itself does not answer, and describes the
 	// result. It may take some seconds.
-	Halt() (say string)
+	Halt() (report string)
 	// Done is closed when the run and everything that belongs to it has ended.
 	Done() <-chan struct{}
 	// Outcome returns how it ended, once it is done.

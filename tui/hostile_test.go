@@ -62,10 +62,11 @@ func (s *scene) talkRows() []string {
 	if to > 0 && strings.HasPrefix(rows[to-1], "to ") {
 		to-- // the line with the recipient
 	}
-	if list, _ := s.face.root.prompt.input.Popup(80, 8); len(list) > 0 {
+	if list, _ := s.frontend.root.prompt.input.Popup(80, 8); len(list) > 0 {
 		return nil // it covers the conversation
 	}
-	if s.face.root.dialogs.open != nil || s.face.root.picker.open() || !s.face.root.screen().writes() || from < 0 ||
+	root := s.frontend.root
+	if root.dialogs.open != nil || root.picker.open() || !root.screen().writes() || from < 0 ||
 		to <= from {
 		return nil
 	}
@@ -146,8 +147,8 @@ func (s *scene) tour(see func(where string)) {
 	s.Press("Esc")
 }
 
-// fact reports everything to the run that an agent can report, with text in each field.
-func (p *puppet) fact(n int, text string) {
+// reportEverything reports everything to the run that an agent can report, with text in each field.
+func (p *fakeRun) reportEverything(n int, text string) {
 	quoted := func(s string) string {
 		raw, err := json.Marshal(s)
 		if err != nil {
@@ -183,8 +184,8 @@ func (p *puppet) fact(n int, text string) {
 		Source: text}, {Name: "other", Description: text}}
 	p.state.Rulings.FallbackReason = text
 	p.mu.Unlock()
-	p.says("orch-2", tells("question", "q "+text, true))
-	p.says("arbiter", rules("CONTINUE", "m "+text, "reason", text))
+	p.endTurn("orch-2", reports("question", "q "+text, true))
+	p.endTurn("arbiter", decides("CONTINUE", "m "+text, "reason", text))
 	p.does("orch-1",
 		bridge.Delta{Text: `{"kind":"progress","message":` + quoted("d " + text)[:len(quoted("d "+text))-1],
 			Verdict: true})
@@ -195,7 +196,7 @@ func (p *puppet) fact(n int, text string) {
 // same cells, the same styles, the same title, and only arbiter's own sequences.
 func TestHostileLooksLikeClean(t *testing.T) {
 	pictures := func(t *testing.T, text string, size [2]int) (seen []string) {
-		play(t, size[0], size[1], func(o *Options, h *theatre) {
+		play(t, size[0], size[1], func(o *Options, h *fakeHost) {
 			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
 				Terminal: notify.Terminal{Protocol: notify.OSC777}}
 			o.Still = true // which animation frame a picture shows is random
@@ -203,13 +204,13 @@ func TestHostileLooksLikeClean(t *testing.T) {
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: text, Status: "interrupted",
 				LastActive: time.Date(1999, 12, 31, 20, 0, 0, 0, time.UTC)}}
 		}, func(s *scene) {
-			s.face.screen.OnSend = func(sequence string) {
+			s.frontend.screen.OnSend = func(sequence string) {
 				if sequence != "" {
 					seen = append(seen, sequence)
 				}
 			}
-			s.weave()
-			s.does(func(p *puppet) { p.fact(1, text) })
+			s.startWork()
+			s.does(func(p *fakeRun) { p.reportEverything(1, text) })
 			s.tour(func(where string) {
 				s.expectClean(where)
 				if !strings.HasPrefix(where, inFull) {
@@ -257,7 +258,7 @@ type stuffed struct {
 	done  chan struct{}
 }
 
-func (r *stuffed) ID() string                  { return puppetRun }
+func (r *stuffed) ID() string                  { return fakeRunID }
 func (r *stuffed) Snapshot() *supervisor.State { return r.state }
 func (r *stuffed) Changed() <-chan struct{}    { return nil }
 func (r *stuffed) Put(contract.Command) bool   { return true }
@@ -267,14 +268,14 @@ func (r *stuffed) Halt() string                { return "" }
 func (r *stuffed) Done() <-chan struct{}       { return r.done }
 func (r *stuffed) Outcome() Outcome            { return Outcome{} }
 
-// stuffing fills values of any type with hostile text.
-type stuffing struct {
+// hostileFiller fills values of any type with hostile text.
+type hostileFiller struct {
 	texts []string
 	n     int
 	now   time.Time
 }
 
-func (f *stuffing) text() string {
+func (f *hostileFiller) text() string {
 	f.n++
 	return f.texts[f.n%len(f.texts)]
 }
@@ -288,7 +289,7 @@ var holdings = map[string][]string{
 		"\x1b[2J"},
 }
 
-func (f *stuffing) fill(v reflect.Value) {
+func (f *hostileFiller) fill(v reflect.Value) {
 	f.n++
 	switch v.Kind() {
 	case reflect.String:
@@ -346,9 +347,9 @@ func (f *stuffing) fill(v reflect.Value) {
 // of it unchanged.
 func TestEveryFieldIsHostile(t *testing.T) {
 	for seed := range effort(2, 4, 12) {
-		f := &stuffing{texts: tuitest.Hostile(), n: seed * 31}
+		f := &hostileFiller{texts: tuitest.Hostile(), n: seed * 31}
 		size := sizes[seed%len(sizes)]
-		play(t, size[0], size[1], func(o *Options, h *theatre) {
+		play(t, size[0], size[1], func(o *Options, h *fakeHost) {
 			f.now = time.Now()
 			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
 				Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}
@@ -396,11 +397,11 @@ func TestFirstScreenIsClean(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
 		for _, found := range []Findings{{Missing: true, Problem: text, Path: text}, {Problem: text, Path: text},
 			{Claude: text + "1", Path: text, Login: LoginNo, CWD: text, Account: text}} {
-			play(t, 80, 24, func(_ *Options, h *theatre) { h.found = found }, func(s *scene) {
+			play(t, 80, 24, func(_ *Options, h *fakeHost) { h.found = found }, func(s *scene) {
 				s.expectClean("the first screen")
 			})
 		}
-		play(t, 80, 24, func(_ *Options, h *theatre) { h.refuse = fmt.Errorf("no: %s", text) }, func(s *scene) {
+		play(t, 80, 24, func(_ *Options, h *fakeHost) { h.refuse = fmt.Errorf("no: %s", text) }, func(s *scene) {
 			s.Type("Weave\n")
 			s.Settle()
 			s.expectClean("a refusal")

@@ -10,20 +10,20 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestAQuestionIsHeard: a question that is asked while agents work and a permission request waits rings the
+// TestQuestionAlertsTheHuman: a question that is asked while agents work and a permission request waits rings the
 // bell, and the title, the status line, the agents' lines and /inbox report both until they are answered.
-func TestAQuestionIsHeard(t *testing.T) {
+func TestQuestionAlertsTheHuman(t *testing.T) {
 	play(t, 100, 34, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.waits("one")
 		s.Press("Esc")
 		s.Settle()
 		var rang atomic.Int64
 		s.do(func() {
-			s.face.screen.OnSend = func(sequence string) { rang.Add(int64(strings.Count(sequence, "\a"))) }
+			s.frontend.screen.OnSend = func(sequence string) { rang.Add(int64(strings.Count(sequence, "\a"))) }
 		})
 		s.Advance(2 * time.Minute)
-		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Shall the old header stay?")) })
+		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Shall the old header stay?")) })
 		if n := rang.Load(); n != 1 {
 			t.Errorf("the question rang %d times", n)
 		}
@@ -35,7 +35,7 @@ func TestAQuestionIsHeard(t *testing.T) {
 		s.Expect("What waits for you · 1 of 2", "Orchestrator I asks leave", "make one", "for 5 min",
 			"The Arbiter asks",
 			"Shall the old header stay?", "for 3 min")
-		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "one"}) })
+		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })
 		s.ExpectNot("Bash: make one")
 		s.Expect("1 Write the answer")
 		s.Advance(time.Second)

@@ -28,8 +28,8 @@ type inboxPanel struct {
 	shown    *dialog              // nil: it is not open
 	answered map[string]time.Time // answered here, not yet accepted by the run; by id: since when it waited
 
-	settles  map[string][]string // requests that each rule would settle
-	settling string              // the request set for which settles was or is being computed
+	covered    map[string][]string // requests that each rule would settle
+	coveredFor string              // the request set for which settles was or is being computed
 }
 
 // isOpen reports whether the panel is open, even behind a page that was opened over it.
@@ -221,7 +221,7 @@ func (b *inboxPanel) waiting() []inbox.Item {
 func (b *inboxPanel) items() []inboxview.Item {
 	var list []inboxview.Item
 	waiting := b.waiting()
-	b.findSettled(waiting)
+	b.findCovered(waiting)
 	for _, i := range waiting {
 		item := inboxview.Item{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
@@ -234,7 +234,7 @@ func (b *inboxPanel) items() []inboxview.Item {
 		case inbox.Recovery:
 			ways, outside := splitWays(i.Choices)
 			item.Ways = ways
-			item.Body = func(width int) []render.Line { return b.d.recovery.troubleLines(width, i.Text, outside) }
+			item.Body = func(width int) []render.Line { return b.d.recovery.problemLines(width, i.Text, outside) }
 		case inbox.Trust, inbox.Limit:
 			item.Ways, _ = splitWays(i.Choices)
 			item.Body = b.prose(i.Text)
@@ -260,7 +260,7 @@ func (b *inboxPanel) permission(item *inboxview.Item) {
 	item.Head, item.Body = data.Head, data.Body
 	item.Note = b.d.permissions.deniedAt(&r)
 	for _, rule := range r.Suggestions {
-		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Settles: b.settles[rule]})
+		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Covers: b.covered[rule]})
 	}
 }
 
@@ -268,7 +268,7 @@ func (b *inboxPanel) permission(item *inboxview.Item) {
 func splitWays(options []string) (ways []inboxview.Way, outside []string) {
 	for _, o := range options {
 		if label := wayWords[o]; label != "" {
-			ways = append(ways, inboxview.Way{Option: o, Label: label, Grave: o == "cancel" || o == "abort"})
+			ways = append(ways, inboxview.Way{Option: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
 		} else {
 			outside = append(outside, o)
 		}
@@ -276,9 +276,9 @@ func splitWays(options []string) (ways []inboxview.Way, outside []string) {
 	return ways, outside
 }
 
-// findSettled makes a worker compute what the offered rules would settle, if the requests have changed
+// findCovered makes a worker compute what the offered rules would settle, if the requests have changed
 // since the last computation.
-func (b *inboxPanel) findSettled(waiting []inbox.Item) {
+func (b *inboxPanel) findCovered(waiting []inbox.Item) {
 	s := b.d.session.state
 	var rules []string
 	var key strings.Builder
@@ -290,27 +290,27 @@ func (b *inboxPanel) findSettled(waiting []inbox.Item) {
 	}
 	fmt.Fprint(&key, s.Permission.Changes)
 	of := key.String()
-	if b.settling == of {
+	if b.coveredFor == of {
 		return
 	}
-	b.settling, b.settles = of, nil
+	b.coveredFor, b.covered = of, nil
 	if len(waiting) < 2 || len(rules) == 0 {
 		return
 	}
 	slices.Sort(rules)
 	rules = slices.Compact(rules)
 	b.d.f.work(func(ctx context.Context) {
-		found := settled(ctx, s, rules, b.d.f.options.Home)
+		found := coveredBy(ctx, s, rules, b.d.f.options.Home)
 		b.d.f.post(func() {
-			if b.settling == of {
-				b.settles = found
+			if b.coveredFor == of {
+				b.covered = found
 			}
 		})
 	})
 }
 
-// settled lists the requests that each rule would settle.
-func settled(ctx context.Context, s *supervisor.State, rules []string, home string) map[string][]string {
+// coveredBy lists the requests that each rule would settle.
+func coveredBy(ctx context.Context, s *supervisor.State, rules []string, home string) map[string][]string {
 	found := map[string][]string{}
 	for _, rule := range rules {
 		if ctx.Err() != nil {

@@ -18,17 +18,17 @@ const longQuestion = "Which header shall the **loom** read?\n\n- the old one, wh
 // failure.
 func (s *scene) inbox() {
 	s.T.Helper()
-	s.weave()
-	s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
-	s.does(func(p *puppet) {
+	s.startWork()
+	s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+	s.does(func(p *fakeRun) {
 		p.suggests("orch-2", "two", `{"command":"go test -run 'Header|Writer' ./writer"}`, "Bash(go test *)")
 	})
-	s.does(func(p *puppet) { p.suggests("orch-1", "three", `{"command":"rm -rf build"}`) })
+	s.does(func(p *fakeRun) { p.suggests("orch-1", "three", `{"command":"rm -rf build"}`) })
 	s.Press("Esc")
 	s.Settle()
 	s.Advance(time.Minute)
-	s.does(func(p *puppet) {
-		p.says("arbiter", rules("ADDRESS_HUMAN",
+	s.does(func(p *fakeRun) {
+		p.endTurn("arbiter", decides("ADDRESS_HUMAN",
 			longQuestion+strings.Repeat("It matters. ", 60)+"What says the human?"))
 	})
 	s.present(func(st *supervisor.State) {
@@ -110,8 +110,8 @@ func TestAllAtOnce(t *testing.T) {
 			t.Fatalf("answered unread: %+v", got)
 		}
 		s.Press("PgDn", "PgDn", "PgDn", "PgDn", "PgDn")
-		s.does(func(p *puppet) { p.suggests("orch-2", "four", `{"command":"make four"}`) })
-		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "two"}) })
+		s.does(func(p *fakeRun) { p.suggests("orch-2", "four", `{"command":"make four"}`) })
+		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "two"}) })
 		s.Expect("Allow these 3 once")
 		s.ExpectNot("make four")
 		s.Press("1")
@@ -135,7 +135,7 @@ func TestAllAtOnce(t *testing.T) {
 // being written or read; a letter of a word is no answer.
 func TestInboxPanelOpensOnRequests(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("I am writing")
 		s.waits("one", "two", "three")
 		s.ExpectNot("What waits for you")
@@ -161,7 +161,7 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 		s.Type("All is well")
 		s.Settle()
 		s.ExpectNot("What waits for you")
-		if got := s.face.root.prompt.input.Text(); got != "All is well" || s.permit() != (contract.Permit{}) {
+		if got := s.frontend.root.prompt.input.Text(); got != "All is well" || s.permit() != (contract.Permit{}) {
 			t.Errorf("the input is %q, answered %+v", got, s.permit())
 		}
 		s.Press("Ctrl+C")
@@ -181,7 +181,7 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 func TestThePanelByMouse(t *testing.T) {
 	for _, size := range [][2]int{{40, 12}, {100, 30}, {300, 90}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
-			s.weave()
+			s.startWork()
 			s.waits("one", "two")
 			s.Press("Esc")
 			s.Settle()
@@ -209,7 +209,7 @@ func TestThePanelByMouse(t *testing.T) {
 // TestTrustInThePanel: the user can trust a changed workspace in the panel.
 func TestTrustInThePanel(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.present(func(st *supervisor.State) {
 			st.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Hash: "h", At: time.Now()}
 		})

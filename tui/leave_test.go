@@ -7,7 +7,7 @@ import "testing"
 func TestLeaveItRunning(t *testing.T) {
 	left := func(s *scene) bool { return s.host.run.left.Load() }
 	play(t, 80, 24, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("ab")
 		s.Press("Home", "Ctrl+D")
 		s.Settle()
@@ -23,7 +23,7 @@ func TestLeaveItRunning(t *testing.T) {
 	})
 	for _, keys := range [][]string{{"Ctrl+C", "d"}, {"Ctrl+C", "Ctrl+D"}} {
 		play(t, 80, 24, nil, func(s *scene) {
-			s.weave()
+			s.startWork()
 			s.Press(keys...)
 			_ = s.ExpectEnd()
 			if !left(s) {

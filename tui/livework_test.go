@@ -18,7 +18,7 @@ func (s *scene) crowd() {
 	s.T.Helper()
 	s.Type("Teach the loom the new header\n")
 	s.Settle()
-	s.does(func(p *puppet) {
+	s.does(func(p *fakeRun) {
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},
 			{"text":"Write the header","status":"active"},{"text":"Find its callers","status":"active"},
 			{"text":"Prove it"}]}`)
@@ -26,7 +26,7 @@ func (s *scene) crowd() {
 			"Remove the old build."} {
 			p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q,"mode":"developer"}`, brief))
 		}
-		p.says("arbiter", rules("CONTINUE", "The weaving begins."))
+		p.endTurn("arbiter", decides("CONTINUE", "The weaving begins."))
 		for i := 1; i <= 4; i++ {
 			p.full(fmt.Sprint("orch-", i), 20_000*i*i/2)
 		}
@@ -53,7 +53,7 @@ func (s *scene) crowd() {
 			Text: "Exit code 1\nvet: header.go:3: unreachable"})
 	})
 	s.Advance(11 * time.Second)
-	s.does(func(p *puppet) {
+	s.does(func(p *fakeRun) {
 		p.does("orch-2", bridge.SubagentStop{Description: "Callers in the parser", ToolUse: "s0", Status: "completed",
 			Tokens: 19_000})
 		p.does("orch-3", bridge.Retry{Attempt: 2, DelayMS: 24_000, Status: 529, Reason: "overloaded"})
@@ -88,7 +88,7 @@ func TestAgentActivityIsShown(t *testing.T) {
 			}
 			s.Advance(5*time.Second + 900*time.Millisecond) // a frame is drawn each half second
 			s.Expect("16s", "again in 0:19")
-			s.does(func(p *puppet) {
+			s.does(func(p *fakeRun) {
 				p.does("orch-1", bridge.ToolResult{ToolUse: "b1", Text: "ok  \tloom/header\t0.012s"})
 				p.does("orch-3", bridge.Delta{Text: "Now it is through, and the words arrive."})
 				p.full("orch-3", 30_000)
@@ -104,10 +104,10 @@ func TestAgentActivityIsShown(t *testing.T) {
 // TestNarrowScreenFolds: on a narrow screen the plan becomes one bar, and finished agents become a number.
 func TestNarrowScreenFolds(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Expect("Plan ", "1/4", "Write the header")
 		s.ExpectNot("Prove it with fresh eyes")
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.call("arbiter", "release_orchestrator", `{"id":"orch-2","reason":"no longer needed"}`)
 		})
 		s.Expect("1 agent finished")
@@ -151,8 +151,8 @@ func TestSubagentsFold(t *testing.T) {
 	}
 }
 
-// TestATileLeadsToItsAgent by a click.
-func TestATileLeadsToItsAgent(t *testing.T) {
+// TestTileOpensItsAgent by a click.
+func TestTileOpensItsAgent(t *testing.T) {
 	play(t, 200, 50, nil, func(s *scene) {
 		s.crowd()
 		s.ClickOn("vet: header.go:3")
@@ -170,7 +170,7 @@ func TestPermissionModeCycles(t *testing.T) {
 			s.Press("Shift+Tab")
 			s.Settle()
 			s.Expect("There is no run")
-			s.weave()
+			s.startWork()
 			mode := func() string { return s.host.present().Snapshot().Options.Permissions }
 			last := func() string {
 				rows := strings.Split(strings.TrimRight(s.Text(), "\n"), "\n")
@@ -201,7 +201,7 @@ func TestPermissionModeCycles(t *testing.T) {
 		})
 	}
 	play(t, 80, 24, allowsAll("allow-all", "off"), func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("Shift+Tab")
 		s.Settle()
 		s.ExpectNot("ALLOW ALL")
@@ -211,16 +211,16 @@ func TestPermissionModeCycles(t *testing.T) {
 	})
 }
 
-// TestARefusedModeIsNotShown: the status line does not show a mode that the run refuses.
-func TestARefusedModeIsNotShown(t *testing.T) {
+// TestRefusedModeIsNotShown: the status line does not show a mode that the run refuses.
+func TestRefusedModeIsNotShown(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
-		s.face.root.permissions.sent = "rules"
-		s.does(func(p *puppet) {
+		s.startWork()
+		s.frontend.root.permissions.sent = "rules"
+		s.does(func(p *fakeRun) {
 			p.sink(time.Now(), contract.Event{ID: contract.Supervisor,
 				Body: contract.Rejected{Ref: "configure", Message: "not now"}})
 		})
-		if mode := s.face.root.permissions.mode(); mode != "ask" {
+		if mode := s.frontend.root.permissions.mode(); mode != "ask" {
 			t.Errorf("it shows %q", mode)
 		}
 	})
@@ -229,7 +229,7 @@ func TestARefusedModeIsNotShown(t *testing.T) {
 // TestOwnDirectoryIsTheRoot: paths of an agent with its own directory are relative to it.
 func TestOwnDirectoryIsTheRoot(t *testing.T) {
 	play(t, 120, 40, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.present(func(st *supervisor.State) {
 			st.Options.Workspace = runconfig.Workspace{Own: "/own", Isolation: runconfig.IsolationWorktree}
 			for i, a := range st.Agents {
@@ -240,10 +240,10 @@ func TestOwnDirectoryIsTheRoot(t *testing.T) {
 				}
 			}
 		})
-		if got := s.face.root.session.root("orch-1"); got != "/own/orch-1" {
+		if got := s.frontend.root.session.root("orch-1"); got != "/own/orch-1" {
 			t.Errorf("orch-1 works in %q", got)
 		}
-		if got := s.face.root.session.root("arbiter"); got != "/home/weaver/loom" {
+		if got := s.frontend.root.session.root("arbiter"); got != "/home/weaver/loom" {
 			t.Errorf("the Arbiter works in %q", got)
 		}
 	})

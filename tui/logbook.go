@@ -52,7 +52,7 @@ func (l *logbook) pick(f history.Filter) {
 	l.renew()
 }
 
-// move switches to the current book, and applies the filter again.
+// move switches to the current store, and applies the filter again.
 func (l *logbook) move(by int) {
 	if l.describe() != "" {
 		l.pick(l.filter)

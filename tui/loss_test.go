@@ -15,32 +15,32 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// mortal is a terminal that goes away at one of the calls to it, counted by number; later calls fail. Its
+// failingTTY is a terminal that goes away at one of the calls to it, counted by number; later calls fail. Its
 // window may have another size each time the frontend asks.
-type mortal struct {
-	mu      sync.Mutex
-	life    int // calls until its end; negative: it does not end
-	calls   int
-	gone    chan struct{}
-	drained chan struct{}
-	resized func()
-	sizes   func() (w, h int)
-	lent    bool // to another program
-	wasGone bool // when it was lent
-	noticed bool // that it has gone, or it has not, when the frontend is left
+type failingTTY struct {
+	mu        sync.Mutex
+	failAfter int // calls until its end; negative: it does not end
+	calls     int
+	gone      chan struct{}
+	drained   chan struct{}
+	resized   func()
+	sizes     func() (w, h int)
+	lent      bool // to another program
+	wasGone   bool // when it was lent
+	noticed   bool // that it has gone, or it has not, when the frontend is left
 }
 
-func newMortal(life int, sizes func() (w, h int)) *mortal {
-	return &mortal{life: life, sizes: sizes}
+func newFailingTTY(failAfter int, sizes func() (w, h int)) *failingTTY {
+	return &failingTTY{failAfter: failAfter, sizes: sizes}
 }
 
 // call counts a call.
-func (m *mortal) call() error {
+func (m *failingTTY) call() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls++
 	if m.ended() {
-		if m.calls == m.life+1 {
+		if m.calls == m.failAfter+1 {
 			close(m.gone)
 		}
 		return syscall.EIO
@@ -49,10 +49,10 @@ func (m *mortal) call() error {
 }
 
 // ended reports whether it is gone.
-func (m *mortal) ended() bool { return m.life >= 0 && m.calls > m.life }
+func (m *failingTTY) ended() bool { return m.failAfter >= 0 && m.calls > m.failAfter }
 
-// lend simulates that another program uses the terminal for a few calls.
-func (m *mortal) lend() {
+// lendTTY simulates that another program uses the terminal for a few calls.
+func (m *failingTTY) lendTTY() {
 	m.mu.Lock()
 	m.lent, m.wasGone = true, m.wasGone || m.ended()
 	m.mu.Unlock()
@@ -64,17 +64,17 @@ func (m *mortal) lend() {
 	m.mu.Unlock()
 }
 
-func (m *mortal) Start() error {
+func (m *failingTTY) Start() error {
 	m.drained = make(chan struct{})
 	return m.call()
 }
 
-func (m *mortal) Drain() error          { close(m.drained); return nil }
-func (m *mortal) Stop() error           { return m.call() }
-func (m *mortal) Close() error          { return nil }
-func (m *mortal) NotifyResize(f func()) { m.mu.Lock(); m.resized = f; m.mu.Unlock() }
+func (m *failingTTY) Drain() error          { close(m.drained); return nil }
+func (m *failingTTY) Stop() error           { return m.call() }
+func (m *failingTTY) Close() error          { return nil }
+func (m *failingTTY) NotifyResize(f func()) { m.mu.Lock(); m.resized = f; m.mu.Unlock() }
 
-func (m *mortal) Read([]byte) (int, error) {
+func (m *failingTTY) Read([]byte) (int, error) {
 	select {
 	case <-m.gone:
 		return 0, syscall.EIO
@@ -83,14 +83,14 @@ func (m *mortal) Read([]byte) (int, error) {
 	}
 }
 
-func (m *mortal) Write(p []byte) (int, error) {
+func (m *failingTTY) Write(p []byte) (int, error) {
 	if err := m.call(); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-func (m *mortal) WindowSize() (tcell.WindowSize, error) {
+func (m *failingTTY) WindowSize() (tcell.WindowSize, error) {
 	if err := m.call(); err != nil {
 		return tcell.WindowSize{}, err
 	}
@@ -99,7 +99,7 @@ func (m *mortal) WindowSize() (tcell.WindowSize, error) {
 }
 
 // resize reports another size, like the kernel.
-func (m *mortal) resize() {
+func (m *failingTTY) resize() {
 	m.mu.Lock()
 	f := m.resized
 	m.mu.Unlock()
@@ -108,9 +108,9 @@ func (m *mortal) resize() {
 	}
 }
 
-// onMortal shows a frontend on that terminal, which is lent twice and resized, and returns the frontend's
+// onFailingTTY shows a frontend on that terminal, which is lent twice and resized, and returns the frontend's
 // error.
-func onMortal(t *testing.T, tty *mortal) (err error) {
+func onFailingTTY(t *testing.T, tty *failingTTY) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		tty.gone = make(chan struct{}) // created in the bubble
@@ -124,8 +124,8 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 		if failed != nil {
 			t.Fatal(failed)
 		}
-		lend := func() error { tty.lend(); return nil }
-		host := &theatre{t: t, found: Findings{Claude: "2.1.329", Login: LoginNo}, login: lend}
+		lendTTY := func() error { tty.lendTTY(); return nil }
+		host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Login: LoginNo}, login: lendTTY}
 		f, failed := New(Options{Screen: screen, Host: host, Theme: "dark"})
 		if failed != nil {
 			t.Fatal(failed)
@@ -161,20 +161,20 @@ func onMortal(t *testing.T, tty *mortal) (err error) {
 	return err
 }
 
-// TestTerminalGoesAtAnyMoment: the terminal goes away at any moment, also while and right after another
+// TestTerminalIsLostAtAnyCall: the terminal goes away at any moment, also while and right after another
 // program uses it. The frontend ends and reports why. It does not draw forever, and does not lend a
 // terminal that is gone.
-func TestTerminalGoesAtAnyMoment(t *testing.T) {
+func TestTerminalIsLostAtAnyCall(t *testing.T) {
 	fixed := func() (w, h int) { return 80, 24 }
-	whole := newMortal(-1, fixed)
-	if err := onMortal(t, whole); err != nil {
+	complete := newFailingTTY(-1, fixed)
+	if err := onFailingTTY(t, complete); err != nil {
 		t.Fatal(err)
 	}
 	stride := effort(3, 1, 1)
-	for life := 0; life < whole.calls; life += stride {
-		t.Run(fmt.Sprint(life), func(t *testing.T) {
-			tty := newMortal(life, fixed)
-			if err := onMortal(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
+	for failAfter := 0; failAfter < complete.calls; failAfter += stride {
+		t.Run(fmt.Sprint(failAfter), func(t *testing.T) {
+			tty := newFailingTTY(failAfter, fixed)
+			if err := onFailingTTY(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
 				t.Errorf("it ends with %v", err)
 			}
 			if !tty.noticed {
@@ -201,12 +201,12 @@ func TestWindowOfTwoSizes(t *testing.T) {
 			}
 			return 40, 12
 		}
-		life := -1
+		failAfter := -1
 		if seed%2 == 1 {
-			life = random.IntN(80)
+			failAfter = random.IntN(80)
 		}
-		tty := newMortal(life, sizes)
-		if err := onMortal(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
+		tty := newFailingTTY(failAfter, sizes)
+		if err := onFailingTTY(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
 			t.Errorf("seed %d: it ends with %v", seed, err)
 		}
 		if !tty.noticed {

@@ -15,7 +15,7 @@ import (
 // that moment, is in the input again.
 func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		p := s.host.present()
 		p.mu.Lock()
 		p.over = true // its resources are still being released
@@ -28,7 +28,7 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 
 // TestPastIsShownOnce: earlier messages are shown once, however often resuming the run was tried.
 func TestPastIsShownOnce(t *testing.T) {
-	play(t, 100, 30, func(_ *Options, h *theatre) {
+	play(t, 100, 30, func(_ *Options, h *fakeHost) {
 		h.refuse = errors.New("run 0199f00d is being played by process 12")
 		h.past = []queuedEvent{{at: time.Now(), e: contract.Event{ID: contract.Human, Body: contract.Message{
 			From: contract.Human, To: contract.Arbiter, Kind: "task", Text: "Weave a cloak",
@@ -70,9 +70,9 @@ func TestLastWordsBeforeTheEnd(t *testing.T) {
 		s.do(func() {
 			for _, b := range []contract.Body{contract.Session{},
 				contract.Error{Category: "claude_missing", Message: "there is no claude"}} {
-				s.face.box.put(time.Now(), contract.Event{ID: contract.Supervisor, Body: b})
+				s.frontend.box.put(time.Now(), contract.Event{ID: contract.Supervisor, Body: b})
 			}
-			s.face.post(s.face.root.session.gone)
+			s.frontend.post(s.frontend.root.session.gone)
 		})
 		s.Settle()
 		s.Expect("found none", "Rehearse")

@@ -31,19 +31,19 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 			s.host.present().took()); diff != "" {
 			t.Errorf("the run was told (-want +got):\n%s", diff)
 		}
-		s.does(func(p *puppet) { p.says("arbiter", rules("CONTINUE", "")) }) // it reads the message next
-		s.does(func(p *puppet) { p.says("arbiter", rules("COMPLETE", "It is done.", "summary", "All is woven.")) })
+		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("CONTINUE", "")) }) // it reads the message next
+		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "All is woven.")) })
 		s.Expect("It is done.", "All is woven.", "Speak again, or depart.")
 		if s.Ended() {
 			t.Fatal("the screen went with the run")
 		}
 		s.Type("And once more\n")
 		s.Settle()
-		want := []Begin{{Task: "Weave"}, {Task: "And once more", Resume: puppetRun}}
+		want := []Begin{{Task: "Weave"}, {Task: "And once more", Resume: fakeRunID}}
 		if diff := cmp.Diff(want, s.host.begun); diff != "" {
 			t.Errorf("begun (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"Weave", "Mind the header", "And once more"}, s.host.said); diff != "" {
+		if diff := cmp.Diff([]string{"Weave", "Mind the header", "And once more"}, s.host.printed); diff != "" {
 			t.Errorf("remembered (-want +got):\n%s", diff)
 		}
 	})
@@ -53,7 +53,7 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 // it has ended. Keys with another meaning never leave.
 func TestLeaving(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("half a thought")
 		s.Press("Ctrl+C")
 		s.ExpectNot("half a thought", "Leave?")
@@ -84,7 +84,7 @@ func TestLeaving(t *testing.T) {
 // was meant for something else, and is answered exactly.
 func TestPermission(t *testing.T) {
 	ask := func(s *scene, id string) {
-		s.does(func(p *puppet) { p.asks("orch-1", id, "Bash", `{"command":"make `+id+`"}`) })
+		s.does(func(p *fakeRun) { p.asks("orch-1", id, "Bash", `{"command":"make `+id+`"}`) })
 	}
 	last := func(s *scene) contract.Permit {
 		p, _ := s.host.present().took().(contract.Permit)
@@ -96,7 +96,7 @@ func TestPermission(t *testing.T) {
 		return p
 	}
 	play(t, 90, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		ask(s, "one")
 		s.Expect("A hand asks leave", "make one")
 		s.Press("y") // in the same moment: it was meant for the input
@@ -156,11 +156,11 @@ func TestWordsAsTheyArrive(t *testing.T) {
 		s.Type("Weave\n")
 		s.Settle()
 		for _, piece := range []string{`{"decision":"ADDRESS_HUMAN","mess`, `age":"Shall it be **re`, `d** or bl`} {
-			s.does(func(p *puppet) { p.does("arbiter", bridge.Delta{Text: piece, Verdict: true}) })
+			s.does(func(p *fakeRun) { p.does("arbiter", bridge.Delta{Text: piece, Verdict: true}) })
 		}
 		s.Expect("Shall it be", "or bl")
 		s.ExpectNot("decision")
-		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Shall it be **red** or blue?")) })
+		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Shall it be **red** or blue?")) })
 		s.Expect("Shall it be red or blue?", "The Arbiter awaits your answer.", "A word is awaited")
 		s.Expect("asks you: Shall it be red or blue?")
 		if n := strings.Count(s.Text(), "Shall it be red"); n != 2 {
@@ -173,7 +173,7 @@ func TestWordsAsTheyArrive(t *testing.T) {
 // TestControls: every control has a slash command that reaches the run.
 func TestControls(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		for typed, want := range map[string]contract.CommandBody{
 			"/steer Use one pass":   contract.Say{Text: "Use one pass", Strength: "steer"},
 			"/note Later":           contract.Say{Text: "Later", Strength: "note"},
@@ -226,9 +226,9 @@ func TestControls(t *testing.T) {
 	})
 }
 
-// TestWhoCannotBegin: the screen shows what is missing, and a way out of each situation.
-func TestWhoCannotBegin(t *testing.T) {
-	play(t, 90, 30, func(_ *Options, h *theatre) {
+// TestMissingRequirementsAreShown: the screen shows what is missing, and a way out of each situation.
+func TestMissingRequirementsAreShown(t *testing.T) {
+	play(t, 90, 30, func(_ *Options, h *fakeHost) {
 		h.found.Login = LoginNo
 		h.login = func() error { h.mu.Lock(); defer h.mu.Unlock(); h.found.Login = LoginYes; return nil }
 	}, func(s *scene) {
@@ -237,7 +237,7 @@ func TestWhoCannotBegin(t *testing.T) {
 		s.Settle()
 		s.Expect("Speak, mortal.", "weaver@loom.example")
 	})
-	play(t, 90, 30, func(_ *Options, h *theatre) { h.found = Findings{Missing: true, Problem: "no claude on PATH"} },
+	play(t, 90, 30, func(_ *Options, h *fakeHost) { h.found = Findings{Missing: true, Problem: "no claude on PATH"} },
 		func(s *scene) {
 			s.Expect("npm install -g @anthropic-ai/claude-code")
 			s.Press("r")
@@ -249,7 +249,7 @@ func TestWhoCannotBegin(t *testing.T) {
 				t.Errorf("begun (-want +got):\n%s", diff)
 			}
 		})
-	refused := func(_ *Options, h *theatre) { h.refuse = errors.New("another run works in /home/weaver/loom already") }
+	refused := func(_ *Options, h *fakeHost) { h.refuse = errors.New("another run works in /home/weaver/loom already") }
 	play(t, 90, 30, refused, func(s *scene) {
 		s.Type("Weave\n")
 		s.Settle()
@@ -262,20 +262,20 @@ func TestWhoCannotBegin(t *testing.T) {
 
 // TestResume: earlier messages are shown again, with the run.
 func TestResume(t *testing.T) {
-	past := func(o *Options, h *theatre) {
+	past := func(o *Options, h *fakeHost) {
 		h.past = []queuedEvent{
 			{at: time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC),
 				e: contract.Event{ID: "human", Body: contract.Message{MessageID: "m1", From: "human", To: "arbiter", Kind: "task",
 					Text: "What was asked long ago"}}},
 		}
-		o.Begin = &Begin{Resume: puppetRun}
+		o.Begin = &Begin{Resume: fakeRunID}
 	}
 	play(t, 90, 30, past, func(s *scene) {
 		s.Settle()
 		s.Expect("What was asked long ago", "THE WEAVING")
 	})
 	// Also events that a crash kept out of the log, which are written when the log is opened.
-	play(t, 90, 30, func(o *Options, h *theatre) {
+	play(t, 90, 30, func(o *Options, h *fakeHost) {
 		past(o, h)
 		h.missed = []queuedEvent{{at: h.past[0].at, e: contract.Event{ID: "arbiter", Body: contract.Message{
 			MessageID: "m2", From: "arbiter", To: "human", Kind: "progress", Text: "The last word before the crash",
@@ -288,16 +288,16 @@ func TestResume(t *testing.T) {
 		}
 	})
 	// Also without a login: the messages can be read, and the run reports what it lacks.
-	play(t, 90, 30, func(o *Options, h *theatre) { past(o, h); h.found.Login = LoginNo }, func(s *scene) {
+	play(t, 90, 30, func(o *Options, h *fakeHost) { past(o, h); h.found.Login = LoginNo }, func(s *scene) {
 		s.Settle()
 		s.Expect("What was asked long ago", "THE WEAVING")
 		s.ExpectNot("not logged in")
 	})
 }
 
-// TestLentTerminal: the editor's text and the screen come back.
-func TestLentTerminal(t *testing.T) {
-	play(t, 80, 24, func(_ *Options, h *theatre) {
+// TestTerminalOfAnotherProgram: the editor's text and the screen come back.
+func TestTerminalOfAnotherProgram(t *testing.T) {
+	play(t, 80, 24, func(_ *Options, h *fakeHost) {
 		h.edit = func(text string) (string, error) { return text + " and more", nil }
 	}, func(s *scene) {
 		s.Type("A word")
@@ -319,7 +319,7 @@ func TestSearchAndCopy(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")
 		s.Settle()
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			for i := range 300 {
 				text := fmt.Sprintf("Thread number %d", i)
 				if i == 17 {
@@ -350,7 +350,7 @@ func TestSearchAndCopy(t *testing.T) {
 
 // TestScrollPositionIsKept: a user who reads further up stays there when entries arrive below.
 func TestScrollPositionIsKept(t *testing.T) {
-	report := func(p *puppet, i int) {
+	report := func(p *fakeRun, i int) {
 		p.sink(time.Now(), contract.Event{ID: "arbiter",
 			Body: contract.Message{MessageID: fmt.Sprint(i), From: "arbiter", To: "human", Kind: "report",
 				Text: fmt.Sprintf("Thread number %d", i)}})
@@ -358,7 +358,7 @@ func TestScrollPositionIsKept(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")
 		s.Settle()
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			for i := range 50 {
 				report(p, i)
 			}
@@ -372,7 +372,7 @@ func TestScrollPositionIsKept(t *testing.T) {
 			return rows
 		}
 		before := read()
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			for i := range 50 {
 				report(p, 50+i)
 			}
@@ -395,7 +395,7 @@ func TestScrollPositionIsKept(t *testing.T) {
 // including later ones.
 func TestLogbook(t *testing.T) {
 	play(t, 110, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("F2")
 		s.Settle()
 		s.Expect("THE LOGBOOK", "all events")
@@ -404,7 +404,7 @@ func TestLogbook(t *testing.T) {
 		s.Settle()
 		s.Expect("only Orchestrator I · tool_use · “grep”", "ReadHeader")
 		s.ExpectNot("go test ./header")
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.does("orch-1", bridge.ToolUse{Tool: "Grep", ToolUse: "t9", Input: []byte(`{"pattern":"Later"}`)})
 		})
 		s.Expect("Later")
@@ -417,12 +417,12 @@ func TestLogbook(t *testing.T) {
 	})
 }
 
-// TestBellOnce: the bell rings once each time the user is needed.
-func TestBellOnce(t *testing.T) {
+// TestBellRingsOnce: the bell rings once each time the user is needed.
+func TestBellRingsOnce(t *testing.T) {
 	var f *Frontend
 	play(t, 80, 24, nil, func(s *scene) {
-		f = s.face
-		s.weave()
+		f = s.frontend
+		s.startWork()
 		rung := 0
 		f.screen.OnSend = func(sequence string) {
 			if strings.Contains(sequence, "\a") {
@@ -430,7 +430,9 @@ func TestBellOnce(t *testing.T) {
 			}
 		}
 		for i := range 3 {
-			s.does(func(p *puppet) { p.asks("orch-1", fmt.Sprint("p", i), "Bash", fmt.Sprintf(`{"command":"make %d"}`, i)) })
+			s.does(func(p *fakeRun) {
+				p.asks("orch-1", fmt.Sprint("p", i), "Bash", fmt.Sprintf(`{"command":"make %d"}`, i))
+			})
 		}
 		if rung != 1 {
 			t.Errorf("rung %d times", rung)
@@ -440,7 +442,7 @@ func TestBellOnce(t *testing.T) {
 			s.Press(key)
 			s.Settle()
 		}
-		s.does(func(p *puppet) { p.asks("orch-1", "again", "Bash", `{"command":"make again"}`) })
+		s.does(func(p *fakeRun) { p.asks("orch-1", "again", "Bash", `{"command":"make again"}`) })
 		if rung != 2 {
 			t.Errorf("rung %d times", rung)
 		}

@@ -36,7 +36,7 @@ func TestModelOutputIsShown(t *testing.T) {
 	}
 	for seed := uint64(1); looks/each*group < len(list) && !t.Failed(); seed++ {
 		synctest.Test(t, func(t *testing.T) {
-			bytes += renderTexts(t, seed, lying{rand.New(rand.NewPCG(seed, 9)), nil}, texts, ways, &n, 1<<40)
+			bytes += renderTexts(t, seed, hostileSource{rand.New(rand.NewPCG(seed, 9)), nil}, texts, ways, &n, 1<<40)
 		})
 		if t.Failed() {
 			t.Logf("at the latest with %s", list[(looks-1)/each*group%len(list)].Name)

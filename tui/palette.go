@@ -53,8 +53,8 @@ func (p palette) items() []editor.Item {
 // command runs a command, or writes it into the input if it needs an argument. A command that acts on
 // waiting requests or running work is also only written: a few letters and Enter must not run it.
 func (p palette) command(s editor.Spec) {
-	_, told := slash.Answers[s.Name]
-	if s.Args == "" || told || s.Name == "plan" {
+	_, answers := slash.Answers[s.Name]
+	if s.Args == "" || answers || s.Name == "plan" {
 		p.d.commands.slash(editor.Command{Name: s.Name})
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // or acts at once on waiting items, is inserted into the input.
 func TestPalette(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("half a word")
 		s.Press("Ctrl+P")
 		s.Expect("What shall be done?", "Orchestrator I  orch-1", "/kill  end an agent")
@@ -37,7 +37,7 @@ func TestPalette(t *testing.T) {
 			s.Press("F2", "Ctrl+P")
 			s.Type(letters + "\n")
 			s.Settle()
-			d := s.face.root
+			d := s.frontend.root
 			if got := d.prompt.input.Text(); got != written || d.screen() != screen(d.runScreen) {
 				t.Errorf("%s: the input is %q", letters, got)
 			}
@@ -56,7 +56,7 @@ func TestPalette(t *testing.T) {
 // an agent is sent to it.
 func TestMention(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("@")
 		s.Press("Tab")
 		s.Settle()

@@ -16,7 +16,7 @@ import (
 )
 
 // The events of earlier processes of a run are in its event log. The first frame needs only the end of the
-// log: that is a book of its own, until a worker has read the whole log and made the book that replaces it.
+// log: that is a store of its own, until a worker has read the whole log and made the store that replaces it.
 
 // recentEvents is how many of the last events the first frame uses: more than any window shows.
 const recentEvents = 600
@@ -39,10 +39,10 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 		if empty = f.history.All().Len() == 0; empty {
 			f.history.Past(log, end.Next)
 			for _, e := range end.Events {
-				if told, err := f.history.Recall(e); err == nil { // otherwise the search reports it
-					f.subagents.Add(told)
-					f.activity.Add(e.At, told)
-					f.timeline.Add(e.At, told)
+				if event, err := f.history.Recall(e); err == nil { // otherwise the search reports it
+					f.subagents.Add(event)
+					f.activity.Add(e.At, event)
+					f.timeline.Add(e.At, event)
 				}
 			}
 			f.partial = !end.Whole
@@ -57,8 +57,8 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 			if e.Line == nil {
 				return nil
 			}
-			told, err := contract.DecodeWritten(e.Line)
-			if err == nil && !f.box.recall(ctx.Done(), e.At, told) {
+			event, err := contract.DecodeWritten(e.Line)
+			if err == nil && !f.box.recall(ctx.Done(), e.At, event) {
 				err = ctx.Err()
 			}
 			return err
@@ -94,7 +94,7 @@ func (f *Frontend) now(ctx context.Context, do func()) bool {
 	}
 }
 
-// keptBy makes the book use the log of a run that has just begun for the events in it. If the log cannot be
+// keptBy makes the store use the log of a run that has just begun for the events in it. If the log cannot be
 // read, the history keeps everything itself.
 func (f *Frontend) keptBy(ctx context.Context, run string) {
 	log, err := f.options.Host.Past(ctx, run)
@@ -113,11 +113,11 @@ var errThere = errors.New("there")
 // behind is how many events may remain to be taken over while the loop waits.
 const behind = 100
 
-// index makes the book of all events, in the background, and replaces the current one, which has the recent
+// index makes the store of all events, in the background, and replaces the current one, which has the recent
 // events and those that were reported since.
 func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End) {
-	var book *history.Store // the current one
-	if !f.now(ctx, func() { book = f.history }) {
+	var store *history.Store // the current one
+	if !f.now(ctx, func() { store = f.history }) {
 		return
 	}
 	full, err := history.Open(history.Options{Dir: f.options.Scratch})
@@ -134,9 +134,9 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 			return errThere // the run continues, and reports the rest itself
 		}
 		if e.Line != nil {
-			if told, err := full.Recall(e); err == nil {
-				agents.Add(told)
-				times.Add(e.At, told)
+			if event, err := full.Recall(e); err == nil {
+				agents.Add(event)
+				times.Add(e.At, event)
 			}
 		}
 		return nil
@@ -149,24 +149,24 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	}
 	at := len(end.Events)
 	catchUp := func() {
-		next := full.CatchUp(book, at)
+		next := full.CatchUp(store, at)
 		for ; at < next; at++ {
-			if e, ok := book.All().Entry(at); ok {
+			if e, ok := store.All().Entry(at); ok {
 				times.Add(e.At, e.Event)
 			}
 		}
 	}
-	for book.All().Len()-at > behind && ctx.Err() == nil {
+	for store.All().Len()-at > behind && ctx.Err() == nil {
 		catchUp()
 	}
 	taken := f.now(ctx, func() {
 		catchUp()
-		full.Succeed(book)
+		full.Succeed(store)
 		f.subagents.Become(&agents)
 		f.timeline.Become(&times)
 		f.history, f.partial = full, false
-		f.older = append(f.older, book)
-		f.root.move(full.All().Len() - book.All().Len())
+		f.older = append(f.older, store)
+		f.root.move(full.All().Len() - store.All().Len())
 	})
 	if !taken {
 		full.Close()
@@ -177,19 +177,19 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 func (f *Frontend) unread(err error) {
 	if f.ctx.Err() == nil {
 		f.post(func() {
-			f.root.dialogs.tell("What was told before cannot be read", err.Error())
+			f.root.dialogs.showText("What was told before cannot be read", err.Error())
 		})
 	}
 }
 
-// move makes all readers switch to the current book, in which the numbers of events are larger by so much.
+// move makes all readers switch to the current store, in which the numbers of events are larger by so much.
 func (d *app) move(by int) {
-	book := d.f.history
-	d.runScreen.talk.move(book.Talk(), by)
+	store := d.f.history
+	d.runScreen.talk.move(store.Talk(), by)
 	for _, s := range d.screens {
 		switch s := s.(type) {
 		case *focus:
-			s.stream.move(book.Agent(s.id), by)
+			s.stream.move(store.Agent(s.id), by)
 		case *logbook:
 			s.move(by)
 		}

@@ -64,7 +64,7 @@ func longLog(b *testing.B, events int) string {
 
 // pastHost has a run with a log on disk.
 type pastHost struct {
-	*theatre
+	*fakeHost
 	path string
 }
 
@@ -127,18 +127,18 @@ func taken(b *testing.B, o Options, then func(f *Frontend)) (first, all time.Dur
 // baseline is the earlier implementation: the screen received all of them again.
 func BenchmarkResumed(b *testing.B) {
 	path := longLog(b, 1_000_000)
-	host := pastHost{&theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}, path}
+	host := pastHost{&fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}, path}
 	for b.Loop() {
-		first, all, heap := taken(b, Options{Host: host, Begin: &Begin{Resume: puppetRun}}, func(*Frontend) {})
+		first, all, heap := taken(b, Options{Host: host, Begin: &Begin{Resume: fakeRunID}}, func(*Frontend) {})
 		log, err := eventlog.Open(path)
 		if err != nil {
 			b.Fatal(err)
 		}
-		before, _, filled := taken(b, Options{Host: pastHost{host.theatre, ""}, Begin: &Begin{Task: "Weave"}},
+		before, _, filled := taken(b, Options{Host: pastHost{host.fakeHost, ""}, Begin: &Begin{Task: "Weave"}},
 			func(f *Frontend) {
 				_, err := log.Each(b.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
-					told, err := contract.DecodeLine(e.Line)
-					f.box.recall(nil, e.At, told.Event)
+					event, err := contract.DecodeLine(e.Line)
+					f.box.recall(nil, e.At, event.Event)
 					return err
 				})
 				if err != nil {

@@ -32,13 +32,13 @@ func longPast(n int) (list []queuedEvent) {
 // the reader is at the same place, with everything else above.
 func TestLongPast(t *testing.T) {
 	const messages = 3000
-	play(t, 90, 30, func(o *Options, h *theatre) {
+	play(t, 90, 30, func(o *Options, h *fakeHost) {
 		h.past, h.slow = longPast(messages), make(chan struct{})
-		o.Begin = &Begin{Resume: puppetRun}
+		o.Begin = &Begin{Resume: fakeRunID}
 	}, func(s *scene) {
 		s.Settle()
 		s.Expect("Thread number 2999.", "THE WEAVING")
-		if n := s.face.history.Talk().Len(); n >= messages {
+		if n := s.frontend.history.Talk().Len(); n >= messages {
 			t.Fatalf("%d messages were read for the first frame", n)
 		}
 		s.host.present().does("arbiter", bridge.Notice{Text: "told meanwhile"})
@@ -56,7 +56,7 @@ func TestLongPast(t *testing.T) {
 
 		close(s.host.slow)
 		s.Settle()
-		if n := s.face.history.Talk().Len(); n < messages {
+		if n := s.frontend.history.Talk().Len(); n < messages {
 			t.Fatalf("%d messages when all was read", n)
 		}
 		if after := place(s); after != before || !strings.Contains(after, "Thread number") {

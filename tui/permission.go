@@ -165,7 +165,7 @@ func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permi
 	}
 	for i, rule := range p.Suggestions {
 		data.Choices = append(data.Choices,
-			pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Grave: true})
+			pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Irreversible: true})
 	}
 	g := q.d.dialogs.show(data, func(rule string) {
 		c.Rule = rule
@@ -199,8 +199,8 @@ func (q *permissions) permitData(p *permission.Request) pages.AskData {
 		Body: func(width int) []render.Line { return q.actionLines(p, width) },
 		Choices: []pages.Choice{
 			{Value: yes, Key: 'y', Label: "Allow once"},
-			{Value: forRun, Key: 'a', Label: "Allow for the run", Whole: true},
-			{Value: always, Key: 'w', Label: "Always here", Whole: true},
+			{Value: forRun, Key: 'a', Label: "Allow for the run", ReadToEnd: true},
+			{Value: always, Key: 'w', Label: "Always here", ReadToEnd: true},
 			{Value: no, Key: 'n', Label: "Deny"},
 			{Value: why, Key: 'r', Label: "Deny, and say why"},
 		},

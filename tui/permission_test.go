@@ -15,7 +15,7 @@ import (
 )
 
 // suggests makes an agent ask permission for something that rules would cover.
-func (p *puppet) suggests(id, request, raw string, rules ...string) {
+func (p *fakeRun) suggests(id, request, raw string, rules ...string) {
 	p.t.Helper()
 	p.do(input.PermissionAsked{
 		Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash",
@@ -55,8 +55,8 @@ func TestPermissionIsWidened(t *testing.T) {
 			contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test ./header)"}},
 	} {
 		play(t, 90, 30, nil, func(s *scene) {
-			s.weave()
-			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+			s.startWork()
+			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
 			s.Expect("Orchestrator I (developer), for a subagent of its own, wants to use Bash",
 				"why    no rule allows it", "where  /home/weaver/loom")
 			s.Advance(2 * time.Second)
@@ -71,14 +71,14 @@ func TestPermissionIsWidened(t *testing.T) {
 	// In a dialog that opened by itself the first letters of a word give no lasting permission.
 	for _, word := range []string{"what is that", "a loom is needed", "wait 1 2 3"} {
 		play(t, 90, 30, nil, func(s *scene) {
-			s.weave()
-			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+			s.startWork()
+			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
 			s.Advance(2 * time.Second)
 			s.Type(word)
 			s.Settle()
 			s.ExpectNot("A hand asks leave", "Always allow here")
-			if got := s.permit(); got != (contract.Permit{}) || s.face.root.prompt.input.Text() != word {
-				t.Errorf("%q: answered %+v, the input is %q", word, got, s.face.root.prompt.input.Text())
+			if got := s.permit(); got != (contract.Permit{}) || s.frontend.root.prompt.input.Text() != word {
+				t.Errorf("%q: answered %+v, the input is %q", word, got, s.frontend.root.prompt.input.Text())
 			}
 		})
 	}
@@ -89,8 +89,8 @@ func TestPermissionIsWidened(t *testing.T) {
 func TestLongActionIsRead(t *testing.T) {
 	raw, _ := json.Marshal(map[string]string{"command": strings.Repeat("echo one\n", 60) + "rm -rf hidden"})
 	play(t, 80, 24, nil, func(s *scene) {
-		s.weave()
-		s.does(func(p *puppet) { p.suggests("orch-1", "one", string(raw)) })
+		s.startWork()
+		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", string(raw)) })
 		s.Advance(2 * time.Second)
 		s.Expect("There is more of it", "more lines")
 		s.ExpectNot("rm -rf hidden")
@@ -116,8 +116,8 @@ func TestLongActionIsRead(t *testing.T) {
 // to its request, even if others wait.
 func TestPermissionBySlash(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
-		s.weave()
-		s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+		s.startWork()
+		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
 		s.Press("Esc")
 		s.Type("/allow always Bash(go test *)\n")
 		s.Settle()
@@ -125,7 +125,7 @@ func TestPermissionBySlash(t *testing.T) {
 			Rule: "Bash(go test *)"}) {
 			t.Errorf("answered %+v", got)
 		}
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.suggests("orch-1", "two", `{"command":"make two"}`)
 			p.suggests("orch-1", "three", `{"command":"make three"}`)
 		})
@@ -153,8 +153,8 @@ func TestAnswersOfAnOpenedDialog(t *testing.T) {
 		{"rBash is not for you\n", contract.Permit{Request: "one", Behavior: "deny", Message: "Bash is not for you"}},
 	} {
 		play(t, 90, 30, nil, func(s *scene) {
-			s.weave()
-			s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
+			s.startWork()
+			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
 			s.Advance(2 * time.Second)
 			s.Expect("w Always here", "r Deny, and say why")
 			s.Type(c.keys)
@@ -169,7 +169,7 @@ func TestAnswersOfAnOpenedDialog(t *testing.T) {
 // waits makes Orchestrators ask for permission, each for its own command.
 func (s *scene) waits(requests ...string) {
 	for _, id := range requests {
-		s.does(func(p *puppet) { p.suggests("orch-1", id, `{"command":"make `+id+`"}`) })
+		s.does(func(p *fakeRun) { p.suggests("orch-1", id, `{"command":"make `+id+`"}`) })
 	}
 }
 
@@ -177,14 +177,14 @@ func (s *scene) waits(requests ...string) {
 // shows it among them. The number of waiting requests is always visible.
 func TestStepBackFromDialogs(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.waits("one", "two", "three", "four")
 		s.Expect("A hand asks leave", "make one", "4 requests wait")
 		s.Press("Esc")
 		s.Settle()
 		s.ExpectNot("A hand asks leave", "NORMAL")
 		s.Expect("Alt+p: 4 permission requests wait")
-		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "one"}) })
+		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })
 		s.ExpectNot("A hand asks leave")
 		s.Press("Esc")
 		s.Expect("NORMAL")
@@ -192,7 +192,7 @@ func TestStepBackFromDialogs(t *testing.T) {
 		s.Expect("What waits for you · 4 of 4", "▸ Orchestrator I asks leave  Bash: make five")
 		s.waits("six")
 		s.Expect("What waits for you · 4 of 5", "▸ Orchestrator I asks leave  Bash: make five")
-		s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "two"}) })
+		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "two"}) })
 		s.Expect("What waits for you · 3 of 4", "▸ Orchestrator I asks leave  Bash: make five")
 		s.Press("Esc")
 		s.Settle()
@@ -213,7 +213,7 @@ func TestStepBackFromDialogs(t *testing.T) {
 func TestDialogOverAResume(t *testing.T) {
 	for _, aside := range []bool{false, true} {
 		play(t, 90, 30, nil, func(s *scene) {
-			s.weave()
+			s.startWork()
 			s.waits("one")
 			s.Expect("A hand asks leave", "make one")
 			shown := s.Expect
@@ -223,13 +223,13 @@ func TestDialogOverAResume(t *testing.T) {
 			}
 			s.Settle()
 			shown("A hand asks leave")
-			s.does(func(p *puppet) {
+			s.does(func(p *fakeRun) {
 				p.do(input.Resumed{Options: p.Snapshot().Options, Claude: p.Snapshot().Lifecycle.Claude()})
 			})
 			shown("A hand asks leave")
 			orch := s.host.present().agent("orch-1")
-			s.does(func(p *puppet) { p.do(input.Timer{Key: fmt.Sprintf("restart/%s/%d", orch.ID, orch.Generation)}) })
-			s.does(func(p *puppet) { p.suggests("orch-1", "one-again", `{"command":"make one"}`) })
+			s.does(func(p *fakeRun) { p.do(input.Timer{Key: fmt.Sprintf("restart/%s/%d", orch.ID, orch.Generation)}) })
+			s.does(func(p *fakeRun) { p.suggests("orch-1", "one-again", `{"command":"make one"}`) })
 			if open := s.host.present().Snapshot().Permission.Open; len(open) != 1 || open[0].ID != "one" {
 				t.Fatalf("open requests: %+v", open)
 			}
@@ -243,7 +243,7 @@ func TestDialogOverAResume(t *testing.T) {
 // it until the page is left.
 func TestPagesAndDialogs(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		for _, page := range []struct{ key, shown string }{{"F1", "HELP"}, {"F2", "THE LOGBOOK"}, {"F3", "THE PLAN"}} {
 			s.Press(page.key)
 			s.Expect(page.shown)
@@ -260,7 +260,7 @@ func TestPagesAndDialogs(t *testing.T) {
 			}
 			s.Press("Ctrl+C")
 			s.Press(page.key)
-			s.does(func(p *puppet) { p.do(input.PermissionWithdrawn{Request: "one"}) })
+			s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })
 			s.Press("Esc")
 			s.Settle()
 			s.ExpectNot("A hand asks leave")
@@ -286,7 +286,7 @@ func TestPagesAndDialogs(t *testing.T) {
 // risk first.
 func TestPermissionsAreChanged(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		for typed, want := range map[string]contract.CommandBody{
 			"/permissions accept-edits":                contract.Configure{Permissions: "accept-edits"},
 			"/permissions allow-all i-accept-the-risk": contract.Configure{Permissions: "allow-all", AcceptRisk: true},

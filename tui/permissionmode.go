@@ -43,5 +43,5 @@ func (q *permissions) nextMode() {
 	}
 }
 
-// settled clears the requested mode: the run has accepted or refused it.
-func (q *permissions) settled() { q.sent = "" }
+// clearRequested clears the requested mode: the run has accepted or refused it.
+func (q *permissions) clearRequested() { q.sent = "" }

@@ -261,8 +261,8 @@ func (p *planScreen) save(then func()) {
 			Title: "Others changed it, too", Tone: render.Danger, Body: clashLines(draft),
 			Choices: []pages.Choice{
 				{Value: no, Key: 'n', Label: "Go on changing it"},
-				{Value: yes, Key: 's', Label: "Save mine", Grave: true},
-				{Value: why, Key: 't', Label: "Take theirs", Grave: true},
+				{Value: yes, Key: 's', Label: "Save mine", Irreversible: true},
+				{Value: why, Key: 't', Label: "Take theirs", Irreversible: true},
 			},
 		}, func(value string) {
 			switch value {
@@ -317,7 +317,7 @@ func (p *planScreen) leave(then func()) {
 		Head: []render.Line{render.Of(render.Base, "Nothing of it is saved yet.")},
 		Choices: []pages.Choice{
 			{Value: yes, Key: 's', Label: "Save"},
-			{Value: why, Key: 'd', Label: "Drop the changes", Grave: true},
+			{Value: why, Key: 'd', Label: "Drop the changes", Irreversible: true},
 			{Value: no, Key: 'n', Label: "Go on"},
 		},
 		Focus: 2,

@@ -42,7 +42,7 @@ func (s *scene) expectSaved(want ...contract.Step) {
 func TestPlanIsEdited(t *testing.T) {
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
-			s.weave()
+			s.startWork()
 			s.Press("F3", "j", "j", "d") // the third step is done
 			s.Press("a")
 			s.Type("Weigh /it\n")
@@ -78,7 +78,7 @@ func TestPlanIsEdited(t *testing.T) {
 // TestPlanIsLeft: leaving with changes asks; nothing is saved or dropped by accident.
 func TestPlanIsLeft(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("F3", "a")
 		s.Type("A thought")
 		s.Press("Esc") // leaves only the text
@@ -120,10 +120,10 @@ func TestPlanIsLeft(t *testing.T) {
 // same thing, the screen asks, and says what it is.
 func TestPlanChangesMeanwhile(t *testing.T) {
 	agents := func(s *scene, steps string) {
-		s.does(func(p *puppet) { p.call("arbiter", "set_plan", `{"steps":[`+steps+`]}`) })
+		s.does(func(p *fakeRun) { p.call("arbiter", "set_plan", `{"steps":[`+steps+`]}`) })
 	}
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("F3", "G", "d", "a")
 		s.Type("Sweep the floor")
 		agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes","status":"active"},{"text":"Ask the elders"},{"text":"Tell the human"}`)
@@ -142,7 +142,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 	})
 	for answer, want := range map[string]string{"s": "skipped", "t": "", "n": ""} {
 		play(t, 100, 30, nil, func(s *scene) {
-			s.weave()
+			s.startWork()
 			s.Press("F3", "j", "s", "Esc", "n", "F2") // also while another screen is shown
 			agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}`)
 			s.Press("q")
@@ -170,7 +170,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 // TestPlanBySlash: one change is one command, applied to the current plan.
 func TestPlanBySlash(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("/plan 2 dance\n")
 		s.Settle()
 		s.Expect("is none of done", "/plan 2 dance") // the text stays
@@ -199,7 +199,7 @@ func TestPlanBySlash(t *testing.T) {
 // plan screen.
 func TestOwnLists(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.present(func(st *supervisor.State) {
 			st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1",
 				Items: []contract.Step{{Text: "Find the callers", Status: "done"},
@@ -216,7 +216,7 @@ func TestOwnLists(t *testing.T) {
 // TestAgentsScreen: the modes of this run, by slash command and by key.
 func TestAgentsScreen(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("/agents\n")
 		s.Settle()
 		s.Expect("THE MODES", "developer", "tools:", "from: built-in")
@@ -229,7 +229,7 @@ func TestAgentsScreen(t *testing.T) {
 // present changes the state of the run that is shown, like the run itself.
 func (s *scene) present(change func(*supervisor.State)) {
 	s.T.Helper()
-	s.does(func(p *puppet) {
+	s.does(func(p *fakeRun) {
 		p.mu.Lock()
 		change(&p.state)
 		p.mu.Unlock()
@@ -242,17 +242,17 @@ func (s *scene) present(change func(*supervisor.State)) {
 
 // TestWhoDecides: the screen shows which decider stands in for the Arbiter, and why.
 func TestWhoDecides(t *testing.T) {
-	play(t, 120, 30, func(_ *Options, h *theatre) {
+	play(t, 120, 30, func(_ *Options, h *fakeHost) {
 		h.options = func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid }
 	}, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Expect("rules, else a model decide")
 		s.ExpectNot("The rules decide")
 		s.present(func(st *supervisor.State) { st.Rulings.FallbackReason = "it crashed five times" })
 		s.Expect("The rules decide", "rules no more", "it crashed five")
 		s.present(func(st *supervisor.State) { st.Rulings.FallbackReason = "" })
 		s.ExpectNot("The rules decide")
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.sink(p.Snapshot().Budget.Runtime.LastAt, contract.Event{ID: "arbiter", Body: contract.Decision{
 				Decision: "CONTINUE", Source: "fallback", Reason: "the last step is not done", Number: 7,
 				Warnings: []string{"The Arbiter gave no valid verdict: the rules decide."},

@@ -115,15 +115,15 @@ func playbackWord(s playback.Status, look *render.Look) string {
 // stage passes the events of a playback to the frontend.
 type stage struct{ f *Frontend }
 
-// Tell implements playback.Stage.
-func (s stage) Tell(ctx context.Context, at time.Time, e contract.Event) bool {
+// Add implements playback.Stage.
+func (s stage) Add(ctx context.Context, at time.Time, e contract.Event) bool {
 	return s.f.box.recall(ctx.Done(), at, e)
 }
 
-// Forget implements playback.Stage: it replaces the book by an empty one.
+// Forget implements playback.Stage: it replaces the store by an empty one.
 func (s stage) Forget(ctx context.Context) bool {
 	f := s.f
-	book, err := history.Open(history.Options{Dir: f.options.Scratch})
+	store, err := history.Open(history.Options{Dir: f.options.Scratch})
 	if err != nil {
 		f.post(func() { f.root.flash(err.Error()) })
 		return false
@@ -136,16 +136,16 @@ func (s stage) Forget(ctx context.Context) bool {
 			b.Close() // no screen shows it any more
 		}
 		f.older = append(f.older[:0], f.history)
-		f.history = book
+		f.history = store
 		f.subagents.Become(&eventview.Subagents{})
 		f.timeline.Become(&timeline.Timeline{})
 		f.activity.Forget()
 		f.root.search.moved()
 		f.root.base(f.root.runScreen)
-		f.root.runScreen.talk.show(&source{thread: book.Talk(), render: eventview.Talk, live: f.root.runScreen.speaking})
+		f.root.runScreen.talk.show(&source{thread: store.Talk(), render: eventview.Talk, live: f.root.runScreen.speaking})
 	})
 	if !taken {
-		book.Close()
+		store.Close()
 	}
 	return taken
 }

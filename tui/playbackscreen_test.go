@@ -34,14 +34,14 @@ func (r replayed) Put(c contract.Command) bool {
 }
 
 // replaying opens a screen that plays back a short run.
-func replaying(o *Options, h *theatre) {
+func replaying(o *Options, h *fakeHost) {
 	at := time.Date(1999, 12, 30, 12, 0, 0, 0, time.UTC)
 	var list []queuedEvent
 	add := func(after time.Duration, id string, b contract.Body) {
 		at = at.Add(after)
 		list = append(list, queuedEvent{at: at, e: contract.Event{ID: id, Body: b}})
 	}
-	add(0, "supervisor", contract.Session{Session: puppetRun, CWD: "/home/weaver/loom", Permissions: "ask",
+	add(0, "supervisor", contract.Session{Session: fakeRunID, CWD: "/home/weaver/loom", Permissions: "ask",
 		Trusted: true})
 	add(0, "arbiter", contract.Spawn{Name: "The Arbiter", Generation: 1})
 	add(0, "human", contract.Message{MessageID: "m1", From: "human", To: "arbiter", Kind: "task",
@@ -60,7 +60,7 @@ func replaying(o *Options, h *theatre) {
 		h.t.Fatal(err)
 	}
 	h.strange = func(runloop.Sink) Run {
-		return replayed{playback.New(puppetRun, eventlog.New(theatreLog{h})), h.t}
+		return replayed{playback.New(fakeRunID, eventlog.New(fakeHostLog{h})), h.t}
 	}
 	o.Begin = &Begin{}
 }

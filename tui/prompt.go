@@ -26,7 +26,7 @@ type prompt struct {
 
 func newPrompt(d *app) prompt {
 	p := prompt{d: d, input: editor.New(d.look), force: contract.Note}
-	p.input.OnSend = func(text string) bool { return d.prompt.say(text) }
+	p.input.OnSend = func(text string) bool { return d.prompt.submit(text) }
 	p.input.OnCommand = func(c editor.Command) bool { return d.commands.slash(c) }
 	p.input.OnPaste = func(text string) bool { return d.prompt.pasted(text) }
 	p.input.OnCopy, p.input.OnNotice = d.copy, d.flash
@@ -99,8 +99,8 @@ func waitingHint(s *supervisor.State) string {
 	return text + ". Up: change it, or take it back."
 }
 
-// say sends a text.
-func (p *prompt) say(text string) bool {
+// submit sends a text.
+func (p *prompt) submit(text string) bool {
 	if line, ok := shellLine(text); ok && p.d.queuedEdits.queued.id == "" {
 		return p.d.shell.run(line)
 	}

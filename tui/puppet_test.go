@@ -25,11 +25,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// puppet is a run whose agents do what a test says. Its state is the supervisor's own, folded by the
+// fakeRun is a run whose agents do what a test says. Its state is the supervisor's own, folded by the
 // supervisor's own rules: a screen shows the same as for a run with those agents.
-type puppet struct {
+type fakeRun struct {
 	t    *testing.T
-	host *theatre
+	host *fakeHost
 	sink runloop.Sink
 
 	mu      sync.Mutex
@@ -43,12 +43,12 @@ type puppet struct {
 	calls   int
 }
 
-const puppetRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
+const fakeRunID = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
 
-func newPuppet(t *testing.T, host *theatre, task string, sink runloop.Sink) *puppet {
-	p := &puppet{t: t, host: host, sink: sink, changed: make(chan struct{}, 1), done: make(chan struct{})}
+func newFakeRun(t *testing.T, host *fakeHost, task string, sink runloop.Sink) *fakeRun {
+	p := &fakeRun{t: t, host: host, sink: sink, changed: make(chan struct{}, 1), done: make(chan struct{})}
 	o := runconfig.Options{
-		Run: puppetRun, Delimiter: "7f3a9c", CWD: "/home/weaver/loom", HumanPresent: true, Task: task,
+		Run: fakeRunID, Delimiter: "7f3a9c", CWD: "/home/weaver/loom", HumanPresent: true, Task: task,
 		Permissions: "ask", Version: "1.0.0", CheckTimeout: -1,
 	}
 	if host.options != nil {
@@ -59,7 +59,7 @@ func newPuppet(t *testing.T, host *theatre, task string, sink runloop.Sink) *pup
 }
 
 // do adds a fact and simulates the effects: agents start at once and accept messages.
-func (p *puppet) do(f input.Body) {
+func (p *fakeRun) do(f input.Body) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fold(f)
@@ -69,7 +69,7 @@ func (p *puppet) do(f input.Body) {
 	}
 }
 
-func (p *puppet) fold(f input.Body) {
+func (p *fakeRun) fold(f input.Body) {
 	if p.over {
 		return
 	}
@@ -102,24 +102,24 @@ func (p *puppet) fold(f input.Body) {
 	}
 }
 
-func (p *puppet) ID() string               { return puppetRun }
-func (p *puppet) Changed() <-chan struct{} { return p.changed }
-func (p *puppet) Done() <-chan struct{}    { return p.done }
-func (p *puppet) Outcome() Outcome         { return p.outcome }
-func (p *puppet) Stop()                    { p.do(input.Signal{Signal: "INT"}) }
-func (p *puppet) Leave()                   { p.left.Store(true) }
-func (p *puppet) Halt() string {
+func (p *fakeRun) ID() string               { return fakeRunID }
+func (p *fakeRun) Changed() <-chan struct{} { return p.changed }
+func (p *fakeRun) Done() <-chan struct{}    { return p.done }
+func (p *fakeRun) Outcome() Outcome         { return p.outcome }
+func (p *fakeRun) Stop()                    { p.do(input.Signal{Signal: "INT"}) }
+func (p *fakeRun) Leave()                   { p.left.Store(true) }
+func (p *fakeRun) Halt() string {
 	p.Put(contract.Command{Ref: "halt", Body: contract.Halt{}})
 	return "All is still."
 }
 
-func (p *puppet) Snapshot() *supervisor.State {
+func (p *fakeRun) Snapshot() *supervisor.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.state
 	return &s
 }
-func (p *puppet) Put(c contract.Command) bool {
+func (p *fakeRun) Put(c contract.Command) bool {
 	p.mu.Lock()
 	p.puts = append(p.puts, c.Body)
 	over := p.over
@@ -132,7 +132,7 @@ func (p *puppet) Put(c contract.Command) bool {
 }
 
 // took returns the last command.
-func (p *puppet) took() contract.CommandBody {
+func (p *fakeRun) took() contract.CommandBody {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.puts) == 0 {
@@ -142,7 +142,7 @@ func (p *puppet) took() contract.CommandBody {
 }
 
 // agent returns an agent by its id.
-func (p *puppet) agent(id string) roster.Agent {
+func (p *fakeRun) agent(id string) roster.Agent {
 	p.t.Helper()
 	for _, a := range p.Snapshot().Agents {
 		if a.ID == id {
@@ -154,20 +154,20 @@ func (p *puppet) agent(id string) roster.Agent {
 }
 
 // does makes an agent report an event.
-func (p *puppet) does(id string, b bridge.EventBody) {
+func (p *fakeRun) does(id string, b bridge.EventBody) {
 	p.t.Helper()
 	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent(id).AgentRef, Body: b}})
 }
 
 // full fills an agent's context.
-func (p *puppet) full(id string, tokens int) {
+func (p *fakeRun) full(id string, tokens int) {
 	p.t.Helper()
 	p.does(id, bridge.Context{Tokens: tokens, Window: 200_000, Pct: float64(tokens) / 2000, TurnsLeft: 12,
 		Source: "stream"})
 }
 
-// says ends an agent's turn with a verdict.
-func (p *puppet) says(id string, v map[string]any) {
+// endTurn ends an agent's turn with a verdict.
+func (p *fakeRun) endTurn(id string, v map[string]any) {
 	p.t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -178,7 +178,7 @@ func (p *puppet) says(id string, v map[string]any) {
 }
 
 // call makes an agent call one of arbiter's own tools.
-func (p *puppet) call(id, tool, raw string) {
+func (p *fakeRun) call(id, tool, raw string) {
 	p.t.Helper()
 	p.calls++
 	p.do(input.ToolCalled{Call: fmt.Sprint(p.calls),
@@ -186,7 +186,7 @@ func (p *puppet) call(id, tool, raw string) {
 }
 
 // asks makes an agent ask for permission.
-func (p *puppet) asks(id, request, tool, raw string) {
+func (p *fakeRun) asks(id, request, tool, raw string) {
 	p.t.Helper()
 	p.do(input.PermissionAsked{
 		Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: tool,
@@ -195,7 +195,7 @@ func (p *puppet) asks(id, request, tool, raw string) {
 	})
 }
 
-func rules(decision, message string, more ...string) map[string]any {
+func decides(decision, message string, more ...string) map[string]any {
 	v := map[string]any{"decision": decision, "message": message, "reason": "The pattern asks for it."}
 	for i := 0; i+1 < len(more); i += 2 {
 		v[more[i]] = more[i+1]
@@ -203,7 +203,7 @@ func rules(decision, message string, more ...string) map[string]any {
 	return v
 }
 
-func tells(kind, message string, expects bool) map[string]any {
+func reports(kind, message string, expects bool) map[string]any {
 	v := map[string]any{"kind": kind, "message": message, "expects_response": expects}
 	if kind == verdict.KindDone || kind == verdict.KindHandoff {
 		v["handoff"] = verdict.Document{
@@ -219,8 +219,8 @@ func tells(kind, message string, expects bool) map[string]any {
 	return v
 }
 
-// theatre is a host with nothing real behind it.
-type theatre struct {
+// fakeHost is a host with nothing real behind it.
+type fakeHost struct {
 	attached []string // agents whose sessions were taken
 	barred   error
 
@@ -239,14 +239,14 @@ type theatre struct {
 	login    func() error
 	shell    func(ctx context.Context, dir, line string, out io.Writer) (int, error)
 	files    []string                    // of the workspace; nil: a few
-	strange  func(sink runloop.Sink) Run // starts this instead of a puppet
+	strange  func(sink runloop.Sink) Run // starts this instead of a fakeRun
 
-	mu     sync.Mutex
-	run    *puppet
-	begun  []Begin
-	said   []string
-	saved  map[string]string
-	paused int
+	mu      sync.Mutex
+	run     *fakeRun
+	begun   []Begin
+	printed []string
+	saved   map[string]string
+	paused  int
 
 	all        []RunInfo // of all directories
 	unlisted   error     // why they cannot be read
@@ -263,9 +263,13 @@ type theatre struct {
 	mistrust         error // of Trust
 }
 
-func (h *theatre) Inspect(context.Context) Findings { h.mu.Lock(); defer h.mu.Unlock(); return h.found }
+func (h *fakeHost) Inspect(context.Context) Findings {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.found
+}
 
-func (h *theatre) Runs(context.Context) ([]RunInfo, error) {
+func (h *fakeHost) Runs(context.Context) ([]RunInfo, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all != nil || h.unlisted != nil {
@@ -274,7 +278,7 @@ func (h *theatre) Runs(context.Context) ([]RunInfo, error) {
 	return h.found.Runs, nil
 }
 
-func (h *theatre) Report(_ context.Context, run string) (string, error) {
+func (h *fakeHost) Report(_ context.Context, run string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.unlisted != nil {
@@ -283,27 +287,27 @@ func (h *theatre) Report(_ context.Context, run string) (string, error) {
 	return "# The report of " + run + "\n\nIt is done.", nil
 }
 
-func (h *theatre) Explain(_ context.Context, run string, number int) (string, error) {
+func (h *fakeHost) Explain(_ context.Context, run string, number int) (string, error) {
 	if number > 9 {
 		return "", fmt.Errorf("run %s has no decision %d", run, number)
 	}
 	return fmt.Sprintf("prompt of decision %d, as it was read:\n# What you decide", number), nil
 }
 
-func (h *theatre) Trust(context.Context) error {
+func (h *fakeHost) Trust(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.trusted++
 	return h.mistrust
 }
 
-func (h *theatre) Without() {
+func (h *fakeHost) Without() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.without++
 }
 
-func (h *theatre) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, error) {
+func (h *fakeHost) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.begun = append(h.begun, b)
@@ -319,20 +323,20 @@ func (h *theatre) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, err
 	if h.strange != nil {
 		return h.strange(sink), nil
 	}
-	h.run = newPuppet(h.t, h, b.Task, sink)
+	h.run = newFakeRun(h.t, h, b.Task, sink)
 	return h.run, nil
 }
 
-func (h *theatre) Past(context.Context, string) (*eventlog.Log, error) {
+func (h *fakeHost) Past(context.Context, string) (*eventlog.Log, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := h.write(h.past)
 	h.past = nil
-	return eventlog.New(theatreLog{h}), err
+	return eventlog.New(fakeHostLog{h}), err
 }
 
 // write adds events to the log of the run.
-func (h *theatre) write(list []queuedEvent) error {
+func (h *fakeHost) write(list []queuedEvent) error {
 	for i, p := range list {
 		line, err := contract.EncodeLine(nil, uint64(i+1), p.at, p.e)
 		if err == nil {
@@ -345,47 +349,47 @@ func (h *theatre) write(list []queuedEvent) error {
 	return nil
 }
 
-// theatreLog is the file of the log.
-type theatreLog struct{ h *theatre }
+// fakeHostLog is the file of the log.
+type fakeHostLog struct{ h *fakeHost }
 
-func (l theatreLog) reader() *bytes.Reader {
+func (l fakeHostLog) reader() *bytes.Reader {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
 	return bytes.NewReader(l.h.raw)
 }
 
-func (l theatreLog) ReadAt(p []byte, off int64) (int, error) {
+func (l fakeHostLog) ReadAt(p []byte, off int64) (int, error) {
 	if off == 0 && l.h.slow != nil {
 		<-l.h.slow
 	}
 	return l.reader().ReadAt(p, off)
 }
 
-func (l theatreLog) Size() (int64, error) { return l.reader().Size(), nil }
-func (l theatreLog) Close() error         { return nil }
+func (l fakeHostLog) Size() (int64, error) { return l.reader().Size(), nil }
+func (l fakeHostLog) Close() error         { return nil }
 
-func (h *theatre) Edit(text string) (string, error) {
+func (h *fakeHost) Edit(text string) (string, error) {
 	if h.edit != nil {
 		return h.edit(text)
 	}
 	return text, nil
 }
 
-func (h *theatre) Login() error {
+func (h *fakeHost) Login() error {
 	if h.login != nil {
 		return h.login()
 	}
 	return nil
 }
 
-func (h *theatre) Attach(agent string) error {
+func (h *fakeHost) Attach(agent string) error {
 	h.attached = append(h.attached, agent)
 	return h.barred
 }
 
-func (h *theatre) Suspend() error { h.paused++; return nil }
+func (h *fakeHost) Suspend() error { h.paused++; return nil }
 
-func (h *theatre) Files(_ context.Context, prefix string) []string {
+func (h *fakeHost) Files(_ context.Context, prefix string) []string {
 	if h.files != nil {
 		return slices.DeleteFunc(slices.Clone(h.files), func(f string) bool { return f == "" })
 	}
@@ -398,7 +402,7 @@ func (h *theatre) Files(_ context.Context, prefix string) []string {
 	return list
 }
 
-func (h *theatre) Documents(context.Context) []Document {
+func (h *fakeHost) Documents(context.Context) []Document {
 	if h.files != nil {
 		var list []Document
 		for _, f := range h.files {
@@ -410,9 +414,9 @@ func (h *theatre) Documents(context.Context) []Document {
 		{Path: "docs/notes.md", Bytes: 100}}
 }
 
-func (h *theatre) ReadDocument(path string) (string, error) { return "# From " + path, nil }
+func (h *fakeHost) ReadDocument(path string) (string, error) { return "# From " + path, nil }
 
-func (h *theatre) Save(name, text string) (string, error) {
+func (h *fakeHost) Save(name, text string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.saved == nil {
@@ -422,21 +426,21 @@ func (h *theatre) Save(name, text string) (string, error) {
 	return "/home/weaver/loom/" + name, nil
 }
 
-func (h *theatre) Inputs() []string {
+func (h *fakeHost) Inputs() []string {
 	if h.newcomer {
 		return nil
 	}
 	return []string{"An older word"}
 }
 
-func (h *theatre) Remember(text string) {
+func (h *fakeHost) Remember(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.said = append(h.said, text)
+	h.printed = append(h.printed, text)
 }
 
 // present returns the latest run.
-func (h *theatre) present() *puppet {
+func (h *fakeHost) present() *fakeRun {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.run == nil {

@@ -35,7 +35,7 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 		s.Press("Up", "Up")
 		s.Settle()
 		s.Expect("changing your word that waits")
-		if got := s.face.root.prompt.input.Text(); got != "Use the bleu thread" {
+		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread" {
 			t.Fatalf("the input is %q", got)
 		}
 		s.Press("Esc")
@@ -77,9 +77,9 @@ func TestLateEditIsNotLost(t *testing.T) {
 		s.Settle()
 		s.Press("Up")
 		s.Type(" at once")
-		s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Which?")) })
+		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Which?")) })
 		s.Expect("That word is on its way already.")
-		if got := s.face.root.prompt.input.Text(); got != "Use the bleu thread at once" {
+		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread at once" {
 			t.Errorf("the input is %q", got)
 		}
 		s.Press("Enter")
@@ -100,21 +100,21 @@ func TestLateEditIsNotLost(t *testing.T) {
 				st.Conversation.Mail[i].ID = "m-" + st.Conversation.Mail[i].ID
 			}
 		})
-		s.face.root.queuedEdits.queued.id = "gone"
+		s.frontend.root.queuedEdits.queued.id = "gone"
 		s.Press("Enter")
 		s.Settle()
 		s.Expect("Refused:")
-		if got := s.face.root.prompt.input.Text(); got != "Use the bleu thread at once" {
+		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread at once" {
 			t.Errorf("the input is %q", got)
 		}
 	})
 }
 
-// TestAnAgentInFocus: a user who views one agent writes to it, with every urgency; the agent can be stopped
+// TestAgentInFocus: a user who views one agent writes to it, with every urgency; the agent can be stopped
 // and ended from there.
-func TestAnAgentInFocus(t *testing.T) {
+func TestAgentInFocus(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("Alt+1")
 		s.Settle()
 		for _, c := range []struct {
@@ -146,12 +146,12 @@ func TestAnAgentInFocus(t *testing.T) {
 	})
 }
 
-// TestHaltIsSeen: the halt key works on any screen, and its effect stays visible
+// TestHaltIsShown: the halt key works on any screen, and its effect stays visible
 // until the run continues.
-func TestHaltIsSeen(t *testing.T) {
+func TestHaltIsShown(t *testing.T) {
 	for name, before := range map[string]func(s *scene){
 		"a dialog":  func(s *scene) { s.Press("Ctrl+C") },
-		"a request": func(s *scene) { s.does(func(p *puppet) { p.suggests("orch-1", "one", goTest) }) },
+		"a request": func(s *scene) { s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest) }) },
 		"a list":    func(s *scene) { s.Press("Ctrl+O"); s.Settle() },
 		"a paste":   func(s *scene) { s.Paste("one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\n") },
 		"search":    func(s *scene) { s.Type("word"); s.Press("Ctrl+R") },
@@ -160,7 +160,7 @@ func TestHaltIsSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 90, 30, nil, func(s *scene) {
-				s.weave()
+				s.startWork()
 				before(s)
 				s.Press(`Ctrl+\`)
 				s.Settle()
@@ -176,7 +176,7 @@ func TestHaltIsSeen(t *testing.T) {
 		})
 	}
 	play(t, 90, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press(`Ctrl+\`)
 		s.Settle()
 		s.Advance(10 * time.Second)

@@ -38,7 +38,7 @@ func (r *reader) show(src *source) {
 	r.SetSource(src)
 }
 
-// move shows the thread of another book, in which events have larger numbers.
+// move shows the thread of another store, in which events have larger numbers.
 func (r *reader) move(to *history.Thread, by int) {
 	from := r.src.thread
 	r.src.thread = to

@@ -112,15 +112,15 @@ func alienRune(r rune) bool {
 		unicode.Zp) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// lying generates hostile texts with a grammar.
-type lying struct {
+// hostileSource generates hostile texts with a grammar.
+type hostileSource struct {
 	*rand.Rand
 	known []string
 }
 
-func (l lying) pick(list ...string) string { return list[l.IntN(len(list))] }
+func (l hostileSource) pick(list ...string) string { return list[l.IntN(len(list))] }
 
-func (l lying) params() string {
+func (l hostileSource) params() string {
 	var b strings.Builder
 	for range l.IntN(5) {
 		fmt.Fprint(&b, l.pick("", "0", "1", "2", "5", "6", "8", "21", "38", "48", "1049", "2004", "99999999999"),
@@ -129,7 +129,7 @@ func (l lying) params() string {
 	return l.pick("", "", "?", ">", "=", "<") + b.String() + l.pick("", "", "", " ", "$", "!", "\"")
 }
 
-func (l lying) atom() string {
+func (l hostileSource) atom() string {
 	csi, osc := l.pick("\x1b[", "\u009b", "\x9b"), l.pick("\x1b]", "\u009d", "\x9d")
 	st := l.pick("\x1b\\", "\a", "\u009c", "\x9c", "", "\x18", "\n")
 	word := l.pick("red", "owned", "長い", "עברית", "é", "👩‍👧", "x", " ", "a b c", "▌ You", "COMPLETE")
@@ -174,7 +174,7 @@ func (l lying) atom() string {
 }
 
 // texts returns n texts, of which every second continues where the one before was cut, at any byte.
-func (l lying) texts(n int) []string {
+func (l hostileSource) texts(n int) []string {
 	list := make([]string, 0, n)
 	for len(list) < n {
 		var b strings.Builder
@@ -233,15 +233,15 @@ func TestRendersAreClean(t *testing.T) {
 }
 
 func renderSome(t *testing.T, seed uint64, n *atomic.Int64, most int64) (sent int) {
-	lies := lying{rand.New(rand.NewPCG(seed, 4)), tuitest.Hostile()}
-	return renderTexts(t, seed, lies, func() []string { return lies.texts(60) }, wander, n, most)
+	source := hostileSource{rand.New(rand.NewPCG(seed, 4)), tuitest.Hostile()}
+	return renderTexts(t, seed, source, func() []string { return source.texts(60) }, wander, n, most)
 }
 
 // renderTexts fills everything with texts, changing them before each few keys on the way from screen to
 // screen, and checks that only arbiter's own sequences are sent.
-func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, ways [][]string, n *atomic.Int64,
-	most int64) (sent int) {
-	f := &stuffing{texts: texts(), n: int(seed), now: time.Now()}
+func renderTexts(t *testing.T, seed uint64, source hostileSource, texts func() []string, ways [][]string,
+	n *atomic.Int64, most int64) (sent int) {
+	f := &hostileFiller{texts: texts(), n: int(seed), now: time.Now()}
 	size := sizes[int(seed)%len(sizes)]
 	line := &wire{w: size[0], h: size[1]}
 	info, err := tcell.LookupTerminfo("xterm-256color")
@@ -254,11 +254,11 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &theatre{t: t, files: f.texts}
+	h := &fakeHost{t: t, files: f.texts}
 	f.fill(reflect.ValueOf(&h.found).Elem())
 	h.found.Missing, h.found.Login, h.found.Claude = false, LoginYes, "2 "+f.text()
 	run := &restless{stuffed: stuffed{done: make(chan struct{})}, changed: make(chan struct{}, 1)}
-	var tell runloop.Sink
+	var emit runloop.Sink
 	stuff := func() {
 		f.texts = texts()
 		state := &supervisor.State{}
@@ -271,10 +271,10 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 		run.now.Store(state)
 		events := contract.Events()
 		for range 8 {
-			body := reflect.New(reflect.TypeOf(events[lies.IntN(len(events))])).Elem()
+			body := reflect.New(reflect.TypeOf(events[source.IntN(len(events))])).Elem()
 			f.fill(body)
-			if tell != nil {
-				tell(time.Now(), contract.Event{ID: lies.pick("orch-1", "arbiter", "orch-2", f.text()),
+			if emit != nil {
+				emit(time.Now(), contract.Event{ID: source.pick("orch-1", "arbiter", "orch-2", f.text()),
 					Body: body.Interface().(contract.Body)})
 			}
 		}
@@ -283,17 +283,17 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 		default:
 		}
 	}
-	h.strange = func(sink runloop.Sink) Run { tell = sink; stuff(); return run }
+	h.strange = func(sink runloop.Sink) Run { emit = sink; stuff(); return run }
 	o := Options{Screen: counting{screen, n}, Host: h, Theme: "dark", Mouse: true,
 		Notify: notify.Options{Bell: true, Desktop: true, Finished: true,
 			Terminal: notify.Terminal{Protocol: notify.Protocol(seed % 4)}}}
-	face, err := New(o)
+	frontend, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
-	go func() { defer close(over); _ = face.Run(ctx) }()
+	go func() { defer close(over); _ = frontend.Run(ctx) }()
 	up := false
 	look := func(keys ...string) {
 		for _, key := range keys {
@@ -328,7 +328,7 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 			}
 		}
 	}
-	face.Leave()
+	frontend.Leave()
 	cancel()
 	<-over
 	if faults := alien(line.take(), false); faults != nil {
@@ -337,8 +337,8 @@ func renderTexts(t *testing.T, seed uint64, lies lying, texts func() []string, w
 	return sent
 }
 
-// TestAlienIsFound: alien finds the hostile texts that it must find.
-func TestAlienIsFound(t *testing.T) {
+// TestHostileTextIsDetected: alien finds the hostile texts that it must find.
+func TestHostileTextIsDetected(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
 		if strings.ContainsFunc(text, alienRune) && !strings.Contains(text, "777;notify") &&
 			alien([]byte(text), true) == nil {

@@ -11,7 +11,7 @@ import (
 
 // TestScene: the agents stand as figures below the tiles, or beside the conversation, and only where there is room.
 func TestScene(t *testing.T) {
-	on := func(o *Options, _ *theatre) { o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true }
+	on := func(o *Options, _ *fakeHost) { o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true }
 	for _, size := range [][2]int{{200, 50}, {150, 44}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			play(t, size[0], size[1], on, func(s *scene) {
@@ -32,7 +32,7 @@ func TestScene(t *testing.T) {
 func titled(t *testing.T, still bool, act func(s *scene, remembered *[]ritual.Kind)) {
 	t.Helper()
 	var remembered []ritual.Kind
-	play(t, 100, 30, func(o *Options, _ *theatre) {
+	play(t, 100, 30, func(o *Options, _ *fakeHost) {
 		o.Still = still
 		remember := func(k ritual.Kind) { remembered = append(remembered, k) }
 		o.Ritual = Ritual{Title: true, Human: ritual.Scribe, Remember: remember}
@@ -85,7 +85,7 @@ func TestTitle(t *testing.T) {
 
 // TestNoTitle: there is no title for a user who starts with a task, or opens a run.
 func TestNoTitle(t *testing.T) {
-	play(t, 100, 30, func(o *Options, _ *theatre) {
+	play(t, 100, 30, func(o *Options, _ *fakeHost) {
 		o.Ritual, o.Begin = Ritual{Title: true}, &Begin{Task: "Weave"}
 	}, func(s *scene) { s.ExpectNot("Who comes?") })
 }
@@ -94,20 +94,20 @@ func TestNoTitle(t *testing.T) {
 func TestSounds(t *testing.T) {
 	for bells := range 2 {
 		var played []Sound
-		play(t, 100, 30, func(o *Options, _ *theatre) {
+		play(t, 100, 30, func(o *Options, _ *fakeHost) {
 			o.Notify.Bell = false
 			o.Ritual.Sound = func(s Sound) int { played = append(played, s); return bells }
 		}, func(s *scene) {
-			s.weave()
+			s.startWork()
 			rung := 0
-			s.face.screen.OnSend = func(sequence string) { rung += strings.Count(sequence, "\a") }
-			s.does(func(p *puppet) { p.says("arbiter", rules("ADDRESS_HUMAN", "Which header?")) })
+			s.frontend.screen.OnSend = func(sequence string) { rung += strings.Count(sequence, "\a") }
+			s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Which header?")) })
 			s.Advance(time.Minute)
 			s.Type("The new one\n")
 			s.Settle()
-			s.does(func(p *puppet) {
-				p.says("orch-1", tells("done", "The header is written.", true))
-				p.says("arbiter", rules("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
+			s.does(func(p *fakeRun) {
+				p.endTurn("orch-1", reports("done", "The header is written.", true))
+				p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
 			})
 			s.Advance(time.Minute)
 			if got := fmt.Sprint(played); got != fmt.Sprint([]Sound{SoundAsked, SoundDone}) {

@@ -57,8 +57,8 @@ func (w *runScreen) drawAbove(s tcell.Screen, x, y, width, height, row int) {
 func (w *runScreen) narrow() []pages.Agent {
 	list := slices.Clone(w.rows)
 	for i, a := range list {
-		folded, said := w.folded[a.ID]
-		list[i].Open = said && !folded
+		folded, chosen := w.folded[a.ID]
+		list[i].Open = chosen && !folded
 	}
 	return list
 }

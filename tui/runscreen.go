@@ -95,10 +95,10 @@ func (w *runScreen) title(c render.Canvas) int {
 	x := c.Line(0, 0, head)
 	task := ""
 	if w.d.session.state != nil {
-		if facts := snapshot.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 &&
-			x+facts.Width()+32 <= width {
-			c.Right(0, facts)
-			width -= facts.Width() + 2
+		if confinement := snapshot.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 &&
+			x+confinement.Width()+32 <= width {
+			c.Right(0, confinement)
+			width -= confinement.Width() + 2
 		}
 		task = sanitize.Line(words.Title(w.d.session.state.Task.Text), 1000)
 	}

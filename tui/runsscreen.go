@@ -25,7 +25,7 @@ type sessionsScreen struct {
 	page    *pages.Sessions
 	list    []RunInfo // all of them
 	known   bool      // all are in the list; otherwise only the resumable ones of this directory
-	trouble string    // why the list is incomplete
+	problem string    // why the list is incomplete
 	busy    bool      // a worker is reading
 	read    time.Time // when it last read
 	typing  bool      // the filter is being written
@@ -57,9 +57,9 @@ func (r *sessionsScreen) renew() {
 	r.d.f.work(func(ctx context.Context) {
 		list, err := r.d.f.options.Host.Runs(ctx)
 		r.d.f.post(func() {
-			r.busy, r.read, r.trouble = false, now(), ""
+			r.busy, r.read, r.problem = false, now(), ""
 			if err != nil {
-				r.trouble = sanitize.Line(err.Error(), 300)
+				r.problem = sanitize.Line(err.Error(), 300)
 			} else {
 				r.list, r.known = list, true
 			}
@@ -88,8 +88,8 @@ func (r *sessionsScreen) show() {
 		notes = append(notes, fmt.Sprintf("%d of %d", len(found), len(r.list)))
 	}
 	switch {
-	case r.trouble != "":
-		notes = append(notes, r.trouble)
+	case r.problem != "":
+		notes = append(notes, r.problem)
 	case !r.known:
 		notes = append(notes, "reading …")
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // everywhere has runs of several directories.
-func everywhere(_ *Options, h *theatre) {
+func everywhere(_ *Options, h *fakeHost) {
 	at := time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)
 	h.all = []RunInfo{
 		{ID: "0aaaaaaa-1", Title: "Teach the loom", Status: "live", LastActive: at.Add(59 * time.Minute),
@@ -96,11 +96,11 @@ func TestRunsAreSearched(t *testing.T) {
 // TestRunsBesideOne: while a run is shown here, another one is opened in another terminal, and choosing the
 // current one returns to it.
 func TestRunsBesideOne(t *testing.T) {
-	play(t, 120, 30, func(o *Options, h *theatre) {
+	play(t, 120, 30, func(o *Options, h *fakeHost) {
 		everywhere(o, h)
-		h.all[1].ID, h.all[1].Live = puppetRun, true
+		h.all[1].ID, h.all[1].Live = fakeRunID, true
 	}, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("F4")
 		s.Settle()
 		s.Press("Enter")
@@ -114,7 +114,7 @@ func TestRunsBesideOne(t *testing.T) {
 
 // TestRunsCannotBeRead: the screen says why, and lists the runs of this directory.
 func TestRunsCannotBeRead(t *testing.T) {
-	play(t, 120, 30, func(_ *Options, h *theatre) {
+	play(t, 120, 30, func(_ *Options, h *fakeHost) {
 		h.unlisted = errors.New("the state directory is gone")
 		h.found.Runs = []RunInfo{{ID: "0aaaaaaa-1", Title: "Teach the loom", Status: "interrupted"}}
 	}, func(s *scene) {

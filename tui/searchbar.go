@@ -91,13 +91,13 @@ func (h *searchBar) look(d *app, v *reader, back, either bool) {
 		h.cancel()
 	}
 	h.number++
-	number, needle, thread, book := h.number, h.text, v.src.thread, d.f.history
+	number, needle, thread, store := h.number, h.text, v.src.thread, d.f.history
 	ctx, cancel := context.WithCancel(d.f.ctx)
 	h.cancel = cancel
 	d.flash("Searching …")
 	d.f.work(func(context.Context) {
 		defer cancel()
-		i, found := book.Find(ctx, thread, needle, from, back)
+		i, found := store.Find(ctx, thread, needle, from, back)
 		d.f.post(func() {
 			if number == h.number && !found && either && v.MatchNext(!back) {
 				d.word = flash{}
@@ -108,7 +108,7 @@ func (h *searchBar) look(d *app, v *reader, back, either bool) {
 	})
 }
 
-// moved drops the current search: its result would be in another book.
+// moved drops the current search: its result would be in another store.
 func (h *searchBar) moved() {
 	h.number++
 	h.at = -1

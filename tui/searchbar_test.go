@@ -8,7 +8,7 @@ import (
 // TestSearchInAText: text that is not in the history is searched as well.
 func TestSearchInAText(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("/cost\n")
 		s.Settle()
 		s.Press("/")
@@ -26,10 +26,10 @@ func TestSearchInAText(t *testing.T) {
 // TestSearchAsInVi: n goes down to the next match, and N up to the previous one.
 func TestSearchAsInVi(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
-		s.weave()
-		s.does(func(p *puppet) {
+		s.startWork()
+		s.does(func(p *fakeRun) {
 			for _, text := range []string{"the first needle", "hay", "the second needle", "hay", "the third needle"} {
-				p.says("orch-1", tells("progress", text+strings.Repeat("\n\nhay", 12), false))
+				p.endTurn("orch-1", reports("progress", text+strings.Repeat("\n\nhay", 12), false))
 			}
 		})
 		s.Press("Esc", "/")

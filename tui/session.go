@@ -119,8 +119,8 @@ func (s *session) halt() {
 	s.d.flash("Halt.")
 	run := s.run
 	s.d.f.work(func(context.Context) {
-		say := run.Halt()
-		s.d.f.post(func() { s.d.flash(say) })
+		report := run.Halt()
+		s.d.f.post(func() { s.d.flash(report) })
 	})
 }
 

@@ -127,13 +127,13 @@ func (a settingActions) change(name, value string) {
 	}
 	d.flash("Writing …")
 	d.f.work(func(ctx context.Context) {
-		say, err := d.f.options.Host.ChangeSetting(ctx, name, value)
+		report, err := d.f.options.Host.ChangeSetting(ctx, name, value)
 		d.f.post(func() {
 			if err != nil {
 				d.flash("Nothing was written: " + err.Error())
 				return
 			}
-			d.flash(say)
+			d.flash(report)
 			for _, s := range d.screens {
 				if s, ok := s.(*settingsScreen); ok {
 					s.again()

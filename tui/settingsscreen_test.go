@@ -9,13 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-func (h *theatre) Settings(context.Context) ([]Setting, string, error) {
+func (h *fakeHost) Settings(context.Context) ([]Setting, string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.settings, "/home/weaver/.config/arbiter/config.yaml", h.unreadable
 }
 
-func (h *theatre) ChangeSetting(_ context.Context, name, value string) (string, error) {
+func (h *fakeHost) ChangeSetting(_ context.Context, name, value string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.set = append(h.set, name+"="+value)
@@ -27,10 +27,10 @@ func (h *theatre) ChangeSetting(_ context.Context, name, value string) (string, 
 	return name + " is written", h.barred
 }
 
-func (h *theatre) OpenSettings() error { h.opened = append(h.opened, "settings"); return nil }
+func (h *fakeHost) OpenSettings() error { h.opened = append(h.opened, "settings"); return nil }
 
 // configured adds some settings to the program.
-func configured(_ *Options, h *theatre) {
+func configured(_ *Options, h *fakeHost) {
 	h.settings = []Setting{
 		{Name: "model", About: "MODEL of every agent, such as opus or a full id.", Value: "opus",
 			Source: "~/.config/arbiter/config.yaml:3: model", When: "with the next run; /model changes the present one"},
@@ -85,7 +85,7 @@ func TestSettings(t *testing.T) {
 // TestModelPicker: /model lists the models with their known properties, and selects one.
 func TestModelPicker(t *testing.T) {
 	play(t, 120, 40, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("/model\n")
 		s.Settle()
 		for _, want := range []string{"claude-opus-4-5", "$5 in, $25 out", "price unknown", "2026-10"} {

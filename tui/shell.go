@@ -81,13 +81,13 @@ func (sh *shell) end(ctx context.Context, code int, err error) string {
 
 // hintingWriter triggers a repaint when there is output.
 type hintingWriter struct {
-	card *shellcard.Card
-	tell func()
+	card    *shellcard.Card
+	repaint func()
 }
 
 func (w hintingWriter) Write(p []byte) (int, error) {
 	n, err := w.card.Write(p)
-	w.tell()
+	w.repaint()
 	return n, err
 }
 

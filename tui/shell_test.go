@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// says is a shell in which each line prints a text and ends.
-func says(code int, text string) func(context.Context, string, string, io.Writer) (int, error) {
+// printing is a shell in which each line prints a text and ends.
+func printing(code int, text string) func(context.Context, string, string, io.Writer) (int, error) {
 	return func(_ context.Context, _, _ string, out io.Writer) (int, error) {
 		fmt.Fprint(out, text)
 		return code, nil
@@ -26,7 +26,7 @@ func says(code int, text string) func(context.Context, string, string, io.Writer
 // output can be copied into the input, and sent to an agent. No agent sees it before.
 func TestShellLine(t *testing.T) {
 	var ran []string
-	shell := func(_ *Options, h *theatre) {
+	shell := func(_ *Options, h *fakeHost) {
 		h.shell = func(_ context.Context, dir, line string, out io.Writer) (int, error) {
 			ran = append(ran, dir+": "+line)
 			fmt.Fprintf(out, "said by %s\n", line)
@@ -43,7 +43,7 @@ func TestShellLine(t *testing.T) {
 		s.Press("Esc")
 		s.Settle()
 		s.ExpectNot("Your command")
-		s.weave()
+		s.startWork()
 		s.Type("!make")
 		s.Settle()
 		s.Expect("in your shell")
@@ -82,7 +82,7 @@ func TestShellLine(t *testing.T) {
 // The end of the output stays visible until the user scrolls up.
 func TestShellIsStopped(t *testing.T) {
 	for _, how := range []string{"Esc", "Ctrl+C", "time"} {
-		shell := func(_ *Options, h *theatre) {
+		shell := func(_ *Options, h *fakeHost) {
 			h.shell = func(ctx context.Context, _, _ string, out io.Writer) (int, error) {
 				for i := range 100 {
 					fmt.Fprintf(out, "line %d\n", i)
@@ -92,8 +92,8 @@ func TestShellIsStopped(t *testing.T) {
 			}
 		}
 		play(t, 80, 24, shell, func(s *scene) {
-			s.weave()
-			s.do(func() { s.face.root.shell.limit = 10 * time.Second })
+			s.startWork()
+			s.do(func() { s.frontend.root.shell.limit = 10 * time.Second })
 			s.Type("!tail -f log\n")
 			s.Settle()
 			s.Expect("tail -f log", "running for 0 s", "line 99", "Esc stops it")
@@ -126,7 +126,7 @@ func TestShellIsStopped(t *testing.T) {
 // TestShellEndsWithTheScreen: a command does not outlive the screen that it was begun on.
 func TestShellEndsWithTheScreen(t *testing.T) {
 	ended := false
-	shell := func(_ *Options, h *theatre) {
+	shell := func(_ *Options, h *fakeHost) {
 		h.shell = func(ctx context.Context, _, _ string, _ io.Writer) (int, error) {
 			<-ctx.Done()
 			ended = true
@@ -134,17 +134,17 @@ func TestShellEndsWithTheScreen(t *testing.T) {
 		}
 	}
 	play(t, 80, 24, shell, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Type("!sleep 600\n")
 		s.Settle()
-		s.do(s.face.Leave)
+		s.do(s.frontend.Leave)
 		if s.ExpectEnd() != nil || !ended {
 			t.Error("the command goes on")
 		}
 	})
 }
 
-func (h *theatre) Shell(ctx context.Context, dir, line string, out io.Writer) (int, error) {
+func (h *fakeHost) Shell(ctx context.Context, dir, line string, out io.Writer) (int, error) {
 	if h.shell == nil {
 		return 0, errors.New("there is no shell")
 	}

@@ -73,19 +73,19 @@ func (cs *commands) slash(c editor.Command) bool {
 		return cs.d.permissions.permitCommand(c) // the text is the reason
 	}
 	body, ok, err := slash.For(cs.d.session.state, c)
-	told, answered := slash.Answers[c.Name]
+	answer, answered := slash.Answers[c.Name]
 	switch {
 	case err != nil:
 		cs.d.flash(editor.Sentence(err.Error()))
 		return false
 	case !ok && answered:
-		cs.answer(told, c.Arg(0))
+		cs.answer(answer, c.Arg(0))
 		return true
 	case !ok:
 		return slashHere[c.Name](cs.d, c)
 	}
 	if say, ok := body.(contract.Say); ok && (cs.d.session.run == nil || cs.d.session.over()) {
-		return cs.d.prompt.say(say.Text) // a task has no strength
+		return cs.d.prompt.submit(say.Text) // a task has no strength
 	}
 	body = cs.meant(body)
 	if !cs.order(body) {
@@ -229,7 +229,7 @@ func (cs *commands) give(path string) {
 				cs.d.flash(err.Error())
 				return
 			}
-			if !cs.d.prompt.say(words.Requirements(slash.Word(path), text)) {
+			if !cs.d.prompt.submit(words.Requirements(slash.Word(path), text)) {
 				cs.d.flash("Not sent: " + cs.d.word.text)
 			}
 		})

@@ -10,14 +10,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestOverloadIsNoIdleness: an agent that waits for an overloaded API is shown as waiting, with the reason
+// TestOverloadIsNotShownAsIdle: an agent that waits for an overloaded API is shown as waiting, with the reason
 // and the remaining time, whether the CLI retries or the supervisor; and no longer after a successful
 // retry.
-func TestOverloadIsNoIdleness(t *testing.T) {
+func TestOverloadIsNotShownAsIdle(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Type("Weave\n")
 		s.Settle()
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.does("arbiter", bridge.Retry{Attempt: 3, DelayMS: 36_000, Status: 529, Reason: "overloaded"})
 		})
 		s.Expect("API overloaded", "again in 0:36, attempt 3", "API overloaded, again in 0:36")
@@ -26,10 +26,10 @@ func TestOverloadIsNoIdleness(t *testing.T) {
 		s.Expect("again in 0:27, attempt 3", "API overloaded, again in 0:27")
 		s.Advance(time.Minute)
 		s.Expect("API overloaded, trying again")
-		s.does(func(p *puppet) { p.full("arbiter", 31_000) })
+		s.does(func(p *fakeRun) { p.full("arbiter", 31_000) })
 		s.Expect("ponders")
 		s.ExpectNot("API overloaded")
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.does("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnFailed,
 				Category: bridge.CatOverloaded, Error: "API Error: 529"})
 		})
@@ -45,9 +45,9 @@ func TestOverloadIsNoIdleness(t *testing.T) {
 // TestOneOfManyIsOverloaded: working agents are not hidden behind one that waits for the API.
 func TestOneOfManyIsOverloaded(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
-		s.does(func(p *puppet) {
-			p.says("orch-2", tells("status", "I read on.", false))
+		s.startWork()
+		s.does(func(p *fakeRun) {
+			p.endTurn("orch-2", reports("status", "I read on.", false))
 			p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5_000, Status: 429, Reason: "rate_limit"})
 		})
 		s.Expect("rate limited", "again in 0:05")
@@ -55,14 +55,14 @@ func TestOneOfManyIsOverloaded(t *testing.T) {
 	})
 }
 
-// TestDistrustIsNotBusy: a run that waits for the human to check the workspace is shown as such.
-func TestDistrustIsNotBusy(t *testing.T) {
-	trusted := func(_ *Options, h *theatre) {
+// TestTrustCheckIsNotShownAsBusy: a run that waits for the human to check the workspace is shown as such.
+func TestTrustCheckIsNotShownAsBusy(t *testing.T) {
+	trusted := func(_ *Options, h *fakeHost) {
 		h.options = func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" }
 	}
 	play(t, 100, 30, trusted, func(s *scene) {
-		s.weave()
-		s.does(func(p *puppet) {
+		s.startWork()
+		s.does(func(p *fakeRun) {
 			p.does("orch-1", bridge.Done{})
 			s.Advance(time.Minute)
 			p.do(input.Timer{Key: "restart/orch-1/1"})
@@ -71,10 +71,10 @@ func TestDistrustIsNotBusy(t *testing.T) {
 		})
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "A word is awaited")
 		s.ExpectNot("returns", "Weaving")
-		if m := s.face.root.moment(); len(m.Awaited) == 0 {
+		if m := s.frontend.root.moment(); len(m.Awaited) == 0 {
 			t.Errorf("the user is not notified: %+v", m)
 		}
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.do(input.Command{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}},
 				Channel: input.ChannelScreen})
 		})

@@ -12,13 +12,13 @@ import (
 
 // slow is a program around the frontend whose disk and processes do not answer until they are released.
 type slow struct {
-	*theatre
+	*fakeHost
 	answer chan struct{}
 }
 
-func (s slow) Inputs() []string { <-s.answer; return s.theatre.Inputs() }
+func (s slow) Inputs() []string { <-s.answer; return s.fakeHost.Inputs() }
 
-func (s slow) Inspect(ctx context.Context) Findings { <-s.answer; return s.theatre.Inspect(ctx) }
+func (s slow) Inspect(ctx context.Context) Findings { <-s.answer; return s.fakeHost.Inspect(ctx) }
 
 // colourless is a terminal that makes arbiter panic before the first frame.
 type colourless struct {
@@ -33,7 +33,7 @@ func (c *colourless) Fini() { c.ended++; c.SimulationScreen.Fini() }
 // TestFaultBeforeTheFirstFrame: the terminal is restored even if arbiter panics before the first frame.
 func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	screen := &colourless{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
-	f, err := New(Options{Screen: screen, Host: &theatre{}})
+	f, err := New(Options{Screen: screen, Host: &fakeHost{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestFaultBeforeTheFirstFrame(t *testing.T) {
 // was typed before is there when they have.
 func TestFirstFrameDoesNotWait(t *testing.T) {
 	screen := newWatched()
-	host := slow{&theatre{found: Findings{Claude: "2.1.329", Login: LoginYes}}, make(chan struct{})}
+	host := slow{&fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}, make(chan struct{})}
 	f, err := New(Options{Screen: screen, Host: host, Theme: "dark"})
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 		keys.Sessions: "F4", keys.Changes: "F5", keys.Settings: "F8", keys.Timeline: "F6", keys.Help: "F1",
 	}
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
-		d := s.face.root
+		s.startWork()
+		d := s.frontend.root
 		for c, way := range ways {
 			for _, b := range slices.Concat(keys.Own(c), keys.Reading(c), keys.Own(keys.Everywhere)) {
 				for _, key := range b.Keys {
@@ -50,7 +50,7 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 
 // do runs something on tview's loop.
 func (s *scene) do(something func()) {
-	s.face.post(something)
+	s.frontend.post(something)
 	s.Settle()
 }
 
@@ -83,11 +83,11 @@ func TestEverySlashCommandIsDone(t *testing.T) {
 	for _, s := range editor.Commands {
 		_, order, _ := slash.For(nil, editor.Command{Name: s.Name, Rest: "set x"})
 		_, here := slashHere[s.Name]
-		_, told := slash.Answers[s.Name]
-		if !order && !here && !told {
+		_, answers := slash.Answers[s.Name]
+		if !order && !here && !answers {
 			t.Errorf("no handler for /%s", s.Name)
 		}
-		if (order && here || here && told || told && order) && s.Name != "plan" {
+		if (order && here || here && answers || answers && order) && s.Name != "plan" {
 			t.Errorf("/%s is done twice", s.Name)
 		}
 	}

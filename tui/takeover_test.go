@@ -12,8 +12,8 @@ import (
 // TestTakenOverIsNotBeingStopped: the notice that a command was accepted disappears when it is done.
 func TestTakenOverIsNotBeingStopped(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
-		attach := func(p *puppet) {
+		s.startWork()
+		attach := func(p *fakeRun) {
 			p.do(input.Command{Command: contract.Command{Ref: "s1", Body: contract.Attach{ID: "orch-1"}},
 				Channel: input.ChannelSocket})
 		}
@@ -21,7 +21,7 @@ func TestTakenOverIsNotBeingStopped(t *testing.T) {
 		if text := s.Text(); !strings.Contains(text, "is being stopped") {
 			t.Fatalf("nothing tells of it:\n%s", text)
 		}
-		s.does(func(p *puppet) {
+		s.does(func(p *fakeRun) {
 			p.do(input.Inspected{Serial: p.agent("orch-1").Takeover.Serial,
 				Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
 			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})

@@ -136,7 +136,7 @@ func (t *timelineScreen) look() {
 // readAt shows the entry at a time, or the next one after it.
 func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	thread := r.src.thread
-	i := told(thread, at)
+	i := entryAt(thread, at)
 	if i == 0 && t.d.f.partial {
 		t.d.flash("What came before is still being read.")
 	}
@@ -145,8 +145,8 @@ func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	r.Mark(i)
 }
 
-// told returns the first entry of a thread at a time or after it; Len if there is none.
-func told(thread *history.Thread, at time.Time) int {
+// entryAt returns the first entry of a thread at a time or after it; Len if there is none.
+func entryAt(thread *history.Thread, at time.Time) int {
 	return sort.Search(thread.Len(), func(i int) bool {
 		e, ok := thread.Entry(i)
 		return ok && !e.At.Before(at)

@@ -11,15 +11,15 @@ import (
 
 // timed opens the timeline of a run in which an agent waited.
 func timed(s *scene) {
-	s.weave()
+	s.startWork()
 	s.Advance(20 * time.Second)
-	s.does(func(p *puppet) { p.suggests("orch-1", "perm-1", goTest) })
+	s.does(func(p *fakeRun) { p.suggests("orch-1", "perm-1", goTest) })
 	s.Advance(10 * time.Second)
 	s.Press("y")
 	s.Settle()
-	s.does(func(p *puppet) {
+	s.does(func(p *fakeRun) {
 		p.does("orch-1", bridge.ToolResult{ToolUse: "t2", Text: "three callers"})
-		p.says("orch-1", tells("done", "The header is written.", true))
+		p.endTurn("orch-1", reports("done", "The header is written.", true))
 	})
 	s.Advance(30 * time.Second)
 	s.Press("F6")
@@ -42,7 +42,7 @@ func TestTimeline(t *testing.T) {
 		s.Press("Enter")
 		s.Settle()
 		see("THE WEAVING")
-		if got := s.face.root.runScreen.talk; got.Marked() < 0 || got.Following() && got.Behind() > 0 {
+		if got := s.frontend.root.runScreen.talk; got.Marked() < 0 || got.Following() && got.Behind() > 0 {
 			t.Errorf("nothing is marked")
 		} else if e, _ := got.src.thread.Entry(got.Marked()); e.Event.Body.EventName() != "permission_request" {
 			t.Errorf("Enter leads to %q", e.Event.Body.EventName())
@@ -52,8 +52,8 @@ func TestTimeline(t *testing.T) {
 		see("TIMELINE")
 		s.Press("Down", "Home", "f")
 		s.Settle()
-		if f, ok := s.face.root.screen().(*focus); !ok || f.id != "orch-1" {
-			t.Errorf("f leads to %T", s.face.root.screen())
+		if f, ok := s.frontend.root.screen().(*focus); !ok || f.id != "orch-1" {
+			t.Errorf("f leads to %T", s.frontend.root.screen())
 		}
 		s.Press("Esc", "F6", "Home", "[")
 		see("There is no notable event there.")

@@ -26,7 +26,7 @@ func TestTour(t *testing.T) {
 		s.Press("Esc")
 		s.ExpectNot("A tour")
 	})
-	play(t, 80, 24, func(_ *Options, h *theatre) { h.newcomer = true }, func(s *scene) {
+	play(t, 80, 24, func(_ *Options, h *fakeHost) { h.newcomer = true }, func(s *scene) {
 		s.Expect("new here?", "/tour shows the screen in a minute")
 	})
 }

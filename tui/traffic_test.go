@@ -42,7 +42,7 @@ func TestTraffic(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				host := &theatre{t: t, found: Findings{Claude: "2.1.329", Login: LoginYes, CWD: "/home/weaver/loom"}}
+				host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Login: LoginYes, CWD: "/home/weaver/loom"}}
 				f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Still: tt.still,
 					Begin: &Begin{Task: "Let the shop export invoices"}, Ritual: Ritual{Scene: tt.scene, Human: ritual.Smith}})
 				if err != nil {
@@ -74,9 +74,9 @@ func TestTraffic(t *testing.T) {
 				n := 0
 				sent("four agents work", tt.busy, func() { n++; p.works(n) })
 				for i := range 4 {
-					p.says(fmt.Sprint("orch-", i+1), tells("done", "It is written.", true))
+					p.endTurn(fmt.Sprint("orch-", i+1), reports("done", "It is written.", true))
 				}
-				p.says("arbiter", rules("ADDRESS_HUMAN", "Which format?"))
+				p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Which format?"))
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
 				line.take()
@@ -90,7 +90,7 @@ func TestTraffic(t *testing.T) {
 }
 
 // works makes each of four agents write a few words, and once a second end a call and start another.
-func (p *puppet) works(n int) {
+func (p *fakeRun) works(n int) {
 	for i := range 4 {
 		id, use := fmt.Sprint("orch-", i+1), fmt.Sprint("w", i, "-", n/10)
 		p.sink(time.Now(), contract.Event{ID: id, Body: contract.Delta{Text: "and a few words more, "}})

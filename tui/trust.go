@@ -37,7 +37,7 @@ func (ds *dialogs) askTrust() {
 		Body: func(width int) []render.Line { return trustLines(items, width) },
 		Choices: []pages.Choice{
 			{Value: no, Key: 'w', Label: "Go on without"},
-			{Value: yes, Label: "Trust it, as it is now", Grave: true},
+			{Value: yes, Label: "Trust it, as it is now", Irreversible: true},
 			{Value: quit, Key: 'q', Label: "Quit"},
 		},
 		Note: "Any change is asked about again.",

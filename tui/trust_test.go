@@ -7,8 +7,8 @@ import (
 )
 
 // brings is a workspace with its own settings.
-func brings(changed bool) func(*Options, *theatre) {
-	return func(_ *Options, h *theatre) {
+func brings(changed bool) func(*Options, *fakeHost) {
+	return func(_ *Options, h *fakeHost) {
 		how := ""
 		if changed {
 			how = "changed"
@@ -68,8 +68,8 @@ func TestTrustDialog(t *testing.T) {
 		s.Advance(time.Second)
 		s.Type("teach the loom")
 		s.Settle()
-		if trusted, _ := s.counts(); trusted != 0 || s.face.root.prompt.input.Text() != "teach the loom" {
-			t.Errorf("trusted %d times, the input is %q", trusted, s.face.root.prompt.input.Text())
+		if trusted, _ := s.counts(); trusted != 0 || s.frontend.root.prompt.input.Text() != "teach the loom" {
+			t.Errorf("trusted %d times, the input is %q", trusted, s.frontend.root.prompt.input.Text())
 		}
 	})
 	play(t, 90, 30, brings(false), func(s *scene) {
@@ -82,7 +82,7 @@ func TestTrustDialog(t *testing.T) {
 			t.Errorf("trusted %d times, begun %v", trusted, s.host.begun)
 		}
 	})
-	play(t, 90, 30, func(o *Options, h *theatre) { brings(false)(o, h); h.found.Rehearsal = true }, func(s *scene) {
+	play(t, 90, 30, func(o *Options, h *fakeHost) { brings(false)(o, h); h.found.Rehearsal = true }, func(s *scene) {
 		s.ExpectNot("Trust this workspace?")
 	})
 }

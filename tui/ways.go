@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// trouble is the last error that has recovery options, as long as they are valid.
-type trouble struct {
+// problem is the last error that has recovery options, as long as they are valid.
+type problem struct {
 	id   string // the agent it is about
 	text string
 	from []string // the options offered with it
@@ -24,7 +24,7 @@ type trouble struct {
 // recovery offers the recovery options of an error.
 type recovery struct {
 	d       *app
-	trouble trouble
+	problem problem
 }
 
 // wayWords are the labels of options; an option that is not among them is for a person, outside of the run.
@@ -34,21 +34,21 @@ var wayWords = map[string]string{
 	"raise": "Raise the limit, and go on", "finish": "End the run at its limit",
 }
 
-// troubled records an error's recovery options.
-func (rec *recovery) troubled(id string, e contract.Error) {
+// showProblem records an error's recovery options.
+func (rec *recovery) showProblem(id string, e contract.Error) {
 	if len(e.RecoveryOptions) == 0 {
 		return
 	}
-	rec.trouble = trouble{id: id, text: e.Message, from: e.RecoveryOptions}
+	rec.problem = problem{id: id, text: e.Message, from: e.RecoveryOptions}
 }
 
-// relieved clears the trouble: it was resolved, or an option was taken.
-func (rec *recovery) relieved() { rec.trouble = trouble{} }
+// relieved clears the problem: it was resolved, or an option was taken.
+func (rec *recovery) relieved() { rec.problem = problem{} }
 
 // ways returns the current choices, and the actions outside of the run.
 func (rec *recovery) ways() (choices, outside []string) {
-	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.trouble.from) == 0 ||
-		!slices.Equal(rec.trouble.from, rec.d.session.state.Question.Recovery.Options) {
+	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.problem.from) == 0 ||
+		!slices.Equal(rec.problem.from, rec.d.session.state.Question.Recovery.Options) {
 		return nil, nil
 	}
 	for _, o := range rec.d.session.state.Question.Recovery.Options {
@@ -64,7 +64,7 @@ func (rec *recovery) ways() (choices, outside []string) {
 // wayHint returns the hint above the input that there are recovery options; empty: there are none.
 func (rec *recovery) wayHint() string {
 	choices, outside := rec.ways()
-	if rec.trouble.seen || len(choices)+len(outside) == 0 {
+	if rec.problem.seen || len(choices)+len(outside) == 0 {
 		return ""
 	}
 	sep := " " + rec.d.look.Glyphs.Separator + " "
@@ -74,15 +74,15 @@ func (rec *recovery) wayHint() string {
 	return "Alt+c: " + strings.Join(choices, sep)
 }
 
-// drawWays draws the trouble, and how to recover from it.
+// drawWays draws the problem, and how to recover from it.
 func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	w, _ := c.Size()
 	c.Clear(render.Base)
 	mark := rec.d.look.Glyphs.Failed + " "
-	room := w - render.Width(mark) - render.Width(hint) - 2
+	space := w - render.Width(mark) - render.Width(hint) - 2
 	l := render.Line{{Text: mark, Role: render.Bad}}
-	if room >= 12 {
-		l = append(l, render.Span{Text: render.Shorten(slash.Word(rec.trouble.text), room,
+	if space >= 12 {
+		l = append(l, render.Span{Text: render.Shorten(slash.Word(rec.problem.text), space,
 			rec.d.look.Glyphs.Ellipsis) + "  ", Role: render.Base})
 	}
 	l = append(l, render.Span{Text: hint, Role: render.Key})
@@ -98,8 +98,8 @@ func (rec *recovery) askWay() {
 	}
 	data := pages.AskData{
 		Title: "Ways out", Tone: render.Alert,
-		Head: []render.Line{{{Text: rec.d.session.name(rec.trouble.id), Role: render.Speaker(rec.trouble.id)}}},
-		Body: func(width int) []render.Line { return rec.troubleLines(width, rec.trouble.text, outside) },
+		Head: []render.Line{{{Text: rec.d.session.name(rec.problem.id), Role: render.Speaker(rec.problem.id)}}},
+		Body: func(width int) []render.Line { return rec.problemLines(width, rec.problem.text, outside) },
 		Note: "Esc: not now. /choose takes one later.",
 	}
 	var used []rune
@@ -113,26 +113,26 @@ func (rec *recovery) askWay() {
 			}
 		}
 		used = append(used, key)
-		data.Choices = append(data.Choices, pages.Choice{Value: o, Key: key, Label: wayWords[o], Grave: o == "cancel" ||
-			o == "abort"})
+		data.Choices = append(data.Choices, pages.Choice{Value: o, Key: key, Label: wayWords[o],
+			Irreversible: o == "cancel" || o == "abort"})
 	}
 	if len(choices) == 0 {
 		data.Choices = []pages.Choice{{Value: "", Key: 'y', Label: "So be it"}}
 	}
 	g := rec.d.dialogs.show(data, func(option string) {
 		if option == "" {
-			rec.trouble.seen = true
+			rec.problem.seen = true
 			return
 		}
 		rec.take(option)
 	})
 	closed := g.close
-	g.close = func() { closed(); rec.trouble.seen = true }
-	g.ways = rec.trouble.from
+	g.close = func() { closed(); rec.problem.seen = true }
+	g.ways = rec.problem.from
 }
 
-// troubleLines describes the trouble, and the actions outside of the run.
-func (rec *recovery) troubleLines(width int, text string, outside []string) []render.Line {
+// problemLines describes the problem, and the actions outside of the run.
+func (rec *recovery) problemLines(width int, text string, outside []string) []render.Line {
 	lines := render.WrapText(render.Base, sanitize.Text(text), width)
 	for i, o := range outside {
 		if i == 0 {

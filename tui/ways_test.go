@@ -14,7 +14,7 @@ import (
 func (s *scene) trip(options ...string) {
 	s.T.Helper()
 	s.present(func(st *supervisor.State) { st.Question.Recovery.Options = options })
-	s.does(func(p *puppet) {
+	s.does(func(p *fakeRun) {
 		p.sink(time.Now(),
 			contract.Event{ID: "orch-1",
 				Body: contract.Error{Category: "crash", Message: "The thread of orch-1 snapped",
@@ -22,12 +22,12 @@ func (s *scene) trip(options ...string) {
 	})
 }
 
-// TestWaysOut: the screen shows ways out above the input, and a key takes one. Their dialog does not open
+// TestRecoveryOptions: the screen shows ways out above the input, and a key takes one. Their dialog does not open
 // while the user types, and closes when the problem ends.
-func TestWaysOut(t *testing.T) {
+func TestRecoveryOptions(t *testing.T) {
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
-			s.weave()
+			s.startWork()
 			s.Type("I write ")
 			s.trip("retry", "skip", "cancel")
 			s.ExpectNot("Ways out")
@@ -49,12 +49,12 @@ func TestWaysOut(t *testing.T) {
 		})
 	}
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.trip("retry", "cancel")
 		s.Expect("Alt+c: retry · cancel")
 		s.Press("Alt+c")
 		s.Settle()
-		s.does(func(p *puppet) { p.says("orch-1", tells("question", "Shall I?", true)) }) // it works again
+		s.does(func(p *fakeRun) { p.endTurn("orch-1", reports("question", "Shall I?", true)) }) // it works again
 		s.ExpectNot("Ways out", "Alt+c")
 		s.Press("Alt+c")
 		s.Settle()
@@ -80,10 +80,10 @@ func TestWaysOut(t *testing.T) {
 	})
 }
 
-// TestWaysOutside: actions that are only possible outside of the run are reported, not offered.
-func TestWaysOutside(t *testing.T) {
+// TestRecoveryOutsideTheRun: actions that are only possible outside of the run are reported, not offered.
+func TestRecoveryOutsideTheRun(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.trip("log in again: `claude auth login`")
 		s.Expect("Something is for you to do: Alt+c")
 		s.Press("Alt+c")
@@ -98,11 +98,11 @@ func TestWaysOutside(t *testing.T) {
 	})
 }
 
-// TestGraveControls: every control has a key, and irreversible ones ask first.
-func TestGraveControls(t *testing.T) {
+// TestIrreversibleControls: every control has a key, and irreversible ones ask first.
+func TestIrreversibleControls(t *testing.T) {
 	last := func(s *scene) contract.CommandBody { s.Settle(); return s.host.present().took() }
 	play(t, 100, 30, nil, func(s *scene) {
-		s.weave()
+		s.startWork()
 		s.Press("Esc", "S")
 		if got := last(s); got != (contract.SkipStep{}) {
 			t.Errorf("S: %+v", got)

@@ -260,7 +260,7 @@ func (e env) plain(c settings.Choices) error {
 			}
 			return nil
 		},
-		Settles: func(rule string) []string {
+		Covers: func(rule string) []string {
 			if l := h.Session(); l != nil {
 				home, _ := os.UserHomeDir() // without a home, rules with ~ match nothing
 				return inbox.Settles(l.Snapshot(), rule, home)

@@ -63,7 +63,7 @@ func itemText(i activity.Item) string {
 	if !i.Call() {
 		return "says: " + eventtext.Sentence(sanitize.Line(i.Text, 300))
 	}
-	text := sanitize.Line(i.Tool+" "+i.Gist, 200)
+	text := sanitize.Line(i.Tool+" "+i.Summary, 200)
 	if i.Added+i.Removed > 0 {
 		text += fmt.Sprintf(", +%d -%d lines", i.Added, i.Removed)
 	}

@@ -19,9 +19,9 @@ func TestFocusInWords(t *testing.T) {
 		Mode: "developer", Brief: "Mend it.\n\nAll of it."}, AgentProcess: roster.AgentProcess{Status: roster.Busy}}
 	items := []activity.Item{{At: at, Text: "I begin"}}
 	for range toldItems {
-		items = append(items, activity.Item{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Gist: "a.go", Added: 3})
+		items = append(items, activity.Item{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3})
 	}
-	items = append(items, activity.Item{At: at, Until: at.Add(time.Second), Tool: "Bash", Gist: "go vet", Failed: true,
+	items = append(items, activity.Item{At: at, Until: at.Add(time.Second), Tool: "Bash", Summary: "go vet", Failed: true,
 		Result: "exit\x1b[31m 1"})
 	s := &supervisor.State{}
 	s.Agents = []*roster.Agent{a}

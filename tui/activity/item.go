@@ -20,7 +20,7 @@ type Item struct {
 
 	Use            string // id of the call
 	Tool           string // its name, as it is shown
-	Gist           string // what it is about, on one line
+	Summary        string // what it is about, on one line
 	Result         string // the last lines of its result
 	Failed         bool
 	Cut            bool // it ended without an answer
@@ -35,15 +35,15 @@ func (i Item) Runs() bool { return i.Call() && i.Until.IsZero() }
 
 // Bounds of texts that may have any length.
 const (
-	keptSaid   = 2 << 10 // bytes of what was said: its end
+	keptText   = 2 << 10 // bytes of what was said: its end
 	keptResult = 3       // lines of an answer: its last
 	keptLine   = 300     // runes of a line
 	lookedAt   = 4 << 10 // bytes at the end of a result in which its last lines are searched
 )
 
-// said makes an item of prose, of which it keeps the end.
-func said(at time.Time, text string) (Item, bool) {
-	text = strings.TrimSpace(sanitize.Text(tail(text, keptSaid)))
+// proseItem makes an item of prose, of which it keeps the end.
+func proseItem(at time.Time, text string) (Item, bool) {
+	text = strings.TrimSpace(sanitize.Text(tail(text, keptText)))
 	return Item{At: at, Text: Plain(text)}, text != ""
 }
 
@@ -68,7 +68,7 @@ func sent(at time.Time, b contract.Message) Item {
 
 // called makes an item of a call.
 func called(at time.Time, b contract.ToolUse) Item {
-	i := Item{At: at, Use: b.ToolUse, Tool: eventtext.ToolName(b.Tool), Gist: eventtext.Summary(b.Tool, b.Input)}
+	i := Item{At: at, Use: b.ToolUse, Tool: eventtext.ToolName(b.Tool), Summary: eventtext.Summary(b.Tool, b.Input)}
 	if i.Tool == "" {
 		i.Tool = "a tool"
 	}

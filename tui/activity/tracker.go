@@ -107,7 +107,7 @@ func (t *Tracker) Add(at time.Time, e contract.Event) {
 func (a *Agent) add(at time.Time, body contract.Body) {
 	switch b := body.(type) {
 	case contract.Assistant:
-		if i, ok := said(at, b.Text); ok && b.Subagent == "" {
+		if i, ok := proseItem(at, b.Text); ok && b.Subagent == "" {
 			a.keep(i)
 		}
 	case contract.Message: // sent by the agent: others have another id
@@ -115,7 +115,7 @@ func (a *Agent) add(at time.Time, body contract.Body) {
 			a.keep(sent(at, b))
 		}
 	case contract.Decision:
-		if i, ok := said(at, words.FirstLine(b.Reason)); ok {
+		if i, ok := proseItem(at, words.FirstLine(b.Reason)); ok {
 			a.keep(i)
 		}
 	case contract.ToolUse:

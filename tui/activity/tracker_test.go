@@ -15,8 +15,8 @@ import (
 
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// told feeds a tracker events of one agent, one second apart.
-func told(bodies ...contract.Body) (*Tracker, Agent) {
+// trackerOf feeds a tracker events of one agent, one second apart.
+func trackerOf(bodies ...contract.Body) (*Tracker, Agent) {
 	t := &Tracker{}
 	for i, b := range bodies {
 		t.Add(began.Add(time.Duration(i)*time.Second), contract.Event{ID: "orch-1", Body: b})
@@ -30,7 +30,7 @@ func use(id, tool, input string) contract.ToolUse {
 
 // TestItems: messages and tool calls are kept in order, with the results.
 func TestItems(t *testing.T) {
-	_, a := told(
+	_, a := trackerOf(
 		contract.Assistant{Text: "I begin with the **tests**."},
 		use("1", "Bash", `{"command":"go test ./..."}`),
 		contract.ToolResult{ToolUse: "1", Text: "=== RUN\n\nok  \tloom\t0.1s\nok  \twriter\t0.2s\n\n"},
@@ -44,7 +44,7 @@ func TestItems(t *testing.T) {
 	)
 	var got []string
 	for _, i := range a.Items {
-		got = append(got, fmt.Sprintf("%s|%s %s|%s|+%d-%d|%v", i.Text, i.Tool, i.Gist, i.Result, i.Added, i.Removed,
+		got = append(got, fmt.Sprintf("%s|%s %s|%s|+%d-%d|%v", i.Text, i.Tool, i.Summary, i.Result, i.Added, i.Removed,
 			i.Failed))
 	}
 	want := []string{
@@ -58,7 +58,7 @@ func TestItems(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if r := a.Running(); r.Gist != "sleep 9" || !r.At.Equal(began.Add(9*time.Second)) {
+	if r := a.Running(); r.Summary != "sleep 9" || !r.At.Equal(began.Add(9*time.Second)) {
 		t.Errorf("it runs %+v", r)
 	}
 	if !a.Seen.Equal(began.Add(9 * time.Second)) {
@@ -69,12 +69,12 @@ func TestItems(t *testing.T) {
 // TestCallsOfATurnEndWithIt: a call without an answer ends with its turn.
 func TestCallsOfATurnEndWithIt(t *testing.T) {
 	for _, end := range []contract.Body{contract.Turn{}, contract.Done{}, contract.Restart{}, contract.Spawn{}} {
-		_, a := told(use("1", "Bash", `{"command":"sleep 9"}`), end)
+		_, a := trackerOf(use("1", "Bash", `{"command":"sleep 9"}`), end)
 		if r := a.Running(); r.Call() || !a.Items[0].Cut {
 			t.Errorf("after %T it runs %+v", end, r)
 		}
 	}
-	tracker, _ := told(use("1", "Bash", `{"command":"sleep 9"}`))
+	tracker, _ := trackerOf(use("1", "Bash", `{"command":"sleep 9"}`))
 	tracker.Add(began, contract.Event{ID: contract.Supervisor, Body: contract.Session{}})
 	if a := tracker.Agent("orch-1"); a.Running().Call() {
 		t.Error("a call of an earlier process run goes on")
@@ -88,9 +88,9 @@ func TestSubagents(t *testing.T) {
 	}
 	bash := use("c", "Bash", `{"command":"ls"}`)
 	bash.Subagent = "a"
-	tracker, a := told(use("a", "Agent", `{"description":"look a"}`), start("a"), start("b"), start("a"), bash,
+	tracker, a := trackerOf(use("a", "Agent", `{"description":"look a"}`), start("a"), start("b"), start("a"), bash,
 		contract.SubagentProgress{ToolUse: "b", Tokens: 61_000, ToolUses: 3, CostUSD: 0.5})
-	if len(a.Subagents) != 2 || a.Working() != 2 || a.Subagents[0].Doing.Gist != "ls" ||
+	if len(a.Subagents) != 2 || a.Working() != 2 || a.Subagents[0].Doing.Summary != "ls" ||
 		a.Subagents[1].Tokens != 61_000 {
 		t.Errorf("%+v", a.Subagents)
 	}
@@ -132,8 +132,8 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d items, %d subagents are kept, %d were", len(a.Items), len(a.Subagents), len(before.Items))
 	}
 	for _, i := range a.Items {
-		if len(i.Text) > keptSaid || len(i.Gist) > 2000 || len(i.Result) > keptResult*4*keptLine {
-			t.Errorf("%d, %d, %d bytes of an item are kept", len(i.Text), len(i.Gist), len(i.Result))
+		if len(i.Text) > keptText || len(i.Summary) > 2000 || len(i.Result) > keptResult*4*keptLine {
+			t.Errorf("%d, %d, %d bytes of an item are kept", len(i.Text), len(i.Summary), len(i.Result))
 		}
 	}
 	for i := range 2 * keptAgents {
@@ -148,13 +148,13 @@ func TestBounds(t *testing.T) {
 func TestHostileTextIsMadeFit(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
 		quoted, _ := json.Marshal(text)
-		_, a := told(contract.Assistant{Text: text},
+		_, a := trackerOf(contract.Assistant{Text: text},
 			contract.SubagentStart{ToolUse: "s", Description: text, Type: text},
 			contract.ToolUse{Tool: text, ToolUse: "1", Input: json.RawMessage(`{"command":` + string(quoted) + `}`)},
 			contract.ToolResult{ToolUse: "1", Text: text}, contract.Message{From: "orch-1", To: text, Text: text},
 			contract.Decision{Reason: text})
-		for _, got := range append(a.Items, Item{Text: a.Subagents[0].Name, Gist: a.Subagents[0].Type}) {
-			for _, s := range []string{got.Text, got.Tool, got.Gist, strings.ReplaceAll(got.Result, "\n", "")} {
+		for _, got := range append(a.Items, Item{Text: a.Subagents[0].Name, Summary: a.Subagents[0].Type}) {
+			for _, s := range []string{got.Text, got.Tool, got.Summary, strings.ReplaceAll(got.Result, "\n", "")} {
 				if strings.ContainsAny(s, "\x00\x07\x08\r\x1b\x7f") || strings.ContainsAny(s, "\u009b\u009d\u202e") {
 					t.Errorf("%.100q: %.100q", text, s)
 				}

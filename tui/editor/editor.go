@@ -80,9 +80,9 @@ func (c *Editor) Empty() bool { return c.ed.text == "" }
 // SetText replaces the text and puts the cursor at its end. A text that is longer than a message may be
 // becomes a chip. It can be undone.
 func (c *Editor) SetText(text string) {
-	c.settle(false)
+	c.endPopups(false)
 	if text = sanitize.Text(text); len(text) > c.MaxBytes {
-		if !c.room(len(text)) {
+		if !c.canKeepPaste(len(text)) {
 			return
 		}
 		text = c.chips.newChip(text)
@@ -93,7 +93,7 @@ func (c *Editor) SetText(text string) {
 
 // Insert writes at the cursor as a short paste does, such as a path that was picked.
 func (c *Editor) Insert(text string) {
-	c.settle(true)
+	c.endPopups(true)
 	c.insert(sanitize.Text(text), false)
 	completer{c}.complete(false)
 	c.changed()
@@ -112,8 +112,8 @@ func (c *Editor) Seed(texts []string) {
 	}
 }
 
-// settle ends a search or a completion in progress, so that the text is final.
-func (c *Editor) settle(keep bool) {
+// endPopups ends a search or a completion in progress, so that the text is final.
+func (c *Editor) endPopups(keep bool) {
 	if c.search != nil {
 		recall{c}.searchEnd(keep)
 	}
@@ -151,7 +151,7 @@ func tooLong(n, most int) string {
 // Send sends the text, or executes it if it is a slash command. It reports whether the text was accepted;
 // otherwise it stays unchanged.
 func (c *Editor) Send() bool {
-	c.settle(true)
+	c.endPopups(true)
 	raw := c.ed.text
 	n := c.chips.expandedSize(raw)
 	if n > c.MaxBytes {
@@ -162,7 +162,7 @@ func (c *Editor) Send() bool {
 	if strings.TrimSpace(text) == "" {
 		return false
 	}
-	said := text
+	submitted := text
 	switch {
 	case c.Plain:
 		if c.OnSend == nil || !c.OnSend(text) {
@@ -193,7 +193,7 @@ func (c *Editor) Send() bool {
 	if c.ed.text == raw {
 		c.ed.reset("")
 	}
-	c.hist.add(said)
+	c.hist.add(submitted)
 	c.prune()
 	c.changed()
 	return true

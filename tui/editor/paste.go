@@ -57,7 +57,7 @@ func long(text string) bool {
 }
 
 func (c *Editor) pasteChip(text string) {
-	if c.room(len(text)) {
+	if c.canKeepPaste(len(text)) {
 		c.insert(c.chips.newChip(text), false)
 	}
 }
@@ -65,7 +65,7 @@ func (c *Editor) pasteChip(text string) {
 // InsertMark inserts a text at the cursor of an editor that behaves as one character: it is removed only as
 // a whole.
 func InsertMark(c *Editor, text string) {
-	c.settle(true)
+	c.endPopups(true)
 	text = sanitize.Line(text, 100)
 	c.chips.last++
 	c.chips.byID[c.chips.last] = chip{text: text, label: text}
@@ -74,8 +74,8 @@ func InsertMark(c *Editor, text string) {
 	c.changed()
 }
 
-// room reports whether a text can be kept as a chip, and shows a notice if not.
-func (c *Editor) room(n int) bool {
+// canKeepPaste reports whether a text can be kept as a chip, and shows a notice if not.
+func (c *Editor) canKeepPaste(n int) bool {
 	if c.chips.bytes+n > pasteBytes {
 		c.prune()
 	}

@@ -275,11 +275,11 @@ func (p *Picker) drawItem(canvas render.Canvas, item Item, current bool) {
 		canvas.Text(0, 0, p.look.Glyphs.Prompt, render.Key)
 	}
 	body := canvas.Sub(min(2, w/4), 0, w, 1)
-	room, _ := body.Size()
-	text := render.Shorten(item.Text, room, p.look.Glyphs.Ellipsis)
+	space, _ := body.Size()
+	text := render.Shorten(item.Text, space, p.look.Glyphs.Ellipsis)
 	_, at, _ := match(p.filter, item.Text)
 	end := body.Line(0, 0, marked(text, at, item.Role))
-	if free := room - end - 2; item.Note != "" && free >= 6 {
+	if free := space - end - 2; item.Note != "" && free >= 6 {
 		body.Right(0, render.Of(render.Dim, render.Shorten(item.Note, free, p.look.Glyphs.Ellipsis)))
 	}
 	if current {

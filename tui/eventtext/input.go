@@ -64,16 +64,16 @@ func Value(value []byte, lines int) string {
 	if lines == 0 {
 		return long(value)
 	}
-	if len(value) > 4*WholeBytes {
-		value = append(whole(value[:4*WholeBytes]), '"')
+	if len(value) > 4*MaxFullText {
+		value = append(whole(value[:4*MaxFullText]), '"')
 	}
 	return Beginning(long(value), lines)
 }
 
 // Structure returns the JSON of an object or a list in the same way.
 func Structure(raw []byte, lines int) string {
-	if lines > 0 && len(raw) > 4*WholeBytes {
-		return Beginning(long(raw[:4*WholeBytes]), lines)
+	if lines > 0 && len(raw) > 4*MaxFullText {
+		return Beginning(long(raw[:4*MaxFullText]), lines)
 	}
 	return pretty(raw)
 }
@@ -174,7 +174,7 @@ func pretty(raw []byte) string {
 
 // Beginning returns about as much of a long text as some lines show: whole lines if they are not too long.
 func Beginning(text string, lines int) string {
-	end := min(len(text), WholeBytes)
+	end := min(len(text), MaxFullText)
 	for i := 0; i < end; i++ {
 		if text[i] != '\n' {
 			continue
@@ -192,6 +192,6 @@ func Beginning(text string, lines int) string {
 	return text[:end]
 }
 
-// WholeBytes is the length up to which a text is laid out completely only to count exactly how many lines
+// MaxFullText is the length up to which a text is laid out completely only to count exactly how many lines
 // are folded. For a longer text, its own lines are counted.
-const WholeBytes = 8 << 10
+const MaxFullText = 8 << 10

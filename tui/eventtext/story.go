@@ -34,15 +34,15 @@ type work struct {
 }
 
 const (
-	toldCalls   = 6  // at most reported of one stretch of work
-	storyIndent = 10 // columns, below the time
+	maxStoryCalls = 6  // at most reported of one stretch of work
+	storyIndent   = 10 // columns, below the time
 )
 
 // name returns the name of a party, with its host.
 func (s *Story) name(id string) string { return OnHost(Called(s.Name, id), s.hosts[id]) }
 
-// Tell returns what an event adds to the story: whole lines, or nothing.
-func (s *Story) Tell(at time.Time, e contract.Event) string {
+// Text returns what an event adds to the story: whole lines, or nothing.
+func (s *Story) Text(at time.Time, e contract.Event) string {
 	if b, ok := e.Body.(contract.Spawn); ok && b.Host != s.hosts[e.ID] {
 		if s.hosts == nil {
 			s.hosts = map[string]string{}
@@ -146,7 +146,7 @@ func (s *Story) count(agent, call string) {
 		s.calls = append(s.calls, work{agent: agent})
 	}
 	w := &s.calls[i]
-	if len(w.calls) == toldCalls {
+	if len(w.calls) == maxStoryCalls {
 		w.more++
 		return
 	}

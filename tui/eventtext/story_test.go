@@ -17,29 +17,29 @@ func TestStory(t *testing.T) {
 	at := time.Date(2026, 1, 31, 23, 59, 58, 0, time.UTC)
 	var s Story
 	var got strings.Builder
-	tell := func(id string, b contract.Body) {
-		got.WriteString(s.Tell(at, contract.Event{ID: id, Body: b}))
+	emit := func(id string, b contract.Body) {
+		got.WriteString(s.Text(at, contract.Event{ID: id, Body: b}))
 		at = at.Add(time.Second)
 	}
-	tell("supervisor", contract.Session{CWD: "/loom", ClaudeVersion: "2.1.329", Permissions: "ask"})
-	tell("orch-1", contract.Message{From: "arbiter", To: "orch-1", Kind: "brief",
+	emit("supervisor", contract.Session{CWD: "/loom", ClaudeVersion: "2.1.329", Permissions: "ask"})
+	emit("orch-1", contract.Message{From: "arbiter", To: "orch-1", Kind: "brief",
 		Text: "Mend it." + contract.BriefCompany + "\n\nOthers work here."})
-	tell("orch-1", contract.Delivered{MessageID: "m1"})
-	tell("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"/loom/a.go"}`)})
-	tell("orch-1", contract.ToolUse{Tool: "mcp__arbiter__update_plan", Input: []byte(`{"index":1}`)})
+	emit("orch-1", contract.Delivered{MessageID: "m1"})
+	emit("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"/loom/a.go"}`)})
+	emit("orch-1", contract.ToolUse{Tool: "mcp__arbiter__update_plan", Input: []byte(`{"index":1}`)})
 	for range 7 {
-		tell("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)})
+		emit("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)})
 	}
-	tell("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`), Subagent: "s1"})
-	tell("orch-1", contract.Retry{Attempt: 1, DelayMS: 1000, Reason: "overloaded"})
-	tell("orch-1", contract.Retry{Attempt: 2, DelayMS: 2000, Reason: "overloaded"})
-	tell("orch-1", contract.Check{Number: 1, Of: 1,
+	emit("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`), Subagent: "s1"})
+	emit("orch-1", contract.Retry{Attempt: 1, DelayMS: 1000, Reason: "overloaded"})
+	emit("orch-1", contract.Retry{Attempt: 2, DelayMS: 2000, Reason: "overloaded"})
+	emit("orch-1", contract.Check{Number: 1, Of: 1,
 		Receipt: verdict.Receipt{Command: "go vet", Result: "failed", Exit: 1}})
-	tell("arbiter", contract.Plan{Steps: []contract.Step{{Text: "Mend", Status: "active"}}})
-	tell("arbiter", contract.Plan{Steps: []contract.Step{{Text: "Mend", Status: "done"}}})
-	tell("arbiter", contract.Decision{Decision: verdict.Continue, Reason: "It holds"})
-	tell("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)})
-	tell("orch-1", contract.Turn{Outcome: "done"})
+	emit("arbiter", contract.Plan{Steps: []contract.Step{{Text: "Mend", Status: "active"}}})
+	emit("arbiter", contract.Plan{Steps: []contract.Step{{Text: "Mend", Status: "done"}}})
+	emit("arbiter", contract.Decision{Decision: verdict.Continue, Reason: "It holds"})
+	emit("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)})
+	emit("orch-1", contract.Turn{Outcome: "done"})
 	want := `— 31 January 2026 —
 23:59:58  The weaving begins. Claude Code 2.1.329, in /loom. Permissions: ask.
 23:59:59  The Arbiter to Orchestrator I, brief: Mend it.
@@ -69,8 +69,8 @@ func TestStory(t *testing.T) {
 func TestStoryNamesHosts(t *testing.T) {
 	var s Story
 	for _, tt := range []struct{ host, want string }{{"box", "Orchestrator II @box"}, {"", "Orchestrator II "}} {
-		s.Tell(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host}})
-		got := s.Tell(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Question{Text: "Which?"}})
+		s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host}})
+		got := s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Question{Text: "Which?"}})
 		if !strings.Contains(got, tt.want) || tt.host == "" && strings.Contains(got, "@") {
 			t.Errorf("on host %q: %s", tt.host, got)
 		}

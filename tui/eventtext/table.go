@@ -58,9 +58,9 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Assistant:
 		return wording{One(b.Text, MaxWords), func() string {
 			if b.Subagent != "" {
-				return said("A subagent of "+amid(who), b.Text)
+				return introduce("A subagent of "+amid(who), b.Text)
 			}
-			return said(who, b.Text)
+			return introduce(who, b.Text)
 		}}
 	case contract.Delta:
 		return line(One(b.Text, MaxWords))
@@ -132,7 +132,7 @@ func word(e history.Entry, name func(string) string) wording {
 				ToolName(b.Tool)+" for "+map[bool]string{true: "a subagent of "}[b.Subagent != ""]+amid(who)))
 		}}
 	case contract.Question:
-		return wording{who + " asks: " + One(b.Text, MaxWords), func() string { return said(who+" asks", b.Text) }}
+		return wording{who + " asks: " + One(b.Text, MaxWords), func() string { return introduce(who+" asks", b.Text) }}
 	case contract.Accepted:
 		return line("accepted: " + One(b.Message, MaxWords))
 	case contract.Rejected:
@@ -154,11 +154,11 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Error:
 		return wording{Category(string(b.Category)) + ": " + One(b.Message, MaxWords) +
 			After(" Choose: ", choices(b.RecoveryOptions)), func() string {
-			text := said("Trouble, "+Category(string(b.Category)), b.Message)
+			text := introduce("Trouble, "+Category(string(b.Category)), b.Message)
 			return text + After("\nChoose one of: ", choices(b.RecoveryOptions))
 		}}
 	case contract.Notice:
-		return wording{One(b.Text, MaxWords), func() string { return said("Notice", b.Text) }}
+		return wording{One(b.Text, MaxWords), func() string { return introduce("Notice", b.Text) }}
 	case contract.Budget:
 		return line(budgetText(b, who))
 	case contract.Quota:
@@ -220,8 +220,8 @@ func sessionWords(b contract.Session) wording {
 	}
 	return wording{text, func() string {
 		full := text + "."
-		for _, fact := range Safety(b) {
-			full += " " + Sentence(capital(fact))
+		for _, line := range Safety(b) {
+			full += " " + Sentence(capital(line))
 		}
 		for _, danger := range RiskWarnings(b) {
 			full += " " + strings.ToUpper(danger[:1]) + danger[1:] + "."
@@ -236,19 +236,19 @@ func messageWords(e history.Entry, b contract.Message, name func(string) string)
 			b = *e.Edited
 		}
 		if Withdrawn(e) {
-			return said(address(name, b)+", taken back", b.Text)
+			return introduce(address(name, b)+", taken back", b.Text)
 		}
-		return said(address(name, b), b.Text)
+		return introduce(address(name, b), b.Text)
 	}}
 }
 
 func resultOfTool(b contract.ToolResult) wording {
 	if b.IsError {
 		return wording{Exit(b.Text) + After(": ", One(b.Text, MaxWords)),
-			func() string { return said("The tool failed", indented(b.Text)) }}
+			func() string { return introduce("The tool failed", indented(b.Text)) }}
 	}
 	return wording{FirstOf(One(b.Text, MaxWords), "an empty result"),
-		func() string { return said("The tool answered", indented(b.Text)) }}
+		func() string { return introduce("The tool answered", indented(b.Text)) }}
 }
 
 func decisionWords(b contract.Decision, name func(string) string) wording {
@@ -275,7 +275,7 @@ func permissionWords(b contract.PermissionRequest, who string) wording {
 		if b.Subagent != "" {
 			who = "A subagent of " + amid(who)
 		}
-		text := said(who+" asks leave to use "+ToolName(b.Tool), indented(inputText(b.Input)))
+		text := introduce(who+" asks leave to use "+ToolName(b.Tool), indented(inputText(b.Input)))
 		if Concealed(b.Input) {
 			text += "\n" + Unseen
 		}

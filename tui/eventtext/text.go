@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
-// said appends a text to its introduction: on the same line if it is a single line.
-func said(introduction, text string) string {
+// introduce appends a text to its introduction: on the same line if it is a single line.
+func introduce(introduction, text string) string {
 	text = strings.Trim(text, "\n")
 	if strings.TrimSpace(text) == "" {
 		return introduction + " nothing."
@@ -68,7 +68,7 @@ func checkText(b contract.Check, name func(string) string) string {
 	text += After(". Expected: ", One(r.Expect, 0)) + After(". ", One(r.Why, 0))
 	text += After(". ", LastChange(b, name))
 	if r.Result != "passed" && strings.TrimSpace(r.Output) != "" {
-		return said(text+". The end of its output", indented(r.Output))
+		return introduce(text+". The end of its output", indented(r.Output))
 	}
 	return Sentence(text)
 }
@@ -122,8 +122,8 @@ func resultText(b contract.Result) string {
 	}
 	if len(b.HalfDone) > 0 {
 		text = strings.TrimRight(text, " \n") + "\n\nLeft half-done:\n\n"
-		for _, half := range b.HalfDone {
-			text += "- " + One(half, 0) + "\n"
+		for _, interrupted := range b.HalfDone {
+			text += "- " + One(interrupted, 0) + "\n"
 		}
 		text += "\n"
 	}

@@ -119,7 +119,7 @@ func Summary(tool string, input json.RawMessage) string {
 	var parts []string
 	for _, key := range keys {
 		if value, ok := Find(list, key); ok {
-			if text := gistOf(value); text != "" {
+			if text := summaryOf(value); text != "" {
 				parts = append(parts, text)
 			}
 		}
@@ -129,16 +129,16 @@ func Summary(tool string, input json.RawMessage) string {
 	}
 	for _, key := range usual {
 		if value, ok := Find(list, key); ok && value[0] == '"' {
-			return gistOf(value)
+			return summaryOf(value)
 		}
 	}
 	return brief(input, MaxSummary)
 }
 
-func gistOf(value []byte) string {
+func summaryOf(value []byte) string {
 	if value[0] == '[' {
 		var items []json.RawMessage
-		if len(value) < WholeBytes && json.Unmarshal(value, &items) == nil {
+		if len(value) < MaxFullText && json.Unmarshal(value, &items) == nil {
 			return words.Count(len(items), "item")
 		}
 		return "many items"

@@ -67,7 +67,7 @@ func (o cards) card(e history.Entry) View {
 		}
 		return o.quiet(e.Event, r, mark, text)
 	case contract.Error:
-		return o.trouble(e, b)
+		return o.errorView(e, b)
 	case contract.Result:
 		return o.result(e, b)
 	case contract.Session:

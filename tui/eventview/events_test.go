@@ -26,8 +26,8 @@ func options(width int) Options {
 	return Options{Width: width, Look: look, Now: dawn.Add(time.Hour), Time: true}
 }
 
-// told is an entry as the history returns it.
-func told(id string, b contract.Body) history.Entry {
+// entry is an entry as the history returns it.
+func entry(id string, b contract.Body) history.Entry {
 	return history.Entry{N: 6, At: dawn, Event: contract.Event{ID: id, Body: b}}
 }
 
@@ -77,159 +77,160 @@ func samples() map[string][]history.Entry {
 	edit := raw(`{"file_path":"/home/ada/project/parse/lexer.go","old_string":"return nil","new_string":"return err","replace_all":false}`)
 	return map[string][]history.Entry{
 		"session": {
-			told("supervisor", contract.Session{Session: "run-7", CWD: "/home/ada/project", ClaudeVersion: "2.1.329",
+			entry("supervisor", contract.Session{Session: "run-7", CWD: "/home/ada/project", ClaudeVersion: "2.1.329",
 				Permissions: "ask"}),
-			told("supervisor", contract.Session{Session: "run-7", CWD: "/p", Permissions: "rules", Sandbox: "bubblewrap",
+			entry("supervisor", contract.Session{Session: "run-7", CWD: "/p", Permissions: "rules", Sandbox: "bubblewrap",
 				Trusted: true}),
-			told("supervisor", contract.Session{Session: "run-7", CWD: "/p", Permissions: "allow-all", Sandbox: "unsandboxed",
+			entry("supervisor", contract.Session{Session: "run-7", CWD: "/p", Permissions: "allow-all", Sandbox: "unsandboxed",
 				SandboxReason: "bwrap is not installed"}),
-			told("supervisor", contract.Session{Session: "run-7", CWD: "/p", Resumed: true, Rehearsal: true,
+			entry("supervisor", contract.Session{Session: "run-7", CWD: "/p", Resumed: true, Rehearsal: true,
 				Scenario: "small-job", Permissions: "allow-all", StandIn: true}),
 		},
-		"state": {told("supervisor", contract.State{From: "executing", To: "evaluating", Trigger: "AGENT_DONE"})},
+		"state": {entry("supervisor", contract.State{From: "executing", To: "evaluating", Trigger: "AGENT_DONE"})},
 		"spawn": {
-			told("orch-2", contract.Spawn{Name: "Orchestrator II", Mode: "developer", Prompt: "Go on with the parser.",
+			entry("orch-2", contract.Spawn{Name: "Orchestrator II", Mode: "developer", Prompt: "Go on with the parser.",
 				Generation: 1, SuccessorOf: "orch-1"}),
-			told("orch-2", contract.Spawn{Name: "Orchestrator II", Mode: "developer", Resumed: true, Generation: 2}),
-			told("arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}),
+			entry("orch-2", contract.Spawn{Name: "Orchestrator II", Mode: "developer", Resumed: true, Generation: 2}),
+			entry("arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}),
 		},
 		"message": {
-			with(told("arbiter", contract.Message{MessageID: "m1", From: "arbiter", To: "orch-2", Kind: "brief",
+			with(entry("arbiter", contract.Message{MessageID: "m1", From: "arbiter", To: "orch-2", Kind: "brief",
 				Text: "# The parser\n\nMake it read *numbers*:\n\n- integers\n- `1e9`"}), time.Second,
 				contract.Delivered{MessageID: "m1"}),
-			told("human", contract.Message{MessageID: "m2", From: "human", To: "arbiter", Kind: "task",
+			entry("human", contract.Message{MessageID: "m2", From: "human", To: "arbiter", Kind: "task",
 				Text: "Write a JSON parser."}),
-			told("orch-1", contract.Message{MessageID: "m3", From: "orch-1", To: "arbiter", Kind: "progress", Text: lines}),
-			told("supervisor", contract.Message{MessageID: "m4", From: "supervisor", To: "orch-1", Kind: "continue",
+			entry("orch-1", contract.Message{MessageID: "m3", From: "orch-1", To: "arbiter", Kind: "progress", Text: lines}),
+			entry("supervisor", contract.Message{MessageID: "m4", From: "supervisor", To: "orch-1", Kind: "continue",
 				Text: "Continue."}),
-			told("arbiter", contract.Message{MessageID: "m5", From: "arbiter", To: "human", Kind: "complete",
+			entry("arbiter", contract.Message{MessageID: "m5", From: "arbiter", To: "human", Kind: "complete",
 				Text: "It is finished."}),
-			with(told("human", contract.Message{MessageID: "m6", From: "human", To: "orch-1", Kind: "message",
+			with(entry("human", contract.Message{MessageID: "m6", From: "human", To: "orch-1", Kind: "message",
 				Text: "Use *make*."}), time.Second, contract.Withdrawn{MessageID: "m6"}),
 			func() history.Entry {
-				e := told("human", contract.Message{MessageID: "m7", From: "human", To: "arbiter", Kind: "message",
+				e := entry("human", contract.Message{MessageID: "m7", From: "human", To: "arbiter", Kind: "message",
 					Text: "Be quick."})
 				e.Edited = &contract.Message{MessageID: "m7", From: "human", To: "arbiter", Kind: "message", Text: "Be slow.",
 					Edited: true}
 				return e
 			}(),
 		},
-		"delivered": {told("orch-1", contract.Delivered{MessageID: "m1"})},
+		"delivered": {entry("orch-1", contract.Delivered{MessageID: "m1"})},
 		"assistant": {
-			told("orch-1", contract.Assistant{Text: "I look at the **lexer** first."}),
-			told("orch-1", contract.Assistant{Text: "Found it.", Subagent: "toolu_1"}),
+			entry("orch-1", contract.Assistant{Text: "I look at the **lexer** first."}),
+			entry("orch-1", contract.Assistant{Text: "Found it.", Subagent: "toolu_1"}),
 		},
-		"delta": {told("orch-1", contract.Delta{Text: "I lo"})},
+		"delta": {entry("orch-1", contract.Delta{Text: "I lo"})},
 		"tool_use": {
-			with(told("orch-1", contract.ToolUse{Tool: "Bash", Input: bash, ToolUse: "t1"}), 3*time.Second,
+			with(entry("orch-1", contract.ToolUse{Tool: "Bash", Input: bash, ToolUse: "t1"}), 3*time.Second,
 				contract.ToolResult{ToolUse: "t1", Text: output}),
-			with(told("orch-1", contract.ToolUse{Tool: "Bash", Input: bash, ToolUse: "t2"}), time.Second,
+			with(entry("orch-1", contract.ToolUse{Tool: "Bash", Input: bash, ToolUse: "t2"}), time.Second,
 				contract.ToolResult{ToolUse: "t2", Text: "Exit code 2\nmake: *** no rule", IsError: true}),
-			told("orch-1", contract.ToolUse{Tool: "Edit", Input: edit, ToolUse: "t3", Subagent: "toolu_1"}),
-			told("orch-1", contract.ToolUse{Tool: "Write", Input: raw(`{"file_path":"a.go","content":"package a\n\nfunc main() {}\n"}`), ToolUse: "t4"}),
-			told("orch-1", contract.ToolUse{Tool: "MultiEdit", Input: raw(`{"file_path":"a.go","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":"d","replace_all":true}]}`)}),
-			told("orch-1", contract.ToolUse{Tool: "mcp__forge__open", Input: raw(`{"query":"is:open","limit":5,"deep":{"x":[1,2]}}`)}),
-			told("orch-1", contract.ToolUse{Tool: "Agent", Input: raw(`{"description":"Survey the parser","prompt":"Read **all** of it.","subagent_type":"Explore"}`)}),
+			entry("orch-1", contract.ToolUse{Tool: "Edit", Input: edit, ToolUse: "t3", Subagent: "toolu_1"}),
+			entry("orch-1", contract.ToolUse{Tool: "Write", Input: raw(`{"file_path":"a.go","content":"package a\n\nfunc main() {}\n"}`), ToolUse: "t4"}),
+			entry("orch-1", contract.ToolUse{Tool: "MultiEdit", Input: raw(`{"file_path":"a.go","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":"d","replace_all":true}]}`)}),
+			entry("orch-1", contract.ToolUse{Tool: "mcp__forge__open", Input: raw(`{"query":"is:open","limit":5,"deep":{"x":[1,2]}}`)}),
+			entry("orch-1", contract.ToolUse{Tool: "Agent", Input: raw(`{"description":"Survey the parser","prompt":"Read **all** of it.","subagent_type":"Explore"}`)}),
 		},
-		"tool_result": {told("orch-1", contract.ToolResult{ToolUse: "t9", Text: output})},
-		"tool_call":   {told("arbiter", contract.ToolCall{Tool: "spawn_orchestrator", Input: raw(`{"prompt":"Write the parser.","mode":"developer"}`)})},
+		"tool_result": {entry("orch-1", contract.ToolResult{ToolUse: "t9", Text: output})},
+		"tool_call":   {entry("arbiter", contract.ToolCall{Tool: "spawn_orchestrator", Input: raw(`{"prompt":"Write the parser.","mode":"developer"}`)})},
 		"subagent_start": {
-			told("orch-1", contract.SubagentStart{Description: "Survey the parser", ToolUse: "toolu_1", Type: "Explore"}),
+			entry("orch-1", contract.SubagentStart{Description: "Survey the parser", ToolUse: "toolu_1", Type: "Explore"}),
 			func() history.Entry {
-				e := told("orch-1", contract.SubagentStart{Description: "Survey the parser", ToolUse: "toolu_1", Type: "Explore"})
+				e := entry("orch-1", contract.SubagentStart{Description: "Survey the parser", ToolUse: "toolu_1", Type: "Explore"})
 				e.Progress = &contract.SubagentProgress{ToolUse: "toolu_1", Tokens: 12_345, ToolUses: 4, LastTool: "Grep"}
 				return e
 			}(),
-			with(told("orch-1", contract.SubagentStart{Description: "Survey the parser", ToolUse: "toolu_1"}), time.Minute,
+			with(entry("orch-1", contract.SubagentStart{Description: "Survey the parser", ToolUse: "toolu_1"}), time.Minute,
 				contract.SubagentStop{ToolUse: "toolu_1", Status: "completed", Tokens: 20_100}),
 		},
-		"subagent_stop": {told("orch-1", contract.SubagentStop{Description: "Survey the parser", ToolUse: "toolu_1",
+		"subagent_stop": {entry("orch-1", contract.SubagentStop{Description: "Survey the parser", ToolUse: "toolu_1",
 			Status: "failed", Tokens: 20_100})},
-		"subagent_progress": {told("orch-1", contract.SubagentProgress{Description: "Survey the parser", ToolUse: "toolu_1",
+		"subagent_progress": {entry("orch-1", contract.SubagentProgress{Description: "Survey the parser", ToolUse: "toolu_1",
 			Tokens: 12_345, ToolUses: 1, LastTool: "Grep"})},
 		"turn": {
-			told("orch-1", func() contract.Turn {
+			entry("orch-1", func() contract.Turn {
 				b := contract.Turn{CostUSD: 0.1234, Outcome: "done",
 					Models: []contract.ModelCost{{Model: "claude-sonnet-4-5", CostUSD: 0.1234}}}
 				b.Usage.Input, b.Usage.CacheRead, b.Usage.Output = 1200, 60_000, 850
 				return b
 			}()),
-			told("orch-1", contract.Turn{Outcome: "interrupted"}),
+			entry("orch-1", contract.Turn{Outcome: "interrupted"}),
 		},
-		"cost":    {told("orch-1", contract.Cost{CostUSD: 0.25, RunCostUSD: 1.5})},
-		"context": {told("orch-1", contract.Context{Tokens: 142_000, Window: 200_000, Pct: 71})},
-		"context_warning": {told("orch-1", contract.ContextWarning{Pct: 71.2, Level: "warn"}),
-			told("orch-1", contract.ContextWarning{Pct: 86, Level: "critical"})},
-		"compact": {told("orch-1", contract.Compact{Trigger: "auto", Blocked: true, PreTokens: 167_000}),
-			told("orch-1", contract.Compact{Trigger: "manual", PreTokens: 167_000, PostTokens: 20_000})},
-		"check": {told("orch-1", contract.Check{Number: 1, Of: 3, Receipt: receipts()[0]}),
-			told("orch-1", contract.Check{Number: 2, Of: 3, Receipt: receipts()[1]}),
-			told("orch-2", contract.Check{Number: 3, Of: 7, Receipt: receipts()[0], Again: true}),
-			told("orch-2", contract.Check{Number: 4, Of: 7, Receipt: receipts()[1], Again: true,
+		"cost":    {entry("orch-1", contract.Cost{CostUSD: 0.25, RunCostUSD: 1.5})},
+		"context": {entry("orch-1", contract.Context{Tokens: 142_000, Window: 200_000, Pct: 71})},
+		"context_warning": {entry("orch-1", contract.ContextWarning{Pct: 71.2, Level: "warn"}),
+			entry("orch-1", contract.ContextWarning{Pct: 86, Level: "critical"})},
+		"compact": {entry("orch-1", contract.Compact{Trigger: "auto", Blocked: true, PreTokens: 167_000}),
+			entry("orch-1", contract.Compact{Trigger: "manual", PreTokens: 167_000, PostTokens: 20_000})},
+		"check": {entry("orch-1", contract.Check{Number: 1, Of: 3, Receipt: receipts()[0]}),
+			entry("orch-1", contract.Check{Number: 2, Of: 3, Receipt: receipts()[1]}),
+			entry("orch-2", contract.Check{Number: 3, Of: 7, Receipt: receipts()[0], Again: true}),
+			entry("orch-2", contract.Check{Number: 4, Of: 7, Receipt: receipts()[1], Again: true,
 				Agents: []string{"orch-1"}})},
 		"handoff": {
-			told("orch-1", contract.Handoff{From: "orch-1", To: "orch-2", Document: document(), Receipts: receipts(),
+			entry("orch-1", contract.Handoff{From: "orch-1", To: "orch-2", Document: document(), Receipts: receipts(),
 				Proofs: []string{"verified", "refuted", "unverified"}}),
-			told("orch-1", contract.Handoff{From: "orch-1", To: "arbiter", Document: document(), DrawnUp: "the human ended it"}),
-			told("orch-1", contract.Handoff{From: "orch-1", To: "orch-2"}),
+			entry("orch-1", contract.Handoff{From: "orch-1", To: "arbiter", Document: document(),
+				DrawnUp: "the human ended it"}),
+			entry("orch-1", contract.Handoff{From: "orch-1", To: "orch-2"}),
 		},
 		"decision": {
-			told("arbiter", contract.Decision{Decision: "SELECT_MODE", Mode: "developer",
+			entry("arbiter", contract.Decision{Decision: "SELECT_MODE", Mode: "developer",
 				Reason: "The plan stands; it has to be built.", Source: "session"}),
-			told("arbiter", contract.Decision{Decision: "COMPLETE", Reason: "All checks passed.", Source: "rules"}),
-			told("arbiter", contract.Decision{Decision: "ADDRESS_ORCHESTRATOR", To: "orch-2", Source: "session"}),
-			told("arbiter", contract.Decision{Decision: "CONTINUE", Source: "fallback",
+			entry("arbiter", contract.Decision{Decision: "COMPLETE", Reason: "All checks passed.", Source: "rules"}),
+			entry("arbiter", contract.Decision{Decision: "ADDRESS_ORCHESTRATOR", To: "orch-2", Source: "session"}),
+			entry("arbiter", contract.Decision{Decision: "CONTINUE", Source: "fallback",
 				Reason: strings.Repeat("It must be waited for. ", 40)}),
-			told("arbiter", contract.Decision{Decision: "HANDOFF", Source: "session"}),
-			told("human", contract.Decision{Decision: "RETRY", To: "orch-1", Source: "human"}),
-			told("arbiter", contract.Decision{Decision: "ADDRESS_HUMAN", Source: "cache"}),
-			told("arbiter", contract.Decision{
+			entry("arbiter", contract.Decision{Decision: "HANDOFF", Source: "session"}),
+			entry("human", contract.Decision{Decision: "RETRY", To: "orch-1", Source: "human"}),
+			entry("arbiter", contract.Decision{Decision: "ADDRESS_HUMAN", Source: "cache"}),
+			entry("arbiter", contract.Decision{
 				Decision: "SELECT_MODE", Mode: "tester", Source: "fallback", Reason: "The step is built; it has to be tested.",
 				Number: 12, Point: "select",
 				Warnings: []string{"the answer is no JSON", "the model gave mode \"wizard\", which is none"},
 			}),
-			told("arbiter", contract.Decision{Decision: "CONTINUE", To: "orch-1", Source: "model", Reason: "It goes well.",
+			entry("arbiter", contract.Decision{Decision: "CONTINUE", To: "orch-1", Source: "model", Reason: "It goes well.",
 				Number: 3, Point: "evaluate", CostUSD: 0.002}),
 		},
-		"plan": {told("arbiter", contract.Plan{Steps: []contract.Step{
+		"plan": {entry("arbiter", contract.Plan{Steps: []contract.Step{
 			{Text: "Survey", Status: "done"}, {Text: "Build the parser", Status: "active", Agent: "orch-1"},
 			{Text: "Bench", Status: "failed"}, {Text: "Fuzz", Status: "skipped"},
 			{Text: "Ship", Status: "pending", Mode: "reviewer"},
-		}}), told("orch-1", contract.Plan{
+		}}), entry("orch-1", contract.Plan{
 			Steps: []contract.Step{{Text: "Build the parser", Status: "active", Agent: "orch-1", Mode: "developer"}},
 			Tasks: []contract.Tasks{{Agent: "orch-1", Items: []contract.Step{{Text: "The lexer", Status: "done"},
 				{Text: "Numbers", Status: "active"}, {Text: "Strings", Status: "pending"}}}},
-		}), told("arbiter", contract.Plan{})},
+		}), entry("arbiter", contract.Plan{})},
 		"permission_request": {
-			told("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: bash,
+			entry("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: bash,
 				Reason: "The command writes outside of the workspace"}),
-			with(told("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Edit", Input: edit, Subagent: "toolu_1"}),
+			with(entry("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Edit", Input: edit, Subagent: "toolu_1"}),
 				time.Minute, contract.Permission{Request: "r1", Behavior: "deny", By: "human"}),
-			with(told("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: raw(`{"command":"a\nb\nc\nd\ne\nf\ng\nh"}`)}), time.Minute, contract.Permission{Request: "r1", Behavior: "allow", By: "human"}),
+			with(entry("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: raw(`{"command":"a\nb\nc\nd\ne\nf\ng\nh"}`)}), time.Minute, contract.Permission{Request: "r1", Behavior: "allow", By: "human"}),
 		},
 		"takeover": {
-			told("orch-1", contract.Takeover{State: "began"}),
-			told("orch-1", contract.Takeover{State: "open"}),
-			told("orch-1", contract.Takeover{State: "ended", Reason: "the human left it", Words: 2,
+			entry("orch-1", contract.Takeover{State: "began"}),
+			entry("orch-1", contract.Takeover{State: "open"}),
+			entry("orch-1", contract.Takeover{State: "ended", Reason: "the human left it", Words: 2,
 				Files: []string{"a.go", "b.go", "c.go", "d.go", "e.go", "f.go"}, Digest: "The human said:\n\n- *make* it `so`"}),
-			told("orch-1", contract.Takeover{State: "failed", Reason: "the bridge was lost"}),
+			entry("orch-1", contract.Takeover{State: "failed", Reason: "the bridge was lost"}),
 		},
 		"acceptance": {
-			told("supervisor", contract.Acceptance{Text: "make test", Command: "make test", By: "human", Status: "passed",
+			entry("supervisor", contract.Acceptance{Text: "make test", Command: "make test", By: "human", Status: "passed",
 				SHA256: "ab", Tree: "cd"}),
-			told("supervisor", contract.Acceptance{Text: "It is fast", Command: "make bench", By: "arbiter", Status: "failed",
+			entry("supervisor", contract.Acceptance{Text: "It is fast", Command: "make bench", By: "arbiter", Status: "failed",
 				ExitCode: 2}),
-			told("supervisor", contract.Acceptance{Text: "It is documented", By: "human", Status: "unproven", ExitCode: -1}),
+			entry("supervisor", contract.Acceptance{Text: "It is documented", By: "human", Status: "unproven", ExitCode: -1}),
 		},
 		"workspace": {
-			told("orch-1", contract.Workspace{Dir: "/w", Isolation: "shared"}),
-			told("orch-1", contract.Workspace{Dir: "/state/orch-1", Branch: "arbiter/0f3b8a52/orch-1.1", Base: "c0ffee",
+			entry("orch-1", contract.Workspace{Dir: "/w", Isolation: "shared"}),
+			entry("orch-1", contract.Workspace{Dir: "/state/orch-1", Branch: "arbiter/0f3b8a52/orch-1.1", Base: "c0ffee",
 				Isolation: "worktree"}),
 		},
 		"changes": {
-			told("orch-1", contract.Changes{Files: []contract.FileChange{{Path: "cmd/main.go", Status: "modified", Added: 12,
+			entry("orch-1", contract.Changes{Files: []contract.FileChange{{Path: "cmd/main.go", Status: "modified", Added: 12,
 				Deleted: 3, Agents: []string{"orch-1"}}}}),
-			told("orch-1", contract.Changes{More: 3, Files: []contract.FileChange{
+			entry("orch-1", contract.Changes{More: 3, Files: []contract.FileChange{
 				{Path: "new.go", Status: "added", Added: 1200}, {Path: "old.go", Status: "deleted", Deleted: 7},
 				{Path: "b", Old: "a", Status: "renamed"},
 				{Path: "logo.png", Status: "modified"}, {Path: "run", Status: "retyped"},
@@ -237,64 +238,64 @@ func samples() map[string][]history.Entry {
 			}}),
 		},
 		"merge": {
-			told("orch-2", contract.Merge{Status: "conflict", Head: "b7a9d1", Files: []string{"go.mod"}}),
-			told("orch-2", contract.Merge{Status: "merged", Head: "c0ffee", Files: []string{"a.go", "go.mod"}}),
+			entry("orch-2", contract.Merge{Status: "conflict", Head: "b7a9d1", Files: []string{"go.mod"}}),
+			entry("orch-2", contract.Merge{Status: "merged", Head: "c0ffee", Files: []string{"a.go", "go.mod"}}),
 		},
-		"overlap":   {told("supervisor", contract.Overlap{Path: "cmd/main.go", Agents: []string{"orch-1", "orch-2"}})},
-		"withdrawn": {told("human", contract.Withdrawn{MessageID: "m2"})},
+		"overlap":   {entry("supervisor", contract.Overlap{Path: "cmd/main.go", Agents: []string{"orch-1", "orch-2"}})},
+		"withdrawn": {entry("human", contract.Withdrawn{MessageID: "m2"})},
 		"budget": {
-			told("supervisor", contract.Budget{Scope: "run", SpentUSD: 4.02, LimitUSD: 5, Level: "warn"}),
-			told("supervisor", contract.Budget{Scope: "day", SpentUSD: 19, LimitUSD: 20, Level: "warn"}),
-			told("orch-1", contract.Budget{Scope: "agent", SpentUSD: 2.5, LimitUSD: 2.5, Level: "limit"}),
+			entry("supervisor", contract.Budget{Scope: "run", SpentUSD: 4.02, LimitUSD: 5, Level: "warn"}),
+			entry("supervisor", contract.Budget{Scope: "day", SpentUSD: 19, LimitUSD: 20, Level: "warn"}),
+			entry("orch-1", contract.Budget{Scope: "agent", SpentUSD: 2.5, LimitUSD: 2.5, Level: "limit"}),
 		},
 		"quota": {
-			told("supervisor", contract.Quota{Window: "five_hour", UsedPct: 81, ResetsAt: "2026-03-14T12:00:00Z",
+			entry("supervisor", contract.Quota{Window: "five_hour", UsedPct: 81, ResetsAt: "2026-03-14T12:00:00Z",
 				LeftSeconds: 2400}),
-			told("supervisor", contract.Quota{Window: "seven_day", UsedPct: 30.5}),
+			entry("supervisor", contract.Quota{Window: "seven_day", UsedPct: 30.5}),
 		},
 		"quiet": {
-			told("orch-1", contract.Quiet{Seconds: 312, Doing: "Bash go test ./..."}),
-			told("arbiter", contract.Quiet{Seconds: 300, Doing: "thinking"}),
+			entry("orch-1", contract.Quiet{Seconds: 312, Doing: "Bash go test ./..."}),
+			entry("arbiter", contract.Quiet{Seconds: 300, Doing: "thinking"}),
 		},
 		"host": {
-			told("supervisor", contract.Host{Name: "box", Status: contract.HostWaiting, Reason: "it is being started"}),
-			told("supervisor", contract.Host{Name: "box", Status: contract.HostUp}),
-			told("supervisor", contract.Host{Name: "box", Status: contract.HostLost, Reason: "the link broke"}),
-			told("supervisor", contract.Host{Name: "box", Status: contract.HostDown, Reason: "parked: permission denied"}),
+			entry("supervisor", contract.Host{Name: "box", Status: contract.HostWaiting, Reason: "it is being started"}),
+			entry("supervisor", contract.Host{Name: "box", Status: contract.HostUp}),
+			entry("supervisor", contract.Host{Name: "box", Status: contract.HostLost, Reason: "the link broke"}),
+			entry("supervisor", contract.Host{Name: "box", Status: contract.HostDown, Reason: "parked: permission denied"}),
 		},
-		"halted": {told("human", contract.Halted{By: "screen"}), told("human", contract.Halted{By: "socket"})},
+		"halted": {entry("human", contract.Halted{By: "screen"}), entry("human", contract.Halted{By: "socket"})},
 		"permission": {
-			told("orch-1", contract.Permission{Request: "r2", Behavior: "allow", By: "human", Tool: "Bash",
+			entry("orch-1", contract.Permission{Request: "r2", Behavior: "allow", By: "human", Tool: "Bash",
 				Rule: "Bash(go test *)", Scope: "always", Action: "0123456789abcdef"}),
-			told("orch-1", contract.Permission{Request: "r3", Behavior: "deny", By: "halted", Tool: "Bash",
+			entry("orch-1", contract.Permission{Request: "r3", Behavior: "deny", By: "halted", Tool: "Bash",
 				Subagent: "toolu_1"}),
-			told("orch-1", contract.Permission{Request: "r4", Behavior: "deny", By: "role", Tool: "Write"}),
-			told("orch-1", contract.Permission{Request: "r1", Behavior: "allow", By: "rule", Tool: "Bash",
+			entry("orch-1", contract.Permission{Request: "r4", Behavior: "deny", By: "role", Tool: "Write"}),
+			entry("orch-1", contract.Permission{Request: "r1", Behavior: "allow", By: "rule", Tool: "Bash",
 				Rule: "Bash(go test *)"}),
-			told("orch-1", contract.Permission{Request: "r1", Behavior: "deny", By: "timeout"}),
+			entry("orch-1", contract.Permission{Request: "r1", Behavior: "deny", By: "timeout"}),
 		},
-		"question": {told("arbiter", contract.Question{Text: "Shall the parser allow a **BOM**?"})},
-		"accepted": {told("human", contract.Accepted{Message: "plan set"})},
-		"rejected": {told("human", contract.Rejected{Message: `there is no living agent "orch-9"`})},
-		"retry":    {told("orch-1", contract.Retry{Attempt: 2, DelayMS: 4000, Reason: "overloaded"})},
-		"restart":  {told("orch-1", contract.Restart{Attempt: 1, DelayMS: 2000, Reason: "it crashed: signal 9"})},
-		"error": {told("orch-1", contract.Error{Category: "usage_limit",
+		"question": {entry("arbiter", contract.Question{Text: "Shall the parser allow a **BOM**?"})},
+		"accepted": {entry("human", contract.Accepted{Message: "plan set"})},
+		"rejected": {entry("human", contract.Rejected{Message: `there is no living agent "orch-9"`})},
+		"retry":    {entry("orch-1", contract.Retry{Attempt: 2, DelayMS: 4000, Reason: "overloaded"})},
+		"restart":  {entry("orch-1", contract.Restart{Attempt: 1, DelayMS: 2000, Reason: "it crashed: signal 9"})},
+		"error": {entry("orch-1", contract.Error{Category: "usage_limit",
 			Message: "The plan's limit is reached until 14:00.", RecoveryOptions: []string{"retry", "cancel"}})},
-		"notice": {told("supervisor", contract.Notice{Text: "the machine slept for 2m0s; agents get time to " +
+		"notice": {entry("supervisor", contract.Notice{Text: "the machine slept for 2m0s; agents get time to " +
 			"recover"})},
-		"done": {told("orch-1", contract.Done{Reason: "released"}),
-			told("orch-1", contract.Done{Reason: "succeeded by orch-3"})},
-		"result": {told("supervisor", contract.Result{
+		"done": {entry("orch-1", contract.Done{Reason: "released"}),
+			entry("orch-1", contract.Done{Reason: "succeeded by orch-3"})},
+		"result": {entry("supervisor", contract.Result{
 			Status: "complete", Summary: "The parser **stands**.", CostUSD: 1.5, Iterations: 2, DurationMS: 754_000, Crashes: 1,
 			Session: "run-7",
 			Checks:  &contract.Checks{Passed: 3, Failed: 1, Unproven: 2}, Rehearsal: true,
-		}), told("supervisor", contract.Result{Status: "complete", Summary: "Proved.", Session: "run-7",
+		}), entry("supervisor", contract.Result{Status: "complete", Summary: "Proved.", Session: "run-7",
 			Acceptance: []contract.Acceptance{{Text: "It builds.", Status: "passed"},
 				{Text: "It is fast.", Status: "failed"},
 				{Text: "It is liked.", Status: "unproven"}},
 			Changes: &contract.ResultChanges{Files: 4, Added: 120, Deleted: 3}}),
-			told("supervisor", contract.Result{Status: "needs_input", Summary: "Which one?", Session: "run-7"}),
-			told("supervisor", contract.Result{Status: "cancelled", Summary: "cancelled by the human", Session: "run-7",
+			entry("supervisor", contract.Result{Status: "needs_input", Summary: "Which one?", Session: "run-7"}),
+			entry("supervisor", contract.Result{Status: "cancelled", Summary: "cancelled by the human", Session: "run-7",
 				HalfDone: []string{
 					"Orchestrator I (orch-1): Bash `npm install` for 11s", "step 1 of the plan: install, which takes its time where " +
 						"the network is slow and the way is long",
@@ -303,8 +304,8 @@ func samples() map[string][]history.Entry {
 	}
 }
 
-// faces are all ways to make a card.
-var faces = []struct {
+// renderers are all ways to make a card.
+var renderers = []struct {
 	name string
 	make func(history.Entry, Options) View
 }{
@@ -364,8 +365,8 @@ func cleaned(b contract.Body) contract.Body {
 	return v.Interface().(contract.Body)
 }
 
-// TestOneIsNotMany: a single thing is named in the singular.
-func TestOneIsNotMany(t *testing.T) {
+// TestSingularAndPlural: a single thing is named in the singular.
+func TestSingularAndPlural(t *testing.T) {
 	handoff := contract.Handoff{From: "orch-1", To: "orch-2", Document: &verdict.Document{
 		Checks: []verdict.Check{{Command: "make", Expect: "ok"}, {Command: "make test", Expect: "ok"}},
 	}, Receipts: []verdict.Receipt{{Result: verdict.CheckPassed}, {Result: verdict.CheckFailed}}}

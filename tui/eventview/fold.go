@@ -24,7 +24,7 @@ func (o Options) body(r render.Role, text string, keep int) (lines []render.Line
 	if strings.TrimSpace(text) == "" {
 		return nil, false
 	}
-	if o.Open || len(text) <= eventtext.WholeBytes {
+	if o.Open || len(text) <= eventtext.MaxFullText {
 		lines = o.markdown(r, text)
 		if len(lines) <= keep+foldSlack {
 			return lines, false

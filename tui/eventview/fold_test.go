@@ -20,7 +20,7 @@ func last(c View) string { return c.Lines[len(c.Lines)-1].Text() }
 // TestFoldCountsWhatItHides: the number of lines is right, and a single line is never replaced by a line
 // that says so.
 func TestFoldCountsWhatItHides(t *testing.T) {
-	result := func(text string) View { return Stream(told("orch-1", contract.ToolResult{Text: text}), options(40)) }
+	result := func(text string) View { return Stream(entry("orch-1", contract.ToolResult{Text: text}), options(40)) }
 	for n := range 60 {
 		text := strings.TrimSuffix(strings.Repeat("line\n", n), "\n")
 		c := result(text)
@@ -46,7 +46,7 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 		}
 	}
 	prose := func(text string) View {
-		return Talk(told("arbiter", contract.Message{From: "orch-1", To: "arbiter", Text: text}), options(40))
+		return Talk(entry("arbiter", contract.Message{From: "orch-1", To: "arbiter", Text: text}), options(40))
 	}
 	if c := prose(strings.Repeat("word\n\n", 23)); last(c) != "▸ 33 more lines" { // 45 rows
 		t.Errorf("%d lines, the last %q", len(c.Lines), last(c))
@@ -73,13 +73,13 @@ func TestOpenRequestsAreNotFolded(t *testing.T) {
 			Text: "yes"}},
 		"request": {request, contract.Permission{Request: "r1", Tool: "Bash", Behavior: "allow", By: contract.Human}},
 	} {
-		e := told("arbiter", tt.waits)
+		e := entry("arbiter", tt.waits)
 		c := Talk(e, options(40))
 		if text := textOf(c); !strings.Contains(text, "Shall I go on?") || strings.Contains(text, " more") ||
 			c.Foldable {
 			t.Errorf("%s: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
 		}
-		answer := told("human", tt.answer).Event
+		answer := entry("human", tt.answer).Event
 		e.Outcome = &answer
 		c = Talk(e, options(40))
 		if text := textOf(c); strings.Contains(text, "Shall I go on?") || !strings.Contains(text, " more") ||
@@ -103,7 +103,7 @@ func TestUnfoldedIsAll(t *testing.T) {
 	for _, width := range []int{1, 2, 3, 9, 40, 200} {
 		o := options(width)
 		o.Open = true
-		c := Stream(told("orch-1", contract.ToolResult{Text: text}), o)
+		c := Stream(entry("orch-1", contract.ToolResult{Text: text}), o)
 		var b strings.Builder
 		for _, l := range c.Lines {
 			b.WriteString(l.Text())
@@ -119,9 +119,9 @@ func TestUnfoldedIsAll(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnInputIsKeptBack: the card shows every member of an input that a person must allow,
+// TestWholeInputIsShown: the card shows every member of an input that a person must allow,
 // whatever the tool.
-func TestNothingOfAnInputIsKeptBack(t *testing.T) {
+func TestWholeInputIsShown(t *testing.T) {
 	for _, tool := range eventtext.Tools() {
 		for _, input := range []string{
 			`{"command":"ls","file_path":"F1","content":"C1","old_string":"O1","new_string":"N1","prompt":"P1","zzz":"Z1","deep":{"a":["D1"]},"edits":[{"old_string":"E1","new_string":"E2","more":"E3"}]}`,
@@ -131,7 +131,7 @@ func TestNothingOfAnInputIsKeptBack(t *testing.T) {
 			`"C1"`,
 			`{"command":"C1"`,
 		} {
-			c := Talk(told("orch-1", contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}),
+			c := Talk(entry("orch-1", contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}),
 				options(60))
 			var b strings.Builder
 			for _, l := range c.Lines {
@@ -161,11 +161,11 @@ func TestConcealedIsShown(t *testing.T) {
 	} {
 		b := contract.PermissionRequest{Tool: "Bash", Input: json.RawMessage(input)}
 		shown := ""
-		for _, l := range append(Talk(told("orch-1", b), options(100)).Lines,
+		for _, l := range append(Talk(entry("orch-1", b), options(100)).Lines,
 			Action("Bash", b.Input, options(100))...) {
 			shown += l.Text() + "\n"
 		}
-		plain, _ := eventtext.Text(told("orch-1", b), nil)
+		plain, _ := eventtext.Text(entry("orch-1", b), nil)
 		if n := strings.Count(shown+plain, eventtext.Unseen); n != map[bool]int{true: 3}[want] {
 			t.Errorf("%q: said %d times", input, n)
 		}
@@ -175,17 +175,17 @@ func TestConcealedIsShown(t *testing.T) {
 // TestHumanIsAlerted: what waits for a human stands out while it waits.
 func TestHumanIsAlerted(t *testing.T) {
 	ask := contract.PermissionRequest{Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`)}
-	if c := Talk(told("orch-1", ask), options(60)); c.Gutter != render.Alert || c.Head[0].Role != render.Alert {
+	if c := Talk(entry("orch-1", ask), options(60)); c.Gutter != render.Alert || c.Head[0].Role != render.Alert {
 		t.Errorf("a request: gutter %v, head %v", c.Gutter, c.Head)
 	}
 	for behavior, role := range map[string]render.Role{"allow": render.Good, "deny": render.Bad} {
-		c := Talk(with(told("orch-1", ask), time.Second, contract.Permission{Behavior: behavior, By: "human"}),
+		c := Talk(with(entry("orch-1", ask), time.Second, contract.Permission{Behavior: behavior, By: "human"}),
 			options(60))
 		if c.Gutter == render.Alert || c.Lines[len(c.Lines)-1][0].Role != role {
 			t.Errorf("%s: gutter %v, %v", behavior, c.Gutter, c.Lines)
 		}
 	}
-	question := told("arbiter", contract.Question{Text: "?"})
+	question := entry("arbiter", contract.Question{Text: "?"})
 	if c := Talk(question, options(60)); c.Gutter != render.Alert || c.Head[0].Role != render.Alert {
 		t.Errorf("a question: gutter %v, head %v", c.Gutter, c.Head)
 	}
@@ -208,7 +208,7 @@ func TestIndentLeavesRoom(t *testing.T) {
 	}
 }
 
-func TestKin(t *testing.T) {
+func TestSubagentParents(t *testing.T) {
 	var k Subagents
 	use := func(id, subagent string) {
 		k.Add(contract.Event{ID: "orch-1", Body: contract.ToolUse{Tool: "Agent", ToolUse: id, Subagent: subagent}})
@@ -219,7 +219,7 @@ func TestKin(t *testing.T) {
 	o := options(100)
 	o.Parent = k.Parent
 	for id, depth := range map[string]int{"": 0, "a": 1, "b": 2, "c": 3, "never heard of": 1} {
-		c := Stream(told("orch-1", contract.ToolUse{Tool: "Read", Input: json.RawMessage(`{}`), Subagent: id}), o)
+		c := Stream(entry("orch-1", contract.ToolUse{Tool: "Read", Input: json.RawMessage(`{}`), Subagent: id}), o)
 		if c.Indent != depth {
 			t.Errorf("%q stands %d deep, want %d", id, c.Indent, depth)
 		}
@@ -258,7 +258,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func TestGist(t *testing.T) {
+func TestSummaryOfInput(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"command":"make test"}`:                                   "make test",
 		`{"command":"a\nb"}`:                                        "a …",
@@ -300,6 +300,6 @@ func TestNumbers(t *testing.T) {
 // flood is a result of 256 KiB.
 func flood() history.Entry {
 	line := "ok  \tgithub.com/arbiter-cli/arbiter/tui/eventview\t0.012s  coverage: 87.1% of statements – all\n"
-	use := told("orch-1", contract.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"go test -cover ./..."}`)})
+	use := entry("orch-1", contract.ToolUse{Tool: "Bash", Input: json.RawMessage(`{"command":"go test -cover ./..."}`)})
 	return with(use, time.Second, contract.ToolResult{Text: strings.Repeat(line, 256<<10/len(line))})
 }

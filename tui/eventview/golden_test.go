@@ -29,27 +29,27 @@ func TestEveryEvent(t *testing.T) {
 				fmt.Fprintf(&b, "#%d plain %v\n%s\n", i, ok, plain)
 				for _, width := range []int{100, 60, 30, 10} {
 					talk := map[bool]string{}
-					for _, face := range faces {
-						if face.name == "raw" && width != 60 {
+					for _, renderer := range renderers {
+						if renderer.name == "raw" && width != 60 {
 							continue
 						}
 						for _, open := range []bool{false, true} {
 							o := options(width)
 							o.Open = open
-							c := face.make(e, o)
+							c := renderer.make(e, o)
 							if err := sound(c, o); err != nil {
-								t.Errorf("#%d %s %d: %v", i, face.name, width, err)
+								t.Errorf("#%d %s %d: %v", i, renderer.name, width, err)
 							}
 							if open && !c.Foldable {
 								continue // unchanged
 							}
 							text := dump(c)
-							if face.name == "talk" {
+							if renderer.name == "talk" {
 								talk[open] = text
-							} else if face.name == "stream" && text == talk[open] {
+							} else if renderer.name == "stream" && text == talk[open] {
 								continue
 							}
-							fmt.Fprintf(&b, "\n#%d %s %d%s\n%s", i, face.name, width,
+							fmt.Fprintf(&b, "\n#%d %s %d%s\n%s", i, renderer.name, width,
 								map[bool]string{true: " open"}[open], text)
 						}
 					}

@@ -186,11 +186,11 @@ func (o documents) document(h contract.Handoff) []render.Line {
 	for i, c := range d.Claims {
 		proof := proofOf(h, i)
 		lines = append(lines, o.item(o.proofMark(proof), c.Claim)...)
-		said := "not said to be verified"
+		claimed := "not said to be verified"
 		if c.Verified {
-			said = "said to be verified"
+			claimed = "said to be verified"
 		}
-		lines = append(lines, o.aside(proof+"; ", said)...)
+		lines = append(lines, o.aside(proof+"; ", claimed)...)
 	}
 	return lines
 }

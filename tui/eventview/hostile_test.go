@@ -152,7 +152,7 @@ func TestHostileText(t *testing.T) {
 	}
 	for _, name := range append(contract.EventNames(), "unknown") {
 		for round := range rounds {
-			e := told([]string{"orch-1", "arbiter", "\x1b[2Jorch"}[round%3], nil)
+			e := entry([]string{"orch-1", "arbiter", "\x1b[2Jorch"}[round%3], nil)
 			if name == "unknown" {
 				e.Event.Body = cleaned(contract.Unknown{Name: f.text(), Raw: f.raw(), Problem: f.text()})
 			} else {
@@ -170,10 +170,10 @@ func TestHostileText(t *testing.T) {
 				if round%3 == 0 {
 					o.Name = func(string) string { return f.text() }
 				}
-				for _, face := range faces {
-					c := face.make(e, o)
+				for _, renderer := range renderers {
+					c := renderer.make(e, o)
 					if err := sound(c, o); err != nil {
-						t.Fatalf("%s, %s, width %d, round %d: %v", name, face.name, width, round, err)
+						t.Fatalf("%s, %s, width %d, round %d: %v", name, renderer.name, width, round, err)
 					}
 				}
 				l := history.Live{Agent: e.Event.ID, Text: "x" + cleanText(f.text()), Message: cleanText(f.text()),
@@ -225,9 +225,9 @@ func TestEdge(t *testing.T) {
 		for _, width := range []int{1, 9, 40, 100} {
 			o := options(width)
 			o.Open = i%2 == 0
-			for _, face := range faces {
-				if err := sound(face.make(e, o), o); err != nil {
-					t.Fatalf("%s, %s, width %d: %v", e.Event.Body.EventName(), face.name, width, err)
+			for _, renderer := range renderers {
+				if err := sound(renderer.make(e, o), o); err != nil {
+					t.Fatalf("%s, %s, width %d: %v", e.Event.Body.EventName(), renderer.name, width, err)
 				}
 			}
 		}
@@ -253,15 +253,15 @@ func FuzzCards(f *testing.F) {
 		if err != nil || len(line) > 1<<16 {
 			t.Skip()
 		}
-		e := told(cleanText(l.ID), cleaned(l.Body))
+		e := entry(cleanText(l.ID), cleaned(l.Body))
 		if _, ok := l.Body.(contract.ToolUse); ok {
 			e = with(e, time.Second, contract.ToolResult{Text: cleanText(result), IsError: open})
 		}
 		o := options(width % 200)
 		o.Open = open
-		for _, face := range faces {
-			if err := sound(face.make(e, o), o); err != nil {
-				t.Errorf("%s, width %d: %v", face.name, o.Width, err)
+		for _, renderer := range renderers {
+			if err := sound(renderer.make(e, o), o); err != nil {
+				t.Errorf("%s, width %d: %v", renderer.name, o.Width, err)
 			}
 		}
 		eventtext.Text(e, nil)

@@ -42,13 +42,13 @@ func (o Options) shortenPath(path string, columns int) string {
 		return path
 	}
 	mark := o.Look.Glyphs.Ellipsis
-	room := columns - render.Width(mark)
+	space := columns - render.Width(mark)
 	for rest := path; ; {
 		i := strings.IndexByte(rest[1:], '/')
 		if i < 0 {
 			break
 		}
-		if rest = rest[1+i:]; render.Width(rest) <= room {
+		if rest = rest[1+i:]; render.Width(rest) <= space {
 			return mark + rest
 		}
 	}

@@ -68,7 +68,7 @@ func pad(s string, columns int, ellipsis string) string {
 	return s + spaces(columns-render.Width(s))
 }
 
-// logRole highlights the events that matter to a person who looks for trouble.
+// logRole highlights the events that matter to a person who looks for problems.
 func logRole(b contract.Body) render.Role {
 	switch b := b.(type) {
 	case contract.Error, contract.Halted:

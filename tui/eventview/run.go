@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// trouble is the card of an error, with what can be done.
-func (o cards) trouble(e history.Entry, b contract.Error) View {
+// errorView is the card of an error, with what can be done.
+func (o cards) errorView(e history.Entry, b contract.Error) View {
 	c := begin(e.Event.ID)
 	c.Gutter = render.Bad
 	tail := render.Of(render.Dim, eventtext.Category(string(b.Category)))

@@ -41,9 +41,9 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 			tail = render.Of(render.Bad, eventtext.Exit(result.Text))
 		}
 	}
-	room := o.within(markWidth(mark.Text)).width()
-	free := room
-	if n := tail.Width(); n > 0 && n+2 < room/2 {
+	space := o.within(markWidth(mark.Text)).width()
+	free := space
+	if n := tail.Width(); n > 0 && n+2 < space/2 {
 		free -= n + 2
 	} else {
 		tail = nil
@@ -53,7 +53,7 @@ func (o cards) toolUse(e history.Entry, b contract.ToolUse) View {
 	}
 	l := inputs(o).call(b.Tool, b.Input, free)
 	if tail != nil {
-		l = append(l, render.Span{Text: spaces(room - l.Width() - tail.Width()), Role: render.Base})
+		l = append(l, render.Span{Text: spaces(space - l.Width() - tail.Width()), Role: render.Base})
 		l = append(l, tail...)
 	}
 	c.Lines = o.behind(mark, []render.Line{l})

@@ -90,14 +90,14 @@ func (o cards) decision(e contract.Event, d contract.Decision) View {
 	if d.Decision == "COMPLETE" {
 		mark = render.Span{Text: o.Look.Glyphs.Done, Role: render.Good}
 	}
-	room := o.within(markWidth(mark.Text))
-	lines := render.Wrap(l, room.prose())
+	space := o.within(markWidth(mark.Text))
+	lines := render.Wrap(l, space.prose())
 	if reason := strings.Trim(d.Reason, "\n"); strings.TrimSpace(reason) != "" {
-		more, foldable := room.words(render.Dim, reason, 2)
+		more, foldable := space.words(render.Dim, reason, 2)
 		lines, c.Foldable = append(lines, more...), foldable
 	}
 	if why := strings.Join(eventtext.Warnings(d), "\n"); why != "" {
-		more, foldable := room.words(render.Warn, why, foldBrief)
+		more, foldable := space.words(render.Warn, why, foldBrief)
 		lines, c.Foldable = append(lines, more...), c.Foldable || foldable
 	}
 	c.Lines = o.behind(mark, lines)
@@ -106,7 +106,7 @@ func (o cards) decision(e contract.Event, d contract.Decision) View {
 
 // words wraps plain text, folded to keep lines unless the card is open.
 func (o Options) words(r render.Role, text string, keep int) (lines []render.Line, foldable bool) {
-	if !o.Open && len(text) > eventtext.WholeBytes {
+	if !o.Open && len(text) > eventtext.MaxFullText {
 		head := eventtext.Beginning(text, keep)
 		lines = render.WrapText(r, head, o.prose())
 		rest := text[len(head):]
@@ -161,7 +161,7 @@ func (o cards) permission(e history.Entry, p contract.PermissionRequest) View {
 	c.Head = o.titled(render.Line{{Text: who + " asks leave to use " + eventtext.ToolName(p.Tool), Role: role}}, nil,
 		e.At)
 	inner := o.within(o.step())
-	if !o.Open && !open && len(p.Input) > eventtext.WholeBytes {
+	if !o.Open && !open && len(p.Input) > eventtext.MaxFullText {
 		inner.most = foldResult + foldSlack + 1
 	}
 	shown := inputs{inner}.input(p.Tool, p.Input)

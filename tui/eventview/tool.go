@@ -18,14 +18,14 @@ func (o inputs) call(tool string, input json.RawMessage, columns int) render.Lin
 	name := eventtext.ToolName(tool)
 	l := render.Line{{Text: name, Role: render.Strong}}
 	about := eventtext.Relative(o.root, eventtext.Summary(tool, input))
-	room := columns - render.Width(name) - 2
-	if about == "" || room < 2 {
+	space := columns - render.Width(name) - 2
+	if about == "" || space < 2 {
 		return o.shorten(l, columns)
 	}
 	if strings.HasPrefix(about, "/") && !strings.Contains(about, " ") {
-		about = o.shortenPath(about, room)
+		about = o.shortenPath(about, space)
 	}
-	return append(l, render.Span{Text: "  " + render.Shorten(about, room, o.Look.Glyphs.Ellipsis), Role: render.Base})
+	return append(l, render.Span{Text: "  " + render.Shorten(about, space, o.Look.Glyphs.Ellipsis), Role: render.Base})
 }
 
 // input shows all of a tool's input: in the form of the tool if it is known, and its other members after

@@ -96,16 +96,16 @@ func (o Options) head(from, to string, tail render.Line, at time.Time) render.Li
 
 func (o Options) titled(l, tail render.Line, at time.Time) render.Line {
 	when := o.when(at)
-	room := o.width()
-	if when != "" && l.Width()+1+render.Width(when) > room {
+	space := o.width()
+	if when != "" && l.Width()+1+render.Width(when) > space {
 		when = ""
 	} else if when != "" {
-		room -= 1 + render.Width(when)
+		space -= 1 + render.Width(when)
 	}
-	if len(tail) > 0 && l.Width()+2+tail.Width() <= room {
+	if len(tail) > 0 && l.Width()+2+tail.Width() <= space {
 		l = append(append(l, render.Span{Text: "  ", Role: render.Dim}), tail...)
 	}
-	return append(o.shorten(l, room), render.Span{Text: when, Role: render.Dim})
+	return append(o.shorten(l, space), render.Span{Text: when, Role: render.Dim})
 }
 
 // when returns the time of day, and the date if it is another day.

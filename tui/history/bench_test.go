@@ -20,14 +20,14 @@ func work(c *Store, n int) {
 		i := c.len()
 		id := fmt.Sprintf("orch-%d", i/6%3)
 		call := fmt.Sprint("toolu_01A09q90qw90lq9", i)
-		tell(c, id,
+		addAll(c, id,
 			contract.Assistant{Text: "I will look at the loom next, then at the thread. " + call, ContextPct: 12.5},
 			contract.ToolUse{Tool: "Read", ToolUse: call, Input: input},
 			contract.Context{Tokens: 1234, Window: 200_000, Pct: 1.5},
 			contract.ToolResult{ToolUse: call, Text: result},
 			contract.Message{MessageID: call, From: id, To: contract.Arbiter, Kind: "progress",
 				Text: "The loom holds."})
-		tell(c, contract.Arbiter, contract.Delivered{MessageID: call})
+		addAll(c, contract.Arbiter, contract.Delivered{MessageID: call})
 	}
 }
 

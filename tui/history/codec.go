@@ -70,7 +70,7 @@ type encoder struct {
 	limit int
 }
 
-func (e *encoder) room() int { return max(e.limit-len(e.out), 0) }
+func (e *encoder) remaining() int { return max(e.limit-len(e.out), 0) }
 
 func (e *encoder) value(v reflect.Value, oneLine bool) {
 	switch v.Kind() {
@@ -111,8 +111,8 @@ func (e *encoder) slice(v reflect.Value, oneLine bool) {
 			e.out = append(e.out, markNil)
 			return
 		}
-		if room := e.room(); len(raw) > room {
-			raw = shortenJSON(raw, room)
+		if remaining := e.remaining(); len(raw) > remaining {
+			raw = shortenJSON(raw, remaining)
 		}
 		e.out = append(e.out, markElement)
 		e.out = append(binary.AppendUvarint(e.out, uint64(len(raw))), raw...)
@@ -124,12 +124,12 @@ func (e *encoder) slice(v reflect.Value, oneLine bool) {
 	}
 	for i := range v.Len() {
 		e.out = append(e.out, markElement)
-		if e.room() == 0 && v.Type().Elem().Kind() == reflect.String {
+		if e.remaining() == 0 && v.Type().Elem().Kind() == reflect.String {
 			e.text(leftOut(v.Len()-i, "more"), true)
 			break
 		}
 		e.value(v.Index(i), oneLine)
-		if e.room() == 0 && v.Type().Elem().Kind() != reflect.String {
+		if e.remaining() == 0 && v.Type().Elem().Kind() != reflect.String {
 			break
 		}
 	}
@@ -140,10 +140,10 @@ func (e *encoder) text(s string, oneLine bool) {
 	if oneLine {
 		s = sanitize.Line(s, maxLine)
 	} else {
-		room := e.room()
-		s = sanitize.Text(shorten(s, room))
-		if len(s) > room+noteRoom { // it was not valid UTF-8, and the corrected text is longer
-			s = shorten(s, room)
+		remaining := e.remaining()
+		s = sanitize.Text(shorten(s, remaining))
+		if len(s) > remaining+maxNoteLength { // it was not valid UTF-8, and the corrected text is longer
+			s = shorten(s, remaining)
 		}
 	}
 	e.out = append(binary.AppendUvarint(e.out, uint64(len(s))), s...)

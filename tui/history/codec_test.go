@@ -189,12 +189,12 @@ func TestCodecOutputIsBounded(t *testing.T) {
 func TestShortenKeepsRunesAndIsLinear(t *testing.T) {
 	for n := range 2000 {
 		s := strings.Repeat("日本é😀\n", 300)
-		if got := shorten(s, n); strings.ContainsRune(got, '\ufffd') || len(got) > n+noteRoom {
+		if got := shorten(s, n); strings.ContainsRune(got, '\ufffd') || len(got) > n+maxNoteLength {
 			t.Fatalf("%d: %q", n, got)
 		}
 		raw := []byte(`{"k":"` + strings.Repeat(`日\u00e9\ud83d\ude00\n`, 200) + `","l":"x"}`)
-		if got := shortenJSON(raw, n); !json.Valid(got) || strings.ContainsRune(string(got), '\ufffd') || n > 2*noteRoom &&
-			len(got) > max(n, noteRoom) {
+		if got := shortenJSON(raw, n); !json.Valid(got) || strings.ContainsRune(string(got), '\ufffd') ||
+			n > 2*maxNoteLength && len(got) > max(n, maxNoteLength) {
 			t.Fatalf("%d: %d, %q", n, len(got), got)
 		}
 		var back map[string]string
@@ -224,7 +224,7 @@ func FuzzShortenJSON(f *testing.F) {
 		if json.Valid(raw) && !json.Valid(got) {
 			t.Errorf("%q became %q", raw, got)
 		}
-		if len(got) > max(n, noteRoom) {
+		if len(got) > max(n, maxNoteLength) {
 			t.Errorf("%d bytes, not %d", len(got), n)
 		}
 	})

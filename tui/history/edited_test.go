@@ -13,11 +13,11 @@ import (
 func TestEditedWords(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	word := func(text string, edited bool) {
-		tell(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter,
+		addAll(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter,
 			Text: text, Edited: edited})
 	}
 	word("first", false)
-	tell(c, contract.Human, contract.Message{MessageID: "m2", From: contract.Human, To: "orch-1", Text: "other"})
+	addAll(c, contract.Human, contract.Message{MessageID: "m2", From: contract.Human, To: "orch-1", Text: "other"})
 	before := c.Talk().Stamp(0)
 	word("second", true)
 	between := c.Talk().Stamp(0)
@@ -25,8 +25,8 @@ func TestEditedWords(t *testing.T) {
 	if after := c.Talk().Stamp(0); before == between || between == after {
 		t.Errorf("stamps %d, %d, %d: the screen does not notice", before, between, after)
 	}
-	tell(c, contract.Arbiter, contract.Delivered{MessageID: "m1"})
-	tell(c, contract.Human, contract.Withdrawn{MessageID: "m2"})
+	addAll(c, contract.Arbiter, contract.Delivered{MessageID: "m1"})
+	addAll(c, contract.Human, contract.Withdrawn{MessageID: "m2"})
 	if n := c.Talk().Len(); n != 2 {
 		t.Fatalf("%d entries in the conversation", n)
 	}
@@ -44,7 +44,7 @@ func TestEditedWords(t *testing.T) {
 		t.Errorf("entry %+v, outcome %+v", e, e.Outcome)
 	}
 	// An edit of an unknown message is shown like a new message.
-	tell(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late",
+	addAll(c, contract.Human, contract.Message{MessageID: "m9", From: contract.Human, To: contract.Arbiter, Text: "late",
 		Edited: true})
 	if n := c.Talk().Len(); n != 3 {
 		t.Errorf("%d entries in the conversation", n)
@@ -55,15 +55,15 @@ func TestEditedWords(t *testing.T) {
 // question, even if it was asked again, and is an entry of its own.
 func TestAnsweredQuestions(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
-	say := func(from, to, kind string) {
-		tell(c, from, contract.Message{MessageID: from + kind, From: from, To: to, Kind: kind, Text: "x"})
+	message := func(from, to, kind string) {
+		addAll(c, from, contract.Message{MessageID: from + kind, From: from, To: to, Kind: kind, Text: "x"})
 	}
-	tell(c, contract.Arbiter, contract.Question{Text: "Which?"}, contract.Question{Text: "Which?"})
-	say(contract.Human, "orch-1", "instruction")
-	say("orch-1", contract.Arbiter, "done")
-	say(contract.Human, contract.Arbiter, "answer")
-	tell(c, contract.Human, contract.Delivered{MessageID: "humananswer"})
-	tell(c, contract.Arbiter, contract.Question{Text: "And now?"})
+	addAll(c, contract.Arbiter, contract.Question{Text: "Which?"}, contract.Question{Text: "Which?"})
+	message(contract.Human, "orch-1", "instruction")
+	message("orch-1", contract.Arbiter, "done")
+	message(contract.Human, contract.Arbiter, "answer")
+	addAll(c, contract.Human, contract.Delivered{MessageID: "humananswer"})
+	addAll(c, contract.Arbiter, contract.Question{Text: "And now?"})
 	want := []string{"0 arbiter question > message", "1 arbiter question > message", "2 human message",
 		"3 orch-1 message", "4 human message > delivered", "6 arbiter question"}
 	if diff := cmp.Diff(want, shape(t, c.Talk())); diff != "" {

@@ -16,7 +16,7 @@ import (
 // notices adds n notices of about 1 KB, numbered from the first entry on.
 func notices(c *Store, n int) {
 	for range n {
-		tell(c, "orch-1", contract.Notice{Text: fmt.Sprintf("%d %s", c.len(), strings.Repeat("x", 1000))})
+		addAll(c, "orch-1", contract.Notice{Text: fmt.Sprintf("%d %s", c.len(), strings.Repeat("x", 1000))})
 	}
 }
 
@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := []*memFile{{}, {}, {}}
 		c := begin(disk{events: files[0], index: files[1], lists: files[2]}, nil, leastMemory)
-		check := func(kept, lost int, trouble error) {
+		check := func(kept, lost int, problem error) {
 			t.Helper()
 			if n := readable(t, c.All()); n < kept || n+lost < c.len() {
 				t.Errorf("%d of %d can be read", n, c.len())
@@ -53,8 +53,8 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 			n, err := c.Lost()
-			if n != c.len()-readable(t, c.All()) || lost == 0 && n > 0 || !errors.Is(err, trouble) ||
-				err == nil != (trouble == nil) {
+			if n != c.len()-readable(t, c.All()) || lost == 0 && n > 0 || !errors.Is(err, problem) ||
+				err == nil != (problem == nil) {
 				t.Errorf("lost %d of %d, of which %d can be read: %v", n, c.len(), readable(t, c.All()), err)
 			}
 		}
@@ -110,8 +110,8 @@ func TestMemoryOnly(t *testing.T) {
 	}
 }
 
-// TestEnough: a flood does not fill the disk.
-func TestEnough(t *testing.T) {
+// TestDiskUseIsBounded: a flood does not fill the disk.
+func TestDiskUseIsBounded(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir(), Disk: 1 << 20})
 	notices(c, 10_000)
 	n := readable(t, c.All())
@@ -130,7 +130,7 @@ func TestEnough(t *testing.T) {
 
 func eventsFile(c *Store) *os.File { return c.disk.events.(capped).file.(*os.File) }
 
-func TestDirectoryThatCannotBe(t *testing.T) {
+func TestInvalidDirectory(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestAfterClose(t *testing.T) {
 	}
 	v := c.Version()
 	notices(c, 3)
-	tell(c, "o", contract.Delta{Text: "x"})
+	addAll(c, "o", contract.Delta{Text: "x"})
 	c.Add(someTime, contract.Event{ID: "o"})
 	if _, ok := c.Live("o"); ok || c.len() != 3 || c.Version() != v {
 		t.Error("something was added")

@@ -18,7 +18,7 @@ import (
 
 func TestFind(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
-	tell(c, "orch-1",
+	addAll(c, "orch-1",
 		contract.Notice{Text: "The Weaving begins."},
 		contract.ToolUse{Tool: "Bash", ToolUse: "toolu_7",
 			Input: json.RawMessage(`{"command":"say \"hi\"\n<ok> ÄRGER\\"}`)},
@@ -63,19 +63,19 @@ func many(c *Store, n int) []string {
 		id := fmt.Sprintf("orch-%d", d.IntN(3))
 		switch d.IntN(3) {
 		case 0:
-			tell(c, id, contract.Notice{Text: text})
+			addAll(c, id, contract.Notice{Text: text})
 		case 1:
-			tell(c, id, contract.Assistant{Text: text})
+			addAll(c, id, contract.Assistant{Text: text})
 		case 2:
-			tell(c, id, contract.Message{MessageID: fmt.Sprint(i), From: id, To: "arbiter", Text: text})
+			addAll(c, id, contract.Message{MessageID: fmt.Sprint(i), From: id, To: "arbiter", Text: text})
 		}
 		texts = append(texts, text)
 	}
 	return texts
 }
 
-// TestFindAgreesWithLooking compares Find with reading every entry, in both directions.
-func TestFindAgreesWithLooking(t *testing.T) {
+// TestFindMatchesReading compares Find with reading every entry, in both directions.
+func TestFindMatchesReading(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
 	texts := many(c, 20_000)
 	for i := range 60 {
@@ -149,7 +149,7 @@ func TestFilter(t *testing.T) {
 	if first.Follow(t.Context()); first.Len() == 0 {
 		t.Error("an old filter does not see what is new")
 	}
-	tell(c, "x", contract.Unknown{Name: "new"})
+	addAll(c, "x", contract.Unknown{Name: "new"})
 	unknown := c.Filter(Filter{Kinds: []string{"unknown"}})
 	if unknown.Follow(t.Context()); unknown.Len() != 1 {
 		t.Errorf("%d unknown events", unknown.Len())
@@ -190,7 +190,7 @@ func (c *countdown) Err() error {
 func TestFindCancels(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	many(c, 5000)
-	tell(c, "x", contract.Notice{Text: "the needle"})
+	addAll(c, "x", contract.Notice{Text: "the needle"})
 	for _, back := range []bool{false, true} {
 		from := 0
 		if back {
@@ -266,10 +266,10 @@ func TestReadingWhileAdding(t *testing.T) {
 	}
 	for i := range rounds {
 		id := fmt.Sprintf("orch-%d", i%3)
-		tell(c, id, contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint("t", i), Input: json.RawMessage(`{"a":1}`)},
+		addAll(c, id, contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint("t", i), Input: json.RawMessage(`{"a":1}`)},
 			contract.Delta{Text: "some text"}, contract.Notice{Text: strings.Repeat("x", i*17%10_000)})
 		if i >= 300 {
-			tell(c, id, contract.ToolResult{ToolUse: fmt.Sprint("t", i-300), Text: "ok"})
+			addAll(c, id, contract.ToolResult{ToolUse: fmt.Sprint("t", i-300), Text: "ok"})
 		}
 	}
 	close(stop)

@@ -47,7 +47,7 @@ func (h *health) unreadable(err error) {
 	h.read = err
 }
 
-func (h *health) trouble() error {
+func (h *health) err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

@@ -67,8 +67,8 @@ func open(t testing.TB, o Options) *Store {
 	return c
 }
 
-// tell adds events of one agent, one second apart.
-func tell(c *Store, id string, all ...contract.Body) {
+// addAll adds events of one agent, one second apart.
+func addAll(c *Store, id string, all ...contract.Body) {
 	for _, b := range all {
 		c.Add(someTime.Add(time.Duration(c.len())*time.Second), contract.Event{ID: id, Body: b})
 	}

@@ -27,13 +27,13 @@ type arriving struct {
 	message growing
 }
 
-// lives are the texts that are arriving.
-type lives struct {
+// liveTexts are the texts that are arriving.
+type liveTexts struct {
 	mu      sync.Mutex
 	byAgent map[string]*arriving
 }
 
-func (l *lives) get(agent string) (Live, bool) {
+func (l *liveTexts) get(agent string) (Live, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.byAgent[agent]
@@ -45,7 +45,7 @@ func (l *lives) get(agent string) (Live, bool) {
 }
 
 // end is get with at most about most bytes of each text: its end.
-func (l *lives) end(agent string, most int) (Live, bool) {
+func (l *liveTexts) end(agent string, most int) (Live, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.byAgent[agent]
@@ -56,7 +56,7 @@ func (l *lives) end(agent string, most int) (Live, bool) {
 		Began: a.began}, true
 }
 
-func (l *lives) delta(at time.Time, agent string, d contract.Delta) {
+func (l *liveTexts) delta(at time.Time, agent string, d contract.Delta) {
 	if d.Text == "" {
 		return
 	}
@@ -88,8 +88,8 @@ func (l *lives) delta(at time.Time, agent string, d contract.Delta) {
 	a.verdict.out = a.verdict.out[:0]
 }
 
-// told ends the texts that an event contains, or whose end it shows.
-func (l *lives) told(e contract.Event) {
+// endTexts ends the texts that an event contains, or whose end it shows.
+func (l *liveTexts) endTexts(e contract.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.byAgent[e.ID]

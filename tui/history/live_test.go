@@ -90,8 +90,8 @@ func TestLiveIsBounded(t *testing.T) {
 	} {
 		c := open(t, Options{})
 		for range 2000 {
-			tell(c, "o", contract.Delta{Text: piece})
-			tell(c, "p", contract.Delta{Text: piece, Verdict: true})
+			addAll(c, "o", contract.Delta{Text: piece})
+			addAll(c, "p", contract.Delta{Text: piece, Verdict: true})
 			if len(piece) > 1<<20 && c.Version() > 20 {
 				break
 			}
@@ -103,7 +103,7 @@ func TestLiveIsBounded(t *testing.T) {
 		if !utf8.ValidString(l.Text) {
 			t.Errorf("%s: not valid", name)
 		}
-		a := c.lives.byAgent["o"]
+		a := c.live.byAgent["o"]
 		if n := cap(a.prose.done) + cap(a.prose.tail); n > 8<<20 {
 			t.Errorf("%s: %d bytes are held", name, n)
 		}
@@ -221,11 +221,11 @@ func FuzzPartialMessage(f *testing.F) {
 // piece would take quadratic memory.
 func TestPartialMessageIsIncremental(t *testing.T) {
 	c := open(t, Options{})
-	tell(c, "o", contract.Delta{Text: `{"message":"`, Verdict: true})
+	addAll(c, "o", contract.Delta{Text: `{"message":"`, Verdict: true})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 200_000 {
-		tell(c, "o", contract.Delta{Text: `word\n`, Verdict: true})
+		addAll(c, "o", contract.Delta{Text: `word\n`, Verdict: true})
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {

@@ -6,8 +6,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// patience is how many retries of the API are not shown.
-const patience = 3
+// hiddenRetries is how many retries of the API are not shown.
+const hiddenRetries = 3
 
 // continues is the kind of the supervisor's message to an agent that reported and continues.
 const continues = "continue"
@@ -26,7 +26,7 @@ func inTalk(e contract.Event) bool {
 	case contract.Spawn:
 		return !b.Resumed // the same agent; why it came back was reported
 	case contract.Retry:
-		return b.Attempt >= patience
+		return b.Attempt >= hiddenRetries
 	case contract.Done:
 		return e.ID != contract.Arbiter
 	}

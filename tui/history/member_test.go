@@ -104,12 +104,12 @@ func TestMembership(t *testing.T) {
 func TestThreads(t *testing.T) {
 	c := open(t, Options{Dir: t.TempDir()})
 	// 0
-	tell(c, contract.Arbiter, contract.Session{Session: "run"})
+	addAll(c, contract.Arbiter, contract.Session{Session: "run"})
 	// 1
-	tell(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter, Kind: "task"})
-	tell(c, contract.Arbiter, contract.Delivered{MessageID: "m1"}, contract.Delta{Text: "x"},
+	addAll(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter, Kind: "task"})
+	addAll(c, contract.Arbiter, contract.Delivered{MessageID: "m1"}, contract.Delta{Text: "x"},
 		contract.Decision{To: "orch-1"})
-	tell(c, "orch-1", // from 4
+	addAll(c, "orch-1", // from 4
 		contract.Spawn{Name: "Orchestrator I"},
 		contract.ToolUse{Tool: "Agent", ToolUse: "t1"},
 		contract.SubagentStart{ToolUse: "t1"},
@@ -125,8 +125,8 @@ func TestThreads(t *testing.T) {
 		contract.ToolResult{ToolUse: "t2"}, // a second one
 		contract.Message{MessageID: "m2", From: "orch-1", To: contract.Arbiter, Kind: "done"},
 	)
-	tell(c, "orch-2", contract.ToolUse{ToolUse: "t9"})
-	tell(c, "orch-3", contract.ToolResult{ToolUse: "t9"}) // another agent's
+	addAll(c, "orch-2", contract.ToolUse{ToolUse: "t9"})
+	addAll(c, "orch-3", contract.ToolResult{ToolUse: "t9"}) // another agent's
 	for name, tt := range map[string]struct {
 		thread *Thread
 		want   []string
@@ -180,7 +180,7 @@ func TestThreads(t *testing.T) {
 func TestStampsChange(t *testing.T) {
 	for _, filler := range []int{0, 60_000} {
 		c := open(t, Options{Dir: t.TempDir()})
-		tell(c, "orch-1", contract.SubagentStart{ToolUse: "t"})
+		addAll(c, "orch-1", contract.SubagentStart{ToolUse: "t"})
 		for range filler {
 			c.Add(someTime, contract.Event{ID: "orch-2", Body: contract.Notice{Text: "x"}})
 		}
@@ -195,19 +195,19 @@ func TestStampsChange(t *testing.T) {
 		}
 		look("first", true)
 		look("no change", false)
-		tell(c, "orch-1", contract.Notice{})
+		addAll(c, "orch-1", contract.Notice{})
 		look("another entry", false)
-		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 7, LastTool: "Re\x1bad"})
+		addAll(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 7, LastTool: "Re\x1bad"})
 		look("progress", true)
 		if e, _ := th.Entry(0); e.Progress == nil || e.Progress.Tokens != 7 || e.Progress.LastTool != "Read" &&
 			e.Progress.LastTool != "Red" {
 			t.Errorf("progress: %+v", e.Progress)
 		}
-		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 8})
+		addAll(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 8})
 		look("more progress", true)
-		tell(c, "orch-1", contract.SubagentStop{ToolUse: "t"})
+		addAll(c, "orch-1", contract.SubagentStop{ToolUse: "t"})
 		look("outcome", true)
-		tell(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 9})
+		addAll(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 9})
 		look("late progress", false)
 		if e, _ := th.Entry(0); e.Progress != nil || e.Outcome == nil || len(c.progress) != 0 {
 			t.Errorf("at the end: %+v", e)
@@ -223,7 +223,7 @@ func TestOpenIsBounded(t *testing.T) {
 	c := open(t, Options{})
 	for i := range 2 * maxOpen {
 		id := strconv.Itoa(i)
-		tell(c, "o", contract.ToolUse{ToolUse: id}, contract.SubagentStart{ToolUse: id},
+		addAll(c, "o", contract.ToolUse{ToolUse: id}, contract.SubagentStart{ToolUse: id},
 			contract.SubagentProgress{ToolUse: id},
 			contract.Message{MessageID: id, To: "o"}, contract.PermissionRequest{Request: id},
 			contract.PermissionRequest{Request: "same"})
@@ -238,9 +238,9 @@ func TestOpenIsBounded(t *testing.T) {
 		t.Errorf("%d wait for one answer", n)
 	}
 	for i := range 2 * maxAgents {
-		tell(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
+		addAll(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
 	}
-	if len(c.agents) > maxAgents || len(c.numbers.ids) > maxAgents || len(c.lives.byAgent) > maxAgents {
-		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.numbers.ids), len(c.lives.byAgent))
+	if len(c.agents) > maxAgents || len(c.numbers.ids) > maxAgents || len(c.live.byAgent) > maxAgents {
+		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.numbers.ids), len(c.live.byAgent))
 	}
 }

@@ -27,7 +27,7 @@ type End struct {
 // Recent reads the last events of a log, at most n.
 func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
 	end := End{Whole: true}
-	room := recentBytes
+	space := recentBytes
 	err := log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
 		if end.Next.Offset == 0 {
 			end.Next = e.Next()
@@ -35,11 +35,11 @@ func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
 		if e.Line == nil {
 			return true
 		}
-		if len(end.Events) == n || room < e.Size && len(end.Events) > 0 {
+		if len(end.Events) == n || space < e.Size && len(end.Events) > 0 {
 			end.Whole = false
 			return false
 		}
-		room -= e.Size
+		space -= e.Size
 		e.Line = bytes.Clone(e.Line)
 		end.Events = append(end.Events, e)
 		return true
@@ -106,7 +106,7 @@ func (c *Store) locate() {
 // matched looks for the entry of a line of the log: both are in the order of their times. It returns false
 // for a line that may belong to a later entry.
 func (c *Store) matched(e eventlog.Entry) bool {
-	var told contract.Event // the event of the line, decoded when needed
+	var logged contract.Event // the event of the line, decoded when needed
 	var sum uint32
 	for n := c.follow.next; n < c.len(); n++ {
 		r, ok := c.record(n)
@@ -122,15 +122,15 @@ func (c *Store) matched(e eventlog.Entry) bool {
 			}
 			continue
 		}
-		if told.Body == nil {
+		if logged.Body == nil {
 			var err error
-			if told, err = contract.DecodeWritten(e.Line); err != nil {
+			if logged, err = contract.DecodeWritten(e.Line); err != nil {
 				return true
 			}
-			c.line = encodeEvent(c.line[:0], told.ID, reflect.ValueOf(told.Body))
+			c.line = encodeEvent(c.line[:0], logged.ID, reflect.ValueOf(logged.Body))
 			sum = crc32.Checksum(c.line, castagnoli())
 		}
-		if r.kind == c.numbers.kind(reflect.TypeOf(told.Body)) && (r.sum == sum || c.same(r, told)) {
+		if r.kind == c.numbers.kind(reflect.TypeOf(logged.Body)) && (r.sum == sum || c.same(r, logged)) {
 			r.past, r.off, r.sum, r.size = true, e.Position.Offset, e.Position.Prev.Sum, e.Size
 			b := r.encode()
 			c.index.rewrite(int64(n)*recordSize, b[:])
@@ -143,10 +143,10 @@ func (c *Store) matched(e eventlog.Entry) bool {
 
 // same reports whether an entry is an event of the log, in the form of the log: a line has rounded numbers,
 // and an empty list where there was none.
-func (c *Store) same(r record, told contract.Event) bool {
+func (c *Store) same(r record, logged contract.Event) bool {
 	kept, err := c.event(r)
 	if err == nil {
-		told, err = c.fit(told)
+		logged, err = c.fit(logged)
 	}
 	if err != nil {
 		return false
@@ -155,7 +155,7 @@ func (c *Store) same(r record, told contract.Event) bool {
 		return false
 	}
 	n := len(c.line)
-	if c.line, err = contract.EncodeLine(c.line, 0, r.at, told); err != nil {
+	if c.line, err = contract.EncodeLine(c.line, 0, r.at, logged); err != nil {
 		return false
 	}
 	return bytes.Equal(c.line[:n], c.line[n:])
@@ -164,15 +164,15 @@ func (c *Store) same(r record, told contract.Event) bool {
 // Recall adds an event of an earlier process, and returns it: it stays in its log, and is read from there
 // when it is needed. Only the writer may call it.
 func (c *Store) Recall(e eventlog.Entry) (contract.Event, error) {
-	told, err := contract.DecodeWritten(e.Line)
+	logged, err := contract.DecodeWritten(e.Line)
 	if err != nil {
 		return contract.Event{}, fmt.Errorf("read line %d of the event log: %w", e.N, err)
 	}
 	if c.over() {
-		return told, nil
+		return logged, nil
 	}
 	defer c.version.Add(1)
-	fit, err := c.fit(told)
+	fit, err := c.fit(logged)
 	if err != nil {
 		return contract.Event{}, err
 	}
@@ -214,7 +214,7 @@ func (c *Store) CatchUp(other *Store, from int) int {
 // Succeed makes the store continue where another one ends: with the text that is arriving there, and a
 // version that the other one never had. Nothing may be added to the other one any more.
 func (c *Store) Succeed(other *Store) {
-	c.lives = other.lives
+	c.live = other.live
 	c.follow.at, c.follow.next = other.follow.at, c.len()-(other.len()-other.follow.next)
 	c.version.Store(max(c.version.Load(), other.version.Load()) + 1)
 }
@@ -239,12 +239,12 @@ func (c *Store) decodePast(r record, line []byte) (contract.Event, error) {
 		c.health.unreadable(err)
 		return contract.Event{}, err
 	}
-	told, err := contract.DecodeWritten(e.Line)
+	logged, err := contract.DecodeWritten(e.Line)
 	if err != nil {
 		c.health.unreadable(err)
 		return contract.Event{}, err
 	}
-	return c.fit(told)
+	return c.fit(logged)
 }
 
 // logBytes are the bytes of a log, to be looked through.

@@ -62,9 +62,9 @@ func lived(n int) (list []contract.Event) {
 	return list
 }
 
-// TestThePastIsReadWhereItLies: a store whose first part is in a log has the same entries in each thread,
+// TestPastIsReadFromItsLog: a store whose first part is in a log has the same entries in each thread,
 // and finds the same, as a store that received all events.
-func TestThePastIsReadWhereItLies(t *testing.T) {
+func TestPastIsReadFromItsLog(t *testing.T) {
 	list := lived(40)
 	log := logOf(t, list)
 	want := open(t, Options{Dir: t.TempDir()})
@@ -180,7 +180,7 @@ type growingLog struct {
 	seq   uint64
 }
 
-func (g *growingLog) tell(t *testing.T, at time.Time, e contract.Event) {
+func (g *growingLog) add(t *testing.T, at time.Time, e contract.Event) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -238,18 +238,18 @@ func TestLoggedEventsAreNotStoredTwice(t *testing.T) {
 				}
 				at := someTime.Add(time.Duration(i/2) * time.Second) // two with the same time
 				if kept.inLog(i) {
-					run.tell(t, at, e)
+					run.add(t, at, e)
 				}
 				if i%10 == 3 { // an event that this frontend did not receive
-					run.tell(t, at, contract.Event{ID: "orch-2", Body: contract.Cost{}})
+					run.add(t, at, contract.Event{ID: "orch-2", Body: contract.Cost{}})
 				}
 				c.Add(at, e)
 				want = append(want, e)
 			}
 			for i, w := range want {
 				e, ok := c.All().Entry(i)
-				if told, kept := lineOf(t, w), lineOf(t, e.Event); told != kept || !ok {
-					t.Fatalf("entry %d (-told +kept):\n%s", i, cmp.Diff(told, kept))
+				if fromLog, kept := lineOf(t, w), lineOf(t, e.Event); fromLog != kept || !ok {
+					t.Fatalf("entry %d (-log +kept):\n%s", i, cmp.Diff(fromLog, kept))
 				}
 			}
 			written := 0

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// noteRoom is more than the length of a note.
-const noteRoom = 64
+// maxNoteLength is more than the length of a note.
+const maxNoteLength = 64
 
 // leftOut returns the note that replaces what was omitted.
 func leftOut(n int, of string) string {
@@ -29,7 +29,7 @@ func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	if n < noteRoom {
+	if n < maxNoteLength {
 		return leftOut(len(s), "bytes")
 	}
 	const line = 200
@@ -52,7 +52,7 @@ func shorten(s string, n int) string {
 // shortenJSON keeps about n bytes of a JSON value, by shortening the longest of its strings. Input that is
 // not JSON is not made into JSON.
 func shortenJSON(raw []byte, n int) []byte {
-	for limit := n / 2; limit >= 2*noteRoom; limit /= 8 {
+	for limit := n / 2; limit >= 2*maxNoteLength; limit /= 8 {
 		if short := cutStrings(raw, limit); len(short) <= n {
 			return short
 		}

@@ -43,7 +43,7 @@ type Store struct {
 	area    *area // of the threads
 	talk    *Thread
 	past    *eventlog.Log // of the run and its earlier processes; nil: there is none
-	lives   *lives
+	live    *liveTexts
 	numbers numbers
 	version atomic.Uint64
 
@@ -83,13 +83,13 @@ func Open(o Options) (*Store, error) {
 	return begin(d, err, max(o.Memory, leastMemory)), nil
 }
 
-func begin(d disk, trouble error, memory int) *Store {
-	h := &health{write: trouble}
+func begin(d disk, startErr error, memory int) *Store {
+	h := &health{write: startErr}
 	c := &Store{
 		disk: d, health: h,
 		events: newTape(d.events, h, eventsChunk, memory/4*3),
 		index:  newTape(d.index, h, indexChunk, memory/4),
-		area:   &area{disk: d.lists}, lives: &lives{},
+		area:   &area{disk: d.lists}, live: &liveTexts{},
 		numbers: numbers{types: []reflect.Type{nil}, kinds: make(map[reflect.Type]uint8), ids: make(map[string]uint16)},
 		agents:  make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
 	}
@@ -116,17 +116,17 @@ func (c *Store) Close() error {
 func (c *Store) Version() uint64 { return c.version.Load() }
 
 // Live returns the text of an agent that is arriving, until the event that contains it comes.
-func (c *Store) Live(agent string) (Live, bool) { return c.lives.get(agent) }
+func (c *Store) Live(agent string) (Live, bool) { return c.live.get(agent) }
 
 // LiveEnd is Live with at most about most bytes of each text: its end.
-func (c *Store) LiveEnd(agent string, most int) (Live, bool) { return c.lives.end(agent, most) }
+func (c *Store) LiveEnd(agent string, most int) (Live, bool) { return c.live.end(agent, most) }
 
 // Lost returns how many entries could not be kept, and the current error of the disk.
 func (c *Store) Lost() (int, error) {
 	c.mu.Lock()
 	lost := c.lost
 	c.mu.Unlock()
-	return lost, c.health.trouble()
+	return lost, c.health.err()
 }
 
 // Add adds an event. Only one goroutine may call it. It may wait for the disk.
@@ -137,14 +137,14 @@ func (c *Store) Add(at time.Time, e contract.Event) {
 	}
 	defer c.version.Add(1)
 	if d, ok := v.Interface().(contract.Delta); ok {
-		c.lives.delta(at, lineID(e.ID), d)
+		c.live.delta(at, lineID(e.ID), d)
 		return
 	}
 	c.buf = encodeEvent(c.buf[:0], e.ID, v)
 	// Links and threads are made from the kept form, not from the original event.
-	if told, err := c.decode(v.Type(), string(c.buf)); err == nil {
-		c.keep(record{at: at, sum: crc32.Checksum(c.buf, castagnoli()), size: len(c.buf)}, told, v.Type())
-		c.lives.told(told)
+	if decoded, err := c.decode(v.Type(), string(c.buf)); err == nil {
+		c.keep(record{at: at, sum: crc32.Checksum(c.buf, castagnoli()), size: len(c.buf)}, decoded, v.Type())
+		c.live.endTexts(decoded)
 	}
 }
 
@@ -167,8 +167,8 @@ func (c *Store) keep(r record, e contract.Event, typ reflect.Type) {
 	if k, ok := closes(e); ok {
 		ended = c.open.end(k)
 	}
-	_, speaks := e.Body.(contract.Message) // an answer is read for itself, too
-	if r.outcome = len(ended) > 0 && !speaks; r.outcome {
+	_, isMessage := e.Body.(contract.Message) // an answer is read for itself, too
+	if r.outcome = len(ended) > 0 && !isMessage; r.outcome {
 		r.link = int64(ended[0]) + 1
 	}
 	if !r.past {

@@ -15,7 +15,7 @@ import (
 type memFile struct {
 	mu     sync.Mutex
 	b      []byte
-	room   int // bytes it takes; 0: any number
+	space  int // bytes it takes; 0: any number
 	broken bool
 }
 
@@ -28,8 +28,8 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 		return 0, errBroken
 	}
 	n := len(p)
-	if f.room > 0 {
-		n = max(min(n, f.room-int(off)), 0)
+	if f.space > 0 {
+		n = max(min(n, f.space-int(off)), 0)
 	}
 	if grow := int(off) + n - len(f.b); grow > 0 {
 		f.b = append(f.b, make([]byte, grow)...)
@@ -56,10 +56,10 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-func (f *memFile) set(room int, broken bool) {
+func (f *memFile) set(space int, broken bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.room, f.broken = room, broken
+	f.space, f.broken = space, broken
 }
 
 // TestTape compares a tape, on a file, on a strip and without either, with a slice.
@@ -184,8 +184,8 @@ func TestTapeOnADiskThatFails(t *testing.T) {
 		check(0, 0)
 		f.set(2000, false)
 		add(21) // 1050 that the ring of 1000 does not hold
-		if !unwritable(h) || !errors.Is(h.trouble(), errFull) {
-			t.Errorf("trouble: %v", h.trouble())
+		if !unwritable(h) || !errors.Is(h.err(), errFull) {
+			t.Errorf("problem: %v", h.err())
 		}
 		check(2000, 2050)
 		add(40)
@@ -197,15 +197,15 @@ func TestTapeOnADiskThatFails(t *testing.T) {
 		}
 		time.Sleep(again)
 		add(2)
-		if h.trouble() != nil {
-			t.Errorf("trouble: %v", h.trouble())
+		if h.err() != nil {
+			t.Errorf("problem: %v", h.err())
 		}
 		check(2000, 4200)
 		add(100)
 		check(2000, 4200)
 		f.set(0, true)
-		if read(0) || h.trouble() == nil {
-			t.Errorf("a broken disk was read; trouble: %v", h.trouble())
+		if read(0) || h.err() == nil {
+			t.Errorf("a broken disk was read; problem: %v", h.err())
 		}
 	})
 }

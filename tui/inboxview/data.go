@@ -80,15 +80,15 @@ func (i Item) choices() []pages.Choice {
 			{Value: string(Allow), Label: "Allow once"},
 			{Value: string(Deny), Label: "Deny"},
 			{Value: string(Refuse), Label: "Deny, and say why"},
-			{Value: run, Label: "Allow for the run", Whole: true},
-			{Value: ever, Label: "Always here", Whole: true},
+			{Value: run, Label: "Allow for the run", ReadToEnd: true},
+			{Value: ever, Label: "Always here", ReadToEnd: true},
 		}
 	case i.written():
 		return []pages.Choice{{Value: string(Write), Label: "Write the answer"}}
 	}
 	var list []pages.Choice
 	for _, w := range i.Ways {
-		list = append(list, pages.Choice{Value: w.Option, Label: w.Label, Grave: w.Grave})
+		list = append(list, pages.Choice{Value: w.Option, Label: w.Label, Irreversible: w.Irreversible})
 	}
 	return list
 }
@@ -102,24 +102,24 @@ func (p *Panel) scopes(d *pages.AskData, at Item) {
 		d.Note = "A rule allows all that it covers. Rules that deny, or ask, still win. Backspace: back."
 	}
 	d.Choices = []pages.Choice{{Label: "This exact action"}}
-	type settled struct {
+	type ruleItems struct {
 		rule  string
 		items []Item
 	}
-	var more []settled
+	var more []ruleItems
 	for _, r := range at.Rules {
 		var also []Item
 		for _, i := range p.items {
-			if i.ID != at.ID && slices.Contains(r.Settles, i.ID) {
+			if i.ID != at.ID && slices.Contains(r.Covers, i.ID) {
 				also = append(also, i)
 			}
 		}
 		label := sanitize.Line(r.Text, 300)
 		if len(also) > 0 {
 			label += fmt.Sprintf("  (and %d more)", len(also))
-			more = append(more, settled{sanitize.Line(r.Text, 300), also})
+			more = append(more, ruleItems{sanitize.Line(r.Text, 300), also})
 		}
-		d.Choices = append(d.Choices, pages.Choice{Value: r.Text, Label: label, Grave: true})
+		d.Choices = append(d.Choices, pages.Choice{Value: r.Text, Label: label, Irreversible: true})
 	}
 	d.Body = func(width int) []render.Line {
 		lines := at.Body(width)
@@ -159,7 +159,7 @@ func (p *Panel) allOf(d *pages.AskData) {
 		return
 	}
 	d.Choices = []pages.Choice{
-		{Value: string(Allow), Label: fmt.Sprintf("Allow these %d once", len(p.many)), Whole: true, Grave: true},
+		{Value: string(Allow), Label: fmt.Sprintf("Allow these %d once", len(p.many)), ReadToEnd: true, Irreversible: true},
 		{Value: string(Deny), Label: fmt.Sprintf("Deny these %d", len(p.many))},
 		{Value: back, Label: "Back"},
 	}

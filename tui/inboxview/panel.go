@@ -26,13 +26,13 @@ type Item struct {
 // Way is an option of a choose command.
 type Way struct {
 	Option, Label string
-	Grave         bool // it cannot be undone
+	Irreversible  bool // it cannot be undone
 }
 
 // Rule is a permission rule. Settles are the ids of the open requests that it covers, its own among them.
 type Rule struct {
-	Text    string
-	Settles []string
+	Text   string
+	Covers []string
 }
 
 // Act is the effect of an answer.

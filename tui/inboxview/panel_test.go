@@ -97,9 +97,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRulesTellWhatTheySettle: each rule shows how many other items it settles, and those items are listed
+// TestRulesShowWhatTheyCover: each rule shows how many other items it settles, and those items are listed
 // below the request.
-func TestRulesTellWhatTheySettle(t *testing.T) {
+func TestRulesShowWhatTheyCover(t *testing.T) {
 	leave := item("one", inbox.Permission)
 	leave.Rules = []Rule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two", "gone"}}}
 	var p Panel

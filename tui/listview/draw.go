@@ -68,9 +68,9 @@ func (d painter) drawRow(c render.Canvas, y int, p pos) {
 	d.drawGutter(c.Sub(0, y, 1, 1), p, b)
 	c.Text(1, y, " ", render.Base)
 	x := d.drawTree(c, gutterWidth, y, p, b)
-	room := d.room(b)
+	textWidth := d.textWidth(b)
 	line := d.text(p)
-	text := c.Sub(x, y, room, 1)
+	text := c.Sub(x, y, textWidth, 1)
 	end := text.Line(0, 0, line)
 	w, _ := text.Size()
 	blank(c, x+min(end, w), y)
@@ -133,8 +133,8 @@ func (l *layout) lastLeaf(i, indent int) bool {
 	return true
 }
 
-// room returns how many columns the text of a block has.
-func (l *layout) room(b *Block) int { return max(l.width-Inset(l.width, b.Indent), 1) }
+// textWidth returns how many columns the text of a block has.
+func (l *layout) textWidth(b *Block) int { return max(l.width-Inset(l.width, b.Indent), 1) }
 
 // text returns the text of a row, as drawn.
 func (l *layout) text(p pos) render.Line {
@@ -143,7 +143,7 @@ func (l *layout) text(p pos) render.Line {
 	case p.row < 0 || p.row >= b.rows():
 		return nil
 	case p.row < b.head():
-		return headLine(b.Head, l.room(b), l.look.Glyphs.Ellipsis)
+		return headLine(b.Head, l.textWidth(b), l.look.Glyphs.Ellipsis)
 	}
 	return b.line(p.row)
 }

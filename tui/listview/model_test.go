@@ -14,7 +14,7 @@ import (
 
 // model is a second implementation of a view, which lays out everything every time.
 type model struct {
-	src    *talk
+	src    *fakeSource
 	w, h   int
 	top    pos
 	follow bool
@@ -38,11 +38,11 @@ type modelRow struct {
 func (m *model) blocks() []Block {
 	width := max(m.w-2, 1)
 	var blocks []Block
-	for i := range m.src.said {
+	for i := range m.src.blocks {
 		open, ok := m.folds[i]
-		key := laidOut{i, width, ok && open || !ok && m.all, m.src.said[i].stamp}
+		key := laidOut{i, width, ok && open || !ok && m.all, m.src.blocks[i].stamp}
 		if _, ok := m.laid[key]; !ok {
-			m.laid[key] = m.src.said[i].block(width, key.open)
+			m.laid[key] = m.src.blocks[i].block(width, key.open)
 		}
 		blocks = append(blocks, m.laid[key])
 	}
@@ -259,7 +259,7 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 		case 5:
 			log("top")
 			v.Top()
-			if len(src.said)+len(src.tail) > 0 {
+			if len(src.blocks)+len(src.tail) > 0 {
 				m.goTo(0)
 			}
 		case 6:
@@ -267,7 +267,7 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 			v.Bottom()
 			m.bottom()
 		case 7:
-			if total := len(src.said) + len(src.tail); total > 0 {
+			if total := len(src.blocks) + len(src.tail); total > 0 {
 				n = r.IntN(total)
 				log("go to %d", n)
 				v.GoTo(n)
@@ -276,17 +276,17 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 		case 8, 9:
 			log("add %d", n)
 			for range n {
-				src.said = append(src.said, randomSaid(r, len(src.said)))
+				src.blocks = append(src.blocks, randomBlock(r, len(src.blocks)))
 			}
 		case 10:
-			if len(src.said) > 0 {
-				n = r.IntN(len(src.said))
+			if len(src.blocks) > 0 {
+				n = r.IntN(len(src.blocks))
 				log("change %d", n)
-				src.said[n] = randomSaid(r, n)
+				src.blocks[n] = randomBlock(r, n)
 			}
 		case 11:
-			if len(src.said) > 0 {
-				n = r.IntN(len(src.said))
+			if len(src.blocks) > 0 {
+				n = r.IntN(len(src.blocks))
 				log("toggle %d", n)
 				m.sync()
 				v.update()
@@ -306,7 +306,7 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 			log("tail of %d", n%4)
 			src.tail = nil
 			for range n % 4 {
-				src.tail = append(src.tail, randomSaid(r, len(src.said)))
+				src.tail = append(src.tail, randomBlock(r, len(src.blocks)))
 			}
 		case 14:
 			// The view alone decides the place at a new size (see TestResizeKeepsThePlace); afterwards the

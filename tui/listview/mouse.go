@@ -149,7 +149,7 @@ func (m pointer) scroll(n int) {
 	} else {
 		m.Down(n)
 	}
-	m.settle()
+	m.updateTop()
 	m.shown = m.shown[:0]
 	for p, missing := m.top, 0; missing == 0 && len(m.shown) < m.high && m.total() > 0; {
 		m.shown = append(m.shown, p)
@@ -161,12 +161,12 @@ func (m pointer) release() {
 	dragged := m.mouse.drag
 	m.mouse.down, m.mouse.bar, m.mouse.drag = false, false, false
 	if dragged {
-		m.handOn()
+		m.copySelection()
 	}
 }
 
-// handOn passes the selected text to onCopy.
-func (m pointer) handOn() {
+// copySelection passes the selected text to onCopy.
+func (m pointer) copySelection() {
 	if m.onCopy == nil {
 		return
 	}
@@ -233,5 +233,5 @@ func (m pointer) choose(s selection) {
 	m.resume = m.follow
 	m.stay()
 	m.sel = s
-	m.handOn()
+	m.copySelection()
 }

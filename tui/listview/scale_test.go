@@ -72,12 +72,12 @@ func TestMillion(t *testing.T) {
 	}
 }
 
-// TestBlocksOfNothing: a long series of empty blocks is not traversed all at once, but is passed
+// TestEmptyBlocks: a long series of empty blocks is not traversed all at once, but is passed
 // eventually.
-func TestBlocksOfNothing(t *testing.T) {
+func TestEmptyBlocks(t *testing.T) {
 	l := many(10)
-	l.said = append(l.said, make([]said, 20_000)...)
-	l.said = append(l.said, many(10).said...)
+	l.blocks = append(l.blocks, make([]fakeBlock, 20_000)...)
+	l.blocks = append(l.blocks, many(10).blocks...)
 	st := newStage(t, 20, 5, l)
 	st.draw()
 	for i := 0; ; i++ {
@@ -101,7 +101,7 @@ func TestBlocksOfNothing(t *testing.T) {
 			t.Fatal("the end is not reached")
 		}
 	}
-	nothing := newStage(t, 20, 5, &talk{said: make([]said, 50_000)})
+	nothing := newStage(t, 20, 5, &fakeSource{blocks: make([]fakeBlock, 50_000)})
 	nothing.draw()
 	nothing.view.Up(3)
 	nothing.view.NextBlock()
@@ -161,7 +161,7 @@ func TestHugeBlock(t *testing.T) {
 // TestHugeBlockBesideNews: it is not laid out again if the block above it in the window changes with each
 // frame.
 func TestHugeBlockBesideNews(t *testing.T) {
-	l := &talk{said: []said{{text: "news"},
+	l := &fakeSource{blocks: []fakeBlock{{text: "news"},
 		{text: "its beginning" + strings.Repeat("\n"+strings.Repeat("x", 60), 100_000)}}}
 	st := newStage(t, 80, 10, l)
 	st.view.Top()
@@ -172,7 +172,7 @@ func TestHugeBlockBesideNews(t *testing.T) {
 	l.laid = 0
 	const frames = 10
 	for range frames {
-		l.said[0].stamp++
+		l.blocks[0].stamp++
 		if rows := st.draw(); !strings.Contains(rows[1], "its beginning") {
 			t.Fatalf("below the news is %q", rows[1])
 		}

@@ -11,28 +11,28 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// hand is a mouse on a stage: it records which presses the application receives.
-type hand struct {
+// testMouse is a mouse on a stage: it records which presses the application receives.
+type testMouse struct {
 	st       *stage
 	captured bool
 	copied   []string
 }
 
-func newHand(st *stage) *hand {
-	h := &hand{st: st}
+func newTestMouse(st *stage) *testMouse {
+	h := &testMouse{st: st}
 	st.view.OnCopy(func(text string) { h.copied = append(h.copied, text) })
 	return h
 }
 
 // do makes the view handle an action at a cell of the window.
-func (h *hand) do(action tview.MouseAction, x, y int) bool {
+func (h *testMouse) do(action tview.MouseAction, x, y int) bool {
 	event := tcell.NewEventMouse(h.st.x+x, h.st.y+y, tcell.ButtonPrimary, 0)
 	consumed, capture := h.st.view.MouseHandler()(action, event, func(tview.Primitive) {})
 	h.captured = capture != nil
 	return consumed
 }
 
-func (h *hand) drag(path ...[2]int) {
+func (h *testMouse) drag(path ...[2]int) {
 	h.do(tview.MouseLeftDown, path[0][0], path[0][1])
 	for _, at := range path[1:] {
 		h.do(tview.MouseMove, at[0], at[1])
@@ -41,13 +41,13 @@ func (h *hand) drag(path ...[2]int) {
 	h.do(tview.MouseLeftUp, last[0], last[1])
 }
 
-func (h *hand) click(action tview.MouseAction, x, y int) {
+func (h *testMouse) click(action tview.MouseAction, x, y int) {
 	h.do(tview.MouseLeftDown, x, y)
 	h.do(tview.MouseLeftUp, x, y)
 	h.do(action, x, y)
 }
 
-func (h *hand) last() string {
+func (h *testMouse) last() string {
 	if len(h.copied) == 0 {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (h *hand) last() string {
 func TestDragSelects(t *testing.T) {
 	st := newStage(t, 35, 14, conversation())
 	st.draw()
-	h := newHand(st)
+	h := newTestMouse(st)
 	// From "me a parser" to "So it", over a head and a soft line break.
 	h.drag([2]int{8, 1}, [2]int{20, 2}, [2]int{6, 5})
 	if want := "me a parser, and let it be small.\n\nSo it"; h.last() != want {
@@ -90,12 +90,12 @@ func TestDragSelects(t *testing.T) {
 }
 
 func TestClicks(t *testing.T) {
-	l := &talk{said: []said{
+	l := &fakeSource{blocks: []fakeBlock{
 		{text: "see https://example.org/a_b-c?d=e. It is 漢字かな, (foo) said a/b/c.go:12: and more than fits"}}}
 	st := newStage(t, 42, 5, l)
 	want(t, st,
 		"\n▌ see https://example.org/a_b-c?d=e. It\n▌ is 漢字かな, (foo) said a/b/c.go:12:\n▌ and more than fits\n\n\n")
-	h := newHand(st)
+	h := newTestMouse(st)
 	for _, c := range []struct {
 		x, y int
 		want string
@@ -111,8 +111,8 @@ func TestClicks(t *testing.T) {
 	}
 	// The third click takes the line as it was before it was wrapped.
 	h.click(tview.MouseLeftClick, 2, 2)
-	if h.last() != l.said[0].text {
-		t.Errorf("line: %q, want %q", h.last(), l.said[0].text)
+	if h.last() != l.blocks[0].text {
+		t.Errorf("line: %q, want %q", h.last(), l.blocks[0].text)
 	}
 	st.draw()
 	st.role(2, 0, render.Selection)
@@ -121,10 +121,10 @@ func TestClicks(t *testing.T) {
 
 func TestClickFolds(t *testing.T) {
 	l := many(4)
-	l.said[1] = said{text: "Bash\noutput", folded: "Bash"}
+	l.blocks[1] = fakeBlock{text: "Bash\noutput", folded: "Bash"}
 	st := newStage(t, 20, 6, l)
 	st.draw()
-	h := newHand(st)
+	h := newTestMouse(st)
 	h.click(tview.MouseLeftClick, 4, 1)
 	want(t, st, "▌ line 0\n▾ Bash\n▌ output\n▌ line 2\n▌ line 3\n\n")
 	h.click(tview.MouseLeftClick, 4, 2) // not its first row
@@ -143,7 +143,7 @@ func TestDragBeyondTheEdge(t *testing.T) {
 	st := newStage(t, 20, 5, l)
 	st.view.SetBar(false)
 	st.draw()
-	h := newHand(st)
+	h := newTestMouse(st)
 	h.drag([2]int{4, 4}, [2]int{4, 2}, [2]int{4, -1}, [2]int{5, -1}, [2]int{4, -100}, [2]int{2, 0})
 	if got := st.draw()[0]; !strings.Contains(got, "line 88") {
 		t.Errorf("the top is %q, want line 88", got)
@@ -153,7 +153,7 @@ func TestDragBeyondTheEdge(t *testing.T) {
 	}
 	// While there is a selection nothing moves, even if blocks arrive.
 	before := st.text()
-	l.said = append(l.said, many(10).said...)
+	l.blocks = append(l.blocks, many(10).blocks...)
 	want(t, st, before)
 	// Down to the end again.
 	path := [][2]int{{2, 0}}
@@ -174,10 +174,10 @@ func TestSelectionHoldsTheEnd(t *testing.T) {
 	st := newStage(t, 20, 5, l)
 	st.view.SetBar(false)
 	st.draw()
-	h := newHand(st)
+	h := newTestMouse(st)
 	h.drag([2]int{2, 2}, [2]int{5, 3})
 	before := st.text()
-	l.said = append(l.said, many(3).said...)
+	l.blocks = append(l.blocks, many(3).blocks...)
 	want(t, st, before)
 	if st.view.Behind() != 3 {
 		t.Errorf("%d behind, want 3", st.view.Behind())
@@ -241,7 +241,7 @@ func TestJoinedAsWritten(t *testing.T) {
 		"mixed 漢字 words かな here 全角文字 and there 漢字かな交じり文は空白なし",
 	} {
 		for _, w := range []int{14, 20, 33} {
-			st := newStage(t, w, 40, &talk{said: []said{{text: text}}})
+			st := newStage(t, w, 40, &fakeSource{blocks: []fakeBlock{{text: text}}})
 			st.view.SetBar(false)
 			st.draw()
 			st.view.SelectStart()
@@ -266,8 +266,8 @@ func TestCopyIsBounded(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	l := many(50)
-	l.said[20].text = "nothing\nThe Oracle and the ORACLE\nagain oracle"
-	l.said[30] = said{text: "Bash\n" + strings.Repeat("x\n", 20) + "漢oracle", folded: "Bash"}
+	l.blocks[20].text = "nothing\nThe Oracle and the ORACLE\nagain oracle"
+	l.blocks[30] = fakeBlock{text: "Bash\n" + strings.Repeat("x\n", 20) + "漢oracle", folded: "Bash"}
 	st := newStage(t, 40, 6, l)
 	st.view.SetBar(false)
 	v := st.view
@@ -332,7 +332,7 @@ func TestBar(t *testing.T) {
 			t.Errorf("at %d the bar is at %d–%d, want %d", c.at, from, to, c.want)
 		}
 	}
-	h := newHand(st)
+	h := newTestMouse(st)
 	h.drag([2]int{19, 9}, [2]int{19, 5}, [2]int{30, 5})
 	if got := st.draw()[0]; !strings.Contains(got, "line 500") || st.view.Selecting() {
 		t.Errorf("the bar pulled to its middle shows %q", got)
@@ -351,7 +351,7 @@ func TestBar(t *testing.T) {
 func TestMouseOutside(t *testing.T) {
 	st := newStage(t, 20, 5, many(50))
 	st.draw()
-	h := newHand(st)
+	h := newTestMouse(st)
 	for _, action := range []tview.MouseAction{tview.MouseMove, tview.MouseLeftDown, tview.MouseLeftClick,
 		tview.MouseScrollUp, tview.MouseRightDown} {
 		if h.do(action, -1, 2) || h.do(action, 20, 2) || h.do(action, 3, 5) {
@@ -371,14 +371,14 @@ func TestMouseOutside(t *testing.T) {
 	}
 }
 
-// FuzzHands performs random actions: nothing panics, nothing is drawn outside.
-func FuzzHands(f *testing.F) {
+// FuzzMouseActions performs random actions: nothing panics, nothing is drawn outside.
+func FuzzMouseActions(f *testing.F) {
 	f.Add(uint64(3), []byte("the quick brown fox jumps over the lazy dog, and then some more of it"))
 	f.Add(uint64(4), []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19"))
 	f.Fuzz(func(t *testing.T, seed uint64, ops []byte) { fiddle(t, seed, ops[:min(len(ops), 300)]) })
 }
 
-func TestHands(t *testing.T) {
+func TestMouseActions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for seed := range uint64(60) {
 		ops := make([]byte, 150)
@@ -393,7 +393,7 @@ func fiddle(t *testing.T, seed uint64, ops []byte) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	l := random(r, r.IntN(40))
 	st := newStage(t, r.IntN(50), r.IntN(20), l)
-	v, h := st.view, newHand(st)
+	v, h := st.view, newTestMouse(st)
 	actions := []tview.MouseAction{tview.MouseLeftDown, tview.MouseMove, tview.MouseMove, tview.MouseLeftUp,
 		tview.MouseLeftClick, tview.MouseLeftDoubleClick, tview.MouseScrollUp, tview.MouseScrollDown,
 		tview.MouseRightDown}
@@ -413,15 +413,15 @@ func fiddle(t *testing.T, seed uint64, ops []byte) {
 		case op < 210:
 			l.tail = nil
 			for range r.IntN(4) {
-				l.tail = append(l.tail, randomSaid(r, 0))
+				l.tail = append(l.tail, randomBlock(r, 0))
 				l.tail[len(l.tail)-1].key = words[r.IntN(len(words))]
 			}
 		case op < 225:
 			for range r.IntN(20) {
-				l.said = append(l.said, randomSaid(r, len(l.said)))
+				l.blocks = append(l.blocks, randomBlock(r, len(l.blocks)))
 			}
-		case op < 235 && len(l.said) > 0:
-			l.said[r.IntN(len(l.said))] = randomSaid(r, 1)
+		case op < 235 && len(l.blocks) > 0:
+			l.blocks[r.IntN(len(l.blocks))] = randomBlock(r, 1)
 		case op < 245:
 			st.resize(r.IntN(90)-2, r.IntN(40)-2)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// said is a block of a list as a test describes it.
-type said struct {
+// fakeBlock is a block of a list as a test describes it.
+type fakeBlock struct {
 	text   string // its lines, before they are wrapped; "" is none
 	folded string // what is shown if it is folded; "" does not fold
 	head   render.Line
@@ -23,22 +23,22 @@ type said struct {
 	stamp  uint64
 }
 
-// talk is a source in memory that counts its calls.
-type talk struct {
-	said []said
-	tail []said
-	laid int
+// fakeSource is a source in memory that counts its calls.
+type fakeSource struct {
+	blocks []fakeBlock
+	tail   []fakeBlock
+	laid   int
 }
 
-func (l *talk) Len() int           { return len(l.said) }
-func (l *talk) Stamp(i int) uint64 { return l.said[i].stamp }
+func (l *fakeSource) Len() int           { return len(l.blocks) }
+func (l *fakeSource) Stamp(i int) uint64 { return l.blocks[i].stamp }
 
-func (l *talk) Block(i, width int, open bool) Block {
+func (l *fakeSource) Block(i, width int, open bool) Block {
 	l.laid++
-	return l.said[i].block(width, open)
+	return l.blocks[i].block(width, open)
 }
 
-func (l *talk) Tail(width int) []Block {
+func (l *fakeSource) Tail(width int) []Block {
 	var blocks []Block
 	for _, s := range l.tail {
 		blocks = append(blocks, s.block(width, false))
@@ -46,7 +46,7 @@ func (l *talk) Tail(width int) []Block {
 	return blocks
 }
 
-func (s said) block(width int, open bool) Block {
+func (s fakeBlock) block(width int, open bool) Block {
 	b := Block{Gutter: s.gutter, Mark: s.mark, Head: s.head, Indent: s.indent, Key: s.key, Foldable: s.folded != ""}
 	text := s.text
 	if b.Foldable {
@@ -159,10 +159,10 @@ func (st *stage) role(x, y int, want render.Role) {
 }
 
 // many returns n blocks of one line without heads.
-func many(n int) *talk {
-	l := &talk{}
+func many(n int) *fakeSource {
+	l := &fakeSource{}
 	for i := range n {
-		l.said = append(l.said, said{text: fmt.Sprintf("line %d", i)})
+		l.blocks = append(l.blocks, fakeBlock{text: fmt.Sprintf("line %d", i)})
 	}
 	return l
 }
@@ -171,16 +171,16 @@ var words = strings.Fields("thread weave oracle 漢字 かな 👩‍👩‍👧
 	"שלום mid-way a/b/c 全角文字 [red] plan")
 
 // random is a source of blocks of every kind.
-func random(r *rand.Rand, n int) *talk {
-	l := &talk{}
+func random(r *rand.Rand, n int) *fakeSource {
+	l := &fakeSource{}
 	for range n {
-		l.said = append(l.said, randomSaid(r, len(l.said)))
+		l.blocks = append(l.blocks, randomBlock(r, len(l.blocks)))
 	}
 	return l
 }
 
-func randomSaid(r *rand.Rand, i int) said {
-	s := said{stamp: r.Uint64(), gutter: render.SpeakerOrch1}
+func randomBlock(r *rand.Rand, i int) fakeBlock {
+	s := fakeBlock{stamp: r.Uint64(), gutter: render.SpeakerOrch1}
 	if r.IntN(3) == 0 {
 		s.head = speaker(fmt.Sprint("Orchestrator ", i), "12:04")
 	}

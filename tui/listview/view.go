@@ -116,8 +116,8 @@ func (v *View) update() {
 	}
 }
 
-// settle determines the top row to draw.
-func (w *window) settle() {
+// updateTop determines the top row to draw.
+func (w *window) updateTop() {
 	if w.follow {
 		w.top = w.end()
 		return
@@ -133,6 +133,6 @@ func (v *View) Draw(screen tcell.Screen) {
 		return
 	}
 	v.update()
-	v.settle()
+	v.updateTop()
 	painter{v}.draw(render.On(screen, x, y, w, h, v.look))
 }

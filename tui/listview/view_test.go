@@ -20,8 +20,8 @@ func want(t *testing.T, st *stage, text string) {
 	}
 }
 
-func conversation() *talk {
-	return &talk{said: []said{
+func conversation() *fakeSource {
+	return &fakeSource{blocks: []fakeBlock{
 		{gutter: render.SpeakerHuman, head: speaker("Human", "12:01"), text: "Weave me a parser, and let it be small."},
 		{gutter: render.SpeakerArbiter, head: speaker("Arbiter", "12:02"), text: "So it shall be."},
 		{gutter: render.SpeakerOrch1, text: "Read parser.go", folded: "Read parser.go"},
@@ -149,7 +149,7 @@ func TestFollowing(t *testing.T) {
 	st := newStage(t, 20, 3, l)
 	st.view.SetBar(false)
 	want(t, st, "▌ line 17\n▌ line 18\n▌ line 19")
-	l.said = append(l.said, many(2).said...)
+	l.blocks = append(l.blocks, many(2).blocks...)
 	want(t, st, "▌ line 19\n▌ line 0\n▌ line 1")
 
 	st.view.Up(2)
@@ -159,11 +159,11 @@ func TestFollowing(t *testing.T) {
 		t.Fatalf("following %v, %d behind", st.view.Following(), st.view.Behind())
 	}
 	// New blocks appear below.
-	l.said = append(l.said, many(4000).said...)
+	l.blocks = append(l.blocks, many(4000).blocks...)
 	if got := st.view.Behind(); got != 4000 {
 		t.Errorf("%d behind, want 4000", got)
 	}
-	l.tail = []said{{text: "live"}}
+	l.tail = []fakeBlock{{text: "live"}}
 	for i := range 5 {
 		l.tail[0].text += fmt.Sprint("\nmore ", i)
 		want(t, st, reading)
@@ -205,12 +205,12 @@ func TestDownToTheEndFollows(t *testing.T) {
 	}
 }
 
-// TestPressedBetweenFrames: a key refers to what is on the screen, not to what arrived since.
-func TestPressedBetweenFrames(t *testing.T) {
+// TestKeyRefersToShownFrame: a key refers to what is on the screen, not to what arrived since.
+func TestKeyRefersToShownFrame(t *testing.T) {
 	l := many(100)
 	st := newStage(t, 20, 4, l)
 	st.draw()
-	l.said = append(l.said, many(1000).said...)
+	l.blocks = append(l.blocks, many(1000).blocks...)
 	st.view.Up(1)
 	if got := st.draw()[0]; !strings.Contains(got, "line 95") {
 		t.Errorf("top is %q, want line 95", got)
@@ -229,27 +229,27 @@ func TestOutcomeAbove(t *testing.T) {
 	before := st.text()
 	// Blocks above and below grow; the block at the top gets an outcome below the row that is read.
 	for _, i := range []int{49, 10, 99} {
-		l.said[i].text += strings.Repeat("\noutcome", 7)
-		l.said[i].stamp++
+		l.blocks[i].text += strings.Repeat("\noutcome", 7)
+		l.blocks[i].stamp++
 		if got := st.text(); got != before {
 			t.Fatalf("block %d: moved from\n%s\nto\n%s", i, before, got)
 		}
 	}
-	l.said[50].text += "\noutcome"
-	l.said[50].stamp++
+	l.blocks[50].text += "\noutcome"
+	l.blocks[50].stamp++
 	want(t, st, "▌ line 50\n▌ outcome\n▌ line 51\n▌ line 52\n▌ line 53")
 }
 
 // TestResizeKeepsThePlace: at another width the text at the top stays, and back at the old width the exact
 // row.
 func TestResizeKeepsThePlace(t *testing.T) {
-	l := &talk{}
+	l := &fakeSource{}
 	for i := range 40 {
 		var text strings.Builder
 		for k := range 200 {
 			fmt.Fprintf(&text, "w%d-%d ", i, k)
 		}
-		l.said = append(l.said, said{head: speaker("Arbiter", "12:00"), text: text.String()})
+		l.blocks = append(l.blocks, fakeBlock{head: speaker("Arbiter", "12:00"), text: text.String()})
 	}
 	st := newStage(t, 60, 10, l)
 	st.view.GoTo(20)
@@ -272,7 +272,7 @@ func TestResizeKeepsThePlace(t *testing.T) {
 func TestLiveBlockIsFollowed(t *testing.T) {
 	l := many(30)
 	text := strings.TrimSpace(strings.Repeat("live\n", 9)) + "\nHERE\nlive\nlive\nlive"
-	l.tail = []said{{text: "another", key: "b"}, {text: text, key: "a"}}
+	l.tail = []fakeBlock{{text: "another", key: "b"}, {text: text, key: "a"}}
 	st := newStage(t, 20, 3, l)
 	st.draw()
 	st.view.Up(1)
@@ -285,22 +285,22 @@ func TestLiveBlockIsFollowed(t *testing.T) {
 			t.Fatalf("%s: the top is %q", when, got)
 		}
 	}
-	l.said = append(l.said, many(3).said...)
+	l.blocks = append(l.blocks, many(3).blocks...)
 	check("others came")
 	l.tail = l.tail[1:]
 	check("the one before is over")
 	l.tail[0].text += "\nand\nmore"
 	check("it grows")
-	l.said = append(l.said, said{text: "x"}, said{text: l.tail[0].text, key: "a"}, said{text: "y"})
+	l.blocks = append(l.blocks, fakeBlock{text: "x"}, fakeBlock{text: l.tail[0].text, key: "a"}, fakeBlock{text: "y"})
 	l.tail = nil
 	check("it is done")
-	l.said = append(l.said, many(3).said...)
+	l.blocks = append(l.blocks, many(3).blocks...)
 	check("others came after")
 }
 
 func TestTailGrowsWhileFollowing(t *testing.T) {
 	l := many(5)
-	l.tail = []said{{}}
+	l.tail = []fakeBlock{{}}
 	st := newStage(t, 20, 6, l)
 	for i := range 50 {
 		if i > 0 {
@@ -318,8 +318,8 @@ func TestTailGrowsWhileFollowing(t *testing.T) {
 func TestFolding(t *testing.T) {
 	l := many(30)
 	long := strings.TrimSpace(strings.Repeat("detail\n", 12))
-	l.said[29] = said{text: "Bash\n" + long, folded: "Bash"}
-	l.said[10] = said{text: "Read\n" + long, folded: "Read"}
+	l.blocks[29] = fakeBlock{text: "Bash\n" + long, folded: "Bash"}
+	l.blocks[10] = fakeBlock{text: "Read\n" + long, folded: "Read"}
 	st := newStage(t, 20, 5, l)
 	st.draw()
 	// Without a cursor the last block in the window; it is shown from its beginning.
@@ -355,7 +355,7 @@ func TestFolding(t *testing.T) {
 
 func TestCursor(t *testing.T) {
 	l := conversation()
-	l.said = append(l.said, said{}, said{text: "after nothing", gutter: render.SpeakerOrch2})
+	l.blocks = append(l.blocks, fakeBlock{}, fakeBlock{text: "after nothing", gutter: render.SpeakerOrch2})
 	st := newStage(t, 34, 4, l)
 	st.draw()
 	if st.view.Marked() != -1 {
@@ -368,7 +368,7 @@ func TestCursor(t *testing.T) {
 		rows := st.draw()
 		if !strings.Contains(strings.Join(rows, ""), "█") {
 			// A mark keeps its shape, and is drawn as selected.
-			if m := l.said[st.view.Marked()]; m.folded == "" && m.mark == "" {
+			if m := l.blocks[st.view.Marked()]; m.folded == "" && m.mark == "" {
 				t.Errorf("block %d is not marked in %q", st.view.Marked(), rows)
 			}
 		}
@@ -386,27 +386,27 @@ func TestCursor(t *testing.T) {
 	st.role(0, 3, render.SpeakerOrch2)
 }
 
-// TestAllIsGone: a live block that is the only block ends without becoming an entry, while it is read,
+// TestLastBlockIsRemoved: a live block that is the only block ends without becoming an entry, while it is read,
 // selected and marked; later blocks are followed or not as before.
-func TestAllIsGone(t *testing.T) {
-	ops := map[string]func(h *hand){
-		"resize":       func(h *hand) { h.st.resize(30, 7) },
-		"copy":         func(h *hand) { h.st.view.Copy() },
-		"extend":       func(h *hand) { h.st.view.Extend(-2) },
-		"match":        func(h *hand) { h.st.view.MatchNext(false) },
-		"cursor":       func(h *hand) { h.st.view.PrevBlock(); h.st.view.NextBlock(); h.st.view.PrevBlock() },
-		"toggle":       func(h *hand) { h.st.view.Toggle(); h.st.view.ToggleAll() },
-		"drag":         func(h *hand) { h.drag([2]int{4, 1}, [2]int{6, 2}, [2]int{6, -3}) },
-		"click":        func(h *hand) { h.click(tview.MouseLeftClick, 4, 1) },
-		"double click": func(h *hand) { h.click(tview.MouseLeftDoubleClick, 4, 1) },
-		"triple click": func(h *hand) { h.do(tview.MouseLeftClick, 4, 1) },
-		"go to":        func(h *hand) { h.st.view.GoTo(3); h.st.view.Top(); h.st.view.Up(1); h.st.view.Down(1) },
+func TestLastBlockIsRemoved(t *testing.T) {
+	ops := map[string]func(h *testMouse){
+		"resize":       func(h *testMouse) { h.st.resize(30, 7) },
+		"copy":         func(h *testMouse) { h.st.view.Copy() },
+		"extend":       func(h *testMouse) { h.st.view.Extend(-2) },
+		"match":        func(h *testMouse) { h.st.view.MatchNext(false) },
+		"cursor":       func(h *testMouse) { h.st.view.PrevBlock(); h.st.view.NextBlock(); h.st.view.PrevBlock() },
+		"toggle":       func(h *testMouse) { h.st.view.Toggle(); h.st.view.ToggleAll() },
+		"drag":         func(h *testMouse) { h.drag([2]int{4, 1}, [2]int{6, 2}, [2]int{6, -3}) },
+		"click":        func(h *testMouse) { h.click(tview.MouseLeftClick, 4, 1) },
+		"double click": func(h *testMouse) { h.click(tview.MouseLeftDoubleClick, 4, 1) },
+		"triple click": func(h *testMouse) { h.do(tview.MouseLeftClick, 4, 1) },
+		"go to":        func(h *testMouse) { h.st.view.GoTo(3); h.st.view.Top(); h.st.view.Up(1); h.st.view.Down(1) },
 	}
 	for name, op := range ops {
 		for _, reading := range []bool{false, true} {
-			l := &talk{tail: []said{{text: strings.Repeat("live\n", 20) + "end"}}}
+			l := &fakeSource{tail: []fakeBlock{{text: strings.Repeat("live\n", 20) + "end"}}}
 			st := newStage(t, 20, 4, l)
-			h := newHand(st)
+			h := newTestMouse(st)
 			st.view.Match("live")
 			st.draw()
 			if reading {
@@ -424,7 +424,7 @@ func TestAllIsGone(t *testing.T) {
 			if !reading && !st.view.Following() {
 				t.Errorf("%s: the end of nothing is not followed", name)
 			}
-			l.said = many(30).said
+			l.blocks = many(30).blocks
 			st.draw()
 		}
 	}

@@ -43,14 +43,14 @@ func (c *coder) label(info string, width int) []render.Line {
 }
 
 // row lays out a line of code. It is not wrapped at words, but cut at the edge.
-func (c *coder) row(text string, goesOn bool, width int) []render.Line {
+func (c *coder) row(text string, continued bool, width int) []render.Line {
 	l := c.lay
 	first, rest := c.bar(width)
 	l.width = width - render.Width(first)
 	var line render.Line
 	line, c.state = c.lang.line(strings.TrimRight(text, "\r"), c.state)
 	lines := l.fit(render.Cut(line, l.width))
-	if goesOn {
+	if continued {
 		first = rest
 	}
 	return prefixed(lines, render.Of(render.Frame, first), render.Of(render.Frame, rest))

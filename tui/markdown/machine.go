@@ -112,7 +112,7 @@ type line struct {
 
 // feed handles a line, or a part of one.
 func (m *machine) feed(from, to, next int, whole bool) {
-	goesOn := m.inside
+	continued := m.inside
 	m.inside = !whole && to == next && to < len(m.src)
 	if from == to && !whole {
 		return
@@ -120,7 +120,7 @@ func (m *machine) feed(from, to, next int, whole bool) {
 	l := line{from: from, to: to, next: next}
 	l.indent, l.text = indentation(m.src[from:to])
 	switch {
-	case goesOn:
+	case continued:
 		m.more(l)
 	case m.kind == fence && m.code(l):
 	case l.text == "":
@@ -131,7 +131,7 @@ func (m *machine) feed(from, to, next int, whole bool) {
 	default:
 		m.top(l)
 	}
-	if goesOn || l.text != "" {
+	if continued || l.text != "" {
 		m.blank = false
 	}
 }
@@ -139,7 +139,7 @@ func (m *machine) feed(from, to, next int, whole bool) {
 // more continues a line that was cut.
 func (m *machine) more(l line) {
 	if m.kind == fence {
-		m.put(m.coder.row(m.src[l.from:l.to], true, m.room(m.base)), m.indent(m.base))
+		m.put(m.coder.row(m.src[l.from:l.to], true, m.widthAt(m.base)), m.indent(m.base))
 		return
 	}
 	m.close()
@@ -261,7 +261,7 @@ func (m *machine) fenced(l line, marked bool) bool {
 	m.base = l.indent + skip
 	m.coder = coder{lay: m.lay, lang: find(mark.lang())}
 	if mark.info != "" {
-		m.put(m.coder.label(mark.info, m.room(m.base)), m.indent(m.base))
+		m.put(m.coder.label(mark.info, m.widthAt(m.base)), m.indent(m.base))
 	}
 	return true
 }
@@ -279,7 +279,7 @@ func (m *machine) code(l line) bool {
 		return true
 	}
 	text, _ := dedent(m.src[l.from:l.to], m.base)
-	m.put(m.coder.row(text, false, m.room(m.base)), m.indent(m.base))
+	m.put(m.coder.row(text, false, m.widthAt(m.base)), m.indent(m.base))
 	return true
 }
 
@@ -358,15 +358,15 @@ func (m *machine) close() {
 		m.put(m.lay.blocks(text, m.list.number), "")
 	case rest:
 		lay := m.lay
-		lay.width = m.room(m.base)
+		lay.width = m.widthAt(m.base)
 		m.put(lay.blocks(text, 0), m.indent(m.base))
 	case flow:
 		lay := m.lay
-		lay.width = m.room(m.list.offset)
+		lay.width = m.widthAt(m.list.offset)
 		m.put(lay.paragraph(trimLines(text), lay.role), m.indent(m.list.offset))
 	case fence:
 		if m.empty {
-			m.put(m.coder.row("", false, m.room(m.base)), m.indent(m.base))
+			m.put(m.coder.row("", false, m.widthAt(m.base)), m.indent(m.base))
 		}
 		if m.list.open {
 			k = rest
@@ -375,8 +375,8 @@ func (m *machine) close() {
 	m.before = k
 }
 
-// room returns the width of something that begins at a column of the source.
-func (m *machine) room(column int) int { return m.lay.width - len(m.indent(column)) }
+// widthAt returns the width of something that begins at a column of the source.
+func (m *machine) widthAt(column int) int { return m.lay.width - len(m.indent(column)) }
 
 // indent returns the blanks before something that begins at a column of the source.
 func (m *machine) indent(column int) string {

@@ -299,8 +299,8 @@ func TestStreamOfAnotherText(t *testing.T) {
 	}
 }
 
-// TestHope: an unclosed element of an arriving text looks the same as a closed one.
-func TestHope(t *testing.T) {
+// TestUnclosedElements: an unclosed element of an arriving text looks the same as a closed one.
+func TestUnclosedElements(t *testing.T) {
 	for src, want := range map[string]string{
 		"a **bo":               "a «b|bo»",
 		"a **bold*":            "a «b|bold»",

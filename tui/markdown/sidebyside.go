@@ -24,17 +24,17 @@ func (c *Comparison) SideBySide(h Hunk, o Options) []render.Line {
 			}
 			continue
 		}
-		var gone, came edit
+		var deleted, inserted edit
 		for ; i < len(edits) && edits[i].op != same; i++ { // removed and added lines at one place
 			if edits[i].op == removed {
-				gone = edits[i]
+				deleted = edits[i]
 			} else {
-				came = edits[i]
+				inserted = edits[i]
 			}
 		}
 		i--
-		for n := range max(gone.n, came.n) {
-			s.row(pick(gone, gone.a, n), pick(came, came.b, n), true)
+		for n := range max(deleted.n, inserted.n) {
+			s.row(pick(deleted, deleted.a, n), pick(inserted, inserted.b, n), true)
 		}
 	}
 	return d.end()

@@ -150,7 +150,7 @@ func oneLine(s string, role render.Role) render.Line {
 
 // shrink reduces the widest columns to one common width, but leaves each its longest word. It returns false
 // if there is too little room.
-func shrink(natural, words []int, room int) ([]int, bool) {
+func shrink(natural, words []int, space int) ([]int, bool) {
 	least := func(i int) int { return min(natural[i], max(min(words[i], longWord), minColumn)) }
 	total := func(level int) (n int) {
 		for i := range natural {
@@ -158,20 +158,20 @@ func shrink(natural, words []int, room int) ([]int, bool) {
 		}
 		return n
 	}
-	if total(0) > room {
+	if total(0) > space {
 		return nil, false
 	}
 	// The first level that is too high; a level above all columns needs no more room.
-	level := sort.Search(slices.Max(natural), func(level int) bool { return total(level+1) > room })
+	level := sort.Search(slices.Max(natural), func(level int) bool { return total(level+1) > space })
 	widths := make([]int, len(natural))
 	for i := range widths {
 		widths[i] = max(least(i), min(natural[i], level))
-		room -= widths[i]
+		space -= widths[i]
 	}
 	for i := range widths {
-		if room > 0 && widths[i] == level && natural[i] > level {
+		if space > 0 && widths[i] == level && natural[i] > level {
 			widths[i]++
-			room--
+			space--
 		}
 	}
 	return widths, true

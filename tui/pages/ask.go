@@ -10,9 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// deaf is how long a dialog that was opened by an event accepts no decision: keys pressed at that moment
+// openDelay is how long a dialog that was opened by an event accepts no decision: keys pressed at that moment
 // were meant for something else.
-const deaf = 700 * time.Millisecond
+const openDelay = 700 * time.Millisecond
 
 // Ask is a dialog. Its rectangle is the area it may use; the unused part stays visible, dimmed.
 type Ask struct {
@@ -52,7 +52,7 @@ func (a *Ask) SetLook(look *render.Look) { a.look, a.width = look, -1 }
 
 // Arm records that an event opened the dialog at a time: decisions are refused until the keyboard was quiet
 // for a moment. A person in the middle of a word continues typing, so each refused key restarts the moment.
-func (a *Ask) Arm(at time.Time) { a.armed = at.Add(deaf) }
+func (a *Ask) Arm(at time.Time) { a.armed = at.Add(openDelay) }
 
 // ArmedIn returns how long decisions are still refused; 0: they are accepted.
 func (a *Ask) ArmedIn(now time.Time) time.Duration { return max(a.armed.Sub(now), 0) }
@@ -65,7 +65,7 @@ func (a *Ask) refuse(now time.Time) bool {
 	if a.Armed(now) {
 		return false
 	}
-	a.armed = now.Add(deaf)
+	a.armed = now.Add(openDelay)
 	return true
 }
 
@@ -124,7 +124,7 @@ func (a *Ask) value(i int) (string, bool) {
 	return a.data.Choices[i].Value, true
 }
 
-func (a *Ask) needsReading(i int) bool { return a.data.Choices[i].Whole && !a.read }
+func (a *Ask) needsReading(i int) bool { return a.data.Choices[i].ReadToEnd && !a.read }
 
 // Draw implements tview.Primitive.
 func (a *Ask) Draw(screen tcell.Screen) {
@@ -208,10 +208,10 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, 
 		note = render.WrapText(render.Dim, a.data.Note, inner)
 	}
 	choices = a.rows(inner, h)
-	room := max(h-len(choices), 0)
+	space := max(h-len(choices), 0)
 	few := min(len(a.body), 3)
 	// Blank lines between the parts, if there is room for them.
-	airy := len(head)+len(note)+few+4 <= room
+	airy := len(head)+len(note)+few+4 <= space
 	if airy {
 		if len(head) > 0 && len(a.body) > 0 {
 			head = append(head, nil)
@@ -221,11 +221,11 @@ func (a *Ask) parts(inner, h int, framed bool) (head, body, note []render.Line, 
 		}
 		note = append(note, nil)
 	}
-	if len(head)+len(note)+few > room {
+	if len(head)+len(note)+few > space {
 		note = nil
 	}
-	head = head[:min(len(head), max(room-few, 0))]
-	a.fit(len(a.body), min(len(a.body), max(room-len(head)-len(note), 0)))
+	head = head[:min(len(head), max(space-few, 0))]
+	a.fit(len(a.body), min(len(a.body), max(space-len(head)-len(note), 0)))
 	return head, a.body[a.top : a.top+a.view], note, choices
 }
 
@@ -259,7 +259,7 @@ func (a *Ask) label(i int) render.Line {
 	ch := a.data.Choices[i]
 	role, keyRole, mark := render.Choice, render.ChoiceKey, " "
 	switch {
-	case i == a.focus && ch.Grave:
+	case i == a.focus && ch.Irreversible:
 		role, keyRole, mark = render.Danger, render.Danger, a.look.Glyphs.Chosen
 	case i == a.focus:
 		role, keyRole, mark = render.ChoiceFocus, render.ChoiceFocus, a.look.Glyphs.Chosen

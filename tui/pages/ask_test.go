@@ -34,7 +34,7 @@ func text(s tcell.Screen) string {
 }
 
 // A dialog that opened by itself must not be answered by keys that were typed for something else.
-func TestAskIsDeafAtFirst(t *testing.T) {
+func TestAskIgnoresEarlyKeys(t *testing.T) {
 	at := time.Unix(100, 0)
 	after := func(ms int) time.Time { return at.Add(time.Duration(ms) * time.Millisecond) }
 	a, s := askAt(t, 80, 24)
@@ -131,7 +131,7 @@ func TestAskShowsItsChoices(t *testing.T) {
 	}
 }
 
-func TestAskSaysThatThereIsMore(t *testing.T) {
+func TestAskShowsThatThereIsMore(t *testing.T) {
 	a, s := askAt(t, 60, 14)
 	a.Draw(s)
 	if got := text(s); !strings.Contains(got, "more lines ↓") {

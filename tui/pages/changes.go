@@ -163,8 +163,8 @@ func (p *Changes) row(c render.Canvas, n int) {
 			agents = agents.Append(render.Base, pad("", who-whenColumns-agents.Width(), "")).
 				Append(render.Dim, padLeft(when, whenColumns-1, g.Ellipsis))
 		}
-		room := max(w-4-who-lineCounts-1, 1)
-		l := append(head, render.Span{Text: pad(shortenLeft(path, room, g.Ellipsis), room, ""), Role: render.Strong})
+		space := max(w-4-who-lineCounts-1, 1)
+		l := append(head, render.Span{Text: pad(shortenLeft(path, space, g.Ellipsis), space, ""), Role: render.Strong})
 		l = append(l, p.counts(f)...)
 		c.Line(0, 0, append(l, agents.Shorten(who, g.Ellipsis)...))
 	}

@@ -124,11 +124,11 @@ type HelpRow struct{ Keys, Text string }
 
 // Choice is an answer to a dialog.
 type Choice struct {
-	Value string // what is returned when it is chosen
-	Key   rune   // hot key, ignoring case; 0: none
-	Label string
-	Grave bool // it cannot be undone
-	Whole bool // accepted only after the end of the body was visible
+	Value        string // what is returned when it is chosen
+	Key          rune   // hot key, ignoring case; 0: none
+	Label        string
+	Irreversible bool // it cannot be undone
+	ReadToEnd    bool // accepted only after the end of the body was visible
 }
 
 // AskData is a dialog.

@@ -126,11 +126,11 @@ func (f *FirstRun) Draw(screen tcell.Screen) {
 		explain = f.wayLines(tw, false)
 	}
 	// The options are always visible: the explanation is shortened, first its gaps, then its end.
-	room := max(h-len(explain)-1, 0)
-	if len(body) > room {
+	space := max(h-len(explain)-1, 0)
+	if len(body) > space {
 		body = slices.DeleteFunc(body, func(l render.Line) bool { return len(l) == 0 })
 	}
-	body = body[:min(len(body), room)]
+	body = body[:min(len(body), space)]
 	rows := len(body) + len(explain)
 	if len(body) > 0 {
 		rows++

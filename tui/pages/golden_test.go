@@ -110,15 +110,15 @@ func permit() AskData {
 	}
 }
 
-// weaving draws the strips like the screen of a run.
-type weaving struct {
+// runStrips draws the strips like the screen of a run.
+type runStrips struct {
 	*tview.Box
 	roster *Roster
 	strip  *PlanStrip
 	status *Status
 }
 
-func (p *weaving) Draw(s tcell.Screen) {
+func (p *runStrips) Draw(s tcell.Screen) {
 	x, y, w, h := p.GetRect()
 	a := p.roster.Rows(min(max(h/3, 1), h))
 	b := p.strip.Rows(max(min(max(h/4, 1), h-a-2), 0))
@@ -130,8 +130,8 @@ func (p *weaving) Draw(s tcell.Screen) {
 	}
 }
 
-func newWeaving(l *render.Look) *weaving {
-	p := &weaving{tview.NewBox(), NewRoster(l), NewPlanStrip(l), NewStatus(l)}
+func newRunStrips(l *render.Look) *runStrips {
+	p := &runStrips{tview.NewBox(), NewRoster(l), NewPlanStrip(l), NewStatus(l)}
 	p.roster.Set(agents)
 	p.roster.Select("orch-3")
 	p.strip.Set(steps, tasks)
@@ -183,7 +183,7 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 		p.Set(permit())
 		return p
 	},
-	"weaving": func(l *render.Look) tview.Primitive { return newWeaving(l) },
+	"weaving": func(l *render.Look) tview.Primitive { return newRunStrips(l) },
 }
 
 func TestGolden(t *testing.T) {

@@ -110,7 +110,7 @@ func TestFirstRunWays(t *testing.T) {
 }
 
 // Every choice is visible, or only the current one if there is no room for all.
-func TestFirstRunIsNeverStuck(t *testing.T) {
+func TestFirstRunFitsAnyHeight(t *testing.T) {
 	for h := 1; h < 30; h++ {
 		for at := range 4 {
 			p := NewFirstRun(look(t, "dark", render.Unicode))
@@ -125,7 +125,7 @@ func TestFirstRunIsNeverStuck(t *testing.T) {
 	}
 }
 
-func TestOracleThreads(t *testing.T) {
+func TestHomeThreads(t *testing.T) {
 	p := NewHome(look(t, "dark", render.Unicode))
 	p.Set(HomeData{Words: []string{"Speak, mortal."}, Threads: 2, Newest: runs[0], Hint: "Ctrl+R", Now: began})
 	got, _ := drawAt(t, p, 80, 20)
@@ -148,7 +148,7 @@ func TestOracleThreads(t *testing.T) {
 }
 
 // The input and the warnings are dropped last.
-func TestOracleInSmallRooms(t *testing.T) {
+func TestHomeInSmallWindows(t *testing.T) {
 	for h := 3; h < 40; h++ {
 		p := NewHome(look(t, "dark", render.Unicode))
 		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: runs[0], Now: began,

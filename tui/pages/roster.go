@@ -115,9 +115,9 @@ func (r *Roster) Draw(screen tcell.Screen) {
 		}
 	}
 	t := r.measure(shown, w)
-	room := h - len(shown) // for subagents
+	space := h - len(shown) // for subagents
 	if hidden > 0 {
-		room--
+		space--
 	}
 	y := 0
 	for _, a := range shown {
@@ -127,8 +127,8 @@ func (r *Roster) Draw(screen tcell.Screen) {
 		}
 		r.rows = append(r.rows, a.ID)
 		y++
-		if n := len(a.Subagents); a.Open && n <= room {
-			room -= n
+		if n := len(a.Subagents); a.Open && n <= space {
+			space -= n
 			for _, l := range SubagentLines(r.look, a.Subagents, w-t.indent()) {
 				c.Line(t.indent(), y, l)
 				r.rows = append(r.rows, a.ID)
@@ -148,18 +148,18 @@ func (r *Roster) shown(h int) (shown []Agent, hidden int) {
 	if len(r.agents) <= h {
 		return r.agents, 0
 	}
-	room := max(h-1, 1) // one row shows how many more there are
-	drop := len(r.agents) - room
+	space := max(h-1, 1) // one row shows how many more there are
+	drop := len(r.agents) - space
 	gone := map[int]bool{}
 	for rank := range rankAsks + 1 {
 		for i, a := range r.agents {
-			if len(gone) < drop && r.rank(i, a, room) == rank {
+			if len(gone) < drop && r.rank(i, a, space) == rank {
 				gone[i] = true
 			}
 		}
 	}
 	for i, a := range r.agents {
-		if !gone[i] && len(shown) < room {
+		if !gone[i] && len(shown) < space {
 			shown = append(shown, a)
 		}
 	}

@@ -23,7 +23,7 @@ func rosterRows(t *testing.T, list []Agent, selected string, w, h int) ([]string
 }
 
 // From 40 columns on, one look shows each agent's name, state and context.
-func TestRosterKeepsWhatTells(t *testing.T) {
+func TestRosterShowsEssentialColumns(t *testing.T) {
 	for w := 40; w <= 200; w++ {
 		rows, _ := rosterRows(t, agents, "", w, len(agents))
 		works, meter := "Agent: wr", "72%"
@@ -78,7 +78,7 @@ func TestRosterIsSteady(t *testing.T) {
 	}
 }
 
-func TestRosterShowsWhoMatters(t *testing.T) {
+func TestRosterShowsImportantAgents(t *testing.T) {
 	var many []Agent
 	for i := range 12 {
 		many = append(many, Agent{ID: fmt.Sprint("orch-", i), Name: fmt.Sprint("Orchestrator ", i), Past: i%3 == 1,

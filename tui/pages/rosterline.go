@@ -239,9 +239,9 @@ func SubagentLines(look *render.Look, list []Subagent, width int) []render.Line 
 			right = append(right, look.Meter(5, s.Pct, "")...)
 		}
 		right = append(right, render.Span{Text: padLeft(words.Tokens(s.Tokens), 6, ""), Role: render.Dim})
-		room := width - l.Width() - right.Width()
-		if room >= 0 {
-			l = append(l, render.Span{Text: pad(s.Doing, room, g.Ellipsis), Role: render.Dim})
+		space := width - l.Width() - right.Width()
+		if space >= 0 {
+			l = append(l, render.Span{Text: pad(s.Doing, space, g.Ellipsis), Role: render.Dim})
 			l = append(l, right...)
 		}
 		lines = append(lines, l.Shorten(width, g.Ellipsis))

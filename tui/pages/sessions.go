@@ -166,8 +166,8 @@ func (s *Sessions) tall(c render.Canvas, n int) {
 		text += sep + words.Bytes(r.Bytes)
 	}
 	x = c.Text(x, 1, text, render.Dim)
-	if room := w - x - len(sep); r.CWD != "" && room >= 8 {
-		c.Text(x, 1, sep+shortenLeft(r.CWD, room, g.Ellipsis), render.Dim)
+	if space := w - x - len(sep); r.CWD != "" && space >= 8 {
+		c.Text(x, 1, sep+shortenLeft(r.CWD, space, g.Ellipsis), render.Dim)
 	}
 	if n == s.at {
 		c.Restyle(0, 0, w-1, render.Selection)

@@ -134,13 +134,13 @@ func (p *Settings) row(c render.Canvas, n int) {
 	if w >= 60 {
 		source = min(w/3, 40)
 	}
-	room := max(w-2-name-source-1, 1)
+	space := max(w-2-name-source-1, 1)
 	role, from := render.Strong, s.Source
 	if from == "" {
 		role, from = render.Dim, "default"
 	}
 	l := render.Line{mark, {Text: pad(render.Shorten(s.Name, name-1, g.Ellipsis), name, ""), Role: render.Base},
-		{Text: pad(render.Shorten(words.FirstLine(s.Value), room-1, g.Ellipsis), room, ""), Role: role}}
+		{Text: pad(render.Shorten(words.FirstLine(s.Value), space-1, g.Ellipsis), space, ""), Role: role}}
 	if source > 0 {
 		l = append(l, render.Span{Text: shortenLeft(from, source, g.Ellipsis), Role: render.Dim})
 	}

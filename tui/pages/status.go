@@ -208,8 +208,8 @@ func (s *Status) Draw(screen tcell.Screen) {
 			break
 		}
 		// A message is shortened before it is dropped, if enough of it is left.
-		if room := w - (width(p) - p[last].line.Width()); p[last].rank <= rankMode && room >= 8 {
-			p[last].line = p[last].line.Shorten(room, s.look.Glyphs.Ellipsis)
+		if space := w - (width(p) - p[last].line.Width()); p[last].rank <= rankMode && space >= 8 {
+			p[last].line = p[last].line.Shorten(space, s.look.Glyphs.Ellipsis)
 			break
 		}
 		p = slices.Delete(p, last, last+1)

@@ -74,7 +74,7 @@ func TestStatusOfAHuman(t *testing.T) {
 }
 
 // Who decides instead of the Arbiter is shown before everything except that the human is needed.
-func TestStatusOfARegency(t *testing.T) {
+func TestStatusInFallbackMode(t *testing.T) {
 	d := full
 	d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides"
 	for _, w := range []int{24, 40, 80, 160} {

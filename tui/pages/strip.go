@@ -108,9 +108,9 @@ func (p *PlanStrip) bar(w int) render.Line {
 		more = fmt.Sprintf("  +%d", n-1)
 	}
 	mark, role := stepMark(g, p.steps[current].Status)
-	room := w - l.Width() - 2 - len(more)
+	space := w - l.Width() - 2 - len(more)
 	l = append(l, render.Span{Text: mark + " ", Role: role}, render.Span{
-		Text: render.Shorten(p.steps[current].Text, max(room, 0), g.Ellipsis), Role: stepText(p.steps[current].Status)})
+		Text: render.Shorten(p.steps[current].Text, max(space, 0), g.Ellipsis), Role: stepText(p.steps[current].Status)})
 	return append(l, render.Span{Text: more, Role: render.Dim}).Shorten(w, g.Ellipsis)
 }
 

@@ -18,27 +18,27 @@ import (
 // moment.
 func (s *session) listInbox() {
 	s.do(func(Run) result {
-		list := s.face.Inbox()
+		list := s.frontend.Inbox()
 		found := map[string][]string{}
 		for _, i := range list {
-			if i.Request == nil || s.face.Settles == nil {
+			if i.Request == nil || s.frontend.Covers == nil {
 				continue
 			}
 			for _, rule := range i.Request.Suggestions {
 				if _, known := found[rule]; !known {
-					found[rule] = s.face.Settles(rule)
+					found[rule] = s.frontend.Covers(rule)
 				}
 			}
 		}
 		return result{then: func() {
-			s.say(s.narrator.waits(list, func(rule string) []string { return found[rule] }, time.Now()), true)
+			s.print(s.narrator.waits(list, func(rule string) []string { return found[rule] }, time.Now()), true)
 		}}
 	})
 }
 
 // answerInbox handles "/answer N …", which answers the item with that number in /inbox.
 func (s *session) answerInbox(line string) {
-	list := s.face.Inbox()
+	list := s.frontend.Inbox()
 	number, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)
 	switch n, err := strconv.Atoi(number); {
@@ -47,11 +47,11 @@ func (s *session) answerInbox(line string) {
 	case number == "all":
 		s.answerAll(list, rest)
 	case err != nil:
-		s.say("Say which: /inbox lists what waits, and its numbers.", true)
+		s.print("Say which: /inbox lists what waits, and its numbers.", true)
 	default:
 		at := slices.IndexFunc(list, func(i inbox.Item) bool { return s.narrator.numbers[i.ID] == n })
 		if at < 0 {
-			s.say(fmt.Sprintf("Nothing waits under number %d: /inbox lists what does.", n), true)
+			s.print(fmt.Sprintf("Nothing waits under number %d: /inbox lists what does.", n), true)
 			return
 		}
 		s.answerItem(list[at], n, rest)
@@ -65,7 +65,7 @@ func (s *session) answerItem(i inbox.Item, n int, rest string) {
 		s.narrator.opened(i)
 		a := s.narrator.answer(fmt.Sprintf("%d %s", n, rest))
 		if a.request == "" {
-			s.say(cmp.Or(a.problem,
+			s.print(cmp.Or(a.problem,
 				fmt.Sprintf("That was not taken. Answer with %d y, %d run, %d always, or %d n REASON.",
 					n, n, n, n)), true)
 			return
@@ -74,13 +74,13 @@ func (s *session) answerItem(i inbox.Item, n int, rest string) {
 			Message: a.reason})
 	case len(i.Choices) > 0:
 		if !slices.Contains(i.Choices, rest) {
-			s.say(fmt.Sprintf("That was not taken. Answer %d with %s.", n,
+			s.print(fmt.Sprintf("That was not taken. Answer %d with %s.", n,
 				sanitize.Line(strings.Join(i.Choices, ", or "), 300)), true)
 			return
 		}
 		s.put(contract.Choose{Option: rest})
 	case rest == "":
-		s.say(fmt.Sprintf("Write the answer behind the number: /answer %d TEXT.", n), true)
+		s.print(fmt.Sprintf("Write the answer behind the number: /answer %d TEXT.", n), true)
 	default:
 		s.narrator.answered()
 		s.put(contract.Say{Text: rest})
@@ -92,12 +92,12 @@ func (s *session) answerAll(list []inbox.Item, rest string) {
 	list = s.narrator.leaves(list)
 	words := strings.Fields(rest)
 	if len(list) == 0 {
-		s.say("No permission request waits.", true)
+		s.print("No permission request waits.", true)
 		return
 	}
 	what, known := verbs[strings.ToLower(strings.Join(words[:min(len(words), 1)], ""))]
 	if !known || what.scope != "once" && what.behavior == "allow" || len(words) > 2 {
-		s.say("Say /answer all y, or /answer all n.", true)
+		s.print("Say /answer all y, or /answer all n.", true)
 		return
 	}
 	if len(words) < 2 || words[1] != strconv.Itoa(len(list)) {
@@ -107,7 +107,7 @@ func (s *session) answerAll(list []inbox.Item, rest string) {
 			lines = append(lines, fmt.Sprintf("    %d. %s: %s", s.narrator.numberOf(i.ID),
 				eventtext.Asks(i, s.narrator.called(i.Agent)), sanitize.Line(i.Text, 600)))
 		}
-		s.say(strings.Join(append(lines, fmt.Sprintf("To do it, say /answer all %s %d.", words[0], len(list))), "\n"),
+		s.print(strings.Join(append(lines, fmt.Sprintf("To do it, say /answer all %s %d.", words[0], len(list))), "\n"),
 			true)
 		s.listed = ids(list)
 		return

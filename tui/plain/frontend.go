@@ -37,7 +37,7 @@ type Host interface {
 // Commands runs slash commands. One goroutine calls Run, in order; it may take a moment. Its text is
 // printed.
 type Commands interface {
-	Run(line string) (handled bool, say string)
+	Run(line string) (handled bool, text string)
 }
 
 // Frontend is the plain frontend. Its fields are set before Run.
@@ -50,9 +50,9 @@ type Frontend struct {
 	Commands Commands               // nil: only /quit exists
 	// Inbox lists what waits for the human, the oldest first; nil: unknown.
 	Inbox func() []inbox.Item
-	// Settles lists the ids of the requests that a permission rule would settle. It may take a moment, and
+	// Covers lists the ids of the requests that a permission rule would settle. It may take a moment, and
 	// is called from another goroutine. Nil: unknown.
-	Settles func(rule string) []string
+	Covers func(rule string) []string
 }
 
 // ErrNoTask reports that the input ended before there was a task.
@@ -68,44 +68,44 @@ const (
 // Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Host) error {
 	s := &session{
-		face: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
-		lines: make(chan heard), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
+		frontend: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
+		lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go listen(in, s.lines, s.quit) // not waited for: a read cannot be cancelled
-	handsDone := make(chan struct{})
+	jobsDone := make(chan struct{})
 	go func() {
-		defer close(handsDone)
+		defer close(jobsDone)
 		runJobs(s.jobs, s.results, s.quit)
 	}()
 	err := s.loop(ctx)
 	cancel()
 	close(s.quit)
-	<-handsDone
+	<-jobsDone
 	return errors.Join(err, s.out.close(grace))
 }
 
 // session is the state of one Run. It belongs to its goroutine.
 type session struct {
-	face     *Frontend
+	frontend *Frontend
 	host     Host
 	narrator *narrator
 	out      *outputWriter
 	mail     *mailbox
 
-	lines   chan heard
+	lines   chan inputLine
 	jobs    chan workerJob
 	results chan result
 	quit    chan struct{}
 
-	run      Run
-	asked    bool // a run was requested
-	pending  []job
-	deaf     bool // the input has ended
-	stopping bool
-	block    block
-	listed   []string // ids of the requests that "/answer all" has listed
+	run        Run
+	asked      bool // a run was requested
+	pending    []job
+	inputEnded bool // the input has ended
+	stopping   bool
+	block      block
+	listed     []string // ids of the requests that "/answer all" has listed
 }
 
 // job is executed by runJobs, with the run if there is one.
@@ -121,16 +121,16 @@ type workerJob struct {
 type result struct {
 	run  Run
 	err  error
-	say  string
+	text string
 	then func() // called by the loop; may be nil
 	over bool   // the run accepts no more commands
 }
 
 func (s *session) loop(ctx context.Context) error {
-	if s.face.Task != "" || s.face.Begin {
-		s.begin(ctx, s.face.Task)
+	if s.frontend.Task != "" || s.frontend.Begin {
+		s.begin(ctx, s.frontend.Task)
 	} else {
-		s.say("Speak, mortal.", true)
+		s.print("Speak, mortal.", true)
 	}
 	tick := time.NewTicker(progressPause)
 	defer tick.Stop()
@@ -141,7 +141,7 @@ func (s *session) loop(ctx context.Context) error {
 			over, left = s.run.Done(), s.run.Left()
 		}
 		input := s.lines
-		if s.deaf || len(s.pending) >= maxJobs {
+		if s.inputEnded || len(s.pending) >= maxJobs {
 			input = nil
 		}
 		var jobs chan workerJob
@@ -151,7 +151,7 @@ func (s *session) loop(ctx context.Context) error {
 		}
 		select {
 		case <-s.mail.Wake():
-			s.speak()
+			s.printEvents()
 		case jobs <- next:
 			s.pending = s.pending[1:]
 		case r := <-s.results:
@@ -161,12 +161,12 @@ func (s *session) loop(ctx context.Context) error {
 		case h := <-input:
 			s.handleLine(ctx, h)
 		case <-tick.C:
-			s.say(s.narrator.progress(), false)
-			if s.face.Inbox != nil {
-				s.say(s.narrator.remind(inbox.Awaited(s.face.Inbox()), time.Now()), true)
+			s.print(s.narrator.progress(), false)
+			if s.frontend.Inbox != nil {
+				s.print(s.narrator.remind(inbox.Awaited(s.frontend.Inbox()), time.Now()), true)
 			}
 		case <-over:
-			s.speak()
+			s.printEvents()
 			return nil
 		case <-left:
 			return nil
@@ -175,10 +175,10 @@ func (s *session) loop(ctx context.Context) error {
 			s.stop()
 		case <-done:
 			done = nil
-			s.say("Patience. The run is being stopped.", true)
+			s.print("Patience. The run is being stopped.", true)
 			s.stop()
 		}
-		if !s.asked && s.deaf && len(s.pending) == 0 {
+		if !s.asked && s.inputEnded && len(s.pending) == 0 {
 			return ErrNoTask
 		}
 		if !s.asked && s.stopping {
@@ -200,7 +200,7 @@ func (s *session) do(j job) { s.pending = append(s.pending, j) }
 
 func (s *session) handled(r result) error {
 	if r.err != nil {
-		s.speak()
+		s.printEvents()
 		return fmt.Errorf("begin: %w", r.err)
 	}
 	if r.run != nil {
@@ -209,9 +209,9 @@ func (s *session) handled(r result) error {
 		}
 	}
 	if r.over {
-		s.say("The run is over; that was not taken.", true)
+		s.print("The run is over; that was not taken.", true)
 	}
-	s.say(r.say, true)
+	s.print(r.text, true)
 	if r.then != nil {
 		r.then()
 	}
@@ -224,21 +224,21 @@ func (s *session) stop() {
 	}
 }
 
-// speak prints what has happened.
-func (s *session) speak() {
+// printEvents prints what has happened.
+func (s *session) printEvents() {
 	events, lost, _ := s.mail.Take(0)
 	for _, e := range events {
-		text, urgent := s.narrator.tell(e.at, e.event)
-		s.say(text, urgent)
+		text, urgent := s.narrator.describe(e.at, e.event)
+		s.print(text, urgent)
 	}
 	if lost > 0 {
-		s.say(words.Count(lost, "event")+" came too fast to be told.", false)
+		s.print(words.Count(lost, "event")+" came too fast to be told.", false)
 	}
 }
 
-func (s *session) say(text string, urgent bool) {
+func (s *session) print(text string, urgent bool) {
 	if strings.TrimSpace(text) != "" {
-		s.out.say(text, urgent)
+		s.out.print(text, urgent)
 	}
 }
 

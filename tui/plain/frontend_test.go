@@ -19,41 +19,41 @@ func TestRunIsPrinted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{}, newFake())
 		s.expect("Speak, mortal.\n")
-		s.say("", "Write a parser.")
+		s.typeLines("", "Write a parser.")
 		s.expect("So it shall be.\n")
 		if diff := cmp.Diff([]string{"Write a parser."}, s.host.tasks); diff != "" {
 			t.Error(diff)
 		}
-		s.tell("supervisor", contract.Session{ClaudeVersion: "2.1.329", CWD: "/p", Rehearsal: true,
+		s.emit("supervisor", contract.Session{ClaudeVersion: "2.1.329", CWD: "/p", Rehearsal: true,
 			Permissions: "allow-all"})
 		s.expect("The weaving begins. Claude Code 2.1.329, in /p. Rehearsal. Everything is allowed.\n")
-		s.tell("orch-1", contract.Spawn{Name: "Orchestrator I", Mode: "developer"})
+		s.emit("orch-1", contract.Spawn{Name: "Orchestrator I", Mode: "developer"})
 		s.expect("Orchestrator I is summoned as developer.\n")
-		s.tell("arbiter", contract.Delta{Text: "no"})
-		s.tell("arbiter", contract.Decision{Decision: "SELECT_MODE", Source: "session"})
-		s.tell("orch-1", contract.Context{Pct: 70})
-		s.tell("orch-1", contract.Assistant{Text: "hm"})
-		s.tell("supervisor", contract.Message{From: "supervisor", To: "orch-1", Kind: "continue", Text: "Continue."})
+		s.emit("arbiter", contract.Delta{Text: "no"})
+		s.emit("arbiter", contract.Decision{Decision: "SELECT_MODE", Source: "session"})
+		s.emit("orch-1", contract.Context{Pct: 70})
+		s.emit("orch-1", contract.Assistant{Text: "hm"})
+		s.emit("supervisor", contract.Message{From: "supervisor", To: "orch-1", Kind: "continue", Text: "Continue."})
 		s.expect("")
-		s.tell("orch-1", contract.ContextWarning{Pct: 71.3, Level: "warn"})
+		s.emit("orch-1", contract.ContextWarning{Pct: 71.3, Level: "warn"})
 		s.expect("Context of Orchestrator I: 71 percent, warning.\n")
-		s.tell("orch-1",
+		s.emit("orch-1",
 			contract.Message{From: "orch-1", To: "arbiter", Kind: "question", Text: "Which?\n\n1. this\n2. that"})
 		s.expect("Orchestrator I to the Arbiter, question:\n\nWhich?\n\n1. this\n2. that\n\n")
 		for range 2 { // reported again when the run is resumed
-			s.tell("arbiter", contract.Question{Text: "This or that?"})
+			s.emit("arbiter", contract.Question{Text: "This or that?"})
 		}
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
-		s.say("That.", "//literally")
+		s.typeLines("That.", "//literally")
 		want := []contract.CommandBody{contract.Say{Text: "That."}, contract.Say{Text: "/literally"}}
 		if diff := cmp.Diff(want, s.host.puts); diff != "" {
 			t.Error(diff)
 		}
-		s.tell("arbiter", contract.Question{Text: "This or that?"}) // asked again
+		s.emit("arbiter", contract.Question{Text: "This or that?"}) // asked again
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
-		s.tell("human", contract.Rejected{Message: "no such agent"})
+		s.emit("human", contract.Rejected{Message: "no such agent"})
 		s.expect("Refused: no such agent.\n")
-		s.tell("supervisor", contract.Result{Status: "complete", Summary: "The parser stands", CostUSD: 1.5,
+		s.emit("supervisor", contract.Result{Status: "complete", Summary: "The parser stands", CostUSD: 1.5,
 			DurationMS: 61_000, Iterations: 1, Checks: &contract.Checks{Passed: 2}})
 		s.expect("It is done. The parser stands. $1.50, 1 min 01 s, 1 iteration. Checks: 2 passed, 0 failed, 0 unproven.\n")
 		if err := s.end(); err != nil {
@@ -67,19 +67,19 @@ func TestPermissionIsAsked(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
 		ask := contract.PermissionRequest{Request: "r-9", Tool: "Bash",
 			Input: json.RawMessage(`{"command":"rm -rf build\nls"}`), Reason: "It deletes"}
-		s.tell("orch-1", ask)
-		s.tell("orch-1", ask)
+		s.emit("orch-1", ask)
+		s.emit("orch-1", ask)
 		s.expect("Request 1. Orchestrator I asks leave to use Bash:\n\n    rm -rf build\n    ls\n\nWhy it asks: It " +
 			"deletes\nAnswer with: 1 y, 1 run (this very action, for the whole run), 1 always (in later runs here, too), or 1 " +
 			"n REASON.\n\n")
-		s.tell("orch-2",
+		s.emit("orch-2",
 			contract.PermissionRequest{Request: "r-10", Tool: "Read",
 				Input: json.RawMessage(`{"file_path":"/etc/passwd","limit":5}`)})
 		s.expect("Request 2. Orchestrator II asks leave to use Read:\n\n    file_path: /etc/passwd\n    limit: 5\nAnswer " +
 			"with: 2 y, 2 run (this very action, for the whole run), 2 always (in later runs here, too), or 2 n REASON.\n\n")
-		s.say("y")
+		s.typeLines("y")
 		s.expect("Say which: 1 y, 1 run, 1 always, or 1 n REASON. 2 y, 2 run, 2 always, or 2 n REASON.\n")
-		s.say("2 n it is not yours", "run the tests, please", "1 RUN")
+		s.typeLines("2 n it is not yours", "run the tests, please", "1 RUN")
 		want := []contract.CommandBody{
 			contract.Permit{Request: "r-10", Behavior: "deny", Message: "it is not yours"},
 			contract.Say{Text: "run the tests, please"},
@@ -88,12 +88,12 @@ func TestPermissionIsAsked(t *testing.T) {
 		if diff := cmp.Diff(want, s.host.puts); diff != "" {
 			t.Error(diff)
 		}
-		s.tell("orch-2", contract.Permission{Request: "r-10", Behavior: "deny", By: "human", Tool: "Read"})
-		s.tell("orch-1", contract.Permission{Request: "r-9", Behavior: "deny", By: "timeout", Tool: "Bash"})
-		s.tell("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
+		s.emit("orch-2", contract.Permission{Request: "r-10", Behavior: "deny", By: "human", Tool: "Read"})
+		s.emit("orch-1", contract.Permission{Request: "r-9", Behavior: "deny", By: "timeout", Tool: "Bash"})
+		s.emit("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
 		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in " +
 			"time: Bash for Orchestrator I.\n")
-		s.say("y") // no request is open: this is a normal message
+		s.typeLines("y") // no request is open: this is a normal message
 		if got := s.host.puts[len(s.host.puts)-1]; !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "y"})) {
 			t.Errorf("put %v", got)
 		}
@@ -226,20 +226,20 @@ func TestCancel(t *testing.T) {
 type table map[string]string
 
 func (c table) Run(line string) (bool, string) {
-	say, ok := c[line]
-	return ok, say
+	text, ok := c[line]
+	return ok, text
 }
 
 func TestCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true, Commands: table{"/cost": "$1"}}, newFake())
-		s.say("/cost", "/brew tea")
+		s.typeLines("/cost", "/brew tea")
 		s.expect("$1\nThere is no command /brew; /help lists them. To send it as text, begin with two slashes.\n")
 		s.end()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
-		s.say("/cost", "/quit")
+		s.typeLines("/cost", "/quit")
 		if err := <-s.ended; err != nil || s.host.stops != 1 {
 			t.Errorf("error %v, stopped %d times", err, s.host.stops)
 		}
@@ -252,7 +252,7 @@ func TestCommands(t *testing.T) {
 func TestLongInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
-		s.say(strings.Repeat("x", maxLine+1), "short", strings.Repeat("y", maxLine), `"""`, "a", "", "3 y", `"""`,
+		s.typeLines(strings.Repeat("x", maxLine+1), "short", strings.Repeat("y", maxLine), `"""`, "a", "", "3 y", `"""`,
 			`"""`, strings.Repeat("z", maxLine), "z", `"""`)
 		s.expect(tooLong + "\n" + tooLong + "\n")
 		want := []contract.CommandBody{contract.Say{Text: "short"}, contract.Say{Text: strings.Repeat("y", maxLine)},
@@ -270,9 +270,9 @@ func TestProgressIsThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true}, newFake())
 		for range 100 {
-			s.tell("orch-1", use)
-			s.tell("orch-1", contract.ToolResult{Text: "ok"})
-			s.tell("orch-1", contract.Retry{Attempt: 1, DelayMS: 500, Reason: "overloaded"})
+			s.emit("orch-1", use)
+			s.emit("orch-1", contract.ToolResult{Text: "ok"})
+			s.emit("orch-1", contract.Retry{Attempt: 1, DelayMS: 500, Reason: "overloaded"})
 		}
 		s.expect("Patience. The API is asked again after 500 ms, attempt 1: overloaded.\n")
 		time.Sleep(progressPause)
@@ -285,8 +285,8 @@ func TestProgressIsThrottled(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{Begin: true, Verbose: true}, newFake())
-		s.tell("orch-1", use)
-		s.tell("orch-1", contract.Assistant{Text: "I test."})
+		s.emit("orch-1", use)
+		s.emit("orch-1", contract.Assistant{Text: "I test."})
 		s.expect("Orchestrator I uses Bash: go test\nOrchestrator I: I test.\n")
 		s.end()
 	})
@@ -299,10 +299,10 @@ func TestPlanIsPrintedOnce(t *testing.T) {
 			return contract.Plan{Steps: []contract.Step{{Text: "Build", Status: a, Agent: "orch-1"},
 				{Text: "Test", Status: b}}}
 		}
-		s.tell("arbiter", plan("active", "pending"))
+		s.emit("arbiter", plan("active", "pending"))
 		s.expect("The plan:\n\n- Build – under way (Orchestrator I)\n- Test – pending\n\n")
-		s.tell("arbiter", plan("active", "pending"))
-		s.tell("arbiter", plan("done", "active"))
+		s.emit("arbiter", plan("active", "pending"))
+		s.emit("arbiter", plan("done", "active"))
 		s.expect("Step 1 of 2, Build: done.\nStep 2 of 2, Test: under way.\n\n")
 		s.end()
 	})

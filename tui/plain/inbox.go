@@ -14,11 +14,11 @@ import (
 // remindEvery is the time between two reminders of the same items.
 const remindEvery = 10 * time.Minute
 
-// settled returns the ids of the requests that a permission rule would settle.
-type settled func(rule string) []string
+// coverage returns the ids of the requests that a permission rule would settle.
+type coverage func(rule string) []string
 
 // waits lists what waits for the human, each item with its number, in full, and with the way to answer it.
-func (v *narrator) waits(list []inbox.Item, of settled, now time.Time) string {
+func (v *narrator) waits(list []inbox.Item, of coverage, now time.Time) string {
 	if len(list) == 0 {
 		return "Nothing waits for you."
 	}
@@ -58,7 +58,7 @@ func (v *narrator) howTo(i inbox.Item) string {
 
 // covering lists the rules that would cover a permission request, and which other waiting requests each
 // would settle.
-func (v *narrator) covering(i inbox.Item, list []inbox.Item, of settled) []string {
+func (v *narrator) covering(i inbox.Item, list []inbox.Item, of coverage) []string {
 	if i.Request == nil {
 		return nil
 	}

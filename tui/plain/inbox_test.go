@@ -24,12 +24,12 @@ func TestInbox(t *testing.T) {
 		s := play(t, &Frontend{Begin: true, Inbox: func() []inbox.Item { mu.Lock(); defer mu.Unlock(); return list }},
 			newFake())
 		passes := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
-		s.say("/inbox")
+		s.typeLines("/inbox")
 		s.expect("Nothing waits for you.\n")
 		leave := inbox.Item{ID: "r-9", Kind: inbox.Permission, Agent: "orch-1", Text: "Bash: make", Since: time.Now()}
-		s.tell("orch-1", contract.PermissionRequest{Request: "r-9", Tool: "Bash",
+		s.emit("orch-1", contract.PermissionRequest{Request: "r-9", Tool: "Bash",
 			Input: json.RawMessage(`{"command":"make"}`)})
-		s.heard()
+		s.output()
 		waits(leave)
 		passes(progressPause)
 		s.expect("A word of yours is awaited, the first for 1 min: /inbox lists what for.\n")
@@ -43,7 +43,7 @@ func TestInbox(t *testing.T) {
 		s.expect("")
 		passes(progressPause)
 		s.expect("2 words of yours are awaited, the first for 12 min: /inbox lists what for.\n")
-		s.say("/inbox")
+		s.typeLines("/inbox")
 		s.expect("2 words of yours are awaited.\n" +
 			"1. Orchestrator I asks leave, for 12 min: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
 			"    Bash: make\n" +
@@ -73,7 +73,7 @@ func TestAnswerInbox(t *testing.T) {
 				Since: time.Now()}}
 		host := newFake()
 		s := play(t, &Frontend{Begin: true, Inbox: func() []inbox.Item { return list },
-			Settles: func(string) []string { return []string{"a", "b", "gone"} }}, host)
+			Covers: func(string) []string { return []string{"a", "b", "gone"} }}, host)
 		took := func(want ...contract.CommandBody) {
 			t.Helper()
 			host.mu.Lock()
@@ -83,7 +83,7 @@ func TestAnswerInbox(t *testing.T) {
 			}
 			host.puts = nil
 		}
-		s.say("/inbox")
+		s.typeLines("/inbox")
 		s.expect("4 words of yours are awaited.\n" +
 			"1. Orchestrator I asks leave, just now: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
 			"    Bash: go test ./a\n    1 run a allows Bash(go test *), which also settles 2.\n" +
@@ -93,7 +93,7 @@ func TestAnswerInbox(t *testing.T) {
 			"    This or that?\n" +
 			"4. The workspace needs your trust, just now: /answer 4 trust, or without.\n    It has changed.\n" +
 			"/answer all y allows these 2 requests once, /answer all n denies them.\n\n")
-		s.say("/answer 1 run a", "/answer 2 n not that", "/answer 3 That one", "/answer 4 without")
+		s.typeLines("/answer 1 run a", "/answer 2 n not that", "/answer 3 That one", "/answer 4 without")
 		took(contract.Permit{Request: "a", Behavior: "allow", Scope: "run", Rule: "Bash(go test *)",
 			Action: "hash of a"},
 			contract.Permit{Request: "b", Behavior: "deny", Message: "not that", Action: "hash of b"},
@@ -106,20 +106,20 @@ func TestAnswerInbox(t *testing.T) {
 			"/answer 4 maybe":  "That was not taken. Answer 4 with trust, or without.",
 			"/answer all":      "Say /answer all y, or /answer all n.", "/answer all always": "Say /answer all y",
 		} {
-			s.say(line)
-			if got := s.heard(); !strings.Contains(got, want) {
+			s.typeLines(line)
+			if got := s.output(); !strings.Contains(got, want) {
 				t.Errorf("%s: said %q", line, got)
 			}
 		}
 		const which = "That allows 2 permission requests:\n    1. Orchestrator I asks leave: Bash: go test ./a\n" +
 			"    2. Orchestrator II asks leave: Bash: go test ./b\nTo do it, say /answer all y 2.\n\n"
-		s.say("/answer all y 2")
+		s.typeLines("/answer all y 2")
 		s.expect(which)
 		list = append(list[1:], leave("c", "orch-1"))
-		s.say("/answer all y 2") // these are other requests
+		s.typeLines("/answer all y 2") // these are other requests
 		took()
-		s.heard()
-		s.say("/answer all y 2")
+		s.output()
+		s.typeLines("/answer all y 2")
 		took(contract.Permit{Request: "b", Behavior: "allow", Scope: "once", Action: "hash of b"},
 			contract.Permit{Request: "c", Behavior: "allow", Scope: "once", Action: "hash of c"})
 		s.end()

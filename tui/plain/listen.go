@@ -19,15 +19,15 @@ const tooLong = "That is more than 1 MiB and was not taken. Save it to a file, a
 // fence begins and ends a message of several lines.
 const fence = `"""`
 
-// heard is a line of the input, or its end.
-type heard struct {
+// inputLine is a line of the input, or its end.
+type inputLine struct {
 	text string
 	long bool
 	end  bool
 }
 
 // listen reads lines until the input ends or fails; both are reported as the end.
-func listen(in io.Reader, lines chan<- heard, quit <-chan struct{}) {
+func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for first := true; ; first = false {
 		h, ended := line(r)
@@ -35,18 +35,18 @@ func listen(in io.Reader, lines chan<- heard, quit <-chan struct{}) {
 			h.text = strings.TrimPrefix(h.text, "\ufeff")
 		}
 		if h.text != "" || h.long || !ended {
-			if !hand(lines, h, quit) {
+			if !sendLine(lines, h, quit) {
 				return
 			}
 		}
 		if ended {
-			hand(lines, heard{end: true}, quit)
+			sendLine(lines, inputLine{end: true}, quit)
 			return
 		}
 	}
 }
 
-func hand(lines chan<- heard, h heard, quit <-chan struct{}) bool {
+func sendLine(lines chan<- inputLine, h inputLine, quit <-chan struct{}) bool {
 	select {
 	case lines <- h:
 		return true
@@ -56,7 +56,7 @@ func hand(lines chan<- heard, h heard, quit <-chan struct{}) bool {
 }
 
 // line reads one line. A line that is too long is discarded.
-func line(r *bufio.Reader) (h heard, ended bool) {
+func line(r *bufio.Reader) (h inputLine, ended bool) {
 	var b []byte
 	for {
 		part, err := r.ReadSlice('\n')
@@ -94,11 +94,11 @@ func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{})
 }
 
 // handleLine handles a line of the input.
-func (s *session) handleLine(ctx context.Context, h heard) {
+func (s *session) handleLine(ctx context.Context, h inputLine) {
 	text := strings.TrimSpace(h.text)
 	switch {
 	case h.end:
-		s.deaf = true
+		s.inputEnded = true
 		if s.block.open {
 			s.closeBlock(ctx)
 		}
@@ -113,7 +113,7 @@ func (s *session) handleLine(ctx context.Context, h heard) {
 	case h.long && s.block.open:
 		s.block.bytes += maxLine + 1
 	case h.long:
-		s.say(tooLong, true)
+		s.print(tooLong, true)
 	case text == fence && s.block.open:
 		s.closeBlock(ctx)
 	case s.block.open:
@@ -149,7 +149,7 @@ func (s *session) closeBlock(ctx context.Context) {
 	text := strings.Join(b.lines, "\n")
 	switch {
 	case b.bytes > maxLine:
-		s.say(tooLong, true)
+		s.print(tooLong, true)
 	case strings.TrimSpace(text) != "":
 		s.word(ctx, text, false)
 	}
@@ -161,7 +161,7 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 	if answers {
 		switch a := s.narrator.answer(text); {
 		case a.problem != "":
-			s.say(a.problem, true)
+			s.print(a.problem, true)
 			return
 		case a.request != "":
 			s.put(contract.Permit{Request: a.request, Behavior: a.behavior, Scope: a.scope, Rule: a.rule,
@@ -170,7 +170,7 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 		}
 	}
 	if !s.asked {
-		s.say("So it shall be.", true)
+		s.print("So it shall be.", true)
 		s.begin(ctx, text)
 		return
 	}
@@ -180,7 +180,7 @@ func (s *session) word(ctx context.Context, text string, answers bool) {
 
 // command runs a slash command. Without Commands there is only one.
 func (s *session) command(text string) {
-	if s.face.Inbox != nil {
+	if s.frontend.Inbox != nil {
 		switch name, rest, _ := strings.Cut(text, " "); name {
 		case "/inbox":
 			s.listInbox()
@@ -190,23 +190,23 @@ func (s *session) command(text string) {
 			return
 		}
 	}
-	if s.face.Commands == nil {
+	if s.frontend.Commands == nil {
 		if text != "/quit" {
-			s.say(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",
+			s.print(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",
 				firstWord(text)), true)
 			return
 		}
-		s.say("Patience. The run is being stopped.", true)
+		s.print("Patience. The run is being stopped.", true)
 		s.stop()
 		return
 	}
 	s.do(func(Run) result {
-		handled, say := s.face.Commands.Run(text)
-		if !handled && say == "" {
-			say = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
+		handled, message := s.frontend.Commands.Run(text)
+		if !handled && message == "" {
+			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
 				firstWord(text))
 		}
-		return result{say: say}
+		return result{text: message}
 	})
 }
 

@@ -51,12 +51,12 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestADocumentIsReadOnce: the document is shown with its author's message; its hand-off to a reader is one
+// TestDocumentIsReadOnce: the document is shown with its author's message; its hand-off to a reader is one
 // sentence.
-func TestADocumentIsReadOnce(t *testing.T) {
+func TestDocumentIsReadOnce(t *testing.T) {
 	v := newNarrator(&Frontend{})
 	d := &verdict.Document{Accomplished: []string{"one", "two"}, KeyContext: "port 8080"}
-	said := ""
+	printed := ""
 	for _, e := range []contract.Event{
 		{ID: "orch-1", Body: contract.Message{From: "orch-1", To: "arbiter", Kind: "handoff",
 			Text: "Enough.\n\n" + d.Markdown()}},
@@ -64,16 +64,16 @@ func TestADocumentIsReadOnce(t *testing.T) {
 		{ID: "arbiter", Body: contract.Message{From: "arbiter", To: "orch-2", Kind: "brief",
 			Text: "Go on.\n\n## Handed over by Orchestrator I (orch-1)\n\n" + d.Markdown()}},
 	} {
-		text, _ := v.tell(time.Now(), e)
-		said += text + "\n"
+		text, _ := v.describe(time.Now(), e)
+		printed += text + "\n"
 	}
-	if n := strings.Count(said, "port 8080"); n != 1 {
-		t.Errorf("it is read %d times:\n%s", n, said)
+	if n := strings.Count(printed, "port 8080"); n != 1 {
+		t.Errorf("it is read %d times:\n%s", n, printed)
 	}
 	for _, want := range []string{"Orchestrator I hands off to Orchestrator II: 2 accomplished.", "Go on.",
 		"goes with it"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("there is no %q:\n%s", want, said)
+		if !strings.Contains(printed, want) {
+			t.Errorf("there is no %q:\n%s", want, printed)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestModelOutputIsPlainText(t *testing.T) {
 				return c.Text
 			}}, newFake())
 			defer s.end()
-			told := 0
+			printed := 0
 			for j, b := range contract.Events() {
 				if c.Large() && (i+j)%9 != 0 {
 					continue
@@ -30,16 +30,16 @@ func TestModelOutputIsPlainText(t *testing.T) {
 				body := corpus.Filled(reflect.TypeOf(b), c.Text).Interface().(contract.Body)
 				s.host.sink(time.Now(), contract.Event{ID: c.Text, Body: body})
 				synctest.Wait()
-				text := s.heard()
-				told += len(text)
+				text := s.output()
+				printed += len(text)
 				for _, r := range text {
 					if alien(r) || asciiOnly && r > '~' {
 						t.Fatalf("%s: %s: said %U in %.300q", c.Name, b.EventName(), r, text)
 					}
 				}
 			}
-			if told < 40 {
-				t.Errorf("%s: %d bytes were told", c.Name, told)
+			if printed < 40 {
+				t.Errorf("%s: %d bytes were told", c.Name, printed)
 			}
 		})
 	}

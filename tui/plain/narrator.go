@@ -24,7 +24,7 @@ type narrator struct {
 	question string         // the waiting question
 	plan     []contract.Step
 	used     map[string]*use      // tools since the last report on them, by agent
-	retried  map[string]time.Time // when trouble with the API was last reported, by agent
+	retried  map[string]time.Time // when a problem with the API was last reported, by agent
 	reminded string               // ids of the items in the last reminder
 	remindAt time.Time            // when
 }
@@ -61,9 +61,9 @@ func newNarrator(f *Frontend) *narrator {
 		numbers: map[string]int{}}
 }
 
-// tell returns the text for an event; empty if it is not worth one. urgent reports that a person waits for
+// describe returns the text for an event; empty if it is not worth one. urgent reports that a person waits for
 // it.
-func (v *narrator) tell(at time.Time, e contract.Event) (text string, urgent bool) {
+func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent bool) {
 	text, ok := eventtext.Text(history.Entry{At: at, Event: e}, v.name)
 	if !ok {
 		return "", false

@@ -40,8 +40,8 @@ func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
 	return m
 }
 
-// say queues a text, as a paragraph of its own.
-func (m *outputWriter) say(text string, urgent bool) {
+// print queues a text, as a paragraph of its own.
+func (m *outputWriter) print(text string, urgent bool) {
 	text = m.fit(text)
 	limit := backlog.Limit{Bytes: queueLimit}
 	if urgent {

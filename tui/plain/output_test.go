@@ -74,8 +74,8 @@ func TestOutputIsClosed(t *testing.T) {
 	})
 }
 
-// TestNothingIsActedOn: the output contains no byte that a terminal acts on.
-func TestNothingIsActedOn(t *testing.T) {
+// TestOutputHasNoControlCharacters: the output contains no byte that a terminal acts on.
+func TestOutputHasNoControlCharacters(t *testing.T) {
 	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
 	for _, asciiOnly := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -95,10 +95,10 @@ func TestNothingIsActedOn(t *testing.T) {
 				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, DrawnUp: evil},
 				contract.ToolResult{Text: evil, IsError: true},
 			} {
-				s.tell(evil, b)
+				s.emit(evil, b)
 			}
-			s.say("/" + evil)
-			for _, r := range s.heard() {
+			s.typeLines("/" + evil)
+			for _, r := range s.output() {
 				if r != '\n' && r < ' ' || r >= 0x7f && r <= 0x9f || r == 0x202e || asciiOnly && r > '~' {
 					t.Fatalf("said %U", r)
 				}

@@ -99,8 +99,8 @@ func play(t *testing.T, f *Frontend, host *fake) *stage {
 	return s
 }
 
-// say types lines.
-func (s *stage) say(lines ...string) {
+// typeLines types lines.
+func (s *stage) typeLines(lines ...string) {
 	s.t.Helper()
 	for _, l := range lines {
 		io.WriteString(s.in, l+"\n")
@@ -108,14 +108,14 @@ func (s *stage) say(lines ...string) {
 	synctest.Wait()
 }
 
-// tell makes the run report an event.
-func (s *stage) tell(id string, b contract.Body) {
+// emit makes the run report an event.
+func (s *stage) emit(id string, b contract.Body) {
 	s.host.sink(time.Now(), contract.Event{ID: id, Body: b})
 	synctest.Wait()
 }
 
-// heard returns the output since its last call.
-func (s *stage) heard() string {
+// output returns the output since its last call.
+func (s *stage) output() string {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
 	text := s.out.b.String()
@@ -125,7 +125,7 @@ func (s *stage) heard() string {
 
 func (s *stage) expect(want string) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, s.heard()); diff != "" {
+	if diff := cmp.Diff(want, s.output()); diff != "" {
 		s.t.Errorf("said (-want +got):\n%s", diff)
 	}
 }

@@ -42,7 +42,7 @@ func (f *fold) add(at time.Time, e contract.Event) {
 	case contract.Spawn:
 		f.spawned(at, e.ID, b)
 	case contract.Message:
-		f.said(b)
+		f.message(b)
 	case contract.Delivered, contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall:
 		f.status(at, e.ID, roster.Busy)
 	case contract.Cost:
@@ -141,8 +141,8 @@ func (f *fold) spawned(at time.Time, id string, b contract.Spawn) {
 	a.Status, a.Since, a.Dismissed = roster.Ready, at, false
 }
 
-// said updates the states of a message's parties.
-func (f *fold) said(b contract.Message) {
+// message updates the states of a message's parties.
+func (f *fold) message(b contract.Message) {
 	if t := &f.state.Task; b.From == contract.Human && b.Kind == "task" && t.Text == "" {
 		t.Text = b.Text
 	}

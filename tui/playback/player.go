@@ -23,8 +23,8 @@ const step = 10 * time.Second
 
 // Stage receives the events. Its methods return false if ctx has ended.
 type Stage interface {
-	// Tell passes an event on. It waits while there is no room.
-	Tell(ctx context.Context, at time.Time, e contract.Event) bool
+	// Add passes an event on. It waits while there is no room.
+	Add(ctx context.Context, at time.Time, e contract.Event) bool
 	// Forget drops all events that were passed on.
 	Forget(ctx context.Context) bool
 }
@@ -213,15 +213,15 @@ func (p *Player) play(ctx context.Context, stage Stage, e eventlog.Entry) error 
 	if err := p.await(ctx, e.At); err != nil {
 		return err
 	}
-	told, err := contract.DecodeWritten(e.Line)
+	event, err := contract.DecodeWritten(e.Line)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", e.N, err)
 	}
-	if !stage.Tell(ctx, e.At, told) {
+	if !stage.Add(ctx, e.At, event) {
 		return ctx.Err()
 	}
 	p.mu.Lock()
-	p.fold.add(e.At, told)
+	p.fold.add(e.At, event)
 	p.last = e.At
 	p.mu.Unlock()
 	hint(p.changed)

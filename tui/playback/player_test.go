@@ -25,13 +25,13 @@ type memory struct{ *bytes.Reader }
 func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (m memory) Close() error         { return nil }
 
-type told struct {
+type timedEvent struct {
 	second int
 	id     string
 	body   contract.Body
 }
 
-func logOf(t *testing.T, list []told) *eventlog.Log {
+func logOf(t *testing.T, list []timedEvent) *eventlog.Log {
 	t.Helper()
 	var raw []byte
 	var chain eventlog.Chain
@@ -48,55 +48,55 @@ func logOf(t *testing.T, list []told) *eventlog.Log {
 }
 
 // notices are events at the given seconds, each with its second as its text.
-func notices(seconds ...int) (list []told) {
+func notices(seconds ...int) (list []timedEvent) {
 	for _, s := range seconds {
-		list = append(list, told{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
+		list = append(list, timedEvent{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
 	}
 	return list
 }
 
-// audience keeps what it receives.
-type audience struct {
-	mu    sync.Mutex
-	heard []string
+// recordingStage keeps what it receives.
+type recordingStage struct {
+	mu       sync.Mutex
+	received []string
 }
 
-// said returns what it received.
-func (a *audience) said() []string {
+// taken returns what it received.
+func (a *recordingStage) taken() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.heard)
+	return slices.Clone(a.received)
 }
 
-func (a *audience) Tell(ctx context.Context, _ time.Time, e contract.Event) bool {
+func (a *recordingStage) Add(ctx context.Context, _ time.Time, e contract.Event) bool {
 	text := e.Body.EventName()
 	if n, ok := e.Body.(contract.Notice); ok {
 		text = n.Text
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.heard = append(a.heard, text)
+	a.received = append(a.received, text)
 	return ctx.Err() == nil
 }
 
-func (a *audience) Forget(ctx context.Context) bool {
+func (a *recordingStage) Forget(ctx context.Context) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.heard = nil
+	a.received = nil
 	return ctx.Err() == nil
 }
 
 // playing plays a log in a bubble.
-func playing(t *testing.T, list []told, act func(p *Player, heard func(want ...string))) {
+func playing(t *testing.T, list []timedEvent, act func(p *Player, received func(want ...string))) {
 	synctest.Test(t, func(t *testing.T) {
-		p, a := New("run-1", logOf(t, list)), &audience{}
+		p, a := New("run-1", logOf(t, list)), &recordingStage{}
 		ctx, cancel := context.WithCancel(context.Background())
 		over := make(chan struct{})
 		go func() { defer close(over); p.Play(ctx, a) }()
 		act(p, func(want ...string) {
 			t.Helper()
 			synctest.Wait()
-			if got := a.said(); !slices.Equal(got, want) {
+			if got := a.taken(); !slices.Equal(got, want) {
 				t.Errorf("%q was told, not %q", got, want)
 			}
 		})
@@ -107,24 +107,24 @@ func playing(t *testing.T, list []told, act func(p *Player, heard func(want ...s
 
 // TestPace: events arrive at their original pace, or at a multiple of it, and long pauses are shortened.
 func TestPace(t *testing.T) {
-	playing(t, notices(0, 1, 2, 1000, 1001, 1010, 1020), func(p *Player, heard func(...string)) {
-		heard("0")
+	playing(t, notices(0, 1, 2, 1000, 1001, 1010, 1020), func(p *Player, received func(...string)) {
+		received("0")
 		time.Sleep(time.Second)
-		heard("0", "1")
+		received("0", "1")
 		time.Sleep(500 * time.Millisecond)
 		if got := p.Now(); !got.Equal(at(1).Add(500 * time.Millisecond)) {
 			t.Errorf("half a second later it is %v", got)
 		}
 		time.Sleep(500 * time.Millisecond)
-		heard("0", "1", "2")
+		received("0", "1", "2")
 		time.Sleep(longestPause)
-		heard("0", "1", "2", "1000")
+		received("0", "1", "2", "1000")
 		p.Faster(1)
 		p.Faster(1)
 		time.Sleep(time.Second / 8)
-		heard("0", "1", "2", "1000", "1001")
+		received("0", "1", "2", "1000", "1001")
 		time.Sleep(19 * time.Second / 8)
-		heard("0", "1", "2", "1000", "1001", "1010", "1020")
+		received("0", "1", "2", "1000", "1001", "1010", "1020")
 		if s := p.Status(); !s.Ended || s.Speed != 8 || !s.At.Equal(at(1020)) {
 			t.Errorf("at the end: %+v", s)
 		}
@@ -138,67 +138,67 @@ func TestPace(t *testing.T) {
 
 // TestPause: during a pause nothing is reported, and the time stands still.
 func TestPause(t *testing.T) {
-	playing(t, notices(0, 1, 2), func(p *Player, heard func(...string)) {
+	playing(t, notices(0, 1, 2), func(p *Player, received func(...string)) {
 		time.Sleep(250 * time.Millisecond)
 		p.Pause()
 		time.Sleep(3 * time.Hour)
-		heard("0")
+		received("0")
 		if s := p.Status(); !s.Paused || !s.At.Equal(at(0).Add(250*time.Millisecond)) {
 			t.Errorf("%+v", s)
 		}
 		p.Jump(1)
-		heard("0", "1", "2")
+		received("0", "1", "2")
 		p.Jump(-1)
-		heard("0")
+		received("0")
 		p.Pause()
 		time.Sleep(2 * time.Second)
-		heard("0", "1", "2")
+		received("0", "1", "2")
 	})
 }
 
 // TestMoments: events with the same time are reported together, also during a pause.
 func TestMoments(t *testing.T) {
-	playing(t, notices(0, 0, 1, 1, 2), func(p *Player, heard func(...string)) {
-		heard("0", "0")
+	playing(t, notices(0, 0, 1, 1, 2), func(p *Player, received func(...string)) {
+		received("0", "0")
 		p.Pause()
 		p.Begin()
-		heard("0", "0")
+		received("0", "0")
 		p.Jump(1)
-		heard("0", "0", "1", "1", "2")
+		received("0", "0", "1", "1", "2")
 	})
 }
 
 // TestJumps: forwards and back, over a pause, to the beginning and to the end, also from the end.
 func TestJumps(t *testing.T) {
-	playing(t, notices(0, 5, 9, 30, 5000, 5003), func(p *Player, heard func(...string)) {
-		heard("0")
+	playing(t, notices(0, 5, 9, 30, 5000, 5003), func(p *Player, received func(...string)) {
+		received("0")
 		p.Jump(1)
-		heard("0", "5", "9")
+		received("0", "5", "9")
 		p.Jump(1)
-		heard("0", "5", "9", "30")
+		received("0", "5", "9", "30")
 		p.Jump(1)
-		heard("0", "5", "9", "30", "5000", "5003")
+		received("0", "5", "9", "30", "5000", "5003")
 		p.Jump(-1)
-		heard("0", "5", "9", "30")
+		received("0", "5", "9", "30")
 		p.Jump(-1)
-		heard("0", "5", "9")
+		received("0", "5", "9")
 		p.End()
-		heard("0", "5", "9", "30", "5000", "5003")
+		received("0", "5", "9", "30", "5000", "5003")
 		if s := p.Status(); !s.Ended {
 			t.Errorf("it is not at the end: %+v", s)
 		}
 		p.Jump(-1)
-		heard("0", "5", "9", "30")
+		received("0", "5", "9", "30")
 		p.Begin()
-		heard("0")
+		received("0")
 		time.Sleep(2 * time.Second)
-		heard("0", "5")
+		received("0", "5")
 	})
 }
 
 // TestState: the state results from the events so far, also after a jump back.
 func TestState(t *testing.T) {
-	playing(t, []told{
+	playing(t, []timedEvent{
 		{0, "supervisor", contract.Session{Session: "run-1", CWD: "/loom", Permissions: "ask"}},
 		{0, "arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}},
 		{0, "human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: "Teach the loom"}},
@@ -211,7 +211,7 @@ func TestState(t *testing.T) {
 		{5, "orch-1", contract.Handoff{From: "orch-1", To: "orch-2"}},
 		{6, "orch-1", contract.Done{}},
 		{7, "supervisor", contract.Result{Status: "complete", CostUSD: 0.5}},
-	}, func(p *Player, heard func(...string)) {
+	}, func(p *Player, received func(...string)) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		s := p.Snapshot()
@@ -253,14 +253,14 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p, a := New("run-1", eventlog.New(memory{bytes.NewReader(raw)})), &audience{}
+		p, a := New("run-1", eventlog.New(memory{bytes.NewReader(raw)})), &recordingStage{}
 		ctx, cancel := context.WithCancel(context.Background())
 		over := make(chan struct{})
 		go func() { defer close(over); p.Play(ctx, a) }()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if s := p.Status(); s.Err == nil || !s.Ended || len(a.said()) != 1 {
-			t.Errorf("%+v, %q", s, a.said())
+		if s := p.Status(); s.Err == nil || !s.Ended || len(a.taken()) != 1 {
+			t.Errorf("%+v, %q", s, a.taken())
 		}
 		p.Begin()
 		synctest.Wait()

@@ -97,13 +97,13 @@ func (l Line) Shorten(columns int, ellipsis string) Line {
 	if l.Width() <= columns {
 		return l
 	}
-	room, short := columns-Width(ellipsis), Line{}
-	if room < 0 {
+	space, short := columns-Width(ellipsis), Line{}
+	if space < 0 {
 		return nil
 	}
 	for _, s := range l {
-		head, n := Clip(s.Text, room)
-		room -= n
+		head, n := Clip(s.Text, space)
+		space -= n
 		if short = append(short, Span{head, s.Role}); len(head) < len(s.Text) {
 			return short.Append(s.Role, ellipsis)
 		}

@@ -142,9 +142,9 @@ func TestFewCellsChange(t *testing.T) {
 	}
 }
 
-// TestWhoIsInThePicture: agents that have left are not drawn, and of many the newest are drawn, with the
+// TestDrawnAgents: agents that have left are not drawn, and of many the newest are drawn, with the
 // number of the others.
-func TestWhoIsInThePicture(t *testing.T) {
+func TestDrawnAgents(t *testing.T) {
 	s := Scene{Arbiter: arbiter, Workers: []Figure{worker(1, "GONE", Leaves)}}
 	for i := range 9 {
 		s.Workers = append(s.Workers, worker(i+2, fmt.Sprint("w", i), Works))

@@ -35,12 +35,12 @@ func (t Title) Draw(c render.Canvas, frame int) {
 	}
 	s.Draw(c.Sub(0, rows-ground, columns, ground), frame)
 	above := c.Sub(0, 0, columns, rows-ground)
-	room := rows - ground - 5
-	art := c.Look.Sigil(columns-4, min(room, 14))
-	if room < 0 {
+	space := rows - ground - 5
+	art := c.Look.Sigil(columns-4, min(space, 14))
+	if space < 0 {
 		art = nil
 	}
-	y := max((room-len(art))/2, 0)
+	y := max((space-len(art))/2, 0)
 	for _, l := range art {
 		above.Center(y, l)
 		y++

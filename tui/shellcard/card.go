@@ -15,8 +15,8 @@ import (
 
 // Bounds of the output, in bytes: the part of its end that is kept, and the part that an agent reads.
 const (
-	kept = 128 << 10
-	told = 32 << 10
+	keptBytes  = 128 << 10
+	agentBytes = 32 << 10
 )
 
 // Card is a command and its output. It is safe for concurrent use.
@@ -41,7 +41,7 @@ func (c *Card) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text = append(c.text, p...)
-	if n := len(c.text) - kept; n > kept { // not at every write
+	if n := len(c.text) - keptBytes; n > keptBytes { // not at every write
 		c.lost += n
 		c.text = append([]byte(nil), c.text[n:]...)
 	}
@@ -84,7 +84,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds(
 
 // Body lays out the output for a width.
 func (c *Card) Body(width int) []render.Line {
-	text, lost := c.tail(kept)
+	text, lost := c.tail(keptBytes)
 	var lines []render.Line
 	if lost > 0 {
 		lines = append(lines, render.WrapText(render.Dim, cut(lost), width)...)
@@ -97,7 +97,7 @@ func (c *Card) Body(width int) []render.Line {
 
 // Text returns the command and the end of its output as text, for an agent.
 func (c *Card) Text() string {
-	text, lost := c.tail(told)
+	text, lost := c.tail(agentBytes)
 	c.mu.Lock()
 	how := c.how
 	c.mu.Unlock()

@@ -50,7 +50,7 @@ func TestLongOutput(t *testing.T) {
 		n, _ := fmt.Fprintf(c, "line %06d\n", i)
 		written += n
 	}
-	if len(c.text) > 2*kept {
+	if len(c.text) > 2*keptBytes {
 		t.Errorf("%d bytes are kept", len(c.text))
 	}
 	body := textOf(c.Body(80))
@@ -61,8 +61,8 @@ func TestLongOutput(t *testing.T) {
 	if !strings.HasPrefix(rest, "line ") || !strings.HasSuffix(body, "line 099999\n") {
 		t.Errorf("%.40q … %q", rest, body[len(body)-20:])
 	}
-	text, lost := c.tail(told)
-	if lost+len(text)+1 != written || len(text) > told {
+	text, lost := c.tail(agentBytes)
+	if lost+len(text)+1 != written || len(text) > agentBytes {
 		t.Errorf("%d bytes are reported and %d are said to be lost of %d", len(text), lost, written)
 	}
 }

@@ -130,8 +130,8 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 // asked describes on one line what the human is asked; for a permission request, the call.
 func asked(i inbox.Item, root string) string {
 	if r := i.Request; i.Kind == inbox.Permission && r != nil {
-		gist := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
-		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + gist)
+		summary := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
+		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + summary)
 	}
 	return activity.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }

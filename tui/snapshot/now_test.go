@@ -43,12 +43,12 @@ func TestNow(t *testing.T) {
 			Input: []byte(`{"command":"rm -rf build"}`)}}}
 	work := map[string]Work{
 		"orch-1": {Agent: activity.Agent{Items: []activity.Item{{At: now.Add(-12 * time.Second), Tool: "Read",
-			Gist: "/loom/header/header.go"}}}},
+			Summary: "/loom/header/header.go"}}}},
 		"orch-2": {Agent: activity.Agent{Subagents: []activity.Subagent{
 			{ID: "a", Name: "Look here", Began: now.Add(-30 * time.Second), Ended: now.Add(-10 * time.Second),
 				Tokens: 18_000},
 			{ID: "b", Name: "Look there", Began: now.Add(-30 * time.Second), Tokens: 36_000,
-				Doing: activity.Item{Tool: "Grep", Gist: "ReadHeader"}},
+				Doing: activity.Item{Tool: "Grep", Summary: "ReadHeader"}},
 		}}},
 		"orch-5": {Writing: "One line.\nAnd these are the words"},
 	}

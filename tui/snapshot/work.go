@@ -23,7 +23,7 @@ type Work struct {
 }
 
 // silentAfter is how long a working agent may be silent before the screen shows it. Long thoughts are
-// silent, so it does not count as trouble yet.
+// silent, so it does not count as a problem yet.
 const silentAfter = 2 * time.Minute
 
 // doing describes what an agent does in its running turn, and since when. tail reports that the end of the
@@ -80,8 +80,8 @@ func delegated(w Work, n int) (text string, since time.Time, tail bool) {
 // callWords describes a call on one line, with paths relative to the workspace.
 func callWords(i activity.Item, root string) string {
 	text := i.Tool
-	if gist := eventtext.Relative(root, i.Gist); gist != "" {
-		text += " " + gist
+	if summary := eventtext.Relative(root, i.Summary); summary != "" {
+		text += " " + summary
 	}
 	return text
 }

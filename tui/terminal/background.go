@@ -29,7 +29,7 @@ func asksBackground(term string, tmux bool) bool {
 // listens until it has received one answer; then everything passes.
 type backgroundReader struct {
 	tcell.Tty
-	heard func(render.RGB) // on the goroutine that reads
+	onColor func(render.RGB) // on the goroutine that reads
 
 	mu     sync.Mutex
 	listen bool
@@ -97,7 +97,7 @@ func (e *backgroundReader) filter(in []byte, most int) []byte {
 		e.mu.Lock()
 		e.listen = false
 		e.mu.Unlock()
-		e.heard(rgb)
+		e.onColor(rgb)
 	}
 	return append(all[:at:at], rest[end+width:]...)
 }

@@ -26,14 +26,14 @@ func (m *mouth) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBackgroundIsHeard: the answer is removed from the input, in whatever pieces it arrives, and
+// TestBackgroundIsRead: the answer is removed from the input, in whatever pieces it arrives, and
 // everything else passes; after the answer nothing is held back any more.
-func TestBackgroundIsHeard(t *testing.T) {
+func TestBackgroundIsRead(t *testing.T) {
 	white := render.RGB{R: 255, G: 255, B: 255}
 	for _, tt := range []struct {
-		pieces []string
-		passes string
-		heard  bool
+		pieces  []string
+		passes  string
+		onColor bool
 	}{
 		{[]string{"a\x1b]11;rgb:ffff/ffff/ffff\x1b\\b"}, "ab", true},
 		{[]string{"\x1b]11;rgb:ff/ff/ff\a"}, "", true},
@@ -47,7 +47,7 @@ func TestBackgroundIsHeard(t *testing.T) {
 	} {
 		m := &mouth{pieces: append([]string(nil), tt.pieces...)}
 		var got []render.RGB
-		e := &backgroundReader{Tty: m, heard: func(c render.RGB) { got = append(got, c) }}
+		e := &backgroundReader{Tty: m, onColor: func(c render.RGB) { got = append(got, c) }}
 		e.ask()
 		if m.asked != askBackground {
 			t.Errorf("asked %q", m.asked)
@@ -63,7 +63,7 @@ func TestBackgroundIsHeard(t *testing.T) {
 		if passes != tt.passes {
 			t.Errorf("%q: %q passes, want %q", tt.pieces, passes, tt.passes)
 		}
-		if tt.heard != (len(got) == 1) || tt.heard && got[0] != white {
+		if tt.onColor != (len(got) == 1) || tt.onColor && got[0] != white {
 			t.Errorf("%q: heard %v", tt.pieces, got)
 		}
 	}

@@ -115,21 +115,21 @@ func (s *changesScreen) PollEvent() tcell.Event {
 
 // Show implements tcell.Screen.
 func (s *changesScreen) Show() {
-	s.handOn()
+	s.copyChanges()
 	s.shown = true
 	s.Screen.Show()
 }
 
 // Sync implements tcell.Screen.
 func (s *changesScreen) Sync() {
-	s.handOn()
+	s.copyChanges()
 	s.shown = true
 	s.Screen.Sync()
 }
 
-// handOn passes to the screen below the cells that differ, or all after a change of its size. It compares
+// copyChanges passes to the screen below the cells that differ, or all after a change of its size. It compares
 // with that screen, which forgets its cells when the terminal is lent to another program.
-func (s *changesScreen) handOn() {
+func (s *changesScreen) copyChanges() {
 	if !s.shown {
 		return // the first frame is there already
 	}

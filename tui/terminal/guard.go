@@ -137,10 +137,10 @@ func (g *guard) match(in, mark []byte) (n int, whole bool) {
 }
 
 func (g *guard) keep(p []byte) {
-	room := max(maxPaste+len(pasteEnds)-g.text.Len(), 0)
-	if len(p) > room {
-		g.lost += len(p) - room
-		p = p[:room]
+	space := max(maxPaste+len(pasteEnds)-g.text.Len(), 0)
+	if len(p) > space {
+		g.lost += len(p) - space
+		p = p[:space]
 	}
 	g.text.Write(p)
 }

@@ -81,11 +81,11 @@ func On(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	return &Screen{Screen: changes, base: s, pastes: g, background: e, tty: checked}, nil
 }
 
-// AskBackground requests the terminal's background color, if that is safe; heard is called on another
+// AskBackground requests the terminal's background color, if that is safe; onColor is called on another
 // goroutine, if at all.
-func (t *Screen) AskBackground(heard func(render.RGB)) {
+func (t *Screen) AskBackground(onColor func(render.RGB)) {
 	if t.background != nil && asksBackground(os.Getenv("TERM"), os.Getenv("TMUX") != "") {
-		t.background.heard = heard
+		t.background.onColor = onColor
 		t.background.ask()
 	}
 }

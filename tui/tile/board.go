@@ -86,15 +86,15 @@ func matter(tiles []Tile, h int, selected string) (shown []Tile, hidden int) {
 	if len(tiles) <= h {
 		return tiles, 0
 	}
-	room := max(h-1, 1)
+	space := max(h-1, 1)
 	order := slices.Clone(tiles)
 	slices.SortStableFunc(order, func(a, b Tile) int { return rank(b.Row, selected) - rank(a.Row, selected) })
 	keep := map[string]bool{}
-	for _, t := range order[:room] {
+	for _, t := range order[:space] {
 		keep[t.Row.ID] = true
 	}
 	for _, t := range tiles {
-		if keep[t.Row.ID] && len(shown) < room {
+		if keep[t.Row.ID] && len(shown) < space {
 			shown = append(shown, t)
 		}
 	}

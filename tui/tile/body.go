@@ -27,21 +27,21 @@ func (p painter) body(height int) lines {
 		return lines{group: -1}
 	}
 	present := p.present(height)
-	room := height - len(present.list)
+	space := height - len(present.list)
 	var before []render.Line
-	told := false // whether the result of a call was shown
+	resultShown := false // whether the result of a call was shown
 	for _, item := range slices.Backward(p.tile.Work.Items) {
-		if len(before) >= room {
+		if len(before) >= space {
 			break
 		}
 		if item.Runs() || p.starts(item) {
 			continue
 		}
-		of := p.past(item, !told)
-		told = told || item.Call()
+		of := p.past(item, !resultShown)
+		resultShown = resultShown || item.Call()
 		before = append(of, before...)
 	}
-	if extra := len(before) - room; extra > 0 {
+	if extra := len(before) - space; extra > 0 {
 		before = before[extra:]
 	}
 	if present.group >= 0 {
@@ -81,7 +81,7 @@ func (p painter) past(i activity.Item, last bool) []render.Line {
 	switch {
 	case i.Failed:
 		keep = 2
-	case last && telling[i.Tool]:
+	case last && resultTools[i.Tool]:
 		keep = 2
 	}
 	result := strings.Split(i.Result, "\n")
@@ -94,8 +94,8 @@ func (p painter) past(i activity.Item, last bool) []render.Line {
 	return list
 }
 
-// telling are the tools whose results are worth a line.
-var telling = map[string]bool{"Bash": true, "BashOutput": true, "Check": true}
+// resultTools are the tools whose results are worth a line.
+var resultTools = map[string]bool{"Bash": true, "BashOutput": true, "Check": true}
 
 // changed counts the lines that an edit added and removed.
 func changed(i activity.Item) render.Line {
@@ -112,9 +112,9 @@ func (p painter) call(mark render.Span, role render.Role, i activity.Item, tail 
 	if role == render.Dim {
 		l[1].Role = render.Dim
 	}
-	room := p.width - l.Width() - tail.Width() - 2
-	if gist := eventtext.Relative(p.tile.Root, i.Gist); gist != "" && room > 2 {
-		l = append(l, render.Span{Text: " " + render.Shorten(gist, room-1, p.look.Glyphs.Ellipsis), Role: role})
+	space := p.width - l.Width() - tail.Width() - 2
+	if summary := eventtext.Relative(p.tile.Root, i.Summary); summary != "" && space > 2 {
+		l = append(l, render.Span{Text: " " + render.Shorten(summary, space-1, p.look.Glyphs.Ellipsis), Role: role})
 	}
 	if gap := p.width - l.Width() - tail.Width(); gap > 0 && len(tail) > 0 {
 		l = append(append(l, render.Span{Text: blanks(gap), Role: render.Base}), tail...)
@@ -167,7 +167,7 @@ func (p painter) present(height int) lines {
 // asksFor reports whether a call waits for the human.
 func (p painter) asksFor(i activity.Item) bool {
 	a := p.tile.Row
-	return a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(p.tile.Root, i.Gist))
+	return a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(p.tile.Root, i.Summary))
 }
 
 // waiting describes what keeps the agent from working.

@@ -38,14 +38,14 @@ func draw(t Tile, width, height int, look *render.Look, now time.Time) (list []r
 	if t.Row.Past {
 		gutter.Role = render.Frame
 	}
-	room := width - 2
-	if height == 1 || room < 8 {
+	space := width - 2
+	if height == 1 || space < 8 {
 		return []render.Line{head}, -1
 	}
-	body := painter{tile: t, look: look, now: now, width: room}.body(height - 1)
+	body := painter{tile: t, look: look, now: now, width: space}.body(height - 1)
 	list = []render.Line{head}
 	for _, l := range body.list {
-		list = append(list, append(render.Line{gutter}, l.Shorten(room, look.Glyphs.Ellipsis)...))
+		list = append(list, append(render.Line{gutter}, l.Shorten(space, look.Glyphs.Ellipsis)...))
 	}
 	if group = body.group; group >= 0 {
 		group++
@@ -78,10 +78,10 @@ func (t Tile) head(look *render.Look, width int) render.Line {
 	if a.Mode != "" {
 		mode = render.Of(render.Dim, "  "+a.Mode)
 	}
-	room := width - l.Width() - 2
+	space := width - l.Width() - 2
 	fits := func(part *render.Line) {
-		if room -= part.Width(); room < 0 {
-			room += part.Width()
+		if space -= part.Width(); space < 0 {
+			space += part.Width()
 			*part = nil
 		}
 	}

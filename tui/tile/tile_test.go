@@ -34,9 +34,9 @@ func busy() Tile {
 			Age: 8 * time.Second, Open: true},
 		Work: activity.Agent{Items: []activity.Item{
 			{At: at(1), Text: "First the tests."},
-			{At: at(2), Until: at(3), Tool: "Edit", Gist: "/loom/header.go", Added: 2, Removed: 1},
-			{At: at(4), Until: at(28), Tool: "Bash", Gist: "go test ./...", Result: "one\nok loom\nok writer"},
-			{At: at(30), Until: at(31), Tool: "Bash", Gist: "false", Result: "Exit code 1\nno", Failed: true},
+			{At: at(2), Until: at(3), Tool: "Edit", Summary: "/loom/header.go", Added: 2, Removed: 1},
+			{At: at(4), Until: at(28), Tool: "Bash", Summary: "go test ./...", Result: "one\nok loom\nok writer"},
+			{At: at(30), Until: at(31), Tool: "Bash", Summary: "false", Result: "Exit code 1\nno", Failed: true},
 		}},
 		Root: "/loom", Model: "sonnet", CostUSD: 0.41,
 	}
@@ -50,10 +50,10 @@ func texts(t Tile, w, h int, l *render.Look) (rows []string, group int) {
 	return rows, group
 }
 
-// TestATileTells: a tile shows the agent's name, what it did, the result, and what it is doing.
-func TestATileTells(t *testing.T) {
+// TestTileContents: a tile shows the agent's name, what it did, the result, and what it is doing.
+func TestTileContents(t *testing.T) {
 	one := busy()
-	one.Work.Items = append(one.Work.Items, activity.Item{At: at(48), Use: "c", Tool: "Bash", Gist: "sleep 100"})
+	one.Work.Items = append(one.Work.Items, activity.Item{At: at(48), Use: "c", Tool: "Bash", Summary: "sleep 100"})
 	got, group := texts(one, 80, 20, look(t, render.Unicode))
 	want := []string{
 		"◆ Orchestrator I  developer  weaves  $0.41  sonnet  ━━━╸──────  34%  68k/200k",
@@ -79,7 +79,7 @@ func TestATileTells(t *testing.T) {
 func TestSmallTileShowsCurrentWork(t *testing.T) {
 	wait := busy()
 	wait.Row.Busy, wait.Row.Bell, wait.Row.State, wait.Row.Doing = false, true, "asks leave", "Bash rm -rf build"
-	wait.Work.Items = append(wait.Work.Items, activity.Item{At: at(50), Tool: "Bash", Gist: "rm -rf build"})
+	wait.Work.Items = append(wait.Work.Items, activity.Item{At: at(50), Tool: "Bash", Summary: "rm -rf build"})
 	stall := busy()
 	stall.Row.Busy, stall.Row.State, stall.Row.Doing = false, "API overloaded", "again in 0:21, attempt 2"
 	writes := busy()
@@ -117,7 +117,7 @@ func TestSubagentsAreGrouped(t *testing.T) {
 		}
 		one.Work.Subagents, one.Row.Subagents = append(one.Work.Subagents, sub), append(one.Row.Subagents, row)
 	}
-	one.Work.Items = append(one.Work.Items, activity.Item{At: at(20), Use: "writer", Tool: "Agent", Gist: "writer"})
+	one.Work.Items = append(one.Work.Items, activity.Item{At: at(20), Use: "writer", Tool: "Agent", Summary: "writer"})
 	got, group := texts(one, 90, 20, look(t, render.Unicode))
 	if text := strings.Join(got, "\n"); !strings.Contains(got[group], "▾ 3 subagents, 1 done  60k tokens") ||
 		!strings.Contains(text, "├ ✓ parser") || !strings.Contains(text, "└ ◆ tests") ||
@@ -136,8 +136,8 @@ func TestSubagentsAreGrouped(t *testing.T) {
 	}
 }
 
-// TestATileKeepsToItsSize at every size, whatever its content.
-func TestATileKeepsToItsSize(t *testing.T) {
+// TestTileKeepsToItsSize at every size, whatever its content.
+func TestTileKeepsToItsSize(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := []string{"", "word", strings.Repeat("長い", 40), strings.Repeat("x", 300), "a\nb\n\nc",
 		"e\u0301\u0301 👩‍👩‍👧‍👦"}
@@ -149,7 +149,7 @@ func TestATileKeepsToItsSize(t *testing.T) {
 		one.Row.Busy, one.Row.Bell, one.Row.Past = r.IntN(2) == 0, r.IntN(3) == 0, r.IntN(5) == 0
 		for range r.IntN(9) {
 			one.Work.Items = append(one.Work.Items, activity.Item{At: at(1), Text: word()},
-				activity.Item{At: at(1), Tool: "Bash", Gist: strings.ReplaceAll(word(), "\n", " ")})
+				activity.Item{At: at(1), Tool: "Bash", Summary: strings.ReplaceAll(word(), "\n", " ")})
 			one.Work.Subagents = append(one.Work.Subagents, activity.Subagent{ID: "x", Name: "x"})
 			one.Row.Subagents = append(one.Row.Subagents, pages.Subagent{Name: strings.ReplaceAll(word(), "\n", "")})
 		}
@@ -183,9 +183,9 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// TestWhoMattersIsShown: of more agents than rows, those that wait for the human and those that work are
+// TestImportantAgentsAreShown: of more agents than rows, those that wait for the human and those that work are
 // shown.
-func TestWhoMattersIsShown(t *testing.T) {
+func TestImportantAgentsAreShown(t *testing.T) {
 	var many []Tile
 	for i := range 20 {
 		many = append(many, Tile{Row: pages.Agent{ID: fmt.Sprint(i), Past: i%4 == 1, Busy: i%4 == 2, Bell: i == 13}})

@@ -106,7 +106,7 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 		t.begin(at, key{author(e.ID), Wait, "question"}, e)
 	case contract.Message:
 		if b.From == contract.Human {
-			t.moment(at, contract.Human, Spoke, text(e))
+			t.moment(at, contract.Human, HumanSpoke, text(e))
 			if b.To == contract.Arbiter || b.To == "" {
 				t.end(at, key{contract.Arbiter, Wait, "question"})
 			}
@@ -312,7 +312,7 @@ func (t *Timeline) joinSpans() {
 		t.coarse = max(2*t.coarse, t.last.Sub(t.first)/maxSpans, time.Millisecond)
 		t.spans = 0
 		for _, l := range t.lanes {
-			l.thin(t.coarse)
+			l.mergeClose(t.coarse)
 			t.spans += len(l.spans)
 		}
 	}

@@ -27,13 +27,13 @@ type glyph struct {
 // glyphs differ by more than their colours.
 var glyphs = [kinds]glyph{
 	Alive: {"·", ".", render.Dim}, Turn: {"─", "-", render.Base}, Tool: {"━", "=", render.Strong},
-	Stopped: {"┤", "]", render.Dim}, Began: {"├", "[", render.Dim}, Spoke: {"•", "*", render.SpeakerHuman},
+	Stopped: {"┤", "]", render.Dim}, Began: {"├", "[", render.Dim}, HumanSpoke: {"•", "*", render.SpeakerHuman},
 	APIWait: {"~", "~", render.Warn}, Wait: {"?", "?", render.Alert}, Restarted: {"○", "o", render.Warn},
 	Renewed: {"◆", "R", render.Active}, HandedOff: {"→", ">", render.Good}, Failed: {"✗", "!", render.Bad},
 }
 
 // legend are the kinds that the legend explains.
-var legend = []Kind{Turn, Tool, Wait, HandedOff, Renewed, Restarted, APIWait, Failed, Spoke}
+var legend = []Kind{Turn, Tool, Wait, HandedOff, Renewed, Restarted, APIWait, Failed, HumanSpoke}
 
 func (g glyph) of(look *render.Look) string {
 	if look.Glyphs == render.ASCII {
@@ -57,7 +57,7 @@ func (t *Timeline) Lines(v *View, f Frame, width, height int) []render.Line {
 		price = 9 + len(eventtext.Simulated(t.simulated))
 	}
 	v.fit(axis.Len(), width-v.gutter-price)
-	detail, key := p.rooms(height)
+	detail, key := p.rowsBelow(height)
 	lines := []render.Line{p.title(), render.Of(render.Frame, p.rule())}
 	if len(t.lanes) == 0 {
 		v.rows, v.first = 0, len(lines)
@@ -100,8 +100,8 @@ func (p *picture) margin() int {
 	return 24
 }
 
-// rooms returns the rows below the lanes: for the details, and for the legend.
-func (p *picture) rooms(height int) (detail, key int) {
+// rowsBelow returns the rows below the lanes: for the details, and for the legend.
+func (p *picture) rowsBelow(height int) (detail, key int) {
 	if height >= 14 {
 		key = 1
 	}

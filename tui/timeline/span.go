@@ -12,11 +12,11 @@ const (
 	Tool                // a call runs
 	Stopped             // it ended
 	Began
-	Spoke     // a human spoke
-	APIWait   // waiting for the API after an error
-	Wait      // waiting for a human
-	Restarted // its process was started again
-	Renewed   // another session took over its work
+	HumanSpoke // a human spoke
+	APIWait    // waiting for the API after an error
+	Wait       // waiting for a human
+	Restarted  // its process was started again
+	Renewed    // another session took over its work
 	HandedOff
 	Failed
 	kinds
@@ -27,7 +27,7 @@ const moments = Stopped
 
 // kindWords are the names of the kinds.
 var kindWords = [kinds]string{
-	Alive: "is there", Turn: "works", Tool: "call", Stopped: "ended", Began: "began", Spoke: "you spoke",
+	Alive: "is there", Turn: "works", Tool: "call", Stopped: "ended", Began: "began", HumanSpoke: "you spoke",
 	APIWait: "waits for the API", Wait: "waits for you", Restarted: "restarted", Renewed: "renewed",
 	HandedOff: "hand-off", Failed: "error",
 }
@@ -57,8 +57,8 @@ type lane struct {
 // cost returns what the agent has cost so far.
 func (l *lane) cost() float64 { return l.doneUSD + l.turnUSD }
 
-// thin joins spans of the same kind with less than a gap between them.
-func (l *lane) thin(gap time.Duration) {
+// mergeClose joins spans of the same kind with less than a gap between them.
+func (l *lane) mergeClose(gap time.Duration) {
 	kept := l.spans[:0]
 	var last [kinds]int // where the last span of a kind is kept, plus one
 	for _, s := range l.spans {

@@ -16,13 +16,13 @@ var began = time.Date(2026, 3, 1, 14, 0, 0, 0, time.UTC)
 // at is a time of the run, in seconds.
 func at(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 
-type told struct {
+type timedEvent struct {
 	second int
 	id     string
 	body   contract.Body
 }
 
-func fold(list ...told) *Timeline {
+func timelineOf(list ...timedEvent) *Timeline {
 	t := &Timeline{}
 	for _, e := range list {
 		t.Add(at(e.second), contract.Event{ID: e.id, Body: e.body})
@@ -31,9 +31,9 @@ func fold(list ...told) *Timeline {
 }
 
 // story is a run of a hundred seconds.
-func story() []told {
+func story() []timedEvent {
 	call := contract.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"go test ./..."}`)}
-	return []told{
+	return []timedEvent{
 		{0, "supervisor", contract.Session{Session: "run-1"}},
 		{0, "arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}},
 		{0, "human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: "Teach the loom"}},
@@ -86,7 +86,7 @@ func lineOf(t *testing.T, lines []string, name string) string {
 
 // TestLanes: each agent has a lane with its turns, calls, waits, hand-offs and cost, in the right places.
 func TestLanes(t *testing.T) {
-	lines := drawn(fold(story()...), &View{}, 110+24+9, 30)
+	lines := drawn(timelineOf(story()...), &View{}, 110+24+9, 30)
 	one := lineOf(t, lines, "Orchestrator I ")
 	cells := strings.TrimSpace(one[:len(one)-9])
 	for _, want := range []string{"[..........=======", "????", "----"} {
@@ -111,7 +111,7 @@ func TestLanes(t *testing.T) {
 // TestCursor: the status line shows what is under the cursor, steps go to the next important event, and the
 // selected point is the time of its event.
 func TestCursor(t *testing.T) {
-	tl, v := fold(story()...), &View{}
+	tl, v := timelineOf(story()...), &View{}
 	show := func() string { return strings.Join(drawn(tl, v, 100, 24), "\n") }
 	show()
 	v.Lane(1)
@@ -157,7 +157,7 @@ func TestCursor(t *testing.T) {
 
 // TestPoint: a click selects a lane and a time, and a second click at the same place is reported as such.
 func TestPoint(t *testing.T) {
-	tl, v := fold(story()...), &View{}
+	tl, v := timelineOf(story()...), &View{}
 	drawn(tl, v, 100, 24)
 	if again, ok := v.Point(v.gutter+10, v.first+2); again || !ok || v.lane != "orch-1" {
 		t.Errorf("a click takes %q, %v %v", v.lane, again, ok)
@@ -174,10 +174,10 @@ func TestPoint(t *testing.T) {
 // TestPauses: the time while the run was not active is left out, and columns map back to times.
 func TestPauses(t *testing.T) {
 	list := story()[:11]
-	list = append(list, told{80 + 3600*9, "supervisor", contract.Session{Session: "run-1", Resumed: true}},
-		told{90 + 3600*9, "orch-1", contract.Assistant{Text: "again"}},
-		told{100 + 3600*9, "supervisor", contract.Result{}})
-	tl := fold(list...)
+	list = append(list, timedEvent{80 + 3600*9, "supervisor", contract.Session{Session: "run-1", Resumed: true}},
+		timedEvent{90 + 3600*9, "orch-1", contract.Assistant{Text: "again"}},
+		timedEvent{100 + 3600*9, "supervisor", contract.Result{}})
+	tl := timelineOf(list...)
 	a := tl.axis(at(0))
 	if got := a.Len(); got != 100*time.Second {
 		t.Errorf("the line is %v long", got)
@@ -197,8 +197,8 @@ func TestPauses(t *testing.T) {
 
 // TestAnotherRun: another run has its own timeline.
 func TestAnotherRun(t *testing.T) {
-	tl := fold(append(story(), told{200, "supervisor", contract.Session{Session: "run-2"}},
-		told{201, "arbiter", contract.Assistant{Text: "new"}})...)
+	tl := timelineOf(append(story(), timedEvent{200, "supervisor", contract.Session{Session: "run-2"}},
+		timedEvent{201, "arbiter", contract.Assistant{Text: "new"}})...)
 	if len(tl.lanes) != 1 || !tl.first.Equal(at(200)) {
 		t.Errorf("%d lanes from %v", len(tl.lanes), tl.first)
 	}
@@ -265,7 +265,7 @@ func TestManyAgents(t *testing.T) {
 
 // TestAnyWindow: no line is wider than the window, and there are no more lines than rows.
 func TestAnyWindow(t *testing.T) {
-	tl := fold(story()...)
+	tl := timelineOf(story()...)
 	for _, w := range []int{1, 9, 12, 39, 60, 100, 250} {
 		for _, h := range []int{1, 2, 3, 5, 8, 11, 24, 60} {
 			lines := tl.Lines(&View{}, Frame{Look: dark, Now: at(100)}, w, h)
@@ -286,8 +286,8 @@ func TestAnyWindow(t *testing.T) {
 
 // TestHostileText: a model's name for a tool or a mode is shown as text on one line.
 func TestHostileText(t *testing.T) {
-	tl := fold(told{0, "arbiter", contract.Spawn{Name: "x\x1b[2J", Mode: "evil\n\x1b]52;c;b3duZWQ=\a"}},
-		told{1, "arbiter", contract.ToolUse{Tool: "Ba\x1b[31msh\u202e", ToolUse: "1",
+	tl := timelineOf(timedEvent{0, "arbiter", contract.Spawn{Name: "x\x1b[2J", Mode: "evil\n\x1b]52;c;b3duZWQ=\a"}},
+		timedEvent{1, "arbiter", contract.ToolUse{Tool: "Ba\x1b[31msh\u202e", ToolUse: "1",
 			Input: []byte(`{"command":"a\u001b[2J"}`)}})
 	v := &View{}
 	text := strings.Join(drawn(tl, v, 100, 24), "\n") + tl.Words(nil, at(5))
@@ -300,7 +300,7 @@ func TestHostileText(t *testing.T) {
 
 // TestWords: the same is available as text.
 func TestWords(t *testing.T) {
-	text := fold(story()...).Words(map[string]string{"orch-1": "The weaver"}, at(100))
+	text := timelineOf(story()...).Words(map[string]string{"orch-1": "The weaver"}, at(100))
 	for _, want := range []string{"1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
 		"14:00:30 waits for you, 20 s: ", "1 check passed", "**You**", "14:01:22 renewed"} {
 		if !strings.Contains(text, want) {
@@ -311,7 +311,7 @@ func TestWords(t *testing.T) {
 
 // TestProcessRuns: open spans grow with time, and those of a killed process end with its last event.
 func TestProcessRuns(t *testing.T) {
-	tl := fold(story()[:8]...)
+	tl := timelineOf(story()[:8]...)
 	text := func(now int) string {
 		var b strings.Builder
 		for _, l := range tl.Lines(&View{lane: "orch-1"}, Frame{Look: dark, Now: at(now)}, 100, 24) {

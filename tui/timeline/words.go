@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
-// toldMoments is how many moments of an agent are described.
-const toldMoments = 20
+// maxMoments is how many moments of an agent are described.
+const maxMoments = 20
 
 // Words describes the timeline in words: for each agent how long it worked, what it did and has cost, and
 // the latest prominent moments.
@@ -31,7 +31,7 @@ func (t *Timeline) Words(names map[string]string, now time.Time) string {
 	b.WriteString(".\n\n")
 	for _, l := range t.lanes {
 		fmt.Fprintf(&b, "- **%s**%s\n", p.name(l.id), p.summary(l))
-		for _, s := range p.told(l) {
+		for _, s := range p.latestMoments(l) {
 			fmt.Fprintf(&b, "  - %s\n", p.sentence(s))
 		}
 	}
@@ -70,11 +70,11 @@ func (p *picture) summary(l *lane) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// told returns the latest moments of a lane, in order.
-func (p *picture) told(l *lane) []Span {
+// latestMoments returns the latest moments of a lane, in order.
+func (p *picture) latestMoments(l *lane) []Span {
 	list := slices.DeleteFunc(slices.Collect(p.all(l, p.Now)), func(s Span) bool { return s.Kind < moments })
 	slices.SortStableFunc(list, func(a, b Span) int { return a.From.Compare(b.From) })
-	return list[max(len(list)-toldMoments, 0):]
+	return list[max(len(list)-maxMoments, 0):]
 }
 
 // sentence describes a moment, with its time.

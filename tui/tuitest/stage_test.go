@@ -28,13 +28,15 @@ func TestMain(m *testing.M) {
 // log is a primitive that reports what is done to it.
 type log struct {
 	*tview.Box
-	said []string
-	late string
+	calls []string
+	late  string
 }
 
 func newLog() *log { return &log{Box: tview.NewBox()} }
 
-func (l *log) add(format string, args ...any) { l.said = append(l.said, fmt.Sprintf(format, args...)) }
+func (l *log) add(format string, args ...any) {
+	l.calls = append(l.calls, fmt.Sprintf(format, args...))
+}
 
 func (l *log) Draw(screen tcell.Screen) {
 	x, y, w, h := l.GetRect()
@@ -44,7 +46,7 @@ func (l *log) Draw(screen tcell.Screen) {
 		}
 	}
 	put(0, fmt.Sprintf("%dx%d", w, h), tcell.StyleDefault.Bold(true))
-	for i, s := range l.said {
+	for i, s := range l.calls {
 		put(i+1, s, tcell.StyleDefault.Foreground(tcell.NewRGBColor(1, 2, 3)))
 	}
 	put(h-1, l.late, tcell.StyleDefault.Background(tcell.PaletteColor(4)))
@@ -81,7 +83,7 @@ func expectRow(s *Stage, y int, want string) {
 	}
 }
 
-func TestWhatAUserDoes(t *testing.T) {
+func TestUserActions(t *testing.T) {
 	Play(t, 44, 20, func(s *Stage) {
 		l := newLog()
 		s.Show(l)
@@ -138,7 +140,7 @@ func TestTimePassesOnAdvance(t *testing.T) {
 	})
 }
 
-func TestGoldenTellsTextAndStyles(t *testing.T) {
+func TestGoldenShowsTextAndStyles(t *testing.T) {
 	Play(t, 24, 6, func(s *Stage) {
 		l := newLog()
 		l.late = "late"
@@ -174,8 +176,8 @@ func TestLettersStay(t *testing.T) {
 	}
 }
 
-// TestUnsoundIsFound: the invariant of random tests is able to fail.
-func TestUnsoundIsFound(t *testing.T) {
+// TestInvalidCellsAreDetected: the invariant of random tests is able to fail.
+func TestInvalidCellsAreDetected(t *testing.T) {
 	sound := []place{{text: "世", width: 2}, {}, {text: "é", width: 1}, {text: " ", width: 1}}
 	if fault := unsound([][]place{sound}); fault != "" {
 		t.Error(fault)
@@ -233,8 +235,8 @@ func TestLongPaste(t *testing.T) {
 		s.Show(l)
 		text := strings.Repeat("0123456789", 2000)
 		s.Paste(text)
-		if len(l.said) != 1 || l.said[0] != fmt.Sprintf("paste %q", text) {
-			t.Errorf("%d things were said", len(l.said))
+		if len(l.calls) != 1 || l.calls[0] != fmt.Sprintf("paste %q", text) {
+			t.Errorf("%d things were said", len(l.calls))
 		}
 	})
 }

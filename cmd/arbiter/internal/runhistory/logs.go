@@ -155,7 +155,7 @@ func (w *storyWriter) tell(line []byte) error {
 		return err
 	}
 	w.seq = l.Seq
-	_, err = io.WriteString(w.out, sanitize.Text(w.story.Tell(l.Time.Local(), contract.Event{ID: l.ID, Body: l.Body})))
+	_, err = io.WriteString(w.out, sanitize.Text(w.story.Text(l.Time.Local(), contract.Event{ID: l.ID, Body: l.Body})))
 	return err
 }
 
