@@ -171,9 +171,9 @@ func TestAnotherTask(t *testing.T) {
 	}
 }
 
-// TestNoThreadHolds: when all agents that try the work are denied, the run asks the human before it reaches its
-// limit of iterations.
-func TestNoThreadHolds(t *testing.T) {
+// TestRepeatedDenialsAskTheHuman: when all agents that try the work are denied, the run asks the human before it
+// reaches its limit of iterations.
+func TestRepeatedDenialsAskTheHuman(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)

@@ -53,7 +53,7 @@ func TestACPWithTheSDK(t *testing.T) {
 				if name == "plain" {
 					wirecase.Long(t)
 				}
-				h := settle(t, who)
+				h := newTestHome(t, who)
 				module := filepath.Join(clients, "@agentclientprotocol", "sdk", "dist", "v1", "unstable", "acp.js")
 				script := absolute(t, "testdata/acp/conversation.mjs")
 				args := slices.Concat([]string{script, module, capabilities, "arbiter", "acp", "--"},
@@ -94,7 +94,7 @@ type acpStep struct {
 func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 	t.Helper()
 	var errs shared
-	cmd.Stderr, cmd.WaitDelay = &errs, patience
+	cmd.Stderr, cmd.WaitDelay = &errs, waitTimeout
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestACPWithACPX(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
 			wirecase.Long(t)
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			agent := "arbiter acp -- " + strings.Join(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), " ")
 			acpx := func(args ...string) string {
 				t.Helper()

@@ -46,13 +46,13 @@ type acpMessage struct {
 }
 
 // edits starts `arbiter acp` in the abode, with flags for its runs, and negotiates the editor's capabilities.
-func (h *abode) edits(capabilities string, args ...string) *acpEditor {
+func (h *testHome) edits(capabilities string, args ...string) *acpEditor {
 	h.t.Helper()
 	checker, err := acpschema.New(strings.Contains(capabilities, "subagents"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e := &acpEditor{t: h.t, checker: checker, late: patience, change: make(chan struct{}, 1),
+	e := &acpEditor{t: h.t, checker: checker, late: waitTimeout, change: make(chan struct{}, 1),
 		ended: make(chan struct{})}
 	e.cmd = exec.Command("arbiter", append([]string{"acp", "--"}, args...)...)
 	e.cmd.Env, e.cmd.Dir = h.env, h.work
@@ -185,7 +185,7 @@ func (e *acpEditor) count() int {
 }
 
 // opens opens a session in the directory.
-func (e *acpEditor) opens(h *abode) {
+func (e *acpEditor) opens(h *testHome) {
 	e.t.Helper()
 	var r struct{ SessionID string }
 	if err := json.Unmarshal(e.call("session/new", `{"cwd":"`+h.work+`","mcpServers":[]}`), &r); err != nil {
@@ -256,7 +256,7 @@ func (e *acpEditor) transcript(from int) []string {
 }
 
 // loads loads the session of another editor and returns the updates that this showed.
-func (e *acpEditor) loads(h *abode, session string) []string {
+func (e *acpEditor) loads(h *testHome, session string) []string {
 	e.t.Helper()
 	e.session = session
 	from := e.count()
@@ -266,9 +266,9 @@ func (e *acpEditor) loads(h *abode, session string) []string {
 
 // killed kills the process of a run that waits for an answer, once the event log has the question: events from
 // the last moment before a kill reach the log only when the run is resumed.
-func (h *abode) killed(run string) {
+func (h *testHome) killed(run string) {
 	h.t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !strings.Contains(h.output("replay", run), `"event":"question"`) {

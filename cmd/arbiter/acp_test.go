@@ -24,7 +24,7 @@ func TestACP(t *testing.T) {
 			t.Run(who.name+" "+name, func(t *testing.T) {
 				t.Parallel()
 				who.long(t)
-				h := settle(t, who)
+				h := newTestHome(t, who)
 				args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
 				e := h.edits(capabilities, args...)
 				e.opens(h)
@@ -75,7 +75,7 @@ func TestACPCancel(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
 			who.long(t)
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			e := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
 			e.opens(h)
 			e.stops(e.prompt("Make a thing"), "end_turn")
@@ -99,7 +99,7 @@ func TestACPKilled(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
 			who.long(t)
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
 			e := h.edits(acpEditors["plain"], args...)
 			e.opens(h)
@@ -126,7 +126,7 @@ func TestACPKilled(t *testing.T) {
 // shown.
 func TestACPElsewhere(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	e := h.edits(acpEditors["plain"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
 	e.opens(h)
 	e.call("session/set_mode", `{"sessionId":"`+e.session+`","modeId":"accept-edits"}`)
@@ -169,7 +169,7 @@ func TestACPElsewhere(t *testing.T) {
 // declines the form, the prompt ends.
 func TestACPForms(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
 	e := h.edits(`{"elicitation":{"form":{}}}`, args...)
 	for _, result := range []string{`{"action":"decline"}`, `{"action":"accept","content":{"answer":"call it dawn"}}`} {
@@ -193,7 +193,7 @@ func TestACPForms(t *testing.T) {
 // TestACPLogin: without a login the prompt fails with the protocol's error, and the editor learns how to log in.
 func TestACPLogin(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	h.env = append(h.env, "CLAUDE_CODE_MAX_RETRIES=0")
 	e := h.edits(acpEditors["subagents"], h.rehearsing(faultScenario(t, "{status: 401, repeat: forever}"))...)
 	if about := e.answer(1); !strings.Contains(string(about.Result), `"args":["--login"]`) {

@@ -123,7 +123,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 // claudesAgents are the names and descriptions that the CLI reports when it is initialized.
 func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, claude, "-p", "--input-format", "stream-json", "--output-format", "stream-json",
 		"--verbose", "--permission-mode", "default", "--setting-sources", "user,project")

@@ -37,8 +37,8 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 			s, model := waitingRun(t, p)
 			run := command.ShortID(collect[contract.Session](s)[0].Session)
 			watcher := s.look("watch")
-			s.says(contract.ExitUsage, "several permission requests are open", "allow")
-			s.says(contract.ExitComplete, ": allow", "allow", run, "all")
+			s.runs(contract.ExitUsage, "several permission requests are open", "allow")
+			s.runs(contract.ExitComplete, ": allow", "allow", run, "all")
 			for _, command := range []string{"touch warp", "touch weft"} {
 				if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
 					t.Errorf("%s: %+v", command, d)
@@ -46,13 +46,13 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 			}
 
 			one := s.asks("touch one")
-			s.says(contract.ExitComplete, one.Request, "allow")
+			s.runs(contract.ExitComplete, one.Request, "allow")
 			if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
 				t.Errorf("once: %+v", d)
 			}
 			two := s.asks("touch two")
-			s.says(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
-			s.says(contract.ExitUsage, "does not cover", "allow", "--for", "run", "--rule", "Bash(make *)")
+			s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
+			s.runs(contract.ExitUsage, "does not cover", "allow", "--for", "run", "--rule", "Bash(make *)")
 			answer := besideJSON[struct {
 				Run     string
 				Answers []liveruns.PermitAnswer
@@ -62,28 +62,28 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 				t.Errorf("for the run: %+v, %+v", d, answer)
 			}
 			four := s.asks("mkdir four") // the run did not ask about three
-			s.says(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
+			s.runs(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
 			if d := s.decided(four); d.Scope != "always" {
 				t.Errorf("always: %+v", d)
 			}
 			remove := s.asks("rm one")
-			s.says(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
+			s.runs(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
 			if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
 				t.Errorf("denied: %+v", d)
 			}
 
 			await[contract.Question](s, "the question", nil)
-			s.says(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
-			s.says(contract.ExitUsage, "no permission request is open", "allow")
-			s.says(contract.ExitComplete, "No permission request is open", "allow", "all")
-			s.says(contract.ExitUsage, "nor any other", "allow", "perm-1")
+			s.runs(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
+			s.runs(contract.ExitUsage, "no permission request is open", "allow")
+			s.runs(contract.ExitComplete, "No permission request is open", "allow", "all")
+			s.runs(contract.ExitUsage, "nor any other", "allow", "perm-1")
 			if b := s.besideIn(s.cmd.Dir, "the red one\n", "send", "--json", "-"); b.code != contract.ExitComplete ||
 				!strings.Contains(b.out, `"accepted":true`) {
 				t.Errorf("send: %+v", b)
 			}
 			await[contract.Result](s, "the result", nil)
 			s.finish(contract.ExitComplete)
-			s.says(contract.ExitComplete, "one exact action of Bash", "grants") // what was always allowed
+			s.runs(contract.ExitComplete, "one exact action of Bash", "grants") // what was always allowed
 			if got := watcher.ends(contract.ExitComplete); got != s.raw.String() {
 				t.Errorf("the watcher prints\n%s\ninstead of\n%s", got, s.raw.String())
 			}
@@ -140,7 +140,7 @@ func TestWrongAnswers(t *testing.T) {
 		if w.want == "Run" {
 			w.want = "run " + run[:8]
 		}
-		s.says(contract.ExitUsage, w.want, w.args...)
+		s.runs(contract.ExitUsage, w.want, w.args...)
 	}
 	if b := s.besideIn(t.TempDir(), "", "send", "x"); b.code != contract.ExitUsage ||
 		!strings.Contains(b.errs, "arbiter ps lists the live runs") {
@@ -149,7 +149,7 @@ func TestWrongAnswers(t *testing.T) {
 	if n := len(collect[contract.Accepted](s)) + len(collect[contract.Permission](s)); n > 0 {
 		t.Errorf("%d commands were carried out", n)
 	}
-	s.says(contract.ExitComplete, "message to orch-1",
+	s.runs(contract.ExitComplete, "message to orch-1",
 		"send", run[:8], "--to", "orch-1", "--strength", "stop", "Stop it.")
 	await(s, "the message", func(_ string, m contract.Message) bool { return m.To == "orch-1" && m.Text == "Stop it." })
 	s.send(contract.Cancel{})
@@ -177,11 +177,11 @@ func TestStop(t *testing.T) {
 		t.Errorf("the result is %+v", r)
 	}
 	watcher.ends(contract.ExitTerminated)
-	s.says(contract.ExitUsage, "is not live (interrupted)", "stop", run)
-	s.says(contract.ExitUsage, "no run is live in", "stop")
+	s.runs(contract.ExitUsage, "is not live (interrupted)", "stop", run)
+	s.runs(contract.ExitUsage, "no run is live in", "stop")
 
 	b := atWork(t, players(t)[0])
-	b.says(contract.ExitComplete, "To resume: arbiter --resume --session "+b.run[:8], "stop", b.run[:8], "--now")
+	b.runs(contract.ExitComplete, "To resume: arbiter --resume --session "+b.run[:8], "stop", b.run[:8], "--now")
 	b.finish(contract.ExitTerminated)
 }
 
@@ -191,9 +191,9 @@ func TestChoose(t *testing.T) {
 	s := override(t, players(t)[0], "tester", spinning)
 	s.troubled(0, "orch-1", "retry", "skip", "fallback")
 	run := command.ShortID(s.run())
-	s.says(contract.ExitComplete, "Answer with: arbiter choose "+run+" retry|skip|fallback", "status", run)
-	s.says(contract.ExitUsage, "offered: retry, skip, fallback", "choose", run, "abort")
-	s.says(contract.ExitComplete, "another agent", "choose", run, "fallback")
+	s.runs(contract.ExitComplete, "Answer with: arbiter choose "+run+" retry|skip|fallback", "status", run)
+	s.runs(contract.ExitUsage, "offered: retry, skip, fallback", "choose", run, "abort")
+	s.runs(contract.ExitComplete, "another agent", "choose", run, "fallback")
 	s.moves("executing", "selecting", "AGENT_STOPPED")
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)

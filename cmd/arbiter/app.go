@@ -129,14 +129,14 @@ still running. Without a run it exits with 0, or with what prevented one (2, 5).
 }
 
 func (e env) commands() []*cli.Command {
-	tells := env{e.WithSafeOutput()}
-	list := slices.Concat(tells.sessionCommands(), runwork.Commands(tells.Env), e.liveCommands(), []*cli.Command{
-		workspacecmd.AgentsCommand(tells.Env), workspacecmd.TrustCommand(tells.Env), workspacecmd.GrantsCommand(tells.Env),
-		workspacecmd.MemoryCommand(tells.Env), hostlink.HostsCommand(tells.Env),
-		decidecmd.Command(tells.Env), doctorcmd.Command(e.Env),
+	safe := env{e.WithSafeOutput()}
+	list := slices.Concat(safe.sessionCommands(), runwork.Commands(safe.Env), e.liveCommands(), []*cli.Command{
+		workspacecmd.AgentsCommand(safe.Env), workspacecmd.TrustCommand(safe.Env), workspacecmd.GrantsCommand(safe.Env),
+		workspacecmd.MemoryCommand(safe.Env), hostlink.HostsCommand(safe.Env),
+		decidecmd.Command(safe.Env), doctorcmd.Command(e.Env),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
-			Action: tells.scenarios,
+			Action: safe.scenarios,
 		},
 		{
 			Name: "schema", Usage: "print a JSON Schema, or the task machine",
@@ -151,7 +151,7 @@ func (e env) commands() []*cli.Command {
 		{
 			Name: "version", Usage: "print the versions of arbiter and of claude",
 			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, settings.FlagOf("claude")},
-			Action: tells.version,
+			Action: safe.version,
 		},
 		completion.Command(e.Env), e.manCommand(), liveruns.HookCommand(e.Env), runhost.Command(e.Env),
 		{
@@ -194,11 +194,11 @@ type env struct{ command.Env }
 // liveCommands are the commands on a live run, which work from any terminal. Their JSON output is safe for a
 // terminal; attach shows a terminal's output unchanged.
 func (e env) liveCommands() []*cli.Command {
-	tells := env{e.WithSafeOutput()}
+	safe := env{e.WithSafeOutput()}
 	return []*cli.Command{
-		liveruns.PsCommand(tells.Env), liveruns.StatusCommand(tells.Env), liveruns.WatchCommand(e.Env),
-		liveruns.SendCommand(tells.Env), liveruns.AllowCommand(tells.Env),
-		liveruns.DenyCommand(tells.Env), liveruns.ChooseCommand(tells.Env), liveruns.StopCommand(tells.Env),
+		liveruns.PsCommand(safe.Env), liveruns.StatusCommand(safe.Env), liveruns.WatchCommand(e.Env),
+		liveruns.SendCommand(safe.Env), liveruns.AllowCommand(safe.Env),
+		liveruns.DenyCommand(safe.Env), liveruns.ChooseCommand(safe.Env), liveruns.StopCommand(safe.Env),
 		attaching.Command(e.Env, e.app), liveruns.HaltCommand(e.Env),
 		e.mcpCommand(), e.acpCommand(),
 		e.webCommand(),

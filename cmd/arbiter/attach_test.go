@@ -41,18 +41,18 @@ actors:
 
 // twoTerminals is a run in one terminal, and a place from which other terminals can attach.
 type twoTerminals struct {
-	*abode
+	*testHome
 	run   *script
 	model *rehearsal.Server
 }
 
-// atHand starts a run with `--json`, and waits until its Orchestrator waits for the human.
-func atHand(t *testing.T, who player, play string) *twoTerminals {
+// openTwoTerminals starts a run with `--json`, and waits until its Orchestrator waits for the human.
+func openTwoTerminals(t *testing.T, who player, play string) *twoTerminals {
 	t.Helper()
 	h := build(t, who, play)
 	h.args = []string{"--trust", "--claude", h.claude, "--permissions", "rules", "--allow", "Bash(*)", "--task",
 		"Weave"}
-	return &twoTerminals{h.abode, h.script(), h.model}
+	return &twoTerminals{h.testHome, h.script(), h.model}
 }
 
 // asks waits until the Orchestrator waits for the human's answer.
@@ -64,11 +64,11 @@ func (w *twoTerminals) asks() {
 // attach opens a second terminal.
 func (w *twoTerminals) attach(args ...string) *pane {
 	w.t.Helper()
-	return w.abode.open(append([]string{"attach"}, args...)...)
+	return w.testHome.open(append([]string{"attach"}, args...)...)
 }
 
-// settled waits until the session in the terminal accepts typed input.
-func (w *twoTerminals) settled(p *pane) {
+// awaitIdle waits until the session in the terminal accepts typed input.
+func (w *twoTerminals) awaitIdle(p *pane) {
 	w.t.Helper()
 	if w.player.real {
 		p.await("Spin it.", "for shortcuts")
@@ -104,7 +104,7 @@ func TestAttachFromAnotherTerminal(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t) // the driver's TestTakeoverInATerminal covers the real CLI
 			t.Parallel()
-			w := atHand(t, who, hand)
+			w := openTwoTerminals(t, who, hand)
 			w.takenAndGivenBack("Orchestrator I")
 		})
 	}
@@ -121,7 +121,7 @@ func (w *twoTerminals) takenAndGivenBack(name string) {
 	second := w.attach("orch-1")
 	second.await("attached already", "process")
 	w.left(second, contract.ExitUsage)
-	w.settled(p)
+	w.awaitIdle(p)
 	p.Type("my word is sesame")
 	p.await("my word is sesame")
 	p.Type("\r")
@@ -160,12 +160,12 @@ func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
 			if name == "closed" {
 				who = list[len(list)-1] // the real CLI, if it is installed
 			}
-			w := atHand(t, who, hand)
+			w := openTwoTerminals(t, who, hand)
 			w.asks()
 			p := w.attach("orch-1")
 			p.await("This is the session of Orchestrator I")
 			w.takeover("open")
-			w.settled(p)
+			w.awaitIdle(p)
 			goes(p)
 			if _, err := p.Exit(p.ctx); err != nil {
 				t.Fatal(err)
@@ -181,7 +181,7 @@ func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
 // TestAttachRefuses: if a target cannot be attached to, attach says why and exits with the documented code.
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
-	w := atHand(t, players(t)[0], hand)
+	w := openTwoTerminals(t, players(t)[0], hand)
 	w.asks()
 	for _, tt := range []struct {
 		args []string

@@ -108,7 +108,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 		}
 	}
 	sameAsLedger(t, lines, readLedger(t, ledger))
-	sameAsTold(t, s, lines)
+	sameAsEvents(t, s, lines)
 	if last := lines[len(lines)-1]; last.What != "end" || last.text("head") != last.Prev {
 		t.Errorf("the end: %+v", last)
 	}
@@ -179,8 +179,8 @@ func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 	}
 }
 
-// sameAsTold checks that messages, commands and ends are those that the frontend received.
-func sameAsTold(t *testing.T, s *script, lines []auditFile) {
+// sameAsEvents checks that messages, commands and ends are those that the frontend received.
+func sameAsEvents(t *testing.T, s *script, lines []auditFile) {
 	t.Helper()
 	count := map[string]int{}
 	messages := map[string]string{}

@@ -106,13 +106,13 @@ func gather(b *testing.B, agents, hops int, face ...string) *crowded {
 // assembled waits until each agent has its process: the bridge then has three pipes open for each.
 func (c *crowded) assembled(agents int) {
 	c.b.Helper()
-	deadline := time.Now().Add(2 * patience)
+	deadline := time.Now().Add(2 * waitTimeout)
 	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
 		if readings(c.b, c.gauges, "bridge").Files > 3*agents {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.b.Fatalf("not %d agents within %s", agents, 2*patience)
+			c.b.Fatalf("not %d agents within %s", agents, 2*waitTimeout)
 		}
 	}
 }

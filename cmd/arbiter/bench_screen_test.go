@@ -84,13 +84,13 @@ func (w *watcher) read() {
 // until waits for each of the marks in order, and returns the time since the start.
 func (w *watcher) until(b *testing.B, marks ...string) time.Duration {
 	b.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for _, mark := range marks {
 		for !w.found(b, mark) {
 			select {
 			case <-w.more:
 			case <-deadline:
-				b.Fatalf("no %q within %s: %q", mark, patience, w.tail())
+				b.Fatalf("no %q within %s: %q", mark, waitTimeout, w.tail())
 			}
 		}
 	}

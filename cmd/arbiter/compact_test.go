@@ -14,8 +14,8 @@ import (
 // of 200,000 reports the same threshold, but was not seen to compact.)
 var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
 
-// TestCornered: if an agent ignores the context warning, its compaction is blocked, and it hands off.
-func TestCornered(t *testing.T) {
+// TestCompactionBlocked: if an agent ignores the context warning, its compaction is blocked, and it hands off.
+func TestCompactionBlocked(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.inside(t)

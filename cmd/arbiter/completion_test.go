@@ -71,7 +71,7 @@ func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { f.Close() })
-	if err := f.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := f.SetReadDeadline(time.Now().Add(waitTimeout)); err != nil {
 		p.t.Fatal(err)
 	}
 	p.completed = bufio.NewReader(f)
@@ -83,13 +83,13 @@ func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 	}
 	p.t.Cleanup(term.Close)
 	term.Type(setup + "\n")
-	if got := p.told(term); got != "ready" {
+	if got := p.shownText(term); got != "ready" {
 		p.t.Fatalf("the shell says %q\n%s", got, term.Screen().Text())
 	}
 	return term
 }
 
-func (p *typist) told(term *pty.Terminal) string {
+func (p *typist) shownText(term *pty.Terminal) string {
 	p.t.Helper()
 	line, err := p.completed.ReadString('\n')
 	if err != nil {
@@ -192,7 +192,7 @@ func (p *typist) compare(term *pty.Terminal, keys string) {
 	p.t.Helper()
 	for _, c := range halfLines {
 		term.Send(p.filled(c.typed) + keys + "\x18p")
-		got := sortedWords(p.told(term))
+		got := sortedWords(p.shownText(term))
 		if want := sortedWords(p.filled(c.want)); got != want {
 			p.t.Errorf("%q becomes %q, want %q", c.typed, got, want)
 		}
@@ -200,7 +200,7 @@ func (p *typist) compare(term *pty.Terminal, keys string) {
 	}
 	// Completion in the middle of a line keeps what follows.
 	term.Send("arbiter --the dark" + strings.Repeat("\x02", 5) + "\t\x18p")
-	if got := strings.Join(strings.Fields(p.told(term)), " "); got != "arbiter --theme dark" {
+	if got := strings.Join(strings.Fields(p.shownText(term)), " "); got != "arbiter --theme dark" {
 		p.t.Errorf("in the middle: %q", got)
 	}
 }

@@ -40,9 +40,9 @@ actors:
           handoff: {accomplished: [woven], remaining: [], key_context: It hangs on the loom.}
 `
 
-// TestAnotherThanTheArbiterDecides plays a run with a stateless decider, plays the same task again with the
+// TestOtherDeciderDecides plays a run with a stateless decider, plays the same task again with the
 // decision cache, and then replays the run with its decisions made again.
-func TestAnotherThanTheArbiterDecides(t *testing.T) {
+func TestOtherDeciderDecides(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t) // TestDecisionsAreMadeAgainByAModel uses the real CLI
@@ -55,7 +55,7 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 			if r.Summary == "" || !strings.Contains(r.Summary, "woven") {
 				t.Errorf("result %+v", r)
 			}
-			if got, want := told(s),
+			if got, want := reasonsOf(s),
 				"SELECT_MODE developer by model, SELECT_MODE tester by model, COMPLETE by model"; got != want {
 				t.Errorf("decided %s\nwant    %s\n%s", got, want, s.dump())
 			}
@@ -70,7 +70,7 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 			// The same task in another run: cached decisions are not asked for again, only the end is.
 			again := s.again(flags...)
 			again.finish(contract.ExitComplete)
-			if got, want := told(again),
+			if got, want := reasonsOf(again),
 				"SELECT_MODE developer by cache, SELECT_MODE tester by cache, COMPLETE by model"; got != want {
 				t.Errorf("with what was remembered: %s\nwant %s\n%s", got, want, again.dump())
 			}
@@ -88,9 +88,9 @@ func TestAnotherThanTheArbiterDecides(t *testing.T) {
 	}
 }
 
-// TestALostBridgeIsAskedAgain kills the bridge while a decider's model thinks: the question goes to the bridge
+// TestLostBridgeIsAskedAgain kills the bridge while a decider's model thinks: the question goes to the bridge
 // that replaces it.
-func TestALostBridgeIsAskedAgain(t *testing.T) {
+func TestLostBridgeIsAskedAgain(t *testing.T) {
 	stalls := strings.Replace(aloneDecided, "  - name: chooser\n", `  - name: thinker
     match: {role: main, contains: "which agent works next|# What you decide", nth: 1}
     steps:
@@ -120,8 +120,8 @@ func TestALostBridgeIsAskedAgain(t *testing.T) {
 	}
 }
 
-// told returns the decisions of a run in short form.
-func told(s *script) string {
+// reasonsOf returns the decisions of a run in short form.
+func reasonsOf(s *script) string {
 	var list []string
 	for _, d := range collect[contract.Decision](s) {
 		list = append(list, strings.TrimSpace(d.Decision+" "+d.Mode)+" by "+d.Source)

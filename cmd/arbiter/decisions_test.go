@@ -30,7 +30,7 @@ type aRun struct {
 }
 
 // newJournal writes the journal of such a run.
-func newJournal(t *testing.T, facts ...input.Body) aRun {
+func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -43,28 +43,28 @@ func newJournal(t *testing.T, facts ...input.Body) aRun {
 	}
 	defer store.Close()
 	const id = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
-	book, err := store.Create(journal.Meta{Run: id, CWD: home, Began: time.Now()}, journal.Options{})
+	run, err := store.Create(journal.Meta{Run: id, CWD: home, Began: time.Now()}, journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var s supervisor.State
-	var telling supervisor.Telling
-	for i, f := range facts {
+	var effectsOf supervisor.Telling
+	for i, f := range inputs {
 		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Senders().Origin(f)}
 		raw, err := input.EncodeInput(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq, err := book.Append(journal.Fact, raw)
+		seq, err := run.Append(journal.Fact, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
 		after, effects := supervisor.Apply(s, in)
 		for _, x := range audit.Told(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
-			line, err := telling.Content(seq, in.At, x)
+			line, err := effectsOf.Content(seq, in.At, x)
 			if err == nil {
-				err = book.Tell(journal.Fact, line)
+				err = run.Tell(journal.Fact, line)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -72,12 +72,12 @@ func newJournal(t *testing.T, facts ...input.Body) aRun {
 		}
 		s = after
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	if err := book.Finish(ctx, contract.StatusComplete); err != nil {
+	if err := run.Finish(ctx, contract.StatusComplete); err != nil {
 		t.Fatal(err)
 	}
-	if err := book.Close(); err != nil {
+	if err := run.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return aRun{t, id}

@@ -18,7 +18,7 @@ func TestDetach(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t) // TestOneRunManyClients covers the real CLI behind a host process
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			scenario := absolute(t, "testdata/scenarios/screen.yaml")
 			out := h.output(append(h.rehearsing(scenario), "--detach", "--task", "Make a thing")...)
 			run := strings.TrimSpace(out)

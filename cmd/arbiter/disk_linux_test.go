@@ -32,7 +32,7 @@ func (s *script) logged(text string) {
 	log := filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), eventlog.Name)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		if raw, err := os.ReadFile(log); err != nil {
 			s.t.Fatal(err)

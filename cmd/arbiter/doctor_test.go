@@ -247,7 +247,7 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 		return e
 	}
 	var e examination
-	for deadline := time.Now().Add(patience); ; { // the bridge ends its agents first
+	for deadline := time.Now().Add(waitTimeout); ; { // the bridge ends its agents first
 		e = look(env)
 		if slices.ContainsFunc(e.Findings, func(f doctor.Finding) bool { return f.Name == "interrupted" }) ||
 			time.Now().After(deadline) {

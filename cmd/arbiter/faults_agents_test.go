@@ -77,7 +77,7 @@ func awaitCrowd(t *testing.T, run string, least int) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for len(survivors(run)) < least {
 		select {
 		case <-tick.C:
@@ -104,7 +104,7 @@ func TestStoppedAgent(t *testing.T) {
 				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 					t.Fatal(err)
 				}
-				s.told("is stopped")
+				s.awaitNotice("is stopped")
 				if then == "go on" {
 					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 						t.Fatal(err)
@@ -212,7 +212,7 @@ echo tried`
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
-			n.told("ended without a report")
+			n.awaitNotice("ended without a report")
 			if r := n.finish(contract.ExitComplete); r.Summary != "spun" || r.Crashes != 1 {
 				t.Errorf("result %+v", r)
 			}
@@ -246,7 +246,7 @@ func TestGreedyAgents(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			s := perform(t, spin(c.command), sick{"orch-1.1": c.near}, "--watch-every", "500ms", c.limit)
-			if n := s.told(" uses "); !strings.Contains(n.Text, c.what) || !strings.Contains(n.Text, " of ") {
+			if n := s.awaitNotice(" uses "); !strings.Contains(n.Text, c.what) || !strings.Contains(n.Text, " of ") {
 				t.Errorf("notice %q", n.Text)
 			}
 			s.send(contract.Interrupt{ID: "orch-1"})
@@ -263,7 +263,7 @@ func TestGreedyAgents(t *testing.T) {
 			const tidy = `sh:rm -rf "${TMPDIR:?}"/claude-*/*/*/tasks`
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms",
 				c.limit)
-			if n := s.told("is being restarted"); !strings.Contains(n.Text, c.what) {
+			if n := s.awaitNotice("is being restarted"); !strings.Contains(n.Text, c.what) {
 				t.Errorf("notice %q", n.Text)
 			}
 			if r := s.finish(contract.ExitComplete); r.Crashes != 0 || r.Summary != "spun" {
@@ -284,7 +284,7 @@ func TestGreedyAgents(t *testing.T) {
 func TestCrashLoopIsParked(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
-	s.told("The Arbiter can no longer rule: it is parked")
+	s.awaitNotice("The Arbiter can no longer rule: it is parked")
 	if n := len(s.spawns(contract.Arbiter)); n != 5 {
 		t.Errorf("%d spawns before it was parked, want 5", n)
 	}
@@ -298,7 +298,7 @@ func TestCrashLoopIsParked(t *testing.T) {
 		}
 	}
 	s.send(contract.Choose{Option: "retry"})
-	s.told("The Arbiter rules again.")
+	s.awaitNotice("The Arbiter rules again.")
 	s.letGo()
 	if r := s.finish(contract.ExitComplete); r.Crashes != 5 || r.Summary != "spun" {
 		t.Errorf("result %+v", r)

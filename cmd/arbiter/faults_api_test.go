@@ -21,7 +21,7 @@ func TestSilentAgent(t *testing.T) {
 		onlyLinux(t)
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"orch-1.1": "hang"}, "--watch-every", "500ms")
-		s.told("gives no sign of life")
+		s.awaitNotice("gives no sign of life")
 		await[contract.Message](s, "word to the Arbiter", func(_ string, b contract.Message) bool {
 			return b.To == contract.Arbiter && b.From == contract.Supervisor && strings.Contains(b.Text, "RETRY")
 		})
@@ -70,7 +70,7 @@ func (s *script) awaitLooks(more int) {
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for first := looks(); looks() < first+more; {
 		select {
 		case <-tick.C:

@@ -86,7 +86,7 @@ type sick map[string]string
 // sickClaude writes a claude of which some incarnations have faults.
 func sickClaude(t *testing.T, ills sick) string {
 	t.Helper()
-	self := lender(t)
+	self := agentProgram(t)
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/sh\nstandin='%s stand-in'\ncase \"$ARBITER_AGENT\" in\n", self)
 	patterns := make([]string, 0, len(ills))
@@ -117,8 +117,8 @@ func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
 			scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
 }
 
-// told waits for a notice that contains a text.
-func (s *script) told(text string) contract.Notice {
+// awaitNotice waits for a notice that contains a text.
+func (s *script) awaitNotice(text string) contract.Notice {
 	s.t.Helper()
 	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool {
 		return strings.Contains(b.Text, text)
@@ -142,7 +142,7 @@ func awaitProcess(t *testing.T, pid int, state string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(rest, state) {

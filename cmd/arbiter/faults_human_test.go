@@ -84,9 +84,9 @@ func TestQuit(t *testing.T) {
 	s.namedAfter("Call it nameless.")
 }
 
-// TestToldToIgnore: under nohup, or when a script ignores them, the signals that a terminal sends to all of its
+// TestIgnoredSignals: under nohup, or when a script ignores them, the signals that a terminal sends to all of its
 // processes end nothing. A signal that is sent to arbiter itself does.
-func TestToldToIgnore(t *testing.T) {
+func TestIgnoredSignals(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	s.cmd.Args = append([]string{"sh", "-c", `trap "" HUP INT; exec "$@"`, "sh", s.cmd.Path}, s.cmd.Args[1:]...)
@@ -213,7 +213,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 	t.Run("parked", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
-		s.told("The Arbiter can no longer rule: it is parked")
+		s.awaitNotice("The Arbiter can no longer rule: it is parked")
 		refused(s, contract.Arbiter, `no living agent "arbiter"`)
 		s.send(contract.RetryLast{})
 		await[contract.Accepted](s, "accepted", nil)

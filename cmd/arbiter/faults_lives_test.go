@@ -81,9 +81,9 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestResumeWhileTheOldBridgeLives: the new process waits until the bridge of the last one has let go of the
+// TestResumeWhileOldBridgeRuns: the new process waits until the bridge of the last one has let go of the
 // run, and ends that bridge if it cannot do so.
-func TestResumeWhileTheOldBridgeLives(t *testing.T) {
+func TestResumeWhileOldBridgeRuns(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"is ending", "is stopped"} {
 		t.Run(state, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestTimeZones(t *testing.T) {
 	n := s.again("--json", "--resume")
 	await[contract.Question](n, "the question again", nil)
 	n.send(contract.Say{Text: "Call it nameless."})
-	if r := n.finish(contract.ExitComplete); r.DurationMS < 0 || r.DurationMS > patience.Milliseconds() {
+	if r := n.finish(contract.ExitComplete); r.DurationMS < 0 || r.DurationMS > waitTimeout.Milliseconds() {
 		t.Errorf("result %+v", r)
 	}
 	zone("America/New_York")

@@ -88,9 +88,9 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestTroubleThatPasses: when the CLI has given up, arbiter waits until an overload has passed, and the run
+// TestOverloadThatPasses: when the CLI has given up, arbiter waits until an overload has passed, and the run
 // completes.
-func TestTroubleThatPasses(t *testing.T) {
+func TestOverloadThatPasses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "passes.yaml")
 	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      " +
 		"- fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., " +
@@ -229,7 +229,7 @@ func awaitFile(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		if found, _ := filepath.Glob(path); len(found) > 0 {
 			return

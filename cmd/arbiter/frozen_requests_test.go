@@ -61,12 +61,12 @@ func TestFrozenRequests(t *testing.T) {
 		t.Skip("needs the CLI")
 	}
 	t.Parallel()
-	h, lives := frozenRun(t, who)
-	f := freezer{home: h.home, named: map[string]string{lives[0].run(): "RUN"}}
+	h, processRuns := frozenRun(t, who)
+	f := normalizer{home: h.home, named: map[string]string{processRuns[0].run(): "RUN"}}
 	var out strings.Builder
 	last, first := map[string]requestBody{}, map[string]requestBody{}
 	var order []string
-	books, _ := lives[1].output(0, "replay", lives[0].run())
+	books, _ := processRuns[1].output(0, "replay", processRuns[0].run())
 	lines, err := contractLinesOf(books)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,8 @@ func TestFrozenRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version := collect[contract.Session](lives[0])[0].ClaudeVersion; version != strings.TrimSpace(string(pinned)) {
+	version := collect[contract.Session](processRuns[0])[0].ClaudeVersion
+	if version != strings.TrimSpace(string(pinned)) {
 		t.Skipf("what a CLI adds of its own differs: this is %s", version)
 	}
 	for _, actor := range order {
@@ -142,7 +143,7 @@ var (
 )
 
 // ours returns a text without what the CLI adds, and with run-specific names replaced.
-func (f *freezer) ours(text string) string {
+func (f *normalizer) ours(text string) string {
 	if m := delimiterInText.FindStringSubmatch(text); m != nil {
 		f.named[m[1]] = "DELIMITER"
 	}
@@ -150,7 +151,7 @@ func (f *freezer) ours(text string) string {
 }
 
 // prompt returns arbiter's part of the system prompt.
-func (f *freezer) prompt(b requestBody) string {
+func (f *normalizer) prompt(b requestBody) string {
 	for _, m := range b.Messages {
 		for _, c := range m.Content {
 			text, _ := c["text"].(string)
@@ -166,7 +167,7 @@ func (f *freezer) prompt(b requestBody) string {
 
 // tools returns the definitions of arbiter's tools and of StructuredOutput; it leaves out the CLI's other
 // tools.
-func (f *freezer) tools(t *testing.T, b requestBody) string {
+func (f *normalizer) tools(t *testing.T, b requestBody) string {
 	t.Helper()
 	var out strings.Builder
 	for _, tool := range b.Tools {
@@ -185,7 +186,7 @@ func (f *freezer) tools(t *testing.T, b requestBody) string {
 }
 
 // history lists the messages to an agent, its calls and their results.
-func (f *freezer) history(t *testing.T, b requestBody) string {
+func (f *normalizer) history(t *testing.T, b requestBody) string {
 	t.Helper()
 	var out strings.Builder
 	for _, m := range b.Messages {

@@ -95,7 +95,7 @@ actors:
 
 // frozenRun plays frozenPlay in two processes, with a takeover in the first, and commands that are accepted
 // right before the first is killed.
-func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
+func frozenRun(t *testing.T, who player) (*modelHome, []*script) {
 	t.Helper()
 	h := build(t, who, frozenPlay)
 	s := h.script("--allow", "Bash(cat *)")
@@ -132,8 +132,8 @@ func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	})
 	s.send(contract.Say{To: "orch-9", Text: "is anybody there?"})
 	await[contract.Rejected](s, "a refusal", nil)
-	s.say("pause", `{"type":"pause","ref":"pause"}`)
-	s.say("last", `{"type":"message","ref":"last","text":"the red one"}`)
+	s.sendMessage("pause", `{"type":"pause","ref":"pause"}`)
+	s.sendMessage("last", `{"type":"message","ref":"last","text":"the red one"}`)
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +157,8 @@ func frozenRun(t *testing.T, who player) (*dwelling, []*script) {
 	return h, []*script{s, n}
 }
 
-// say sends a command as a line, and waits until it is accepted.
-func (s *script) say(ref, line string) {
+// sendMessage sends a command as a line, and waits until it is accepted.
+func (s *script) sendMessage(ref, line string) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.stdin, line+"\n"); err != nil {
 		s.t.Fatal(err)
@@ -170,11 +170,11 @@ func (s *script) say(ref, line string) {
 // is equal to the golden files.
 func TestFrozenRun(t *testing.T) {
 	t.Parallel()
-	h, lives := frozenRun(t, players(t)[0])
-	h.sound(lives...) // replay prints the same bytes as the run did
-	s := lives[len(lives)-1]
+	h, processRuns := frozenRun(t, players(t)[0])
+	h.sound(processRuns...) // replay prints the same bytes as the run did
+	s := processRuns[len(processRuns)-1]
 	run := s.run()
-	f := freezer{home: h.home, named: map[string]string{run: "RUN", h.claude: "CLAUDE"}}
+	f := normalizer{home: h.home, named: map[string]string{run: "RUN", h.claude: "CLAUDE"}}
 	read := func(args ...string) string {
 		out, errs := s.output(0, append(args, run)...)
 		if errs != "" {
@@ -189,8 +189,8 @@ func TestFrozenRun(t *testing.T) {
 	}
 	f.name(lines)
 	var events strings.Builder
-	for n, life := range livesOf(lines) {
-		fmt.Fprintf(&events, "# life %d\n%s\n", n+1, f.events(t, life))
+	for n, run := range processRunsOf(lines) {
+		fmt.Fprintf(&events, "# life %d\n%s\n", n+1, f.events(t, run))
 	}
 	frozen(t, "run-events.txt", events.String())
 	frozen(t, "run-show.txt", f.text(read("sessions", "show")))
@@ -214,14 +214,14 @@ func TestFrozenRun(t *testing.T) {
 	}
 }
 
-// freezer replaces values that differ between two runs of one play by fixed names.
-type freezer struct {
+// normalizer replaces values that differ between two runs of one play by fixed names.
+type normalizer struct {
 	home  string
 	named map[string]string
 }
 
 // name gives sessions, messages, requests and tool calls names after the agents that they belong to.
-func (f *freezer) name(lines []contract.Line) {
+func (f *normalizer) name(lines []contract.Line) {
 	count := map[string]int{}
 	for _, l := range lines {
 		id, what := "", ""
@@ -263,7 +263,7 @@ var (
 	}
 )
 
-func (f *freezer) text(text string) string {
+func (f *normalizer) text(text string) string {
 	text = strings.ReplaceAll(text, filepath.Join(f.home, "work"), "WORKSPACE")
 	text = strings.ReplaceAll(text, f.home, "HOME")
 	for from, to := range f.named {
@@ -294,7 +294,7 @@ var measured = regexp.MustCompile(
 		`began|last_active|.*bytes|.*sha256|hash|prev|claude_identity|argv|version|arbiter_version|action|pid|message_time|at)$`)
 
 // value returns a JSON value without the parts that differ between two runs.
-func (f *freezer) value(v any) any {
+func (f *normalizer) value(v any) any {
 	switch v := v.(type) {
 	case string:
 		return f.text(v)
@@ -312,7 +312,7 @@ func (f *freezer) value(v any) any {
 	return v
 }
 
-func (f *freezer) decoded(t *testing.T, raw string) any {
+func (f *normalizer) decoded(t *testing.T, raw string) any {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(raw), &v); err != nil {
@@ -321,7 +321,7 @@ func (f *freezer) decoded(t *testing.T, raw string) any {
 	return f.value(v)
 }
 
-func (f *freezer) encoded(t *testing.T, v any, indent string) string {
+func (f *normalizer) encoded(t *testing.T, v any, indent string) string {
 	t.Helper()
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
@@ -333,17 +333,17 @@ func (f *freezer) encoded(t *testing.T, v any, indent string) string {
 	return out.String()
 }
 
-func (f *freezer) json(t *testing.T, raw string) string {
+func (f *normalizer) json(t *testing.T, raw string) string {
 	t.Helper()
 	return f.encoded(t, f.decoded(t, raw), "  ")
 }
 
 // events returns a process's lines by agent and event. Lines of one kind keep their order; what different
 // agents do at the same time has no fixed order. Events whose number depends on the machine are left out.
-func (f *freezer) events(t *testing.T, life []contract.Line) string {
+func (f *normalizer) events(t *testing.T, run []contract.Line) string {
 	t.Helper()
 	of := map[string][]string{}
-	for _, l := range life {
+	for _, l := range run {
 		raw, err := contract.EncodeLine(nil, l.Seq, l.Time, l.Event)
 		if err != nil {
 			t.Fatal(err)
@@ -371,7 +371,7 @@ var sentLater = regexp.MustCompile(
 	`("by":)"arbiter"(.*"message_id":"MESSAGE-orch-2-arbiter-1".*"session":)"SESSION-arbiter-1"(,"what":"sent")`)
 
 // audit returns the lines of an audit, sorted, without the hash chain that joins them.
-func (f *freezer) audit(t *testing.T, raw string) string {
+func (f *normalizer) audit(t *testing.T, raw string) string {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(raw) {
@@ -392,7 +392,7 @@ func (f *freezer) audit(t *testing.T, raw string) string {
 }
 
 // sameAudit checks that the audit for people has the same entries as the one for programs.
-func (f *freezer) sameAudit(t *testing.T, text, raw string) {
+func (f *normalizer) sameAudit(t *testing.T, text, raw string) {
 	t.Helper()
 	people := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	programs := strings.Split(strings.TrimSuffix(raw, "\n"), "\n")

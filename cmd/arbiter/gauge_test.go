@@ -71,14 +71,14 @@ func read() reading {
 // readings gets the measurements that a process reports.
 func readings(t testing.TB, dir, name string) reading {
 	t.Helper()
-	client := http.Client{Timeout: patience, Transport: &http.Transport{
+	client := http.Client{Timeout: waitTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, name))
 		},
 	}}
 	answer, err := client.Get("http://gauge/reading")
-	for deadline := time.Now().Add(patience); err != nil; answer, err = client.Get("http://gauge/reading") {
+	for deadline := time.Now().Add(waitTimeout); err != nil; answer, err = client.Get("http://gauge/reading") {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func TestGenerations(t *testing.T) {
 				continue // the window concerns the CLI, not data races
 			}
 			t.Run(w.name+"/"+p.name, func(t *testing.T) {
-				p.long(t) // TestLiveWarnings (driver), TestSmallJob and TestSeams cover the real CLI
+				p.long(t) // TestLiveWarnings (driver), TestSmallJob and TestFeatureInteractions cover the real CLI
 				t.Parallel()
 				args := slices.Concat(p.args, w.args,
 					[]string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})

@@ -19,7 +19,7 @@ import (
 // stuckVariable names a file: once it exists, the run's goroutine blocks forever.
 const stuckVariable = "ARBITER_TEST_STUCK"
 
-func stick() {
+func blockLoop() {
 	mark := os.Getenv(stuckVariable)
 	if mark == "" {
 		return
@@ -31,9 +31,9 @@ func stick() {
 	}
 }
 
-// deafPlay is a play whose Orchestrator runs a command that does not end, and that ignores SIGTERM and the end
+// unresponsivePlay is a play whose Orchestrator runs a command that does not end, and that ignores SIGTERM and the end
 // of its terminal.
-var deafPlay = spin(
+var unresponsivePlay = spin(
 	"trap '' TERM HUP INT; echo begun > begun; while [ ! -e go ]; do sleep 0.05; done; echo spun > went")
 
 // busy is a run whose Orchestrator is at work, and whose goroutine can be made to block.
@@ -48,7 +48,7 @@ func atWork(t *testing.T, who player, args ...string) *busy {
 	onlyLinux(t)
 	mark := filepath.Join(t.TempDir(), "stuck")
 	s := prepare(t, []string{stuckVariable + "=" + mark},
-		append(append(who.args, "--json", "--scenario", scenarioFile(t, deafPlay), "--task", "Weave"), args...)...)
+		append(append(who.args, "--json", "--scenario", scenarioFile(t, unresponsivePlay), "--task", "Weave"), args...)...)
 	s.launch()
 	first := await[contract.Session](s, "the session", nil)
 	b := &busy{script: s, home: s.cmd.Dir, work: first.CWD, run: first.Session, mark: mark}
@@ -152,7 +152,7 @@ func TestHaltWhereTheRunStandsStill(t *testing.T) {
 			b := atWork(t, players(t)[0])
 			b.stuck()
 			halt(t, b)
-			b.awaitStill(patience)
+			b.awaitStill(waitTimeout)
 		})
 	}
 }
@@ -200,10 +200,10 @@ func TestHaltKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onlyLinux(t)
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			mark := filepath.Join(t.TempDir(), "stuck")
 			h.env = append(h.env, stuckVariable+"="+mark)
-			p := h.play(scenarioFile(t, deafPlay), "--task", "Weave")
+			p := h.play(scenarioFile(t, unresponsivePlay), "--task", "Weave")
 			p.await("THE WEAVING", "Orchestrator I", "Bash")
 			awaitFile(t, filepath.Join(h.scratch(), "begun"))
 			before(t, p, mark)
@@ -212,14 +212,14 @@ func TestHaltKey(t *testing.T) {
 				return s.Shows("All is still.") || name != "of a stuck run" && s.Shows("Everything is halted.")
 			})
 			b := &busy{script: &script{t: t}, run: h.runs()[0]}
-			b.awaitStill(patience)
+			b.awaitStill(waitTimeout)
 		})
 	}
 }
 
-// TestAgentsHaveNoSay: commands to arbiter from an Orchestrator's shell, with or without its environment, are
+// TestAgentsCannotHalt: commands to arbiter from an Orchestrator's shell, with or without its environment, are
 // refused, and the human is notified of this once.
-func TestAgentsHaveNoSay(t *testing.T) {
+func TestAgentsCannotHalt(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	self, err := exec.LookPath("arbiter")
@@ -245,7 +245,7 @@ wait; cat later
 	s.cmd.Dir = home
 	s.launch()
 	first := await[contract.Session](s, "the session", nil)
-	s.told("asked the control socket")
+	s.awaitNotice("asked the control socket")
 	await[contract.Result](s, "the result", nil)
 	raw, err := os.ReadFile(filepath.Join(first.CWD, "tries"))
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// patience is how long a test waits for something that must happen. It is only a deadline for failures, never
+// waitTimeout is how long a test waits for something that must happen. It is only a deadline for failures, never
 // part of a measurement.
-const patience = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
 // player is the program that plays the CLI's side of the protocol in a rehearsal.
 type player struct {
@@ -143,7 +143,7 @@ func prepare(t *testing.T, env []string, args ...string) *script {
 	}, env...)
 	s.cmd.Dir = home
 	s.cmd.Stderr = &s.stderr
-	s.cmd.WaitDelay = patience
+	s.cmd.WaitDelay = waitTimeout
 	return s
 }
 
@@ -304,7 +304,7 @@ type stall struct {
 func (s *script) stalled() *stall {
 	ctx, cancel := context.WithCancel(context.Background())
 	fired := make(chan struct{})
-	late := &stall{C: fired, Stop: cancel, why: fmt.Sprintf("nothing was told for %s", patience)}
+	late := &stall{C: fired, Stop: cancel, why: fmt.Sprintf("nothing was told for %s", waitTimeout)}
 	go func() { // ended by Stop
 		defer close(fired)
 		for told, round := -1, 0; ; round++ {
@@ -315,11 +315,11 @@ func (s *script) stalled() *stall {
 				return
 			}
 			if told = n; round == 6 {
-				late.why = fmt.Sprintf("%d lines were told in %s, and it was not among them", n, 6*patience)
+				late.why = fmt.Sprintf("%d lines were told in %s, and it was not among them", n, 6*waitTimeout)
 				return
 			}
 			select {
-			case <-time.After(patience):
+			case <-time.After(waitTimeout):
 			case <-ctx.Done():
 				return
 			}

@@ -73,13 +73,13 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, claude,
 		append(args, "-p", "--session-id", agent.Session, "--model", "claude-opus-5-5",
 			"--setting-sources", "", "--strict-mcp-config", "--allowedTools=Bash(*)",
 			"--settings", string(hooks.Settings(hookclient.CommandLine(arbiter, server.Path()))), "Go on.")...)
-	cmd.Dir, cmd.WaitDelay = t.TempDir(), patience
+	cmd.Dir, cmd.WaitDelay = t.TempDir(), waitTimeout
 	cmd.Env = []string{
 		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + model.Key(),
 		"ANTHROPIC_BASE_URL=" + model.URL(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",

@@ -77,7 +77,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
 func TestHookFailsSafe(t *testing.T) {
 	quit := make(chan struct{})
 	event := func() io.Reader { return strings.NewReader(hookEventText) }
-	mute := func(conn net.Conn) { <-quit }
+	silent := func(conn net.Conn) { <-quit }
 	refusing := filepath.Join(t.TempDir(), "refusing")
 	if l, err := net.ListenUnix("unix", &net.UnixAddr{Name: refusing, Net: "unix"}); err == nil {
 		l.SetUnlinkOnClose(false) // as a killed arbiter leaves it
@@ -92,7 +92,7 @@ func TestHookFailsSafe(t *testing.T) {
 		"nothing there":      {[]string{"--socket", "/nowhere/s"}, event(), "no such file"},
 		"no value":           {[]string{"--socket"}, event(), "no socket"},
 		"refused":            {[]string{"--socket", refusing}, event(), "refused"},
-		"mute":               {[]string{"--socket=" + answering(t, mute)}, event(), "arbiter hook:"},
+		"mute":               {[]string{"--socket=" + answering(t, silent)}, event(), "arbiter hook:"},
 		"stdin never ends":   {[]string{"--socket", saying(t, "{}")}, endless{quit}, "no answer within 2s"},
 		"stdin torn":         {[]string{"--socket", saying(t, "{}")}, failing{}, "torn"},
 		"stdin too large":    {[]string{"--socket", saying(t, "{}")}, io.LimitReader(zeroes{}, 16<<20+1), "larger than"},

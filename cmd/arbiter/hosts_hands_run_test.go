@@ -15,14 +15,14 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// farHand is a run whose Orchestrator runs on a host over ssh, under another account.
-type farHand struct {
+// remoteTakeover is a run whose Orchestrator runs on a host over ssh, under another account.
+type remoteTakeover struct {
 	*twoTerminals
 	ssh *hosttest.SSH
 }
 
-// handOnAHost starts such a run with `--json`.
-func handOnAHost(t *testing.T, who player, play string) *farHand {
+// takeOverOnHost starts such a run with `--json`.
+func takeOverOnHost(t *testing.T, who player, play string) *remoteTakeover {
 	t.Helper()
 	h := build(t, who, play)
 	ssh, claude := hosttest.NewSSH(t), ""
@@ -50,11 +50,11 @@ func handOnAHost(t *testing.T, who player, play string) *farHand {
 	h.work = gittest.New(t, map[string]string{"old.txt": "old\n"}).Path
 	h.args = []string{"--trust", "--claude", h.claude, "--config", config, "--hosts", "box", "--lease", "1h",
 		"--permissions", "rules", "--allow", "Bash(*)", "--task", "Weave"}
-	return &farHand{&twoTerminals{h.abode, h.script(), h.model}, ssh}
+	return &remoteTakeover{&twoTerminals{h.testHome, h.script(), h.model}, ssh}
 }
 
 // elsewhere returns the processes of the run on the host, except its bridge and the bridge's keeper.
-func (w *farHand) elsewhere() map[int]string {
+func (w *remoteTakeover) elsewhere() map[int]string {
 	left := survivors(w.run.run())
 	for pid, cmd := range left {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -73,7 +73,7 @@ func TestAttachOnAHost(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			w := handOnAHost(t, who, hand)
+			w := takeOverOnHost(t, who, hand)
 			w.takenAndGivenBack("Orchestrator I @box")
 		})
 	}
@@ -85,9 +85,9 @@ func TestAttachOnAHost(t *testing.T) {
 func TestStopOnAHost(t *testing.T) {
 	ways := []struct {
 		name, play string
-		do         func(t *testing.T, w *farHand)
+		do         func(t *testing.T, w *remoteTakeover)
 	}{
-		{"halt and continue", deafPlay, func(t *testing.T, w *farHand) {
+		{"halt and continue", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			if text, code := w.beside("halt"); code != 0 || !strings.Contains(text, "is halted. No agent is alive") {
 				t.Errorf("halt: exit %d, %s", code, text)
 			}
@@ -100,7 +100,7 @@ func TestStopOnAHost(t *testing.T) {
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitComplete)
 		}},
-		{"kill", deafPlay, func(t *testing.T, w *farHand) {
+		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.send(contract.Kill{ID: "orch-1"})
 			await(w.run, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
 			hosttest.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
@@ -108,15 +108,16 @@ func TestStopOnAHost(t *testing.T) {
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitFailed)
 		}},
-		{"interrupt", strings.Replace(deafPlay, "trap '' TERM HUP INT; ", "", 1), func(t *testing.T, w *farHand) {
-			w.run.send(contract.Interrupt{ID: "orch-1"})
-			await(w.run, "the end of the turn", func(id string, b contract.Turn) bool {
-				return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
-			})
-			await[contract.Result](w.run, "the result", nil)
-			w.run.finish(contract.ExitComplete)
-		}},
-		{"halt of a stopped arbiter", deafPlay, func(t *testing.T, w *farHand) {
+		{"interrupt", strings.Replace(unresponsivePlay, "trap '' TERM HUP INT; ", "", 1),
+			func(t *testing.T, w *remoteTakeover) {
+				w.run.send(contract.Interrupt{ID: "orch-1"})
+				await(w.run, "the end of the turn", func(id string, b contract.Turn) bool {
+					return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
+				})
+				await[contract.Result](w.run, "the result", nil)
+				w.run.finish(contract.ExitComplete)
+			}},
+		{"halt of a stopped arbiter", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.mustSignal(syscall.SIGSTOP)
 			awaitProcess(t, w.run.cmd.Process.Pid, "T")
 			text, code := w.beside("halt")
@@ -130,13 +131,13 @@ func TestStopOnAHost(t *testing.T) {
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitFailed)
 		}},
-		{"stop at once", deafPlay, func(t *testing.T, w *farHand) {
+		{"stop at once", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			if text, code := w.beside("stop", "--now"); code != 0 || !strings.Contains(text, "resume") {
 				t.Errorf("stop: exit %d, %s", code, text)
 			}
 			w.run.finish(contract.ExitTerminated)
 		}},
-		{"halt without the link", deafPlay, func(t *testing.T, w *farHand) {
+		{"halt without the link", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.ssh.Relay.Hole()
 			text, code := w.beside("halt")
 			if code != int(contract.ExitFailed) || !strings.Contains(text, "still alive: orch-1 @box") {
@@ -148,7 +149,8 @@ func TestStopOnAHost(t *testing.T) {
 			await[contract.Result](w.run, "the result", nil)
 			w.run.finish(contract.ExitFailed)
 		}},
-		{"killed arbiter", deafPlay, func(t *testing.T, w *farHand) { _ = w.run.cmd.Process.Kill(); w.run.gone() }},
+		{"killed arbiter", unresponsivePlay,
+			func(t *testing.T, w *remoteTakeover) { _ = w.run.cmd.Process.Kill(); w.run.gone() }},
 	}
 	for i, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -156,7 +158,7 @@ func TestStopOnAHost(t *testing.T) {
 			if i > 1 && os.Getenv("ARBITER_LONG") == "" {
 				t.Skip("with ARBITER_LONG=1")
 			}
-			w := handOnAHost(t, players(t)[0], way.play)
+			w := takeOverOnHost(t, players(t)[0], way.play)
 			hosttest.Await(t, "the command there", func() bool { return len(w.far("begun")) == 1 })
 			way.do(t, w)
 			hosttest.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
@@ -165,13 +167,13 @@ func TestStopOnAHost(t *testing.T) {
 }
 
 // far finds a file in the directories of Orchestrators on the host.
-func (w *farHand) far(name string) []string {
+func (w *remoteTakeover) far(name string) []string {
 	found, _ := filepath.Glob(filepath.Join(w.ssh.Home, ".local/share/arbiter/hosts/*/orch-*", name))
 	return found
 }
 
 // release lets the agent's command on the host end when it is run again.
-func (w *farHand) release() {
+func (w *remoteTakeover) release() {
 	w.t.Helper()
 	for _, file := range w.far("begun") {
 		write(w.t, "", filepath.Dir(file), "go")
@@ -179,7 +181,7 @@ func (w *farHand) release() {
 }
 
 // beside runs an arbiter command in another process, and returns what it writes to stdout and stderr.
-func (w *farHand) beside(args ...string) (text string, code int) {
+func (w *remoteTakeover) beside(args ...string) (text string, code int) {
 	w.t.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env, cmd.Dir = w.env, w.work

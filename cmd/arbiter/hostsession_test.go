@@ -100,7 +100,7 @@ func TestSessionReconnects(t *testing.T) {
 	for range 3 {
 		lost := s.Connection()
 		lost.Close()
-		late := time.After(patience)
+		late := time.After(waitTimeout)
 		for s.Connection() == lost {
 			select {
 			case <-s.Changed(): // a new connection begins with the state

@@ -129,11 +129,11 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 	}
 	h := newLinkedHost(t, claude)
 	var broken atomic.Bool
-	h.heard = func(e overheard) breach {
+	h.onLine = func(e linkLine) linkBreak {
 		if e.far != step.far || !strings.Contains(e.line, step.text) || !broken.CompareAndSwap(false, true) {
-			return breach{}
+			return linkBreak{}
 		}
-		return breach{fault.do(h), after, fault.name == "black hole"}
+		return linkBreak{fault.do(h), after, fault.name == "black hole"}
 	}
 	config := h.configuration(fault.end)
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
@@ -144,10 +144,10 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 		// There is no lease yet, and a host may have a queue: arbiter does not give up a host that answers
 		// late.
 		hosttest.Await(t, "the black hole", h.relay.Holed)
-		h.mend()
+		h.restore()
 	case fault.name == "black hole":
 		await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })
-		h.mend()
+		h.restore()
 	}
 	await[contract.Result](s, "the result", nil)
 	s.finish(contract.ExitComplete)
@@ -239,11 +239,11 @@ exec far-link '%s' "$@"
 		t.Fatal(err)
 	}
 	var broken atomic.Bool
-	h.heard = func(e overheard) breach {
+	h.onLine = func(e linkLine) linkBreak {
 		if !e.far || !strings.Contains(e.line, `"event":"tool_use"`) || !broken.CompareAndSwap(false, true) {
-			return breach{}
+			return linkBreak{}
 		}
-		return breach{do: func(int) { h.relay.Reset() }, after: true}
+		return linkBreak{do: func(int) { h.relay.Reset() }, after: true}
 	}
 	config := write(t, fmt.Sprintf(`hosts:
   pod:

@@ -30,29 +30,29 @@ type linkedHost struct {
 	real  bool   // the host has the real CLI
 	// Processes on the host outlive far-link, as with kubectl exec.
 	survives bool
-	// heard is called with each line from or to a bridge before it is passed on, and with each start of Git.
+	// onLine is called with each line from or to a bridge before it is passed on, and with each start of Git.
 	// The result says whether and how to break the link.
-	heard func(overheard) breach
+	onLine func(linkLine) linkBreak
 	// forge, if not nil, changes each line of the host's bridge before it is passed on. It may write more to
 	// the client itself.
 	forge func(line string, to io.Writer) string
 
-	wg     sync.WaitGroup
-	mu     sync.Mutex
-	closed bool
-	mended chan struct{} // closed when a hole is mended
-	live   map[*exec.Cmd]bool
+	wg       sync.WaitGroup
+	mu       sync.Mutex
+	closed   bool
+	restored chan struct{} // closed when a hole is mended
+	live     map[*exec.Cmd]bool
 }
 
-// overheard is a line or a command that goes over a link.
-type overheard struct {
+// linkLine is a line or a command that goes over a link.
+type linkLine struct {
 	far  bool   // it comes from the host
 	line string // a bridge's line, or the command that is started
 	link int    // process id of far-link
 }
 
-// breach says how to break a link.
-type breach struct {
+// linkBreak says how to break a link.
+type linkBreak struct {
 	do    func(link int) // nil: do not break it
 	after bool           // break it after passing the line on, not before
 	holds bool           // the line is not lost, but passed on when the link is mended
@@ -94,7 +94,7 @@ func newLinkedHost(t *testing.T, claude string) *linkedHost {
 	}
 	h := &linkedHost{
 		t: t, dir: gittest.Temp(t), real: claude != "", addr: l.Addr().String(),
-		mended: make(chan struct{}), live: map[*exec.Cmd]bool{},
+		restored: make(chan struct{}), live: map[*exec.Cmd]bool{},
 	}
 	for _, d := range []string{"bin", "home", "sessions"} {
 		if err := os.Mkdir(filepath.Join(h.dir, d), 0o700); err != nil {
@@ -129,7 +129,7 @@ func newLinkedHost(t *testing.T, claude string) *linkedHost {
 		h.closed = true
 		h.mu.Unlock()
 		h.kill()
-		h.mend()
+		h.restore()
 		h.wg.Wait()
 	})
 	return h
@@ -165,11 +165,11 @@ func (h *linkedHost) configuration(end bool) string {
 	return write(h.t, text, h.t.TempDir(), "config.yaml")
 }
 
-// mend mends the link, and lets lines that were held pass.
-func (h *linkedHost) mend() {
+// restore mends the link, and lets lines that were held pass.
+func (h *linkedHost) restore() {
 	h.mu.Lock()
-	close(h.mended)
-	h.mended = make(chan struct{})
+	close(h.restored)
+	h.restored = make(chan struct{})
 	h.mu.Unlock()
 	h.relay.Restore()
 }
@@ -238,7 +238,7 @@ func (h *linkedHost) serve(c net.Conn) {
 		hosttest.Await(h.t, "the end of all processes", func() bool { return len(h.processes()) == 0 })
 		return
 	}
-	start := overheard{line: strings.Join(what.Argv, " "), link: what.PID}
+	start := linkLine{line: strings.Join(what.Argv, " "), link: what.PID}
 	if what.Argv[0] == "git" && !h.pass(start, func() error { return nil }) {
 		return
 	}
@@ -248,12 +248,12 @@ func (h *linkedHost) serve(c net.Conn) {
 	}
 	bridge := what.Argv[0] == "arbiter"
 	h.wg.Go(func() {
-		h.copy(stdin, in, overheard{link: what.PID}, bridge)
+		h.copy(stdin, in, linkLine{link: what.PID}, bridge)
 		if !h.survives {
 			_ = stdin.Close()
 		}
 	})
-	h.copy(c, bufio.NewReaderSize(stdout, 1<<20), overheard{far: true, link: what.PID}, bridge)
+	h.copy(c, bufio.NewReaderSize(stdout, 1<<20), linkLine{far: true, link: what.PID}, bridge)
 	if h.survives {
 		_, _ = io.Copy(io.Discard, stdout)
 	}
@@ -265,7 +265,7 @@ func (h *linkedHost) serve(c net.Conn) {
 }
 
 // copy passes data on, line by line for a bridge.
-func (h *linkedHost) copy(to io.Writer, from *bufio.Reader, e overheard, bridge bool) {
+func (h *linkedHost) copy(to io.Writer, from *bufio.Reader, e linkLine, bridge bool) {
 	if !bridge {
 		_, _ = io.Copy(to, from)
 		return
@@ -290,11 +290,11 @@ func (h *linkedHost) copy(to io.Writer, from *bufio.Reader, e overheard, bridge 
 
 // pass passes something on, and breaks the link before or after that, if the test says so. It returns false if
 // what it got was not passed on.
-func (h *linkedHost) pass(e overheard, pass func() error) bool {
+func (h *linkedHost) pass(e linkLine, pass func() error) bool {
 	h.mu.Lock()
-	b, mended := breach{}, h.mended
-	if h.heard != nil {
-		b = h.heard(e)
+	b, restored := linkBreak{}, h.restored
+	if h.onLine != nil {
+		b = h.onLine(e)
 	}
 	h.mu.Unlock()
 	switch {
@@ -309,6 +309,6 @@ func (h *linkedHost) pass(e overheard, pass func() error) bool {
 	if !b.holds {
 		return false
 	}
-	<-mended
+	<-restored
 	return pass() == nil
 }

@@ -19,7 +19,7 @@ import (
 // waiting lists what waits for a human, as the control socket reports it.
 func (s *script) waiting() []control.InboxItem {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	client, st, err := control.Dial(ctx, filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
 	if err != nil {
@@ -161,10 +161,10 @@ actors:
     steps: [{use: [{tool: Bash, input: {command: mkdir four, description: Make}}]}, {verdict: *done}]
 `
 
-// TestAGrantSettlesTheRequestsOfOthers: a granted rule, a configured mode and a configured rule answer at once
+// TestGrantAnswersRequestsOfOthers: a granted rule, a configured mode and a configured rule answer at once
 // the open requests of all agents that they cover; each request has its own events. An invalid mode or rule is
 // refused.
-func TestAGrantSettlesTheRequestsOfOthers(t *testing.T) {
+func TestGrantAnswersRequestsOfOthers(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t) // the CLI gets the same answer in each case

@@ -25,7 +25,7 @@ actors:
 const overspentLimit = "0.0123"
 
 // chooses selects an option of a question as a person does on each frontend.
-func chooses(t *testing.T, f guise, option string) {
+func chooses(t *testing.T, f frontendDriver, option string) {
 	t.Helper()
 	switch f := f.(type) {
 	case *scripted:
@@ -48,16 +48,16 @@ func chooses(t *testing.T, f guise, option string) {
 // continues when the limit is raised there.
 func TestLimitQuestionOnEveryFrontend(t *testing.T) {
 	for _, who := range players(t) {
-		for by := range guises {
+		for by := range frontendDrivers {
 			t.Run(who.name+" by "+by, func(t *testing.T) {
 				who.long(t)
 				t.Parallel()
-				_, f := guises[by](t, who, overspent, "--max-cost", overspentLimit)
+				_, f := frontendDrivers[by](t, who, overspent, "--max-cost", overspentLimit)
 				f.await("the question about the limit", func(l contract.Line) bool {
 					q, ok := l.Body.(contract.Question)
 					return ok && q.Question == supervisor.LimitQuestion && strings.Join(q.Options, "|") == "raise|finish"
 				})
-				saysTo(f, "arbiter", "human", "Is it well?")
+				sendMessageAs(f, "arbiter", "human", "Is it well?")
 				chooses(t, f, "raise")
 				f.await("the raised limit", func(l contract.Line) bool {
 					n, ok := l.Body.(contract.Notice)
@@ -78,7 +78,7 @@ func TestLimitQuestionOverMCP(t *testing.T) {
 	for _, option := range []string{"raise", "finish"} {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			var forms []string
 			choose := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				forms = append(forms, r.Params.Message)
@@ -89,7 +89,7 @@ func TestLimitQuestionOverMCP(t *testing.T) {
 			v := deaf.sees("start_run", map[string]any{"task": "Weave"})
 			v = deaf.waitsFor(v, "limit", new([]string))
 			answer := map[string]any{"run": v.Run, "choice": option}
-			said := saidBy(deaf.call("answer", answer, true))
+			said := textOfResult(deaf.call("answer", answer, true))
 			if !strings.Contains(said, "not for you") || !strings.Contains(said, "arbiter choose") {
 				t.Errorf("the model reads: %s", said)
 			}

@@ -34,7 +34,7 @@ func (s *script) besideIn(dir, stdin string, args ...string) commandRun {
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(s.t.Context(), "arbiter", args...)
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cmd.Env, dir, strings.NewReader(stdin), &out, &errs
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = waitTimeout
 	_ = cmd.Run() // its exit code is used instead
 	if cmd.ProcessState == nil {
 		s.t.Fatalf("arbiter %q did not start", args)
@@ -42,8 +42,8 @@ func (s *script) besideIn(dir, stdin string, args ...string) commandRun {
 	return commandRun{out.String(), errs.String(), contract.Exit(cmd.ProcessState.ExitCode())}
 }
 
-// says runs a command and checks its exit code, and that its output contains a text.
-func (s *script) says(code contract.Exit, want string, args ...string) commandRun {
+// runs runs a command and checks its exit code, and that its output contains a text.
+func (s *script) runs(code contract.Exit, want string, args ...string) commandRun {
 	s.t.Helper()
 	b := s.beside(args...)
 	if b.code != code || !strings.Contains(b.out+b.errs, want) {
@@ -55,7 +55,7 @@ func (s *script) says(code contract.Exit, want string, args ...string) commandRu
 // besideJSON runs a command that prints a JSON value, and decodes it.
 func besideJSON[T any](s *script, args ...string) (v T) {
 	s.t.Helper()
-	b := s.says(contract.ExitComplete, "", append(slices.Clone(args), "--json")...)
+	b := s.runs(contract.ExitComplete, "", append(slices.Clone(args), "--json")...)
 	if err := json.Unmarshal([]byte(b.out), &v); err != nil {
 		s.t.Fatalf("arbiter %q: %v: %s%s", args, err, b.out, b.errs)
 	}
@@ -144,8 +144,8 @@ func TestPsAndStatus(t *testing.T) {
 	if len(list) != 1 {
 		t.Errorf("%d runs", len(list))
 	}
-	s.says(contract.ExitComplete, run[:8], "ps")
-	text := s.says(contract.ExitComplete, "touch weft", "status").out
+	s.runs(contract.ExitComplete, run[:8], "ps")
+	text := s.runs(contract.ExitComplete, "touch weft", "status").out
 	for _, want := range []string{run, "Weave <it>", "orch-2", "Answer with: arbiter allow " + run[:8] + " perm-"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -153,16 +153,16 @@ func TestPsAndStatus(t *testing.T) {
 	}
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)
-	s.says(contract.ExitComplete, "No run is live.", "ps")
+	s.runs(contract.ExitComplete, "No run is live.", "ps")
 	if got := s.beside("ps", "--json"); got.out != "[]\n" {
 		t.Errorf("ps --json prints %s", got.out)
 	}
-	s.says(contract.ExitUsage, "no run is live in", "status")
+	s.runs(contract.ExitUsage, "no run is live in", "status")
 	next := "arbiter --resume --session " + command.ShortID(run) + " continues it"
-	s.says(contract.ExitUsage, "is not live (cancelled); "+next, "status", run)
-	s.says(contract.ExitUsage, "there is no run", "status", "zz")
-	s.says(contract.ExitUsage, "takes no argument", "ps", "x")
-	s.says(contract.ExitUsage, "at most one RUN", "status", "a", "b")
+	s.runs(contract.ExitUsage, "is not live (cancelled); "+next, "status", run)
+	s.runs(contract.ExitUsage, "there is no run", "status", "zz")
+	s.runs(contract.ExitUsage, "takes no argument", "ps", "x")
+	s.runs(contract.ExitUsage, "at most one RUN", "status", "a", "b")
 }
 
 // TestOfASilentRun: a run that does not answer is listed, and marked as not answering.
@@ -175,8 +175,8 @@ func TestOfASilentRun(t *testing.T) {
 		list[0].Run != b.run {
 		t.Errorf("%+v", list)
 	}
-	b.says(contract.ExitComplete, "does not answer", "ps")
-	b.says(contract.ExitEnvironment, "does not answer", "status")
+	b.runs(contract.ExitComplete, "does not answer", "ps")
+	b.runs(contract.ExitEnvironment, "does not answer", "status")
 	b.mustSignal(syscall.SIGCONT)
 	if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		unignore()
 	}
 	testscript.Main(m, map[string]func(){
-		"arbiter":      func() { provoke(); stick(); gauge(); borrow(); os.Exit(Main()) },
+		"arbiter":      func() { causeFailure(); blockLoop(); gauge(); useFastStandIn(); os.Exit(Main()) },
 		"hopper":       hopper,
 		"far-link":     farLink,
 		"crowd-player": crowdPlayer,
@@ -33,23 +33,23 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// lent is a program that scripts/test puts on the PATH: arbiter without the race detector, which makes a
+// fastProgram is a program that scripts/test puts on the PATH: arbiter without the race detector, which makes a
 // stand-in several times slower. Most processes of these tests are stand-ins, and the stand-in has its own
 // tests.
-const lent = "arbiter-without-detector"
+const fastProgram = "arbiter-without-detector"
 
-func borrow() {
-	if path, err := exec.LookPath(lent); err == nil && underRace {
+func useFastStandIn() {
+	if path, err := exec.LookPath(fastProgram); err == nil && underRace {
 		stage.Executable = func() (string, error) { return path, nil }
 	}
 }
 
-// lender returns the program that plays agents in the tests' scripts.
-func lender(t *testing.T) string {
+// agentProgram returns the program that plays agents in the tests' scripts.
+func agentProgram(t *testing.T) string {
 	t.Helper()
 	name := "arbiter"
-	if _, err := exec.LookPath(lent); err == nil && underRace {
-		name = lent
+	if _, err := exec.LookPath(fastProgram); err == nil && underRace {
+		name = fastProgram
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if !strings.HasPrefix(text, c.Name()+" - ") || strings.Contains(text, "GLOBAL") {
 			t.Errorf("%s: %s", c.Name(), text)
 		}
-		for _, f := range c.Told() {
+		for _, f := range c.FlagDocs() {
 			if !strings.Contains(text, "\n  "+f.Term()) {
 				t.Errorf("%s: --%s is missing", c.Name(), f.Name)
 			}
@@ -78,7 +78,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range manual.All(env{}.app()) {
-		for _, f := range c.Told() {
+		for _, f := range c.FlagDocs() {
 			where := c.Name() + " --" + f.Name
 			if f.About == "" || strings.Contains(f.About, "`") || strings.HasSuffix(f.About, ".") {
 				t.Errorf("%s: its text is %q", where, f.About)
@@ -100,7 +100,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for i, f := range manual.Of(env{}.app()).Told() {
+	for i, f := range manual.Of(env{}.app()).FlagDocs() {
 		s := settings.Table[i]
 		property, known := schema.Properties[s.Name]
 		if len(property.AnyOf) > 0 {
@@ -127,7 +127,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 func TestChoicesAreTaken(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", "")
-	for _, f := range manual.Of(env{}.app()).Told() {
+	for _, f := range manual.Of(env{}.app()).FlagDocs() {
 		words := manual.Choices(f.Value)
 		if words == nil {
 			continue
@@ -158,7 +158,7 @@ func TestManualPage(t *testing.T) {
 		if len(c.Path) > 1 && !strings.Contains(plain, ".SS \""+c.Name()+"\"\n") {
 			t.Errorf("%s is missing", c.Name())
 		}
-		for _, f := range c.Told() {
+		for _, f := range c.FlagDocs() {
 			if !strings.Contains(plain, "\n"+f.Term()+"\n") {
 				t.Errorf("%s --%s is missing", c.Name(), f.Name)
 			}
@@ -204,8 +204,8 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSlipsOfThePen: an error names the mistyped word, and suggests what was probably meant.
-func TestSlipsOfThePen(t *testing.T) {
+// TestTypingErrors: an error names the mistyped word, and suggests what was probably meant.
+func TestTypingErrors(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_STATE_HOME", "")

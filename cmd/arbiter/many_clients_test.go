@@ -25,7 +25,7 @@ func TestOneRunManyClients(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			p := h.play(absolute(t, "testdata/scenarios/clients.yaml"), "--task", "Make a thing")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			run := h.runs()[0]
@@ -90,7 +90,7 @@ type webUser struct {
 }
 
 // page serves the page of a run in the abode, and opens its link.
-func (h *abode) page(run string) *webUser {
+func (h *testHome) page(run string) *webUser {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", "web", run)
 	cmd.Env, cmd.Dir = h.env, h.work
@@ -154,7 +154,7 @@ func (b *webUser) sends(body contract.CommandBody) {
 }
 
 // client starts an arbiter command in the abode. The command writes to out.
-func (h *abode) client(out *bytes.Buffer, args ...string) *exec.Cmd {
+func (h *testHome) client(out *bytes.Buffer, args ...string) *exec.Cmd {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env, cmd.Dir, cmd.Stdout = h.env, h.work, out
@@ -166,9 +166,9 @@ func (h *abode) client(out *bytes.Buffer, args ...string) *exec.Cmd {
 }
 
 // waits waits until an item of a kind waits for the human.
-func (h *abode) waits(kind string) {
+func (h *testHome) waits(kind string) {
 	h.t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !strings.Contains(h.output("status", "--json"), `"kind":"`+kind) {

@@ -39,7 +39,7 @@ actors:
 `
 
 // outer prepares the real CLI as an MCP client, with a scripted model and a server whose runs are rehearsals.
-func (h *abode) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Server) {
+func (h *testHome) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Server) {
 	h.t.Helper()
 	scenario, err := rehearsal.Parse("play.yaml", []byte(play))
 	if err != nil {
@@ -86,7 +86,7 @@ func realOnly(t *testing.T) player {
 func TestMCPFromClaude(t *testing.T) {
 	who := realOnly(t)
 	t.Parallel()
-	h := settle(t, who)
+	h := newTestHome(t, who)
 	cmd, model := h.outer(caller, "-p", "Have a thing made.")
 	var out []byte
 	var err error
@@ -95,7 +95,7 @@ func TestMCPFromClaude(t *testing.T) {
 		defer close(over)
 		out, err = cmd.CombinedOutput()
 	}()
-	modelHears(t, model, "no permission request", over) // the model has tried, and waits
+	modelReceives(t, model, "no permission request", over) // the model has tried, and waits
 	h.output("allow", "all")
 	<-over
 	if err != nil || !strings.Contains(string(out), "All is done") {
@@ -114,10 +114,10 @@ func TestMCPFromClaude(t *testing.T) {
 	}
 }
 
-// modelHears waits until a request to the model contains a text, or over is closed.
-func modelHears(t *testing.T, model *rehearsal.Server, text string, over <-chan struct{}) {
+// modelReceives waits until a request to the model contains a text, or over is closed.
+func modelReceives(t *testing.T, model *rehearsal.Server, text string, over <-chan struct{}) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(waitTimeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {

@@ -36,7 +36,7 @@ func TestMCPInTerminal(t *testing.T) {
 	who := realOnly(t)
 	who.long(t)
 	t.Parallel()
-	h := settle(t, who)
+	h := newTestHome(t, who)
 	cmd, model := h.outer(background)
 	h.knows(model)
 	p := h.run(cmd)
@@ -92,7 +92,7 @@ func TestMCPInTerminal(t *testing.T) {
 }
 
 // knows writes the file in which the CLI remembers its first start, so that it asks no questions at the start.
-func (h *abode) knows(model *rehearsal.Server) {
+func (h *testHome) knows(model *rehearsal.Server) {
 	h.t.Helper()
 	key := model.Key()
 	answers := map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}}

@@ -26,12 +26,12 @@ type toolUser struct {
 }
 
 // serves starts `arbiter mcp` in the abode, with flags for its runs.
-func (h *abode) serves(o *mcp.ClientOptions, args ...string) *toolUser {
+func (h *testHome) serves(o *mcp.ClientOptions, args ...string) *toolUser {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", append([]string{"mcp"}, args...)...)
 	cmd.Env, cmd.Dir = h.env, h.work
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
-	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(h.t.Context(), waitTimeout)
 	h.t.Cleanup(cancel)
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
@@ -53,19 +53,19 @@ func (u *toolUser) kill() {
 // call calls a tool; failed says whether the call must fail.
 func (u *toolUser) call(name string, args map[string]any, failed bool) *mcp.CallToolResult {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(u.t.Context(), waitTimeout)
 	defer cancel()
 	r, err := u.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
 		u.t.Fatalf("%s: %v", name, err)
 	}
 	if r.IsError != failed {
-		u.t.Fatalf("%s: failed is %v: %s", name, r.IsError, saidBy(r))
+		u.t.Fatalf("%s: failed is %v: %s", name, r.IsError, textOfResult(r))
 	}
 	return r
 }
 
-func saidBy(r *mcp.CallToolResult) string {
+func textOfResult(r *mcp.CallToolResult) string {
 	var b strings.Builder
 	for _, c := range r.Content {
 		if text, ok := c.(*mcp.TextContent); ok {
@@ -120,7 +120,7 @@ func TestMCP(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
 			u := h.serves(nil, args...)
 			var told []string
@@ -133,7 +133,7 @@ func TestMCP(t *testing.T) {
 			u.kill()
 
 			u = h.serves(nil, args...)
-			said := saidBy(u.call("answer", map[string]any{"run": run[:6]}, true))
+			said := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
 			if !strings.Contains(said, "no answer") {
 				t.Errorf("an empty answer: %s", said)
 			}
@@ -145,7 +145,7 @@ func TestMCP(t *testing.T) {
 				t.Errorf("the request: %+v", request)
 			}
 			refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
-			said = saidBy(u.call("answer", refused, true))
+			said = textOfResult(u.call("answer", refused, true))
 			if !strings.Contains(said, "not for you") || !strings.Contains(said, command) {
 				t.Errorf("the model reads: %s", said)
 			}
@@ -167,7 +167,7 @@ func TestMCP(t *testing.T) {
 			if strings.Join(all, "\n") != strings.Join(told, "\n") {
 				t.Errorf("told\n%s\nand at once\n%s", strings.Join(told, "\n"), strings.Join(all, "\n"))
 			}
-			said = saidBy(u.call("report", map[string]any{"run": run}, false))
+			said = textOfResult(u.call("report", map[string]any{"run": run}, false))
 			if !strings.Contains(said, "call it dawn") {
 				t.Errorf("the report: %s", said)
 			}
@@ -175,7 +175,7 @@ func TestMCP(t *testing.T) {
 				list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
 				t.Errorf("runs: %+v", list)
 			}
-			said = saidBy(u.call("resume_run", map[string]any{"run": run}, true))
+			said = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
 			if !strings.Contains(said, "nothing to resume") {
 				t.Errorf("resuming what is over: %s", said)
 			}
@@ -186,7 +186,7 @@ func TestMCP(t *testing.T) {
 // TestMCPForm: a permission request reaches the human as a form, with a client of each version of the protocol.
 func TestMCPForm(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	var forms []string
 	allows := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		forms = append(forms, r.Params.Message)
@@ -201,7 +201,7 @@ func TestMCPForm(t *testing.T) {
 	if len(forms) != 1 || !strings.Contains(forms[0], "echo it > dawn.txt") {
 		t.Errorf("forms: %q", forms)
 	}
-	said := saidBy(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
+	said := textOfResult(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
 	if !strings.Contains(said, "--allow-dir") {
 		t.Errorf("elsewhere: %s", said)
 	}
@@ -217,7 +217,7 @@ func TestMCPForm(t *testing.T) {
 }
 
 // fails runs a command that must fail with that code, and returns its stderr.
-func (h *abode) fails(want contract.Exit, args ...string) string {
+func (h *testHome) fails(want contract.Exit, args ...string) string {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env, cmd.Dir = h.env, h.work

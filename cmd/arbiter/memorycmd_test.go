@@ -30,7 +30,7 @@ func TestMemoryCommands(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	none := "Workspace " + w.Path + "\nNo run has reported a lesson here.\n"
-	w.says(none, contract.ExitComplete, "memory")
+	w.prints(none, contract.ExitComplete, "memory")
 	store, err := memory.Open(w.state, w.Path, nil)
 	w.Must(err)
 	defer store.Close()
@@ -39,7 +39,7 @@ func TestMemoryCommands(t *testing.T) {
 		{Text: "one\x1b[31m", Evidence: "seen", Run: "0123abcd-4567", Date: date}, {Text: "two", Date: date},
 	}))
 	w.Must(store.Record(memory.Outcome{Run: "0123abcd-4567", Date: date}))
-	w.says("Workspace "+w.Path+"\n  1  one\n     2026-03-01, run 0123abcd\n     evidence: seen\n"+
+	w.prints("Workspace "+w.Path+"\n  1  one\n     2026-03-01, run 0123abcd\n     evidence: seen\n"+
 		"  2  two\n     2026-03-01, written by a human\nThe outcomes of 1 run are kept, too.\n",
 		contract.ExitComplete, "memory")
 	var r workspacecmd.MemoryReport
@@ -73,10 +73,10 @@ func TestMemoryCommands(t *testing.T) {
 	w.memory(contract.ExitUsage, "", "give numbers", "rm", "--all", "1")
 	w.memory(contract.ExitComplete, "Removed: one\nRemoved: three\n", "", "rm", "3", "1")
 	w.Must(os.WriteFile(store.Path(), []byte("{"), 0o600))
-	w.says("cannot be read: it is no JSON object", contract.ExitEnvironment, "memory")
+	w.prints("cannot be read: it is no JSON object", contract.ExitEnvironment, "memory")
 	w.memory(contract.ExitComplete, "Everything is forgotten.\n", "", "rm", "--all")
-	w.says(none, contract.ExitComplete, "memory")
-	w.says(`memory has no command "frob"`, contract.ExitUsage, "memory", "frob")
+	w.prints(none, contract.ExitComplete, "memory")
+	w.prints(`memory has no command "frob"`, contract.ExitUsage, "memory", "frob")
 }
 
 // memory runs a subcommand, and compares its whole stdout and a part of its stderr.

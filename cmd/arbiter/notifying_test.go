@@ -48,13 +48,13 @@ func TestNotifications(t *testing.T) {
 					for name, value := range all {
 						m[name], _ = value.(string)
 					}
-				case <-time.After(patience):
+				case <-time.After(waitTimeout):
 					t.Fatal("nothing is posted")
 				}
 				return m
 			}
 
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			ways := "off,ntfy:" + server.URL + "/SECRET,webhook:" + server.URL + "/hook"
 			run := strings.TrimSpace(h.output(append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")),
 				"--detach", "--notify", ways, "--task", "Make a thing")...))

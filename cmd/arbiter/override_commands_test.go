@@ -117,7 +117,7 @@ func (s *script) together(bodies ...contract.CommandBody) []answer {
 // when the output ends without such a line.
 func (s *script) after(from int, what string, fits func(contract.Line) bool) int {
 	s.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for over := false; ; {
 		s.mu.Lock()
 		from = min(from, len(s.lines))
@@ -134,7 +134,7 @@ func (s *script) after(from int, what string, fits func(contract.Line) bool) int
 		case <-s.ended:
 			over = true
 		case <-deadline:
-			s.t.Fatalf("no %s within %s\n%s", what, patience, s.dump())
+			s.t.Fatalf("no %s within %s\n%s", what, waitTimeout, s.dump())
 		}
 	}
 }

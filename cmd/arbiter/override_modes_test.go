@@ -169,7 +169,7 @@ func TestModesOfAWorkspace(t *testing.T) {
 			s.rejects(contract.ForceAgent{Mode: "seer"}, `no mode "seer"`)
 			if trust {
 				s.accepts(contract.ForceAgent{Mode: "clerk"}, "as clerk")
-				s.told("seer.md")
+				s.awaitNotice("seer.md")
 			} else {
 				s.rejects(contract.ForceAgent{Mode: "clerk"},
 					`no mode "clerk"; modes: developer, planner, reviewer, tester`)

@@ -136,7 +136,7 @@ func TestKilledInEachState(t *testing.T) {
 				}
 				await[contract.Result](n, "the result", nil)
 				n.finish(contract.ExitComplete)
-				n.goesOnFrom(state)
+				n.continuesFrom(state)
 			})
 		}
 	}
@@ -169,9 +169,9 @@ func (s *script) asksAside() bool {
 	return false
 }
 
-// goesOnFrom reads the recorded events of all processes of a run: the task's state continues from where it was,
+// continuesFrom reads the recorded events of all processes of a run: the task's state continues from where it was,
 // and decisions are numbered consecutively.
-func (s *script) goesOnFrom(state string) {
+func (s *script) continuesFrom(state string) {
 	s.t.Helper()
 	out, _ := s.output(0, "replay", s.run())
 	lines, err := contractLinesOf(out)
@@ -179,11 +179,11 @@ func (s *script) goesOnFrom(state string) {
 		s.t.Fatal(err)
 	}
 	var states []string
-	at, lives, resumedIn, number := "idle", 0, "", 0
+	at, processRuns, resumedIn, number := "idle", 0, "", 0
 	for _, l := range lines {
 		switch b := l.Body.(type) {
 		case contract.Session:
-			if lives++; lives == 2 {
+			if processRuns++; processRuns == 2 {
 				resumedIn = at
 			}
 		case contract.State:
@@ -201,8 +201,8 @@ func (s *script) goesOnFrom(state string) {
 			}
 		}
 	}
-	if lives != 2 || resumedIn != state || at != "complete" {
-		s.t.Errorf("%d lives, taken up in %q, want %q: %s", lives, resumedIn, state, fmt.Sprint(states))
+	if processRuns != 2 || resumedIn != state || at != "complete" {
+		s.t.Errorf("%d lives, taken up in %q, want %q: %s", processRuns, resumedIn, state, fmt.Sprint(states))
 	}
 }
 

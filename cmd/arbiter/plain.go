@@ -38,12 +38,12 @@ type plainHost struct {
 	atTerminal bool      // whether the human is at a terminal
 	leave      func()    // ends the frontend
 	images     *[]string // paths of the images that go with the next message
-	told       *plainTold
+	agents     *plainAgents
 	stderr     io.Writer
 }
 
-// plainTold is the state of a run's agents, as its events report it.
-type plainTold struct {
+// plainAgents is the state of a run's agents, as its events report it.
+type plainAgents struct {
 	doing *activity.Tracker  // what they do; nil before the run
 	times *timeline.Timeline // when they did it; nil before the run
 }
@@ -106,7 +106,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 		return nil, err
 	}
 	s := r.(*runsession.Session)
-	*p.told = plainTold{doing, times}
+	*p.agents = plainAgents{doing, times}
 	if s.Process != nil {
 		fmt.Fprint(p.stderr, s.Process.Notices)
 	}
@@ -114,7 +114,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 }
 
 // Run implements plain.Commands: the screen's slash commands, as far as they make sense without a screen.
-func (p plainHost) Run(line string) (handled bool, say string) {
+func (p plainHost) Run(line string) (handled bool, text string) {
 	c, err := editor.ParseSlash(line)
 	if err != nil {
 		return true, err.Error()
@@ -126,10 +126,10 @@ func (p plainHost) Run(line string) (handled bool, say string) {
 	}
 	body, ok, err := slash.For(s, c)
 	here := plainHere[c.Name]
-	told, answered := slash.Answers[c.Name]
+	answer, answered := slash.Answers[c.Name]
 	switch {
 	case !ok && answered:
-		return true, told.Text(s, c.Arg(0))
+		return true, answer.Text(s, c.Arg(0))
 	case !ok && here != nil:
 		return true, here(p, l, s, c)
 	case l == nil:
@@ -175,10 +175,10 @@ func init() { // set here since help refers back to it
 		},
 		"now": func(p plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
 			return snapshot.Now(s, func(id string) snapshot.Work {
-				if p.told.doing == nil {
+				if p.agents.doing == nil {
 					return snapshot.Work{}
 				}
-				return snapshot.Work{Agent: p.told.doing.Agent(id)}
+				return snapshot.Work{Agent: p.agents.doing.Agent(id)}
 			}, time.Now())
 		},
 		"runs": func(p plainHost, _ *runsession.Session, _ *supervisor.State, _ editor.Command) string {
@@ -201,10 +201,10 @@ func init() { // set here since help refers back to it
 		"changes":  plainChanges,
 		"settings": plainSettings,
 		"model": func(p plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
-			if p.told.doing == nil {
+			if p.agents.doing == nil {
 				return snapshot.ModelsText(s, nil)
 			}
-			return snapshot.ModelsText(s, p.told.doing.Models())
+			return snapshot.ModelsText(s, p.agents.doing.Models())
 		},
 		"image":  plainImage,
 		"revert": plainRevert,
@@ -227,7 +227,7 @@ func timesOf(p plainHost, l *runsession.Session) string {
 			names[a.ID] = slash.Name(s, a.ID)
 		}
 	}
-	return p.told.times.Words(names, time.Now())
+	return p.agents.times.Words(names, time.Now())
 }
 
 // plainHelp lists the commands that work without a screen. It leaves out how to answer a permission request:
@@ -245,9 +245,9 @@ func plainHelp() string {
 
 // plain runs the plain frontend: the same run as on the screen, as lines of text.
 func (e env) plain(c settings.Choices) error {
-	h := plainHost{Host: screenhost.New(e.Env, c), images: new([]string), told: new(plainTold), stderr: e.Stderr}
+	h := plainHost{Host: screenhost.New(e.Env, c), images: new([]string), agents: new(plainAgents), stderr: e.Stderr}
 	f := plain.Frontend{
-		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Face.ASCII, Verbose: c.Debug, Commands: h,
+		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug, Commands: h,
 		Name: func(id string) string {
 			if l := h.Session(); l != nil {
 				return slash.Name(l.Snapshot(), id)

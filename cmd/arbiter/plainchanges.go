@@ -47,11 +47,11 @@ func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c edi
 	case len(text) == 0:
 		return "The run has not changed " + runwork.FileName(path) + "."
 	}
-	say := strings.TrimRight(sanitize.Text(string(text)), "\n")
+	report := strings.TrimRight(sanitize.Text(string(text)), "\n")
 	if cut {
-		say += "\nThe rest is left out: arbiter diff prints all of it."
+		report += "\nThe rest is left out: arbiter diff prints all of it."
 	}
-	return say + "\n/revert " + runwork.FileName(path) + " takes all of it back; with the numbers behind @@, such as " +
+	return report + "\n/revert " + runwork.FileName(path) + " takes all of it back; with the numbers behind @@, such as " +
 		"-12,3 +12,5, one place."
 }
 
@@ -125,9 +125,9 @@ func plainLand(p plainHost, l *runsession.Session, _ *supervisor.State, _ editor
 	if l == nil {
 		return noRunYet
 	}
-	say, err := p.Land(p.Context(), l.ID())
+	report, err := p.Land(p.Context(), l.ID())
 	if err != nil {
 		return sanitize.Line(err.Error(), 500)
 	}
-	return sanitize.Line(say, 500)
+	return sanitize.Line(report, 500)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
-// toldItems is how many of an agent's last texts and calls /focus shows.
-const toldItems = 12
+// maxFocusItems is how many of an agent's last texts and calls /focus shows.
+const maxFocusItems = 12
 
 // plainFocus describes one agent.
 func plainFocus(p plainHost, l *runsession.Session, c editor.Command) string {
@@ -32,8 +32,8 @@ func plainFocus(p plainHost, l *runsession.Session, c editor.Command) string {
 		return "There is no agent " + sanitize.Line(id, 60) + "; /now lists those that are there."
 	}
 	var items []activity.Item
-	if p.told.doing != nil {
-		items = p.told.doing.Agent(id).Items
+	if p.agents.doing != nil {
+		items = p.agents.doing.Agent(id).Items
 	}
 	return focusText(s, a, items)
 }
@@ -52,7 +52,7 @@ func focusText(s *supervisor.State, a *roster.Agent, items []activity.Item) stri
 	if len(items) == 0 {
 		b.WriteString("It has said and done nothing yet.\n")
 	}
-	for _, i := range items[max(len(items)-toldItems, 0):] {
+	for _, i := range items[max(len(items)-maxFocusItems, 0):] {
 		b.WriteString("- " + i.At.Local().Format("15:04:05") + " " + itemText(i) + "\n")
 	}
 	return b.String()

@@ -18,7 +18,7 @@ func TestFocusInWords(t *testing.T) {
 	a := &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
 		Mode: "developer", Brief: "Mend it.\n\nAll of it."}, AgentProcess: roster.AgentProcess{Status: roster.Busy}}
 	items := []activity.Item{{At: at, Text: "I begin"}}
-	for range toldItems {
+	for range maxFocusItems {
 		items = append(items, activity.Item{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3})
 	}
 	items = append(items, activity.Item{At: at, Until: at.Add(time.Second), Tool: "Bash", Summary: "go vet", Failed: true,
@@ -33,7 +33,7 @@ func TestFocusInWords(t *testing.T) {
 			t.Errorf("%q is not told:\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "I begin") || strings.Contains(got, "\x1b") || strings.Count(got, "\n- ") != toldItems {
+	if strings.Contains(got, "I begin") || strings.Contains(got, "\x1b") || strings.Count(got, "\n- ") != maxFocusItems {
 		t.Errorf("told\n%s", got)
 	}
 	if got := focusText(s, a, nil); !strings.Contains(got, "said and done nothing yet") {

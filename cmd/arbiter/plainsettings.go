@@ -19,11 +19,11 @@ func plainSettings(p plainHost, _ *runsession.Session, _ *supervisor.State, c ed
 		if value = strings.TrimSpace(value); value == "default" {
 			value = ""
 		}
-		say, err := p.ChangeSetting(p.Context(), name, value)
+		text, err := p.ChangeSetting(p.Context(), name, value)
 		if err != nil {
 			return sanitize.Line("Nothing was written: "+err.Error(), 1000)
 		}
-		return sanitize.Line(say, 1000)
+		return sanitize.Line(text, 1000)
 	}
 	list, file, err := p.Settings(p.Context())
 	if err != nil {

@@ -53,7 +53,7 @@ func TestQuotaOfALogin(t *testing.T) {
 			if q.Window != "five_hour" || q.UsedPct != 81 || q.ResetsAt != resets.UTC().Format(time.RFC3339) {
 				t.Errorf("told %+v", q)
 			}
-			s.told("are left for you")
+			s.awaitNotice("are left for you")
 			for _, agent := range []string{"arbiter", "orch-1"} { // running turns end
 				await[contract.Turn](s, "the end of a turn", func(id string, _ contract.Turn) bool {
 					return id == agent

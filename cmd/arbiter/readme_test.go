@@ -103,7 +103,7 @@ func (w written) parse() error {
 	if reached != path[len(path)-1] {
 		return fmt.Errorf("reaches %q", reached)
 	}
-	for _, f := range h.Command.Told() {
+	for _, f := range h.Command.FlagDocs() {
 		value, given := h.Given[f.Name]
 		if words := manual.Choices(f.Value); given && words != nil && !slices.Contains(words, value) {
 			return fmt.Errorf("--%s takes %s", f.Name, f.Value)
@@ -159,7 +159,7 @@ func allWritten(t *testing.T) (lines []written) {
 		}
 		for _, m := range flagInText.FindAllStringSubmatch(all[name], -1) {
 			if !slices.ContainsFunc(manual.All(env{}.app()), func(c manual.Command) bool {
-				return m[1] == "--help" || slices.ContainsFunc(c.Told(), func(f manual.Flag) bool {
+				return m[1] == "--help" || slices.ContainsFunc(c.FlagDocs(), func(f manual.Flag) bool {
 					return "--"+f.Name == m[1]
 				})
 			}) && m[1] != "--" {

@@ -124,26 +124,26 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 	}
 	if c.noDiff != "" {
 		for _, command := range []string{"diff", "land", "undo"} {
-			j.saysOf(c.noDiff, contract.ExitEnvironment, command)
+			j.printsFor(c.noDiff, contract.ExitEnvironment, command)
 		}
 		return
 	}
 	j.same("the user's part of the repository after the run", private, d.Private())
-	if got := j.says(contract.ExitComplete, "diff", "--name-only"); got != "other\nwoven.txt\n" {
+	if got := j.prints(contract.ExitComplete, "diff", "--name-only"); got != "other\nwoven.txt\n" {
 		t.Errorf("diff names %q", got)
 	}
 	if isolation != "shared" {
-		j.saysOf(c.noLand, contract.ExitFailed, "land")
+		j.printsFor(c.noLand, contract.ExitFailed, "land")
 		j.same("files after a refusal", before, d.Files())
 		j.same("the user's part of the repository after a refusal", private, d.Private())
 		c.goOn(d)
 		before = d.Files()
-		j.says(contract.ExitComplete, "land")
+		j.prints(contract.ExitComplete, "land")
 		want = maps.Clone(before)
 		want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
 		j.same("files after landing", want, d.Files())
 	}
-	j.says(contract.ExitComplete, "undo")
+	j.prints(contract.ExitComplete, "undo")
 	if c.left != "" {
 		before[c.left] = want[c.left]
 	}
@@ -165,10 +165,10 @@ func (c unsettled) refuses(j job, before map[string]string) {
 	j.same("files after the refusal", before, j.dir.Files())
 }
 
-// saysOf runs an arbiter command and checks that its output contains a text.
-func (j job) saysOf(text string, want contract.Exit, args ...string) {
+// printsFor runs an arbiter command and checks that its output contains a text.
+func (j job) printsFor(text string, want contract.Exit, args ...string) {
 	j.Helper()
-	if got := j.says(want, args...); !strings.Contains(got, text) {
+	if got := j.prints(want, args...); !strings.Contains(got, text) {
 		j.Errorf("arbiter %s: %q, want %q", strings.Join(args, " "), got, text)
 	}
 }

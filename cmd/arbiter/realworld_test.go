@@ -206,20 +206,20 @@ func realWorld(t *testing.T, p player, has []string, isolation string) {
 		names = append(names, path)
 	}
 	slices.Sort(names)
-	if got := r.says(contract.ExitComplete, "diff", "--name-only"); got != strings.Join(names, "\n")+"\n" {
+	if got := r.prints(contract.ExitComplete, "diff", "--name-only"); got != strings.Join(names, "\n")+"\n" {
 		t.Errorf("diff names\n%s, want %q", got, names)
 	}
 	if isolation == "shared" {
-		r.says(contract.ExitFailed, "land")
+		r.prints(contract.ExitFailed, "land")
 	} else {
-		r.says(contract.ExitComplete, "land")
+		r.prints(contract.ExitComplete, "land")
 		r.same("files after landing", want, d.Files())
 		r.same("the user's part after landing", landedPrivate(private), landedPrivate(d.Private()))
 		if got := d.Git("status", "--porcelain"); got != status {
 			t.Errorf("status after landing %q, want %q", got, status)
 		}
 	}
-	r.says(contract.ExitComplete, "undo")
+	r.prints(contract.ExitComplete, "undo")
 	r.same("files after undo", before, d.Files())
 	if ran, _ := os.ReadFile(filepath.Join(d.Path, ".git/hooks-that-ran")); len(ran) > 0 {
 		t.Errorf("hooks ran: %s", ran)
@@ -258,8 +258,8 @@ func playJob(t *testing.T, p player, d gittest.Dir, work string, args ...string)
 	return job{t, d, s}
 }
 
-// says runs an arbiter command in the repository, checks its exit code, and returns its output.
-func (j job) says(want contract.Exit, args ...string) string {
+// prints runs an arbiter command in the repository, checks its exit code, and returns its output.
+func (j job) prints(want contract.Exit, args ...string) string {
 	j.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env, cmd.Dir = j.run.cmd.Env, j.dir.Path

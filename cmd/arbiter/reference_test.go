@@ -79,7 +79,7 @@ func configurationPage() string {
 	b.WriteString(configurationHead)
 	group := ""
 	for _, s := range settings.Table {
-		f := manual.Tell(s.Flag())
+		f := manual.FlagDoc(s.Flag())
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "\n## %s\n\n| flag | file | variable | default | |\n|---|---|---|---|---|\n", group)
@@ -113,7 +113,7 @@ func commandsPage() string {
 		}
 		shared := false
 		var rows strings.Builder
-		for _, f := range c.Told() {
+		for _, f := range c.FlagDocs() {
 			if f.Category != "" { // a setting, of which the other page tells
 				shared = true
 				continue

@@ -96,9 +96,9 @@ func TestChecksAreRepeatedBeforeCompletion(t *testing.T) {
 	}
 }
 
-// TestWhoChangedTheFilesOfABrokenCheck: the Arbiter, events and the report name the agent that changed the
+// TestAuthorsOfFilesOfFailedCheck: the Arbiter, events and the report name the agent that changed the
 // files of a broken check, with each kind of isolation.
-func TestWhoChangedTheFilesOfABrokenCheck(t *testing.T) {
+func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		for _, isolation := range []string{"shared", "worktree", "clone"} {

@@ -30,7 +30,7 @@ func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *sha
 	cmd = exec.Command("arbiter", args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"),
 		"XDG_CACHE_HOME=" + stage.CacheHome(), "TMPDIR=" + tmp, "LANG=C.UTF-8", "CLAUDE_CODE_MAX_RETRIES=0"}
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay = home, strings.NewReader(stdin), patience
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = home, strings.NewReader(stdin), waitTimeout
 	out, errs = new(shared), new(shared)
 	cmd.Stdout, cmd.Stderr = out, errs
 	r.t.Cleanup(func() {
@@ -107,9 +107,9 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 	}
 }
 
-// TestAModelIsTriedOnAnInput: an answer that cannot be used is corrected, and after several such answers there
+// TestModelIsTriedOnInput: an answer that cannot be used is corrected, and after several such answers there
 // is no decision; a refused login gives the exit code for the environment.
-func TestAModelIsTriedOnAnInput(t *testing.T) {
+func TestModelIsTriedOnInput(t *testing.T) {
 	for _, p := range players(t) {
 		for _, c := range []struct {
 			name, steps string
@@ -189,12 +189,12 @@ func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for !holds() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("no %s within %s", what, patience)
+			t.Fatalf("no %s within %s", what, waitTimeout)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
-// TestTheArbitersOwnWaysAreCompared: the Arbiter selects by calling its tool to spawn, and continues by sending
+// TestArbitersToolCallsAreCompared: the Arbiter selects by calling its tool to spawn, and continues by sending
 // a message; both are compared. A decision that no other decider can make is skipped.
-func TestTheArbitersOwnWaysAreCompared(t *testing.T) {
+func TestArbitersToolCallsAreCompared(t *testing.T) {
 	session := func(n int, p decision.Point, what string, in any) input.Decided {
 		d := input.Decided{Number: n, Point: p,
 			Decision: decider.Decision{Decision: what, Reason: "so be it", Source: decider.BySession}}

@@ -42,7 +42,7 @@ func (e env) replayScreen(c *cli.Context) error {
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
 		return command.Usagef("--theme %q: %v", look.Theme, err)
 	}
-	h := screenhost.New(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Face: look})
+	h := screenhost.New(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Screen: look})
 	f, err := tui.New(tui.Options{
 		Host: replayHost{h, playback.New(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},

@@ -90,7 +90,7 @@ func TestReportOfWork(t *testing.T) {
 	}
 	file := filepath.Join(w.Path, "report.html")
 	for range 2 {
-		w.says("", contract.ExitComplete, "report", "--format", "html", "--output", file)
+		w.prints("", contract.ExitComplete, "report", "--format", "html", "--output", file)
 	}
 	text, err := os.ReadFile(file)
 	w.Must(err)
@@ -122,14 +122,14 @@ func TestReportOfWork(t *testing.T) {
 // TestReportRefuses: each error has its exit code, and no file is changed.
 func TestReportRefuses(t *testing.T) {
 	w := newWorked(t)
-	w.says("--format pdf: use markdown, html, json, junit or github", contract.ExitUsage, "report", "--format", "pdf")
-	w.says("there is no run \"frob\"", contract.ExitUsage, "report", "frob")
-	w.says("give at most one RUN", contract.ExitUsage, "report", "a", "b")
-	w.says("--output is empty", contract.ExitUsage, "report", "--output", " ")
-	w.says("it is a directory", contract.ExitEnvironment, "report", "--output", w.Path)
-	w.says("no such file or directory", contract.ExitEnvironment, "report", "--output", filepath.Join(w.Path,
+	w.prints("--format pdf: use markdown, html, json, junit or github", contract.ExitUsage, "report", "--format", "pdf")
+	w.prints("there is no run \"frob\"", contract.ExitUsage, "report", "frob")
+	w.prints("give at most one RUN", contract.ExitUsage, "report", "a", "b")
+	w.prints("--output is empty", contract.ExitUsage, "report", "--output", " ")
+	w.prints("it is a directory", contract.ExitEnvironment, "report", "--output", w.Path)
+	w.prints("no such file or directory", contract.ExitEnvironment, "report", "--output", filepath.Join(w.Path,
 		"missing", "x"))
-	w.says("there are no events on stdin", contract.ExitUsage, "report", "-")
+	w.prints("there are no events on stdin", contract.ExitUsage, "report", "-")
 	whole := `{"v":1,"seq":1,"time":"2026-03-01T12:00:00.000Z","id":"human","event":"notice","text":"x"}` + "\n"
 	for text, want := range map[string]contract.Exit{
 		whole + whole[:20]: contract.ExitComplete, whole[:20]: contract.ExitUsage,
@@ -149,5 +149,5 @@ func TestReportRefuses(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 	t.Chdir(t.TempDir())
-	w.says("no run has worked in", contract.ExitUsage, "report")
+	w.prints("no run has worked in", contract.ExitUsage, "report")
 }

@@ -20,7 +20,7 @@ func (s *script) again(args ...string) *script {
 	s.t.Helper()
 	next := &script{t: s.t, change: make(chan struct{}, 1), ended: make(chan struct{}), offScript: s.offScript}
 	next.cmd = exec.Command("arbiter", args...)
-	next.cmd.Env, next.cmd.Dir, next.cmd.WaitDelay = s.cmd.Env, s.cmd.Dir, patience
+	next.cmd.Env, next.cmd.Dir, next.cmd.WaitDelay = s.cmd.Env, s.cmd.Dir, waitTimeout
 	next.cmd.Stderr = &next.stderr
 	next.launch()
 	return next
@@ -47,10 +47,10 @@ func (s *script) gone() {
 	s.t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		_ = s.cmd.Process.Signal(syscall.SIGABRT)
 		_ = s.cmd.Wait()
-		s.t.Fatalf("arbiter did not end within %s\n%s", patience, s.dump())
+		s.t.Fatalf("arbiter did not end within %s\n%s", waitTimeout, s.dump())
 	}
 	_ = s.cmd.Wait()
 }
@@ -298,7 +298,7 @@ func TestBothKilledAtWork(t *testing.T) {
 				}
 			}
 			b.gone()
-			b.awaitStill(patience)
+			b.awaitStill(waitTimeout)
 		})
 	}
 }
@@ -348,7 +348,7 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 // standInProgram writes a program claude that is the stand-in, without a model.
 func standInProgram(t *testing.T) string {
 	t.Helper()
-	self := lender(t)
+	self := agentProgram(t)
 	path := filepath.Join(t.TempDir(), "claude")
 	text := "#!/bin/sh\nexec " + self + " stand-in \"$@\"\n"
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {

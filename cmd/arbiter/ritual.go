@@ -17,7 +17,7 @@ const ritualFile = "ritual"
 // readRitual returns the screen's ornaments. As they are only ornaments, errors of reading and writing are
 // ignored.
 func readRitual(c settings.Choices, now time.Time) tui.Ritual {
-	r := tui.Ritual{Scene: c.Face.Ritual != settings.RitualOff}
+	r := tui.Ritual{Scene: c.Screen.Ritual != settings.RitualOff}
 	dir, err := statedir.Open(c.StateDir)
 	if err != nil {
 		return r
@@ -31,7 +31,7 @@ func readRitual(c settings.Choices, now time.Time) tui.Ritual {
 		}
 	}
 	today := now.Format(time.DateOnly)
-	r.Title = c.Face.Ritual == settings.RitualFull && day != today
+	r.Title = c.Screen.Ritual == settings.RitualFull && day != today
 	r.Remember = func(k ritual.Kind) {
 		dir, err := statedir.Open(c.StateDir)
 		if err != nil {

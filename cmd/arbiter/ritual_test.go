@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
 
-// TestATitleADay: the title is shown once a day, and the person's chosen role is kept.
-func TestATitleADay(t *testing.T) {
-	c := settings.Choices{StateDir: t.TempDir(), Face: settings.ScreenSettings{Ritual: settings.RitualFull}}
+// TestTitleOncePerDay: the title is shown once a day, and the person's chosen role is kept.
+func TestTitleOncePerDay(t *testing.T) {
+	c := settings.Choices{StateDir: t.TempDir(), Screen: settings.ScreenSettings{Ritual: settings.RitualFull}}
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.Local)
 	first := readRitual(c, monday)
 	if !first.Title || !first.Scene || first.Human != ritual.Nobody {
@@ -24,7 +24,7 @@ func TestATitleADay(t *testing.T) {
 		t.Errorf("on the next day: %+v", next)
 	}
 	for value, scene := range map[string]bool{settings.RitualScene: true, settings.RitualOff: false} {
-		c.Face.Ritual = value
+		c.Screen.Ritual = value
 		if r := readRitual(c, monday.Add(48*time.Hour)); r.Title || r.Scene != scene {
 			t.Errorf("%s: %+v", value, r)
 		}

@@ -24,7 +24,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			p := h.play(scenarioFile(t, handOnScreen), "--task", "Weave")
 			p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
 			p.press("Esc")
@@ -82,9 +82,9 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onlyLinux(t)
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			claude := sickClaude(t, sick{"orch-1.1": `sh:trap '' TERM INT HUP; $standin "$@"; exec sleep 1000`})
-			p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, deafPlay), "--task", "Weave")
+			p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, unresponsivePlay), "--task", "Weave")
 			p.await("THE WEAVING", "Orchestrator I", "Bash")
 			work := h.scratch()
 			awaitFile(t, filepath.Join(work, "begun"))
@@ -95,7 +95,7 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 			if name == `Ctrl+\` {
 				p.await("halted")
 				b := &busy{script: &script{t: t}, run: h.runs()[0]}
-				b.awaitStill(patience)
+				b.awaitStill(waitTimeout)
 				p.Type("/continue\n")
 			}
 			if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
@@ -108,12 +108,12 @@ func TestGivenUpWhileItIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestAttachmentSaysWhyItFailed: if Claude Code ends at once, its output is shown to the human who attached, on
+// TestAttachmentReportsFailure: if Claude Code ends at once, its output is shown to the human who attached, on
 // the screen and in another terminal.
-func TestAttachmentSaysWhyItFailed(t *testing.T) {
+func TestAttachmentReportsFailure(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	claude := sickClaude(t, sick{"orch-1.2": "sh:echo 'No conversation found with that id'; exit 1",
 		"orch-1.4": "sh:echo 'No conversation found with that id'; read enter; exit 1"})
 	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, handOnScreen), "--task", "Weave")

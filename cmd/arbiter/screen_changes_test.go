@@ -29,7 +29,7 @@ actors:
 `
 
 // committed makes the workspace a Git repository with a file in one commit.
-func (h *dwelling) committed(name, text string) {
+func (h *modelHome) committed(name, text string) {
 	h.t.Helper()
 	h.touch("other.txt")
 	if err := os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o600); err != nil {

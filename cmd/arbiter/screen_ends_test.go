@@ -19,10 +19,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// TestEveryWayToLeave: while the Arbiter waits for an answer, arbiter is left in each possible way. The
+// TestWaysToLeave: while the Arbiter waits for an answer, arbiter is left in each possible way. The
 // terminal is restored, no process is left, the exit code tells the ways apart, and the run can be resumed at
 // the same point.
-func TestEveryWayToLeave(t *testing.T) {
+func TestWaysToLeave(t *testing.T) {
 	kill := func(sig syscall.Signal) func(p *pane) {
 		return func(p *pane) { _ = p.Process().Signal(sig) }
 	}
@@ -53,7 +53,7 @@ func TestEveryWayToLeave(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing", "--on-hangup", "stop")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			way.do(p)
@@ -75,7 +75,7 @@ func TestTerminalHangsUp(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
 			p.await("Speak, mortal.")
 			if begun {
@@ -104,7 +104,7 @@ func TestTerminalHangsUp(t *testing.T) {
 }
 
 // slow starts a run whose Orchestrator ignores everything but SIGKILL, so that it takes some seconds to end.
-func (h *abode) slow() *pane {
+func (h *testHome) slow() *pane {
 	h.t.Helper()
 	onlyLinux(h.t)
 	claude := sickClaude(h.t, sick{"orch-1.1": "hang"})
@@ -117,7 +117,7 @@ func (h *abode) slow() *pane {
 // screen then does not count as a second signal.
 func TestOneSignalIsOrderly(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.slow()
 	if err := p.Process().Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -153,9 +153,9 @@ func signalled(t *testing.T, state, run string) []input.Signal {
 	return list
 }
 
-// TestImpatience: arbiter reacts to further signals while it ends slowly, and restores the terminal in
+// TestRepeatedSignals: arbiter reacts to further signals while it ends slowly, and restores the terminal in
 // every case.
-func TestImpatience(t *testing.T) {
+func TestRepeatedSignals(t *testing.T) {
 	for name, ask := range map[string]func(p *pane){
 		"keys": func(p *pane) {
 			p.press("Ctrl+C", "Ctrl+C")
@@ -176,7 +176,7 @@ func TestImpatience(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			p := h.slow()
 			ask(p)
 			state, err := p.Exit(p.ctx)
@@ -199,11 +199,11 @@ func TestImpatience(t *testing.T) {
 // file contains "hang".
 const (
 	faultVariable = "ARBITER_TEST_SCREEN_FAULT"
-	provoked      = "it was provoked"
+	failureCaused = "it was provoked"
 )
 
-// provoke is called in the test's arbiter before it starts.
-func provoke() {
+// causeFailure is called in the test's arbiter before it starts.
+func causeFailure() {
 	if mark := os.Getenv(faultVariable); mark != "" {
 		painting = func() {
 			what, err := os.ReadFile(mark)
@@ -213,7 +213,7 @@ func provoke() {
 					select {}
 				}
 			case err == nil:
-				panic(provoked)
+				panic(failureCaused)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func TestScreenFault(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			mark := filepath.Join(t.TempDir(), "panic")
 			env := h.env
 			h.env = append(env, faultVariable+"="+mark)
@@ -242,7 +242,7 @@ func TestScreenFault(t *testing.T) {
 				p.press("x")
 			}
 			after := h.ended(p, contract.ExitBug)
-			if !strings.Contains(after, "a fault of arbiter's screen: "+provoked) {
+			if !strings.Contains(after, "a fault of arbiter's screen: "+failureCaused) {
 				t.Errorf("it says:\n%s", after)
 			}
 			if !begun {
@@ -263,7 +263,7 @@ func TestScreenFault(t *testing.T) {
 // TestScreenHangs: the third signal ends arbiter at once, and the terminal is restored all the same.
 func TestScreenHangs(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	mark := filepath.Join(t.TempDir(), "hang")
 	h.env = append(h.env, faultVariable+"="+mark)
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
@@ -314,7 +314,7 @@ func TestNothingToDrive(t *testing.T) {
 	if err := os.Symlink(self, filepath.Join(bin, "arbiter")); err != nil {
 		t.Fatal(err)
 	}
-	h := settle(t, player{})
+	h := newTestHome(t, player{})
 	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // these directories have no claude
 	p := h.open()
 	p.await("found none", "Rehearse")
@@ -341,7 +341,7 @@ func TestNothingToDrive(t *testing.T) {
 
 // TestNoScreen: if no screen can be shown, arbiter says so before it does anything.
 func TestNoScreen(t *testing.T) {
-	h := settle(t, player{})
+	h := newTestHome(t, player{})
 	for _, tt := range []struct {
 		name, want string
 		args       []string

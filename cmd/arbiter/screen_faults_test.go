@@ -51,7 +51,7 @@ func showProgram(t *testing.T, program string, size pty.Size, dir string, env []
 		t.Fatal(err)
 	}
 	t.Cleanup(term.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	return &pane{Terminal: term, t: t, ctx: ctx, cmd: cmd}
 }

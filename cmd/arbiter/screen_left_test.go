@@ -25,7 +25,7 @@ func TestScreenIsLeft(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			host := h.hosts()
@@ -64,7 +64,7 @@ func TestScreenIsLeft(t *testing.T) {
 // screen can resume the run.
 func TestHostIsKilled(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
 	if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
@@ -84,7 +84,7 @@ func TestHostIsKilled(t *testing.T) {
 // the same story.
 func TestPlainIsLeft(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.run(exec.Command("arbiter", append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--plain",
 		"--task", "Make a thing")...))
 	p.await("What shall it be called?")

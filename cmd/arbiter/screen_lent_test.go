@@ -24,7 +24,7 @@ func program(t *testing.T, name, text string) string {
 }
 
 // scratch returns the directory in which this home's rehearsal plays.
-func (h *abode) scratch() string {
+func (h *testHome) scratch() string {
 	h.t.Helper()
 	for _, v := range h.env {
 		if dir, ok := strings.CutPrefix(v, "TMPDIR="); ok {
@@ -44,7 +44,7 @@ func TestScreenSuspended(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash")
 	}
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	h.env = append(h.env, "PS1=shell> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1")
 	p := h.run(exec.Command(bash, "--norc", "--noprofile", "-i"))
 	p.await("shell>")
@@ -92,7 +92,7 @@ func TestScreenSuspended(t *testing.T) {
 // not stop arbiter, and the screen stays.
 func TestSuspendWithoutAShell(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 	p.await("Speak, mortal.")
 	p.press("Ctrl+Z")
@@ -111,7 +111,7 @@ func TestEditor(t *testing.T) {
 }
 
 func edits(t *testing.T, variable string) {
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	editor := program(t, "edit", `trap 'echo not now' INT
 printf '[editing:%s]\n' "$(cat "$2")"
 while read -r line || [ -z "$line" ]; do
@@ -143,10 +143,10 @@ done
 	h.ended(p, contract.ExitComplete)
 }
 
-// TestEndedWhileLent: a signal ends arbiter even while another program uses the terminal.
-func TestEndedWhileLent(t *testing.T) {
+// TestEndedDuringTerminalUse: a signal ends arbiter even while another program uses the terminal.
+func TestEndedDuringTerminalUse(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	h.env = append(h.env, "EDITOR="+program(t, "edit", "echo \"[editing $$]\"\nwhile :; do read -r line; done\n"))
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
@@ -162,7 +162,7 @@ func TestEndedWhileLent(t *testing.T) {
 // after a login, the oracle waits for a task.
 func TestLoginOnTheFirstScreen(t *testing.T) {
 	t.Parallel()
-	h := settle(t, player{})
+	h := newTestHome(t, player{})
 	claude := program(t, "claude", `case "$*" in
 --version) echo "2.1.329 (Claude Code)" ;;
 "auth status --json")
@@ -198,7 +198,7 @@ esac
 // environment.
 func TestLoggedOut(t *testing.T) {
 	t.Parallel()
-	h := settle(t, player{})
+	h := newTestHome(t, player{})
 	claude := program(t,
 		"claude", `case "$1" in --version) echo "2.1.329 (Claude Code)" ;; *) echo '{"loggedIn":false,"authMethod":"none"}'; exit 1 ;; esac
 `)

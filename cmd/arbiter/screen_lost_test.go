@@ -18,9 +18,9 @@ import (
 var lends = []struct {
 	name  string
 	begun bool // whether there is a run by then
-	lend  func(h *abode, hup string) *pane
+	start func(h *testHome, hup string) *pane
 }{
-	{"log-in", false, func(h *abode, hup string) *pane {
+	{"log-in", false, func(h *testHome, hup string) *pane {
 		claude := program(h.t, "claude", `case "$1" in
 --version) echo "2.1.329 (Claude Code)" ;;
 auth) [ "$2" = login ] || { echo '{"loggedIn":false,"authMethod":"none"}'; exit 1; }; printf 'Paste the code: '; read -r code ;;
@@ -32,7 +32,7 @@ esac
 		p.await("Ctrl+] comes back", "Paste the code:")
 		return p
 	}},
-	{"editor", false, func(h *abode, hup string) *pane {
+	{"editor", false, func(h *testHome, hup string) *pane {
 		h.env = append(h.env, "EDITOR="+program(h.t, "edit", "echo '[editing]'\nread -r line\n"))
 		p := h.openWith(hup, h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml"))...)
 		p.await("Speak, mortal.")
@@ -41,7 +41,7 @@ esac
 		return p
 	}},
 	// This editor does not use its terminal, like a graphical editor with its own window.
-	{"deaf editor", true, func(h *abode, hup string) *pane {
+	{"deaf editor", true, func(h *testHome, hup string) *pane {
 		h.env = append(h.env,
 			"EDITOR="+program(h.t, "edit", "trap '' HUP\necho '[editing]'\nexec sleep 1000 <&- >&- 2>&-\n"))
 		p := h.openWith(hup, append(h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml")), "--task",
@@ -51,7 +51,7 @@ esac
 		p.await("[editing]")
 		return p
 	}},
-	{"session", true, func(h *abode, hup string) *pane {
+	{"session", true, func(h *testHome, hup string) *pane {
 		p := h.openWith(hup, append(h.rehearsing(scenarioFile(h.t, handOnScreen)), "--task", "Weave")...)
 		p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
 		p.Type("/attach orch-1\n")
@@ -62,10 +62,10 @@ esac
 		}
 		return p
 	}},
-	{"session that is being opened", true, func(h *abode, hup string) *pane {
+	{"session that is being opened", true, func(h *testHome, hup string) *pane {
 		onlyLinux(h.t)
 		claude := sickClaude(h.t, sick{"orch-1.1": `sh:trap '' TERM INT HUP; $standin "$@"; exec sleep 1000`})
-		p := h.openWith(hup, "--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, deafPlay), "--task",
+		p := h.openWith(hup, "--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, unresponsivePlay), "--task",
 			"Weave")
 		p.await("THE WEAVING", "Orchestrator I", "Bash")
 		p.Type("/attach orch-1\n")
@@ -75,7 +75,7 @@ esac
 }
 
 // openWith starts arbiter from a shell that first sets how to handle SIGHUP.
-func (h *abode) openWith(hup string, args ...string) *pane {
+func (h *testHome) openWith(hup string, args ...string) *pane {
 	h.t.Helper()
 	script := hup + ` exec arbiter --on-hangup stop "$@"`
 	return h.run(exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...))
@@ -85,9 +85,9 @@ func (h *abode) openWith(hup string, args ...string) *pane {
 // or ignores it as under nohup.
 var hups = map[string]string{"told": "", "untold": "trap '' HUP;"}
 
-// TestTerminalGoneWhileLent: the window is closed while another program uses the terminal. Even if arbiter gets
+// TestTerminalGoneDuringTerminalUse: the window is closed while another program uses the terminal. Even if arbiter gets
 // no signal, it ends, stops the run in order, and the run can be resumed.
-func TestTerminalGoneWhileLent(t *testing.T) {
+func TestTerminalGoneDuringTerminalUse(t *testing.T) {
 	for _, l := range lends {
 		for name, hup := range hups {
 			for _, who := range players(t) {
@@ -99,8 +99,8 @@ func TestTerminalGoneWhileLent(t *testing.T) {
 						who.long(t)
 					}
 					t.Parallel()
-					h := settle(t, who)
-					p := l.lend(h, hup)
+					h := newTestHome(t, who)
+					p := l.start(h, hup)
 					p.HangUp()
 					state, err := p.Exit(p.ctx)
 					if err != nil {
@@ -122,19 +122,19 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 	for name, hup := range hups {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := settle(t, players(t)[0])
+			h := newTestHome(t, players(t)[0])
 			// The witness is stopped and continued together with arbiter, survives the signals, and writes down
 			// the exit code. It survives SIGTERM too: Bash sends it to a job that it believes to be stopped,
 			// even right after it has continued the job with SIGHUP and SIGCONT, unless it has noticed the
 			// change meanwhile.
 			code := filepath.Join(h.home, "code")
-			witness := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\n"+
+			recorder := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\n"+
 				"arbiter --on-hangup stop \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
 			h.env = append(h.env, "PS1=shell> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1", "UNTOLD="+hup)
 			p := h.run(exec.Command("/bin/sh", "-c", hup+` exec "$0" --norc --noprofile -i`, bash))
 			p.await("shell>")
 			play := append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--task", "Make")
-			p.Type(witness + " " + strings.Join(play, " ") + "\n")
+			p.Type(recorder + " " + strings.Join(play, " ") + "\n")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
 			p.press("Ctrl+Z")
 			p.await("Stopped", "shell>")
@@ -155,7 +155,7 @@ func TestTerminalGoneWhileSuspended(t *testing.T) {
 
 // endedUnseen checks the exit code of an arbiter that ended without a terminal, and that its run, if any, has
 // ended and can be resumed.
-func (h *abode) endedUnseen(exit contract.Exit, begun bool) {
+func (h *testHome) endedUnseen(exit contract.Exit, begun bool) {
 	h.t.Helper()
 	if exit != contract.ExitTerminated {
 		h.t.Errorf("exit code %d, want %d", exit, contract.ExitTerminated)

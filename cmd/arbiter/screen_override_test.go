@@ -12,14 +12,14 @@ import (
 )
 
 // overriding starts the play in which the human decides, on the screen or with --plain.
-func (h *abode) overriding(mode, work string, args ...string) *pane {
+func (h *testHome) overriding(mode, work string, args ...string) *pane {
 	h.t.Helper()
 	scenario := scenarioFile(h.t, strings.ReplaceAll(overridden, "WORK", work))
 	return h.play(scenario, append(args, "--task", mode)...)
 }
 
 // replayed returns the lines of the only run there.
-func (h *abode) replayed() []contract.Line {
+func (h *testHome) replayed() []contract.Line {
 	h.t.Helper()
 	lines, err := contractLines(h.output("replay", h.runs()[0]))
 	if err != nil {
@@ -46,7 +46,7 @@ func TestScreenWaysOutOfAFailure(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			p := h.overriding("tester", spinning)
 			p.await("And now?", "Alt+c: retry")
 			p.Type("/skip\n")
@@ -76,7 +76,7 @@ func TestScreenWaysOutOfAFailure(t *testing.T) {
 // middle of a tool. Each command that cannot be undone asks first, and the end says what was left half-done.
 func TestScreenOverrides(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.overriding("developer", spinning)
 	p.await("Orchestrator I", "Bash")
 	p.Type("/summon wizard\n")
@@ -110,11 +110,11 @@ func TestScreenOverrides(t *testing.T) {
 	}
 }
 
-// TestPlainTellsWhatIsHalfDone: after an interruption in the middle of a tool, --plain says what was left
+// TestPlainReportsInterruptedWork: after an interruption in the middle of a tool, --plain says what was left
 // half-done.
-func TestPlainTellsWhatIsHalfDone(t *testing.T) {
+func TestPlainReportsInterruptedWork(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.overriding("developer", spinning, "--plain")
 	p.await("Spin it, developer.")
 	p.Type("/retry\n")

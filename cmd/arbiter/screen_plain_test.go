@@ -21,7 +21,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			p := h.open(append([]string{"--plain"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
 			p.await("Speak, mortal.")
 			p.Type("Make a thing\n")
@@ -75,7 +75,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 // TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain resumes it.
 func TestPlainIsInterrupted(t *testing.T) {
 	t.Parallel()
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.open(append([]string{"--plain", "--task", "Make a thing"},
 		h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
 	p.await("What shall it be called?")
@@ -93,7 +93,7 @@ func TestPlainIsInterrupted(t *testing.T) {
 
 // TestPlainInput: at the end of the input no more human input can come, but the run continues.
 func TestPlainInput(t *testing.T) {
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	for _, tt := range []struct {
 		name, scenario, in, want string
 		args                     []string

@@ -213,7 +213,7 @@ func TestInsideTmux(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	m := &multiplexer{t: t, path: path, socket: filepath.Join(dir, "s"), ctx: ctx}
 	t.Cleanup(func() {
 		cancel()

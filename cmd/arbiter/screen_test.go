@@ -23,22 +23,22 @@ import (
 // wide is the terminal of most tests.
 var wide = pty.Size{Columns: 110, Rows: 32}
 
-// abode is a home and a workspace that can be used by several arbiters.
-type abode struct {
+// testHome is a home and a workspace that can be used by several arbiters.
+type testHome struct {
 	t          *testing.T
 	home, work string
 	env        []string
 	player     player
 }
 
-func settle(t *testing.T, p player) *abode {
+func newTestHome(t *testing.T, p player) *testHome {
 	t.Helper()
 	home := t.TempDir()
 	work := filepath.Join(home, "work")
 	if err := os.Mkdir(work, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h := &abode{t: t, home: home, work: work, player: p, env: []string{
+	h := &testHome{t: t, home: home, work: work, player: p, env: []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + stage.CacheHome(), "TMPDIR=" + t.TempDir(),
 		"LANG=C.UTF-8", "COLORFGBG=15;0", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0",
 	}}
@@ -47,7 +47,7 @@ func settle(t *testing.T, p player) *abode {
 }
 
 // endHosts kills the host processes of runs there: the end of a screen does not end them.
-func (h *abode) endHosts() {
+func (h *testHome) endHosts() {
 	for _, pid := range h.hosts() {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
 	}
@@ -57,7 +57,7 @@ func (h *abode) endHosts() {
 }
 
 // hosts returns the host processes of runs there.
-func (h *abode) hosts() (pids []int) {
+func (h *testHome) hosts() (pids []int) {
 	h.t.Helper()
 	runs := h.runs()
 	if len(runs) == 0 {
@@ -80,24 +80,24 @@ func (h *abode) hosts() (pids []int) {
 const theTitle = "a shell"
 
 // open starts arbiter in a terminal that already has a title.
-func (h *abode) open(args ...string) *pane {
+func (h *testHome) open(args ...string) *pane {
 	h.t.Helper()
 	return h.run(exec.Command("/bin/sh",
 		append([]string{"-c", `printf '\033]2;` + theTitle + `\007'; exec arbiter "$@"`, "sh"}, args...)...))
 }
 
 // play starts a rehearsal of a scenario there.
-func (h *abode) play(scenario string, args ...string) *pane {
+func (h *testHome) play(scenario string, args ...string) *pane {
 	h.t.Helper()
 	return h.open(append(h.rehearsing(scenario), args...)...)
 }
 
-func (h *abode) rehearsing(scenario string) []string {
+func (h *testHome) rehearsing(scenario string) []string {
 	return append(slices.Clone(h.player.args), "--scenario", scenario)
 }
 
 // run starts a command in a terminal there.
-func (h *abode) run(cmd *exec.Cmd) *pane {
+func (h *testHome) run(cmd *exec.Cmd) *pane {
 	h.t.Helper()
 	cmd.Env, cmd.Dir = h.env, h.work
 	term, err := pty.Start(cmd, wide)
@@ -105,13 +105,13 @@ func (h *abode) run(cmd *exec.Cmd) *pane {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(term.Close)
-	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(h.t.Context(), waitTimeout)
 	h.t.Cleanup(cancel)
 	return &pane{Terminal: term, t: h.t, ctx: ctx, cmd: cmd}
 }
 
 // output runs an arbiter command there, without a terminal.
-func (h *abode) output(args ...string) string {
+func (h *testHome) output(args ...string) string {
 	h.t.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env, cmd.Dir = h.env, h.work
@@ -125,7 +125,7 @@ func (h *abode) output(args ...string) string {
 }
 
 // runs returns the ids of the runs that were played there.
-func (h *abode) runs() []string {
+func (h *testHome) runs() []string {
 	h.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*"))
 	if err != nil {
@@ -138,7 +138,7 @@ func (h *abode) runs() []string {
 }
 
 // alive returns the processes of the runs there, except arbiter itself, which has no mark in its environment.
-func (h *abode) alive() map[int]string {
+func (h *testHome) alive() map[int]string {
 	left := map[int]string{}
 	for _, run := range h.runs() {
 		for pid, cmd := range survivors(run) {
@@ -150,7 +150,7 @@ func (h *abode) alive() map[int]string {
 
 // ended waits for the end and checks the exit code, that the terminal is as it was before, and that no
 // process is left. It returns the text on the terminal after it.
-func (h *abode) ended(p *pane, want contract.Exit) string {
+func (h *testHome) ended(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	text := h.left(p, want)
 	if left := h.alive(); len(left) > 0 {
@@ -160,7 +160,7 @@ func (h *abode) ended(p *pane, want contract.Exit) string {
 }
 
 // left does the same as ended while another arbiter plays there, except for the check for processes.
-func (h *abode) left(p *pane, want contract.Exit) string {
+func (h *testHome) left(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	state, err := p.Exit(p.ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func (h *abode) left(p *pane, want contract.Exit) string {
 }
 
 // restored checks that the terminal is as arbiter found it.
-func (h *abode) restored(p *pane) {
+func (h *testHome) restored(p *pane) {
 	h.t.Helper()
 	if now, err := p.Line(); err != nil || now != p.Before() {
 		h.t.Errorf("line settings %v, %v, before %v", now, err, p.Before())
@@ -225,9 +225,9 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // TestSeams plays the real CLI on the screen
+			who.long(t) // TestFeatureInteractions plays the real CLI on the screen
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			p := h.play(scenario)
 			p.begin()
 			p.finish()
@@ -302,7 +302,7 @@ func TestScreenGoesOn(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 			p.begin()
 			p.finish()
@@ -333,7 +333,7 @@ func TestScreenAfterItsDeath(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 			p.begin()
 			if err := p.Process().Signal(syscall.SIGKILL); err != nil {
@@ -361,7 +361,7 @@ func TestScreenAfterItsDeath(t *testing.T) {
 
 // TestScreenWithRequirements: a file on the command line is the task.
 func TestScreenWithRequirements(t *testing.T) {
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"),
 		0o600); err != nil {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ func TestScreenWithRequirements(t *testing.T) {
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
 // settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
 	other := h.open()

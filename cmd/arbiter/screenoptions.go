@@ -33,14 +33,14 @@ func (e env) screenCommand(c settings.Choices) error {
 	}
 	h := screenhost.New(e.Env, c)
 	options := tui.Options{
-		Host: h, Rehearsal: c.Rehearse, Theme: c.Face.Theme, ASCII: c.Face.ASCII, Still: c.Face.Still,
-		Mouse: c.Face.Mouse, Notify: c.Face.Notify, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
+		Host: h, Rehearsal: c.Rehearse, Theme: c.Screen.Theme, ASCII: c.Screen.ASCII, Still: c.Screen.Still,
+		Mouse: c.Screen.Mouse, Notify: c.Screen.Notify, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
 		Painting: painting,
 	}
 	options.Ritual = readRitual(c, time.Now())
-	var silence func()
-	options.Ritual.Sound, silence = openSound(c.Face)
-	defer silence()
+	var stopSound func()
+	options.Ritual.Sound, stopSound = openSound(c.Screen)
+	defer stopSound()
 	options.Home, _ = os.UserHomeDir() // without a home, rules with ~ match nothing
 	// In the state directory, since /tmp may be in memory; the files have no names.
 	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// besides is an action while a hand-off document waits for its check, or while a human has a session. play
+// sideAction is an action while a hand-off document waits for its check, or while a human has a session. play
 // returns the processes of the run; it calls done to let the check end, or to return the session.
-type besides struct {
+type sideAction struct {
 	name string
 	args []string
-	play func(h *dwelling, s *script, done func()) []*script
+	play func(h *modelHome, s *script, done func()) []*script
 }
 
-var beside = []besides{
-	{name: "pause, and words that are changed", play: func(h *dwelling, s *script, done func()) []*script {
+var beside = []sideAction{
+	{name: "pause, and words that are changed", play: func(h *modelHome, s *script, done func()) []*script {
 		s.send(contract.Pause{})
 		s.send(contract.Say{Text: "a word to be changed"})
 		s.send(contract.Say{Text: "a word to be taken back"})
-		s.send(contract.EditMessage{MessageID: s.said("a word to be changed"), Text: "a changed word"})
-		s.send(contract.WithdrawMessage{MessageID: s.said("a word to be taken back")})
+		s.send(contract.EditMessage{MessageID: s.awaitText("a word to be changed"), Text: "a changed word"})
+		s.send(contract.WithdrawMessage{MessageID: s.awaitText("a word to be taken back")})
 		await[contract.Withdrawn](s, "the word", nil)
 		done()
 		s.send(contract.Continue{})
@@ -33,11 +33,11 @@ var beside = []besides{
 		}
 		return nil
 	}},
-	{name: "halt", play: func(h *dwelling, s *script, done func()) []*script {
+	{name: "halt", play: func(h *modelHome, s *script, done func()) []*script {
 		before, _ := childNamed(s.cmd.Process.Pid, "bridge")
 		s.send(contract.Halt{})
 		await[contract.Halted](s, "the halt", nil)
-		(&busy{script: s, run: s.run()}).awaitStill(patience)
+		(&busy{script: s, run: s.run()}).awaitStill(waitTimeout)
 		s.send(contract.Continue{})
 		if after, ok := childNamed(s.cmd.Process.Pid, "bridge"); !ok || after != before {
 			h.t.Errorf("the bridge had to be ended: it was %d, and is %d", before, after)
@@ -45,7 +45,7 @@ var beside = []besides{
 		done()
 		return nil
 	}},
-	{name: "trust is asked for again", play: func(h *dwelling, s *script, done func()) []*script {
+	{name: "trust is asked for again", play: func(h *modelHome, s *script, done func()) []*script {
 		h.configure(tampered)
 		if pids := aliveAs(s.run())["orch-1.1"]; len(pids) > 0 {
 			slay(h.t, pids[0])
@@ -60,14 +60,14 @@ var beside = []besides{
 		done()
 		return nil
 	}},
-	{name: "the rules decide in place of the Arbiter", play: func(h *dwelling, s *script, done func()) []*script {
+	{name: "the rules decide in place of the Arbiter", play: func(h *modelHome, s *script, done func()) []*script {
 		s.send(contract.Say{Text: "consider it"})
 		await(s, "a fallback", func(_ string, b contract.Decision) bool { return b.Source == "fallback" })
 		done()
 		return nil
 	}},
 	{name: "the cost is reached", args: []string{"--max-cost", "1"},
-		play: func(h *dwelling, s *script, done func()) []*script {
+		play: func(h *modelHome, s *script, done func()) []*script {
 			s.send(contract.Say{Text: "spend it"})
 			await(s, "the limit", func(_ string, b contract.Budget) bool { return b.Level == "limit" })
 			done() // running turns and checks end before the human is asked
@@ -80,8 +80,8 @@ var beside = []besides{
 		}},
 }
 
-// said waits for the message event of a text, and returns the message's id.
-func (s *script) said(text string) string {
+// awaitText waits for the message event of a text, and returns the message's id.
+func (s *script) awaitText(text string) string {
 	s.t.Helper()
 	return await(s, "a message", func(_ string, b contract.Message) bool { return b.Text == text }).MessageID
 }
@@ -98,16 +98,16 @@ func TestBeside(t *testing.T) {
 				t.Run(who.name+"/"+m.name+"/"+b.name, func(t *testing.T) {
 					who.long(t)
 					t.Parallel()
-					m.besides(t, who, b)
+					m.sideAction(t, who, b)
 				})
 			}
 		}
 	}
 }
 
-func (m moment) besides(t *testing.T, who player, b besides) {
+func (m moment) sideAction(t *testing.T, who player, b sideAction) {
 	h, s := m.stage(t, who, b.args...)
-	lives := b.play(h, s, func() {
+	processRuns := b.play(h, s, func() {
 		if m.name == aCheckRuns {
 			h.touch("go")
 			return
@@ -116,14 +116,14 @@ func (m moment) besides(t *testing.T, who player, b besides) {
 			s.send(contract.Detach{ID: "orch-1"})
 		}
 	})
-	if lives == nil {
-		lives = []*script{s}
+	if processRuns == nil {
+		processRuns = []*script{s}
 	}
 	if m.name != aCheckRuns {
-		last := lives[len(lives)-1]
+		last := processRuns[len(processRuns)-1]
 		ends := last
 		if b.name == "the cost is reached" {
-			ends = lives[0] // the session ends before the human is asked about the limit
+			ends = processRuns[0] // the session ends before the human is asked about the limit
 		}
 		ended := func(_ string, b contract.Takeover) bool {
 			return slices.Contains([]string{"ended", "failed"}, b.State)
@@ -134,5 +134,5 @@ func (m moment) besides(t *testing.T, who player, b besides) {
 		}
 		last.send(contract.Say{Text: "the red one"})
 	}
-	h.completes(lives...)
+	h.completes(processRuns...)
 }

@@ -14,30 +14,30 @@ import (
 // onEditor is a run that an editor steers over ACP. The test reads events from the event log, as on the screen.
 // A second terminal does what the protocol cannot express.
 type onEditor struct {
-	*dwelling
+	*modelHome
 	editor *acpEditor
 	flags  []string
 	prompt int // id of the task's prompt
 }
 
 // openEditor starts the run.
-func openEditor(t *testing.T, h *dwelling) *onEditor {
+func openEditor(t *testing.T, h *modelHome) *onEditor {
 	t.Helper()
 	at := slices.Index(h.args, "--task")
 	if at < 0 {
 		t.Fatal("no task in", h.args)
 	}
-	f := &onEditor{dwelling: h, flags: slices.Delete(slices.Clone(h.args), at, at+2)}
+	f := &onEditor{modelHome: h, flags: slices.Delete(slices.Clone(h.args), at, at+2)}
 	f.editor = h.edits(acpEditors["plain"], f.flags...)
-	f.editor.late = seamPatience
-	f.editor.opens(h.abode)
+	f.editor.late = seamTimeout
+	f.editor.opens(h.testHome)
 	f.prompt = f.editor.prompt(h.args[at+1])
 	return f
 }
 
 func (f *onEditor) first(what string, fits func(contract.Line) bool) contract.Line {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), seamPatience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), seamTimeout)
 	defer cancel()
 	l, ok := f.logged(ctx, fits)
 	if !ok {
@@ -116,7 +116,7 @@ func (f *onEditor) end() []contract.Line {
 	}
 	awaitGone(f.t, f.runs()[0])
 	other := f.edits(acpEditors["plain"], f.flags...)
-	shown, loaded := f.editor.transcript(0), other.loads(f.abode, f.editor.session)
+	shown, loaded := f.editor.transcript(0), other.loads(f.testHome, f.editor.session)
 	if !slices.Equal(shown, loaded) {
 		f.t.Errorf("loaded is not what was live: %s", cmp.Diff(shown, loaded))
 	}

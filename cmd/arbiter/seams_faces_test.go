@@ -16,9 +16,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// guise is a kind of frontend by which a human steers a run. A play with several guises does the same by
+// frontendDriver is a kind of frontend by which a human steers a run. A play with several guises does the same by
 // commands of a script, by keys on the screen, on the web page, and in an editor.
-type guise interface {
+type frontendDriver interface {
 	// await waits for an event.
 	await(what string, fits func(contract.Line) bool)
 	// say sends a message to an agent, with a strength.
@@ -36,7 +36,7 @@ type guise interface {
 }
 
 // take attaches another terminal to an agent's session.
-func (h *dwelling) take(id string) *pane {
+func (h *modelHome) take(id string) *pane {
 	h.t.Helper()
 	p := h.open("attach", id)
 	if h.player.real {
@@ -48,14 +48,14 @@ func (h *dwelling) take(id string) *pane {
 }
 
 // giveBack detaches it again.
-func (h *dwelling) giveBack(p *pane) {
+func (h *modelHome) giveBack(p *pane) {
 	h.t.Helper()
 	p.press("Ctrl+]")
 	h.left(p, contract.ExitComplete)
 }
 
-// saysTo waits for a message from one party to another, or for a question to the human.
-func saysTo(f guise, from, to, text string) {
+// sendMessageAs waits for a message from one party to another, or for a question to the human.
+func sendMessageAs(f frontendDriver, from, to, text string) {
 	f.await(from+" saying "+text+" to "+to, func(l contract.Line) bool {
 		if q, asked := l.Body.(contract.Question); asked && to == contract.Human {
 			return strings.Contains(q.Text, text)
@@ -67,7 +67,7 @@ func saysTo(f guise, from, to, text string) {
 
 // scripted is a run with --json.
 type scripted struct {
-	*dwelling
+	*modelHome
 	run *script
 }
 
@@ -125,7 +125,7 @@ func (f *scripted) end() []contract.Line {
 
 // onScreen is a run on the screen.
 type onScreen struct {
-	*dwelling
+	*modelHome
 	pane *pane
 }
 
@@ -138,7 +138,7 @@ func (f *onScreen) await(what string, fits func(contract.Line) bool) {
 }
 
 // logged waits for an event of the only run. It replays the run whenever its event log has grown.
-func (h *dwelling) logged(ctx context.Context, fits func(contract.Line) bool) (contract.Line, bool) {
+func (h *modelHome) logged(ctx context.Context, fits func(contract.Line) bool) (contract.Line, bool) {
 	h.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -162,7 +162,7 @@ func (h *dwelling) logged(ctx context.Context, fits func(contract.Line) bool) (c
 }
 
 // logSize is the total size of the runs' event logs, 0 if there are none.
-func (h *dwelling) logSize() (size int64) {
+func (h *modelHome) logSize() (size int64) {
 	h.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*", eventlog.Name))
 	if err != nil {
@@ -249,38 +249,39 @@ func (f *onScreen) end() []contract.Line {
 	return f.replayed()
 }
 
-// seamPatience is the time limit for a whole play on the screen; the run itself has none.
-const seamPatience = 4 * patience
+// seamTimeout is the time limit for a whole play on the screen; the run itself has none.
+const seamTimeout = 4 * waitTimeout
 
 // openSlowly opens a pane with the time limit of a whole play.
-func (h *dwelling) openSlowly(args ...string) *pane {
+func (h *modelHome) openSlowly(args ...string) *pane {
 	h.t.Helper()
 	p := h.open(args...)
-	ctx, cancel := context.WithTimeout(h.t.Context(), seamPatience)
+	ctx, cancel := context.WithTimeout(h.t.Context(), seamTimeout)
 	h.t.Cleanup(cancel)
 	p.ctx = ctx
 	return p
 }
 
-// guises are all kinds of frontends. Each function begins a run of the play.
-var guises = map[string]func(t *testing.T, who player, play string, more ...string) (*dwelling, guise){
-	"json": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+// frontendDrivers are all kinds of frontends. Each function begins a run of the play.
+var frontendDrivers = map[string]func(t *testing.T, who player, play string, more ...string) (
+	*modelHome, frontendDriver){
+	"json": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
 		h := build(t, who, play, more...)
-		return h, &scripted{dwelling: h, run: h.script()}
+		return h, &scripted{modelHome: h, run: h.script()}
 	},
-	"screen": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+	"screen": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
 		h := build(t, who, play, more...)
-		return h, &onScreen{dwelling: h, pane: h.openSlowly(h.args...)}
+		return h, &onScreen{modelHome: h, pane: h.openSlowly(h.args...)}
 	},
-	"plain": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+	"plain": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
 		h := build(t, who, play, more...)
 		return h, openPlain(t, h)
 	},
-	"page": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+	"page": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
 		h := build(t, who, play, more...)
 		return h, openPage(t, h)
 	},
-	"editor": func(t *testing.T, who player, play string, more ...string) (*dwelling, guise) {
+	"editor": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
 		h := build(t, who, play, more...)
 		return h, openEditor(t, h)
 	},

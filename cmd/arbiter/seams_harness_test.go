@@ -13,16 +13,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// dwelling is a home, a workspace and a scripted model that can be used by several arbiters.
-type dwelling struct {
-	*abode
+// modelHome is a home, a workspace and a scripted model that can be used by several arbiters.
+type modelHome struct {
+	*testHome
 	model  *rehearsal.Server
 	claude string
 	args   []string // arguments of a run's first process
 }
 
 // build makes a dwelling for a play. more has further flags for its run.
-func build(t *testing.T, who player, play string, more ...string) *dwelling {
+func build(t *testing.T, who player, play string, more ...string) *modelHome {
 	t.Helper()
 	onlyLinux(t)
 	sc, err := rehearsal.Parse("play.yaml", []byte(play))
@@ -34,7 +34,7 @@ func build(t *testing.T, who player, play string, more ...string) *dwelling {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = model.Close() })
-	h := settle(t, who)
+	h := newTestHome(t, who)
 	claude := who.args[len(who.args)-1]
 	if !who.real {
 		claude = sickClaude(t, nil)
@@ -56,11 +56,11 @@ func build(t *testing.T, who player, play string, more ...string) *dwelling {
 	for _, rule := range sc.Allow() {
 		args = append(args, "--allow", rule)
 	}
-	return &dwelling{h, model, claude, append(args, more...)}
+	return &modelHome{h, model, claude, append(args, more...)}
 }
 
 // script begins a run with this test at its stdin and stdout.
-func (h *dwelling) script(more ...string) *script {
+func (h *modelHome) script(more ...string) *script {
 	h.t.Helper()
 	s := prepare(h.t, h.env, slices.Concat([]string{"--json"}, h.args, more)...)
 	s.cmd.Env, s.cmd.Dir = h.env, h.work
@@ -69,7 +69,7 @@ func (h *dwelling) script(more ...string) *script {
 }
 
 // touch creates an empty file in the workspace.
-func (h *dwelling) touch(name string) {
+func (h *modelHome) touch(name string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.work, name), nil, 0o600); err != nil {
 		h.t.Fatal(err)
@@ -80,21 +80,21 @@ func (h *dwelling) touch(name string) {
 // last one did; the journal holds the printed events and replays them byte for byte; each permission request
 // was answered, or repeated by the next process; no released agent was started again; and no history
 // contains a message twice.
-func (h *dwelling) sound(lives ...*script) {
+func (h *modelHome) sound(processRuns ...*script) {
 	h.t.Helper()
-	last := lives[len(lives)-1]
+	last := processRuns[len(processRuns)-1]
 	out, _ := last.output(0, "replay", last.run())
 	books, err := contractLinesOf(out)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	of := livesOf(books)
-	if len(of) != len(lives) {
-		h.t.Fatalf("the books hold %d lives, there were %d", len(of), len(lives))
+	of := processRunsOf(books)
+	if len(of) != len(processRuns) {
+		h.t.Fatalf("the books hold %d lives, there were %d", len(of), len(processRuns))
 	}
 	gone := map[string]string{}
-	for n, life := range lives {
-		printed := life.lines
+	for n, run := range processRuns {
+		printed := run.lines
 		if len(printed) > len(of[n]) {
 			h.t.Fatalf("life %d printed %d lines, and the books hold %d", n+1, len(printed), len(of[n]))
 		}
@@ -126,10 +126,10 @@ func (h *dwelling) sound(lives ...*script) {
 				}
 			}
 		}
-		if n == len(lives)-1 && results != 1 {
+		if n == len(processRuns)-1 && results != 1 {
 			h.t.Errorf("%d results of the last life", results)
 		}
-		if n < len(lives)-1 {
+		if n < len(processRuns)-1 {
 			if results > 0 { // agents of an ended process come back
 				clear(gone)
 			}
@@ -168,20 +168,20 @@ func passes(reason string) bool {
 // envelopeName finds the ids of messages in a history.
 var envelopeName = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
 
-// livesOf splits the lines of a run by process.
-func livesOf(lines []contract.Line) [][]contract.Line {
-	var lives [][]contract.Line
+// processRunsOf splits the lines of a run by process.
+func processRunsOf(lines []contract.Line) [][]contract.Line {
+	var processRuns [][]contract.Line
 	for _, l := range lines {
 		if _, ok := l.Body.(contract.Session); ok {
-			lives = append(lives, nil)
+			processRuns = append(processRuns, nil)
 		}
-		lives[len(lives)-1] = append(lives[len(lives)-1], l)
+		processRuns[len(processRuns)-1] = append(processRuns[len(processRuns)-1], l)
 	}
-	return lives
+	return processRuns
 }
 
 // once checks that no envelope is twice in a session's history.
-func (h *dwelling) once() {
+func (h *modelHome) once() {
 	h.t.Helper()
 	latest := map[string]rehearsal.Request{}
 	for _, r := range h.model.Requests() {
@@ -200,7 +200,7 @@ func (h *dwelling) once() {
 }
 
 // heard counts the requests to the model whose newest input contains a text.
-func (h *dwelling) heard(text string) int {
+func (h *modelHome) heard(text string) int {
 	n := 0
 	for _, r := range h.model.Requests() {
 		if strings.Contains(r.Incoming, text) {

@@ -45,14 +45,14 @@ actors:
         use: [{tool: Bash, input: {command: "while [ ! -e go ]; do sleep 0.05; done; echo spun", description: Spin}}]
       - verdict: {kind: done, expects_response: true, message: "The {{.side}} is spun.", handoff: {accomplished: ["{{.side}}"], remaining: [], key_context: none}}
 `),
-	human: func(h *dwelling, f guise) {
+	human: func(h *modelHome, f frontendDriver) {
 		f.await("the question", func(l contract.Line) bool {
 			q, ok := l.Body.(contract.Question)
 			return ok && strings.Contains(q.Text, "may the old thread go")
 		})
 		h.touch("go")
-		saysTo(f, "orch-2", "arbiter", "The west is spun")
-		saysTo(f, "orch-3", "arbiter", "The north is spun")
+		sendMessageAs(f, "orch-2", "arbiter", "The west is spun")
+		sendMessageAs(f, "orch-3", "arbiter", "The north is spun")
 		f.say("", "", "it may go")
 	},
 	first: []string{
@@ -86,7 +86,7 @@ actors:
       - {expect: "Take up try (?P<n>\\d)", use: [{tool: Bash, input: {command: "touch begun-{{.n}}; exec sleep 1000", description: Spin}}]}
       - use: [{tool: Bash, input: {command: "touch begun-0; exec sleep 1000", description: Spin}}]
 `),
-	human: func(h *dwelling, f guise) {
+	human: func(h *modelHome, f frontendDriver) {
 		for n := range 3 {
 			awaitFile(h.t, filepath.Join(h.work, fmt.Sprintf("begun-%d", n)))
 			f.say("orch-1", contract.Stop, fmt.Sprintf("not like this, for the %d. time", n+1))

@@ -16,7 +16,7 @@ import (
 // onPage is a run without a screen that is steered on its web page. The test reads the page's event stream, and
 // sends the page's commands.
 type onPage struct {
-	*dwelling
+	*modelHome
 	user *webUser
 	run  string
 
@@ -26,10 +26,10 @@ type onPage struct {
 }
 
 // openPage starts the run and opens its page.
-func openPage(t *testing.T, h *dwelling) *onPage {
+func openPage(t *testing.T, h *modelHome) *onPage {
 	t.Helper()
 	run := strings.TrimSpace(h.output(append([]string{"--detach"}, h.args...)...))
-	f := &onPage{dwelling: h, run: run, user: h.page(run), changed: make(chan struct{}, 1)}
+	f := &onPage{modelHome: h, run: run, user: h.page(run), changed: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.user.page+"/run/events", nil)
 	if err != nil {
@@ -97,7 +97,7 @@ func (f *onPage) seen(fits func(contract.Line) bool) (contract.Line, bool) {
 
 func (f *onPage) first(what string, fits func(contract.Line) bool) contract.Line {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), seamPatience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), seamTimeout)
 	defer cancel()
 	for {
 		if l, ok := f.seen(fits); ok {
@@ -160,7 +160,7 @@ func (f *onPage) allowFromNowOn(rule string, texts ...string) {
 }
 
 // addRule adds a rule to the run's rules from another terminal, and waits until the rule has settled a request.
-func (h *dwelling) addRule(f guise, rule string) {
+func (h *modelHome) addRule(f frontendDriver, rule string) {
 	h.t.Helper()
 	p := h.open("--plain")
 	p.Type("/allow " + rule + "\n")

@@ -76,7 +76,7 @@ func (f *onPlain) end() []contract.Line {
 }
 
 // openPlain starts the run.
-func openPlain(t *testing.T, h *dwelling) *onPlain {
+func openPlain(t *testing.T, h *modelHome) *onPlain {
 	t.Helper()
-	return &onPlain{&onScreen{dwelling: h, pane: h.openSlowly(append([]string{"--plain"}, h.args...)...)}}
+	return &onPlain{&onScreen{modelHome: h, pane: h.openSlowly(append([]string{"--plain"}, h.args...)...)}}
 }

@@ -20,8 +20,8 @@ type moment struct {
 	name, work string // the Orchestrator's steps, as YAML
 	again      string // its reaction to the note that no human refused its call
 	args       []string
-	begin      func(h *dwelling, s *script) // up to the moment
-	end        func(h *dwelling, s *script) // from there on, with the process that then runs
+	begin      func(h *modelHome, s *script) // up to the moment
+	end        func(h *modelHome, s *script) // from there on, with the process that then runs
 	// real is the victim that is always played with the real CLI, if any; the others need ARBITER_LONG.
 	real string
 }
@@ -88,10 +88,10 @@ var moments = []moment{
       - use: [{tool: Write, input: {file_path: "{{.cwd}}/spun.txt", content: "spun"}}]`,
 		again: `      - {expect: nobody refused them, use: [{tool: Write, input: {file_path: "{{.cwd}}/spun.txt", content: "spun"}}]}
 `,
-		begin: func(_ *dwelling, s *script) {
+		begin: func(_ *modelHome, s *script) {
 			await[contract.PermissionRequest](s, "a request", nil)
 		},
-		end: func(h *dwelling, s *script) {
+		end: func(h *modelHome, s *script) {
 			s.send(contract.Permit{Request: freshRequest(s), Behavior: "allow"})
 			awaitFile(h.t, filepath.Join(h.work, "spun.txt"))
 		},
@@ -100,21 +100,21 @@ var moments = []moment{
 		name: aCheckRuns,
 		work: `    steps: []`,
 		real: "arbiter",
-		begin: func(h *dwelling, _ *script) {
+		begin: func(h *modelHome, _ *script) {
 			awaitFile(h.t, filepath.Join(h.work, "checking"))
 		},
-		end: func(h *dwelling, _ *script) { h.touch("go") },
+		end: func(h *modelHome, _ *script) { h.touch("go") },
 	},
 	{
 		name: aSessionIsTaken,
 		work: `    steps:
       - {expect: Spin it, verdict: {kind: question, expects_response: true, message: Which thread?}}`,
-		begin: func(h *dwelling, s *script) {
+		begin: func(h *modelHome, s *script) {
 			await[contract.Question](s, "a question", nil)
 			p := h.take("orch-1")
 			h.t.Cleanup(func() { _, _ = p.Exit(p.ctx) })
 		},
-		end: func(_ *dwelling, s *script) {
+		end: func(_ *modelHome, s *script) {
 			await(s, "the end of the takeover", func(_ string, b contract.Takeover) bool { return b.State == "ended" })
 			await[contract.Question](s, "a question", nil)
 			s.send(contract.Say{Text: "the red one"})
@@ -124,7 +124,7 @@ var moments = []moment{
 		name: "another than the Arbiter decides",
 		work: `    steps: []`,
 		args: []string{"--decider", "stateless"},
-		begin: func(h *dwelling, _ *script) {
+		begin: func(h *modelHome, _ *script) {
 			until(h.t, "a model that is asked", func() bool {
 				return slices.ContainsFunc(h.model.Requests(), func(r rehearsal.Request) bool {
 					return r.Actor == "thinker"
@@ -132,18 +132,18 @@ var moments = []moment{
 			})
 			h.touch("go")
 		},
-		end: func(*dwelling, *script) {},
+		end: func(*modelHome, *script) {},
 	},
 	{
 		name: "all is halted",
 		work: `    steps:
       - use: [{tool: Bash, input: {command: "while [ ! -e go ]; do echo spin > begun; sleep 0.05; done", description: Spin}}]`,
-		begin: func(h *dwelling, s *script) {
+		begin: func(h *modelHome, s *script) {
 			awaitFile(h.t, filepath.Join(h.work, "begun"))
 			s.send(contract.Halt{})
 			await[contract.Halted](s, "the halt", nil)
 		},
-		end: func(h *dwelling, s *script) {
+		end: func(h *modelHome, s *script) {
 			h.touch("go")
 			s.send(contract.Continue{})
 		},
@@ -152,13 +152,13 @@ var moments = []moment{
 		name: "a usage limit is waited out",
 		work: `    steps:
       - fault: {status: 429, message: "Claude AI usage limit reached|SOON"}`,
-		begin: func(_ *dwelling, s *script) { await[contract.Retry](s, "the wait", nil) },
-		end:   func(h *dwelling, _ *script) { h.touch("go") },
+		begin: func(_ *modelHome, s *script) { await[contract.Retry](s, "the wait", nil) },
+		end:   func(h *modelHome, _ *script) { h.touch("go") },
 	},
 	{
 		name: "trust is asked for again",
 		work: `    steps: []`,
-		begin: func(h *dwelling, s *script) {
+		begin: func(h *modelHome, s *script) {
 			await[contract.Spawn](s, "the Arbiter", nil)
 			h.configure(tampered)
 			await(s, "the question of trust", func(_ string, b contract.Error) bool {
@@ -166,7 +166,7 @@ var moments = []moment{
 			})
 			h.touch("go")
 		},
-		end: func(_ *dwelling, s *script) {
+		end: func(_ *modelHome, s *script) {
 			s.send(contract.Choose{Option: "without"}) // another process continues without them on its own
 		},
 	},
@@ -192,7 +192,7 @@ func TestCutAndTakenUp(t *testing.T) {
 }
 
 // stage begins the play, and returns at its moment.
-func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *script) {
+func (m moment) stage(t *testing.T, who player, args ...string) (*modelHome, *script) {
 	t.Helper()
 	checks := "[]"
 	if m.name == aCheckRuns {
@@ -212,7 +212,7 @@ func (m moment) stage(t *testing.T, who player, args ...string) (*dwelling, *scr
 }
 
 // configure writes the workspace's settings.
-func (h *dwelling) configure(settings string) {
+func (h *modelHome) configure(settings string) {
 	h.t.Helper()
 	write(h.t, settings, h.work, ".claude", "settings.json")
 }
@@ -227,7 +227,7 @@ func (m moment) play(t *testing.T, who player, victim string) {
 		args = []string{"--pid-namespace", "never"} // agents then survive the bridge for a moment, and run on
 	}
 	h, s := m.stage(t, who, args...)
-	lives := []*script{s}
+	processRuns := []*script{s}
 	switch pid, ok := childNamed(s.cmd.Process.Pid, "bridge"); {
 	case !ok:
 		t.Fatal("no bridge")
@@ -245,22 +245,22 @@ func (m moment) play(t *testing.T, who player, victim string) {
 		s.gone()
 		awaitGone(t, s.run())
 		s = s.again("--json", "--resume")
-		lives = append(lives, s)
+		processRuns = append(processRuns, s)
 	}
 	m.end(h, s)
-	h.completes(lives...)
+	h.completes(processRuns...)
 }
 
 // completes waits until the run is complete, and checks its invariants.
-func (h *dwelling) completes(lives ...*script) {
+func (h *modelHome) completes(processRuns ...*script) {
 	h.t.Helper()
-	s := lives[len(lives)-1]
+	s := processRuns[len(processRuns)-1]
 	await[contract.Result](s, "the result", nil)
 	r := s.finish(contract.ExitComplete)
 	if r.Status != contract.StatusComplete || !strings.Contains(r.Summary, "spun") {
 		h.t.Errorf("result %+v\n%s", r, s.dump())
 	}
-	h.sound(lives...)
+	h.sound(processRuns...)
 }
 
 // slay kills a process.

@@ -14,17 +14,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// tale is the story of a run in its canonical form: the actions of each party, and the messages between each
+// runStory is the story of a run in its canonical form: the actions of each party, and the messages between each
 // two parties, in order. Simultaneous actions of different parties have no order, and ids, times, numbers and
 // paths are left out: two runs of one play have the same tale, with every frontend.
-type tale map[string][]string
+type runStory map[string][]string
 
 // subagents is added to an agent's id in a tale, and stands for the agent's subagents.
 const subagents = "'s subagents"
 
-// taleOf reduces the lines of a run, of all its processes, to its tale.
-func taleOf(lines []contract.Line) tale {
-	t := tale{}
+// storyOf reduces the lines of a run, of all its processes, to its tale.
+func storyOf(lines []contract.Line) runStory {
+	t := runStory{}
 	work := "\x00"
 	asked := map[string]string{} // descriptions of requests, by id
 	by := map[string]string{}    // the agents that made them
@@ -118,7 +118,7 @@ func lasting(text string) string {
 }
 
 // told returns the lines of a tale, for comparison.
-func (t tale) told() []string {
+func (t runStory) told() []string {
 	var list []string
 	for _, who := range slices.Sorted(maps.Keys(t)) {
 		for _, what := range t[who] {
@@ -128,9 +128,9 @@ func (t tale) told() []string {
 	return list
 }
 
-// TestTales: independent events have no order, dependent ones do; fleeting parts are left out, and nothing else
+// TestStoryOrder: independent events have no order, dependent ones do; fleeting parts are left out, and nothing else
 // is.
-func TestTales(t *testing.T) {
+func TestStoryOrder(t *testing.T) {
 	const west = "00000000-0000-4000-8000-000000000001"
 	line := func(id string, b contract.Body) contract.Line {
 		return contract.Line{Event: contract.Event{ID: id, Body: b}}
@@ -170,7 +170,7 @@ func TestTales(t *testing.T) {
 		"decided and numbers": change(7,
 			line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 4})),
 	} {
-		if diff := cmp.Diff(taleOf(base).told(), taleOf(other).told()); diff != "" {
+		if diff := cmp.Diff(storyOf(base).told(), storyOf(other).told()); diff != "" {
 			t.Errorf("%s makes another tale:\n%s", name, diff)
 		}
 	}
@@ -188,7 +188,7 @@ func TestTales(t *testing.T) {
 		"two ends":           append(slices.Clone(base), base[9]),
 		"an order of words":  append([]contract.Line{said("orch-1", "arbiter", "first")}, base...),
 	} {
-		if cmp.Equal(taleOf(base).told(), taleOf(other).told()) {
+		if cmp.Equal(storyOf(base).told(), storyOf(other).told()) {
 			t.Errorf("%s makes no other tale", name)
 		}
 	}

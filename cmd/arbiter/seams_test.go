@@ -16,7 +16,7 @@ import (
 type seamPlay struct {
 	name  string
 	play  func() string
-	human func(h *dwelling, f guise)
+	human func(h *modelHome, f frontendDriver)
 	first []string // the tale's entries of the first Orchestrator
 	under []string // and those of its subagents
 	// onScreen: it is played on the screen also with the real CLI.
@@ -25,19 +25,19 @@ type seamPlay struct {
 	long bool
 }
 
-var seamPlays = []seamPlay{crossing, chairs, parked, settled, asking, halting}
+var seamPlays = []seamPlay{crossing, chairs, parked, oneRuleForFour, asking, halting}
 
-// TestSeams plays combinations of features by commands of a script, by keys on the screen, with --plain, on the
-// web page, and in an editor, with the real CLI and the stand-in: all event logs tell the same story.
-func TestSeams(t *testing.T) {
+// TestFeatureInteractions plays combinations of features by commands of a script, by keys on the screen, with --plain,
+// on the web page, and in an editor, with the real CLI and the stand-in: all event logs tell the same story.
+func TestFeatureInteractions(t *testing.T) {
 	for _, play := range seamPlays {
 		t.Run(play.name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
-			tales := map[string]tale{}
+			stories := map[string]runStory{}
 			t.Run("of", func(t *testing.T) { // ends when all runs have ended
 				for _, who := range players(t) {
-					for by, begin := range guises {
+					for by, begin := range frontendDrivers {
 						if who.real && by == "screen" && !play.onScreen {
 							continue
 						}
@@ -50,13 +50,13 @@ func TestSeams(t *testing.T) {
 							told := play.through(t, who, begin)
 							mu.Lock()
 							defer mu.Unlock()
-							tales[who.name+" by "+by] = told
+							stories[who.name+" by "+by] = told
 						})
 					}
 				}
 			})
-			for of, other := range tales {
-				if diff := cmp.Diff(tales["stand-in by json"].told(), other.told()); diff != "" {
+			for of, other := range stories {
+				if diff := cmp.Diff(stories["stand-in by json"].told(), other.told()); diff != "" {
 					t.Errorf("with %s the story differs:\n%s", of, diff)
 				}
 			}
@@ -66,11 +66,11 @@ func TestSeams(t *testing.T) {
 
 // through plays it once, from the first message to the end.
 func (play seamPlay) through(t *testing.T, who player,
-	begin func(*testing.T, player, string, ...string) (*dwelling, guise)) tale {
+	begin func(*testing.T, player, string, ...string) (*modelHome, frontendDriver)) runStory {
 	t.Helper()
 	h, f := begin(t, who, play.play())
 	play.human(h, f)
-	told := taleOf(f.end())
+	told := storyOf(f.end())
 	for _, p := range h.model.Problems() {
 		t.Errorf("the play left its script: %s", p)
 	}
@@ -150,13 +150,13 @@ allow: [Write, "Bash(cat *)", Agent]
       - use: [{tool: Bash, input: {command: touch looked.txt, description: Look}}]
       - say: It is well.
 `),
-	human: func(_ *dwelling, f guise) {
+	human: func(_ *modelHome, f frontendDriver) {
 		f.asked("touch east.txt")
-		saysTo(f, "orch-3", "arbiter", "The west is spun")
+		sendMessageAs(f, "orch-3", "arbiter", "The west is spun")
 		f.allow("touch east.txt")
 		f.asked("touch looked.txt")
 		f.allow("touch looked.txt")
-		saysTo(f, "arbiter", "human", "Is it well?")
+		sendMessageAs(f, "arbiter", "human", "Is it well?")
 		f.say("", "", "all is woven")
 	},
 	first: []string{
@@ -167,9 +167,9 @@ allow: [Write, "Bash(cat *)", Agent]
 	under: []string{"allow of Bash touch looked.txt by human", "asks for Bash touch looked.txt"},
 }
 
-// settled: four requests wait for the human at the same time, twice. One rule answers all of them, the first
+// oneRuleForFour: four requests wait for the human at the same time, twice. One rule answers all of them, the first
 // time given in an answer, the second time as a rule of the run.
-var settled = seamPlay{
+var oneRuleForFour = seamPlay{
 	name: "four requests settled by one rule",
 	long: true,
 	play: always(`name: settled
@@ -203,7 +203,7 @@ actors:
       - use: [{tool: Bash, input: {command: "mkdir {{.side}}", description: Keep}}]
       - say: It is spun.
 `),
-	human: func(_ *dwelling, f guise) {
+	human: func(_ *modelHome, f frontendDriver) {
 		f.allowAll("Bash(touch *)", "touch north.txt", "touch east.txt", "touch south.txt", "touch west.txt")
 		f.allowFromNowOn("Bash(mkdir *)", "mkdir north", "mkdir east", "mkdir south", "mkdir west")
 	},
@@ -275,8 +275,8 @@ actors:
     match: {role: any}
     otherwise: {say: I-shall-remember-it.}
 `),
-	human: func(h *dwelling, f guise) {
-		saysTo(f, "arbiter", "human", "Which thread shall it be?")
+	human: func(h *modelHome, f frontendDriver) {
+		sendMessageAs(f, "arbiter", "human", "Which thread shall it be?")
 		p := h.take("orch-1")
 		p.Type("my word is sesame")
 		p.await("my word is sesame")
@@ -288,12 +288,12 @@ actors:
 			return ok && l.ID == contract.Arbiter && b.Generation == 2
 		})
 		h.giveBack(p)
-		saysTo(f, "arbiter", "human", "The red or the blue?")
+		sendMessageAs(f, "arbiter", "human", "The red or the blue?")
 		f.say("", "", "the red one")
 		awaitFile(h.t, filepath.Join(h.work, "checking"))
 		p = h.take("orch-1")
 		h.touch("go")
-		saysTo(f, "arbiter", "human", "Is it well?")
+		sendMessageAs(f, "arbiter", "human", "Is it well?")
 		h.giveBack(p)
 		f.await("the end of the first", func(l contract.Line) bool {
 			b, ok := l.Body.(contract.Takeover)
@@ -346,7 +346,7 @@ allow: ["Bash(*)"]
           handoff: {accomplished: [half], remaining: [the rest], key_context: the edge, checks: [{command: test -e begun, expect: exit 0}], claims: [{claim: it is begun, verified: true, check: 1}]}
 `, time.Now().Add(time.Hour).Unix())
 	},
-	human: func(h *dwelling, f guise) {
+	human: func(h *modelHome, f frontendDriver) {
 		f.await("a wait for the limit", func(l contract.Line) bool {
 			_, ok := l.Body.(contract.Retry)
 			return ok && l.ID == "orch-1"
@@ -358,9 +358,9 @@ allow: ["Bash(*)"]
 			return ok && m.From == contract.Human && m.To == "orch-2"
 		})
 		h.touch("go")
-		saysTo(f, "orch-3", "arbiter", "The west is spun")
+		sendMessageAs(f, "orch-3", "arbiter", "The west is spun")
 		f.say("orch-1", "", "go on, east")
-		saysTo(f, "arbiter", "human", "Is it well?")
+		sendMessageAs(f, "arbiter", "human", "Is it well?")
 		f.say("", "", "all is woven")
 	},
 	first: []string{`spawned, generation 1, successor of "", resumed: false`,

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// secretsTold are made-up secrets of different kinds, which agents and tools write.
-func secretsTold() []string {
+// printedSecrets are made-up secrets of different kinds, which agents and tools write.
+func printedSecrets() []string {
 	mix := func(n int) string { return strings.Repeat("q7Zx9K2mVb", n/10+1)[:n] }
 	hex := func(n int) string { return strings.Repeat("0f7e3a9c1b", n/10+1)[:n] }
 	big := func(n int) string { return strings.Repeat("Q7ZX9K2MVB", n/10+1)[:n] }
@@ -40,7 +40,7 @@ const nameless = "tapestry-of-4711-looms"
 
 // spilling is a play with secrets in everything that an agent can write.
 func spilling(t *testing.T) string {
-	all := strings.Join(secretsTold(), " ") + " " + nameless
+	all := strings.Join(printedSecrets(), " ") + " " + nameless
 	return scenarioFile(t, strings.ReplaceAll(`name: spilling
 title: Agents that spill secrets
 actors:
@@ -69,7 +69,7 @@ actors:
 
 // spill returns the secrets that a text contains.
 func spill(text string) (found []string) {
-	for _, s := range append(secretsTold(), nameless) {
+	for _, s := range append(printedSecrets(), nameless) {
 		if strings.Contains(text, s) {
 			found = append(found, s)
 		}
@@ -81,12 +81,12 @@ func spill(text string) (found []string) {
 // write to stderr, or that the environment contains.
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
-	for _, s := range secretsTold() {
+	for _, s := range printedSecrets() {
 		if sanitize.Redact("x "+s+" y") == "x "+s+" y" {
 			t.Errorf("no known format: %s", s)
 		}
 	}
-	all := strings.Join(secretsTold(), " ")
+	all := strings.Join(printedSecrets(), " ")
 	claude := sickClaude(t,
 		sick{"orch-1.1": "sh: for s in " + all +
 			"; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
@@ -95,7 +95,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	for _, face := range []string{"--json", "--plain"} {
 		t.Run(face, func(t *testing.T) {
 			t.Parallel()
-			s := prepare(t, append([]string{"ANTHROPIC_API_KEY=" + secretsTold()[0]}, secretsSeeded[1:]...),
+			s := prepare(t, append([]string{"ANTHROPIC_API_KEY=" + printedSecrets()[0]}, secretsSeeded[1:]...),
 				append(args, face)...)
 			var out string
 			if face == "--json" {
@@ -135,7 +135,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 				}
 				// The allowed call was executed with the real secrets, not with the redacted text.
 				if done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD,
-					"spilled.txt")); err != nil || len(spill(string(done))) != len(secretsTold())+1 {
+					"spilled.txt")); err != nil || len(spill(string(done))) != len(printedSecrets())+1 {
 					t.Errorf("the file: %v, %d secrets", err, len(spill(string(done))))
 				}
 			} else {

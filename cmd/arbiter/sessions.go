@@ -134,11 +134,11 @@ func (e env) removeSessions(c *cli.Context) error {
 	for _, info := range infos {
 		run := info.Run
 		if !info.Live {
-			said, err := pastrun.RemoveLeft(c.Context, store, info)
+			messages, err := pastrun.RemoveLeft(c.Context, store, info)
 			if err != nil {
 				return command.Environmentf("remove run %s: %v", command.ShortID(run), err)
 			}
-			for _, text := range said {
+			for _, text := range messages {
 				fmt.Fprintln(e.Stderr, "Run "+command.ShortID(run)+": "+text)
 			}
 		}

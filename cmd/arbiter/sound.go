@@ -23,10 +23,10 @@ var soundVariables = []string{"HOME", "PATH", "XDG_RUNTIME_DIR", "DBUS_SESSION_B
 
 // openSound returns a function that plays sounds, and one that ends the player. Without a player the terminal's bell
 // replaces it, unless the bell rings anyway.
-func openSound(face settings.ScreenSettings) (play func(tui.Sound) (bells int), silence func()) {
-	silence = func() {}
-	if face.Sound != settings.SoundOn {
-		return nil, silence
+func openSound(screen settings.ScreenSettings) (play func(tui.Sound) (bells int), stop func()) {
+	stop = func() {}
+	if screen.Sound != settings.SoundOn {
+		return nil, stop
 	}
 	if player := findPlayerOfSound(); player != nil {
 		c := chime.New(func(ctx context.Context, file string) error { return playSound(ctx, player, file) })
@@ -37,13 +37,13 @@ func openSound(face settings.ScreenSettings) (play func(tui.Sound) (bells int), 
 	}
 	return func(s tui.Sound) int {
 		switch {
-		case s == tui.SoundAsked && face.Notify.Bell, s != tui.SoundAsked && face.Notify.Finished && face.Notify.Bell:
+		case s == tui.SoundAsked && screen.Notify.Bell, s != tui.SoundAsked && screen.Notify.Finished && screen.Notify.Bell:
 			return 0
 		case s == tui.SoundAsked:
 			return 1
 		}
 		return 2
-	}, silence
+	}, stop
 }
 
 func findPlayerOfSound() []string {

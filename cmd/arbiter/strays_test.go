@@ -69,7 +69,7 @@ func TestRunWithUnreadableLockIsLive(t *testing.T) {
 	}
 	select {
 	case <-gone:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Error("its process lives")
 	}
 }

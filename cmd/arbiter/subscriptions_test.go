@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// heard is what a client of the control socket has received.
-type heard struct {
+// received is what a client of the control socket has received.
+type received struct {
 	client *control.Client
 	lines  []contract.Line
 	state  *supervisor.State
@@ -22,17 +22,17 @@ type heard struct {
 	over   bool // end was received
 }
 
-// hearRun subscribes to a run. The result may be read once the connection has ended.
-func hearRun(t *testing.T, socket string, p control.SubscribeParams) *heard {
+// subscribeTo subscribes to a run. The result may be read once the connection has ended.
+func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *received {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	c, _, err := control.Dial(ctx, socket, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	h := &heard{client: c}
+	h := &received{client: c}
 	var states statesync.Receiver
 	err = c.Subscribe(ctx, p, func(part any) {
 		switch part := part.(type) {
@@ -70,10 +70,10 @@ func TestSubscribers(t *testing.T) {
 	t.Parallel()
 	b := atWork(t, players(t)[0])
 	socket := filepath.Join(b.stateDir(), "runs", b.run, control.SocketName)
-	all := hearRun(t, socket, control.SubscribeParams{State: true})
-	late := hearRun(t, socket, control.SubscribeParams{Since: -1})
-	third := hearRun(t, socket, control.SubscribeParams{Since: 3})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	all := subscribeTo(t, socket, control.SubscribeParams{State: true})
+	late := subscribeTo(t, socket, control.SubscribeParams{Since: -1})
+	third := subscribeTo(t, socket, control.SubscribeParams{Since: 3})
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := late.client.Put(ctx, control.PutParams{
 		Command: json.RawMessage(`{"command":"set_mode","ref":"mine","mode":"no such mode"}`)}); err != nil {
@@ -85,7 +85,7 @@ func TestSubscribers(t *testing.T) {
 	}
 	b.finish(contract.ExitComplete)
 	want := b.lines
-	for _, h := range []*heard{all, late, third} {
+	for _, h := range []*received{all, late, third} {
 		select {
 		case <-h.client.Done(): // the run's host process has ended
 		case <-ctx.Done():

@@ -34,7 +34,7 @@ func survivors(run string) map[int]string {
 // awaitGone waits until no process of the run is alive. It waits on the processes themselves.
 func awaitGone(t *testing.T, run string) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for {
 		left := survivors(run)
 		if len(left) == 0 {
@@ -60,7 +60,7 @@ func awaitSurvivors(t *testing.T, run string, want int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for len(survivors(run)) != want {
 		select {
 		case <-tick.C:

@@ -16,7 +16,7 @@ import (
 
 // TestTaskFromStdin: --task - reads the task from stdin; the task is never the character "-".
 func TestTaskFromStdin(t *testing.T) {
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	for _, tt := range []struct {
 		name, in, want string
 		args           []string
@@ -50,7 +50,7 @@ func TestTwoTasks(t *testing.T) {
 
 // TestNothingAsked: a run without a task leaves no files, and is in no list.
 func TestNothingAsked(t *testing.T) {
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	cmd := exec.Command("arbiter", append(h.rehearsing("parallel"), "--json")...)
 	cmd.Env, cmd.Dir = h.env, h.work
 	var errs strings.Builder
@@ -103,7 +103,7 @@ func TestLeftIsNotCancelled(t *testing.T) {
 
 // TestRequirementsNameTheRun: a run has the heading of its requirements file as its title, also in lists.
 func TestRequirementsNameTheRun(t *testing.T) {
-	h := settle(t, players(t)[0])
+	h := newTestHome(t, players(t)[0])
 	if err := os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"),
 		0o600); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func (s *script) look(args ...string) *onlooker {
 	s.t.Helper()
 	o := &onlooker{t: s.t, cmd: exec.Command("arbiter", args...)}
 	o.cmd.Env, o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr = s.cmd.Env, s.cmd.Dir, &o.out, &o.errs
-	o.cmd.WaitDelay = patience
+	o.cmd.WaitDelay = waitTimeout
 	if err := o.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -49,15 +49,15 @@ func (o *onlooker) shows(want string) {
 	o.await(want, func() {})
 }
 
-// provoked waits until it has printed a line, and calls do again and again meanwhile.
-func (o *onlooker) provoked(do func()) {
+// failureCaused waits until it has printed a line, and calls do again and again meanwhile.
+func (o *onlooker) failureCaused(do func()) {
 	o.t.Helper()
 	o.await("\n", do)
 }
 
 func (o *onlooker) await(want string, meanwhile func()) {
 	o.t.Helper()
-	ctx, cancel := context.WithTimeout(o.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(o.t.Context(), waitTimeout)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -74,7 +74,7 @@ func (o *onlooker) await(want string, meanwhile func()) {
 // ends waits for its end, checks its exit code, and returns its stdout.
 func (o *onlooker) ends(code contract.Exit) string {
 	o.t.Helper()
-	late := time.AfterFunc(patience, func() { _ = o.cmd.Process.Kill() })
+	late := time.AfterFunc(waitTimeout, func() { _ = o.cmd.Process.Kill() })
 	defer late.Stop()
 	_ = o.cmd.Wait() // its exit code is checked instead
 	if got := o.cmd.ProcessState.ExitCode(); got != int(code) {
@@ -97,12 +97,12 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.ends(contract.ExitInterrupted)
-	s.says(contract.ExitUsage, "use the seq of an event", "watch", "--since", "-2")
+	s.runs(contract.ExitUsage, "use the seq of an event", "watch", "--since", "-2")
 	for _, o := range []*onlooker{one, two, third} {
 		o.shows(`"permission_request"`)
 	}
 	log.shows("level=")
-	late.provoked(func() { s.send(contract.Interrupt{ID: "orch-9"}) }) // the answer is an event
+	late.failureCaused(func() { s.send(contract.Interrupt{ID: "orch-9"}) }) // the answer is an event
 	s.send(contract.Say{Text: "<&> é", To: "orch-1"})
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)
@@ -130,9 +130,9 @@ func TestWatch(t *testing.T) {
 	if got := story.ends(contract.ExitComplete); got != told || !strings.Contains(told, "asks leave to use") {
 		t.Errorf("logs -f tells\n%s\ninstead of\n%s", got, told)
 	}
-	s.says(contract.ExitComplete, string(kept), "logs", "--program", "--follow", run)
-	s.says(contract.ExitUsage, "no run is live in", "logs", "-f")
-	s.says(contract.ExitUsage, "is not live", "watch", run)
+	s.runs(contract.ExitComplete, string(kept), "logs", "--program", "--follow", run)
+	s.runs(contract.ExitUsage, "no run is live in", "logs", "-f")
+	s.runs(contract.ExitUsage, "is not live", "watch", run)
 }
 
 // cutter is a proxy between the clients of a run and its socket.

@@ -25,7 +25,7 @@ func TestWebPage(t *testing.T) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			h := settle(t, who)
+			h := newTestHome(t, who)
 			args := append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--detach", "--task", "Make it")
 			run := strings.TrimSpace(h.output(args...))
 			web := &onlooker{t: t, cmd: exec.Command("arbiter", "web", run[:8])}
@@ -109,7 +109,7 @@ func openInBrowser(t *testing.T, path, url string) *tab {
 		b.Close()
 		_ = os.RemoveAll(dir)
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	p, err := b.Open(ctx, url)
 	if err != nil {

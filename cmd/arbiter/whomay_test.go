@@ -270,7 +270,7 @@ func TestWhoMayOpenThePage(t *testing.T) {
 
 // askSocket is a program that connects to the socket in its argument.
 func askSocket() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	client, _, err := control.Dial(ctx, os.Args[1], nil)
 	if err == nil {

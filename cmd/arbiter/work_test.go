@@ -61,7 +61,7 @@ func (w worked) arbiter(code contract.Exit, args ...string) (stdout, stderr stri
 	return out.String(), errs.String()
 }
 
-func (w worked) says(want string, code contract.Exit, args ...string) {
+func (w worked) prints(want string, code contract.Exit, args ...string) {
 	w.Helper()
 	out, errs := w.arbiter(code, args...)
 	if code != contract.ExitComplete {
@@ -74,7 +74,7 @@ func (w worked) says(want string, code contract.Exit, args ...string) {
 
 func TestWorkInTheWorkspace(t *testing.T) {
 	w := newWorked(t)
-	w.says("has no snapshot in "+w.Path, contract.ExitFailed, "diff")
+	w.prints("has no snapshot in "+w.Path, contract.ExitFailed, "diff")
 	w.snapshot(workspaces.Base)
 	w.Write("a", "2\n")
 	w.Remove("gone")
@@ -86,27 +86,27 @@ func TestWorkInTheWorkspace(t *testing.T) {
 		!strings.Contains(text, "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n") || strings.Contains(text, "\x1b") {
 		t.Errorf("diff: %s", text)
 	}
-	w.says("a\ngone\nmine\nnew\n", contract.ExitComplete, "diff", gittest.RUN8, "--name-only")
-	w.says("modified +1 -1 a\ndeleted  +0 -1 gone\nmodified +1 -1 mine\nadded    +2 -0 new\n4 files, +4 -3\n",
+	w.prints("a\ngone\nmine\nnew\n", contract.ExitComplete, "diff", gittest.RUN8, "--name-only")
+	w.prints("modified +1 -1 a\ndeleted  +0 -1 gone\nmodified +1 -1 mine\nadded    +2 -0 new\n4 files, +4 -3\n",
 		contract.ExitComplete, "diff", "--stat")
-	w.says("orch-1 had no directory of its own", contract.ExitUsage, "diff", "orch-1")
-	w.says("there is no agent \"frob\"", contract.ExitUsage, "diff", gittest.RUN8, "frob")
-	w.says("there is no run \"frob\"", contract.ExitUsage, "diff", "frob")
-	w.says("exclude each other", contract.ExitUsage, "diff", "--stat", "--name-only")
-	w.says("worked in the workspace itself", contract.ExitFailed, "land")
+	w.prints("orch-1 had no directory of its own", contract.ExitUsage, "diff", "orch-1")
+	w.prints("there is no agent \"frob\"", contract.ExitUsage, "diff", gittest.RUN8, "frob")
+	w.prints("there is no run \"frob\"", contract.ExitUsage, "diff", "frob")
+	w.prints("exclude each other", contract.ExitUsage, "diff", "--stat", "--name-only")
+	w.prints("worked in the workspace itself", contract.ExitFailed, "land")
 
 	before := w.Files()
 	kept := "kept mine: it was modified since\n"
-	w.says("would revert a\nwould restore gone\nwould remove new\n"+kept, contract.ExitComplete, "undo", "--dry-run")
+	w.prints("would revert a\nwould restore gone\nwould remove new\n"+kept, contract.ExitComplete, "undo", "--dry-run")
 	if diff := cmp.Diff(before, w.Files()); diff != "" {
 		t.Error(diff)
 	}
-	w.says("reverted a\nrestored gone\nremoved new\n"+kept, contract.ExitComplete, "undo")
+	w.prints("reverted a\nrestored gone\nremoved new\n"+kept, contract.ExitComplete, "undo")
 	want := map[string]string{"a": "-rw-r--r-- 1\n", "gone": "-rw-r--r-- 1\n", "mine": "-rw-r--r-- 3\n"}
 	if diff := cmp.Diff(want, w.Files()); diff != "" {
 		t.Error(diff)
 	}
-	w.says("give at most one RUN", contract.ExitUsage, "undo", "a", "b")
+	w.prints("give at most one RUN", contract.ExitUsage, "undo", "a", "b")
 }
 
 func TestWorkOnABranch(t *testing.T) {
@@ -119,29 +119,29 @@ func TestWorkOnABranch(t *testing.T) {
 	w.Write("new", "1\n")
 	w.Git("update-ref", w.repo.Branch("orch-1.1"), w.Commit("two"))
 	w.Git("checkout", "-q", "trunk")
-	w.says("a\nnew\n", contract.ExitComplete, "diff", "--name-only")
-	w.says("new\n", contract.ExitComplete, "diff", "orch-1", "--name-only")
+	w.prints("a\nnew\n", contract.ExitComplete, "diff", "--name-only")
+	w.prints("new\n", contract.ExitComplete, "diff", "orch-1", "--name-only")
 	w.Write("a", "uncommitted\n")
-	w.says("uncommitted changes would be overwritten in \"a\"", contract.ExitFailed, "land")
+	w.prints("uncommitted changes would be overwritten in \"a\"", contract.ExitFailed, "land")
 	w.Git("checkout", "-q", "a")
-	w.says("--message is empty", contract.ExitUsage, "land", "--message", " ")
+	w.prints("--message is empty", contract.ExitUsage, "land", "--message", " ")
 	out, _ := w.arbiter(contract.ExitComplete, "land", "--squash", "--message", "All of it")
 	if out != "trunk is now "+command.ShortID(w.Git("rev-parse", "trunk"))+"\n" ||
 		w.Git("log", "-1", "--format=%s %an", "trunk") != "All of it A" {
 		t.Errorf("%q; %s", out, w.Git("log", "-1", "trunk"))
 	}
 	w.Git("checkout", "-q", "--detach")
-	w.says("HEAD is detached", contract.ExitFailed, "land")
+	w.prints("HEAD is detached", contract.ExitFailed, "land")
 	w.Git("checkout", "-q", "trunk")
-	w.says("would revert a\nwould remove new\n", contract.ExitComplete, "undo", "--dry-run", gittest.RUN8)
+	w.prints("would revert a\nwould remove new\n", contract.ExitComplete, "undo", "--dry-run", gittest.RUN8)
 }
 
 func TestWorkWithoutGit(t *testing.T) {
 	w := newWorked(t)
 	w.Must(os.RemoveAll(filepath.Join(w.Path, ".git")))
-	w.says("there is no Git work tree here", contract.ExitEnvironment, "diff")
+	w.prints("there is no Git work tree here", contract.ExitEnvironment, "diff")
 	t.Chdir(t.TempDir())
-	w.says("no run has worked in", contract.ExitUsage, "undo")
+	w.prints("no run has worked in", contract.ExitUsage, "undo")
 	w.Must(os.RemoveAll(w.Path))
-	w.says("the directory of run "+gittest.RUN8, contract.ExitEnvironment, "land", gittest.RUN8)
+	w.prints("the directory of run "+gittest.RUN8, contract.ExitEnvironment, "land", gittest.RUN8)
 }

@@ -116,7 +116,7 @@ func TestTheArbiterIsLost(t *testing.T) {
 					!strings.Contains(r.Summary, c.why) {
 					t.Errorf("result %+v", r)
 				}
-				s.told("The Arbiter can no longer rule: ")
+				s.awaitNotice("The Arbiter can no longer rule: ")
 				d := collect[contract.Decision](s)
 				for i, one := range d {
 					if one.Number != i+1 || one.Source != "fallback" || len(one.Warnings) == 0 {
@@ -156,7 +156,7 @@ func TestTheArbiterIsBroughtBack(t *testing.T) {
 		t.Errorf("questions %+v", q)
 	}
 	s.send(contract.Choose{Option: "retry"})
-	s.told("The Arbiter rules again.")
+	s.awaitNotice("The Arbiter rules again.")
 	s.letGo()
 	r := s.finish(contract.ExitComplete)
 	d := collect[contract.Decision](s)
@@ -169,9 +169,9 @@ func TestTheArbiterIsBroughtBack(t *testing.T) {
 	}
 }
 
-// TestAHumanIsAskedInTheArbitersPlace: if the Arbiter makes no valid decision and there is a human, the human
+// TestHumanIsAskedInsteadOfArbiter: if the Arbiter makes no valid decision and there is a human, the human
 // is asked. After the answer, the Arbiter is asked again.
-func TestAHumanIsAskedInTheArbitersPlace(t *testing.T) {
+func TestHumanIsAskedInsteadOfArbiter(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--task", "Weave", "--scenario", workflow(t, `
   - name: babbler

@@ -93,9 +93,9 @@ func TestWorkflowLimits(t *testing.T) {
 	}
 }
 
-// TestTroubleOfAnOrchestratorPasses: arbiter waits until a rate limit has passed; the task stays in executing,
+// TestOrchestratorRecoversFromErrors: arbiter waits until a rate limit has passed; the task stays in executing,
 // and nothing counts as a failure.
-func TestTroubleOfAnOrchestratorPasses(t *testing.T) {
+func TestOrchestratorRecoversFromErrors(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -117,8 +117,8 @@ func TestTable(t *testing.T) {
 func TestWords(t *testing.T) {
 	for name, want := range map[string]string{
 		"TestLiveAPIErrors": "api errors", "TestLiveMCP": "mcp", "TestLiveNotLoggedIn": "not logged in",
-		"TestAnotherThanTheArbiterDecides": "another than the arbiter decides",
-		"hooks-eof":                        "hooks eof", "every frame is known": "every frame is known",
+		"TestOtherDeciderDecides": "another than the arbiter decides",
+		"hooks-eof":               "hooks eof", "every frame is known": "every frame is known",
 		"TestLiveQueryWithoutAVerdict": "query without a verdict", "api-400": "api 400",
 	} {
 		if got := words(name); got != want {

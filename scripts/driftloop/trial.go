@@ -35,7 +35,8 @@ var suites = []suite{
 			"resume|control|compaction|subagent|api-429|merge|tasks)$"},
 	{title: "Whole plays", pkg: "./cmd/arbiter", core: "^(TestFullDialogue|TestTerminalIsWarned)$",
 		run: "^(TestFullDialogue|TestResume|TestPermissionOverAResume|TestRulesHoldOverTheUsersSettings|" +
-			"TestTerminalIsWarned|TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|TestCornered)$"},
+			"TestTerminalIsWarned|TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|" +
+			"TestCompactionBlocked)$"},
 }
 
 // scenarios are played by arbiter itself while the protocol is recorded.

@@ -16,8 +16,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// statusPatience is how long a run may take to report its status.
-const statusPatience = 10 * time.Second
+// statusTimeout is how long a run may take to report its status.
+const statusTimeout = 10 * time.Second
 
 // The options of a permission request.
 const (
@@ -93,12 +93,12 @@ func (a *asks) askAgain() {
 	}
 }
 
-// settle handles the items that wait for the human: it asks the client about them, cancels requests about settled
+// syncInbox handles the items that wait for the human: it asks the client about them, cancels requests about settled
 // items, and ends the prompts that no agent is still working on.
-func (f *follower) settle(l *link) {
+func (f *follower) syncInbox(l *link) {
 	o := f.session
 	armed, _ := o.waiting() // before the status: the run has received these
-	ctx, cancel := context.WithTimeout(l.ctx, statusPatience)
+	ctx, cancel := context.WithTimeout(l.ctx, statusTimeout)
 	defer cancel()
 	st, err := l.ask.Status(ctx)
 	if err != nil {
@@ -126,9 +126,9 @@ func (f *follower) ask(l *link, i control.InboxItem) (ends bool) {
 	kind := inbox.Kind(i.Kind)
 	switch {
 	case kind == inbox.Permission:
-		t, told := f.mapper.asked[i.ID]
+		t, shown := f.mapper.asked[i.ID]
 		var r contract.PermissionRequest
-		if told && json.Unmarshal(i.Request, &r) == nil {
+		if shown && json.Unmarshal(i.Request, &r) == nil {
 			session, _ := f.mapper.home(i.Agent)
 			f.asking(l, i.ID, func(ctx context.Context) bool { return f.askPermission(ctx, session, t, r) })
 		}
@@ -136,7 +136,7 @@ func (f *follower) ask(l *link, i control.InboxItem) (ends bool) {
 	case i.Optional:
 		return false
 	case kind == inbox.Question || kind == inbox.Acceptance:
-		if _, told := f.mapper.told[i.ID]; !told {
+		if _, shown := f.mapper.shownTexts[i.ID]; !shown {
 			return false
 		}
 	}
@@ -186,7 +186,7 @@ func (f *follower) askPermission(ctx context.Context, session string, t toolCall
 	default:
 		return false
 	}
-	return f.hand(permit)
+	return f.sendAnswer(permit)
 }
 
 // permissionOptions returns the answers that a human can choose from. The narrowest rule that covers the call can
@@ -222,14 +222,14 @@ func (f *follower) elicit(ctx context.Context, i control.InboxItem) bool {
 	case len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):
 		return false
 	case len(i.Choices) > 0:
-		return f.hand(contract.Choose{Option: answer})
+		return f.sendAnswer(contract.Choose{Option: answer})
 	}
-	return f.hand(contract.Say{Text: answer})
+	return f.sendAnswer(contract.Say{Text: answer})
 }
 
-// hand sends an answer to the run. An answer that comes too late changes nothing.
-func (f *follower) hand(body contract.CommandBody) bool {
-	ctx, cancel := context.WithTimeout(f.session.ctx, commandPatience) // outlives the request, which it settles
+// sendAnswer sends an answer to the run. An answer that comes too late changes nothing.
+func (f *follower) sendAnswer(body contract.CommandBody) bool {
+	ctx, cancel := context.WithTimeout(f.session.ctx, commandTimeout) // outlives the request, which it settles
 	defer cancel()
 	err := f.session.command(ctx, body)
 	if err != nil {

@@ -102,7 +102,7 @@ func (f *follower) run() {
 		case info.Live:
 			wait = retry // the run does not answer yet, is ending, or was lost
 			if l := f.connect(o.ctx); l != nil {
-				f.hear(l)
+				f.receive(l)
 				l.end()
 				f.asks.withdraw(nil)
 			}
@@ -183,7 +183,7 @@ func (f *follower) catchUp(ctx context.Context, limit uint64) (since int64, err 
 		}
 		seq++
 		if process > f.process || process == f.process && seq > f.seq {
-			f.tell(e.Line)
+			f.report(e.Line)
 		}
 		return nil
 	})
@@ -196,8 +196,8 @@ func (f *follower) catchUp(ctx context.Context, limit uint64) (since int64, err 
 	return 0, nil
 }
 
-// tell reports an event to the client. It returns whether the items that wait for the human may have changed.
-func (f *follower) tell(line []byte) bool {
+// report reports an event to the client. It returns whether the items that wait for the human may have changed.
+func (f *follower) report(line []byte) bool {
 	event, err := contract.DecodeWritten(line)
 	if _, first := event.Body.(contract.Session); first {
 		f.process, f.seq = f.process+1, 0
@@ -235,9 +235,9 @@ func (o *session) load(ctx context.Context, show bool) error {
 	return err
 }
 
-// hear reports what the run sends, until the run or the connection ends.
-func (f *follower) hear(l *link) {
-	f.settle(l)
+// receive reports what the run sends, until the run or the connection ends.
+func (f *follower) receive(l *link) {
+	f.syncInbox(l)
 	for {
 		changed := false
 		select {
@@ -252,14 +252,14 @@ func (f *follower) hear(l *link) {
 			case control.Events:
 				f.seq += part.Skipped
 				for _, line := range part.Lines {
-					changed = f.tell([]byte(line)) || changed
+					changed = f.report([]byte(line)) || changed
 				}
 			case control.RunEnded:
 				return
 			}
 		}
 		if changed {
-			f.settle(l)
+			f.syncInbox(l)
 		}
 	}
 }

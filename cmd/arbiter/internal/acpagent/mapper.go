@@ -34,12 +34,12 @@ type mapper struct {
 	dir    string // working directory of the run
 	agents map[string]*agentView
 	// calls are the running tool calls by id; asked are the pending permission requests by id.
-	calls map[string]call
-	asked map[string]toolCall
-	told  map[string]string // texts that were reported last, by question id
-	spent money
-	ended *contract.Result // set if the run's end is the last thing reported
-	login bool             // the last error was that Claude is not logged in
+	calls      map[string]call
+	asked      map[string]toolCall
+	shownTexts map[string]string // texts that were reported last, by question id
+	spent      money
+	ended      *contract.Result // set if the run's end is the last thing reported
+	login      bool             // the last error was that Claude is not logged in
 	// rehearsal is set if a scripted model plays. The protocol cannot mark a cost as simulated, so none is shown.
 	rehearsal bool
 	count     int // number of generated ids
@@ -64,14 +64,14 @@ type shownUsage struct {
 }
 
 // money is the cost of the run: the sum of its turns, or the amount the run reported last, whichever is larger.
-type money struct{ turns, told float64 }
+type money struct{ turns, reported float64 }
 
-func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.told)) }
+func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.reported)) }
 
 func newMapper(session string, can features, words Words) *mapper {
 	return &mapper{
 		root: session, can: can, words: words, agents: map[string]*agentView{}, calls: map[string]call{},
-		asked: map[string]toolCall{}, told: map[string]string{},
+		asked: map[string]toolCall{}, shownTexts: map[string]string{},
 	}
 }
 
@@ -111,7 +111,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Context:
 		return m.context(e.ID, b)
 	case contract.Cost:
-		m.spent.told = max(m.spent.told, b.RunCostUSD)
+		m.spent.reported = max(m.spent.reported, b.RunCostUSD)
 	case contract.Turn:
 		return m.turn(e.ID, b)
 	case contract.Compact:
@@ -119,7 +119,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Workspace:
 		return m.workspace(e.ID, b)
 	case contract.Error:
-		return m.trouble(e.ID, b)
+		return m.showError(e.ID, b)
 	case contract.Result:
 		return m.result(b)
 	case contract.Decision:
@@ -217,8 +217,8 @@ func (m *mapper) notice(e contract.Event) []frame {
 	return m.on(session, notice{Kind: noticed, Severity: severity, Title: text})
 }
 
-// trouble shows an error that a person should know about, and the possible answers.
-func (m *mapper) trouble(id string, b contract.Error) []frame {
+// showError shows an error that a person should know about, and the possible answers.
+func (m *mapper) showError(id string, b contract.Error) []frame {
 	m.login = b.Category == bridge.CatAuth
 	text := b.Message
 	if len(b.RecoveryOptions) > 0 {
@@ -238,17 +238,17 @@ func (m *mapper) decision(id string, b contract.Decision) []frame {
 
 // question asks the human. A resumed run asks its open question again; that repetition is not shown.
 func (m *mapper) question(b contract.Question) []frame {
-	if b.Question != "" && m.told[b.Question] == b.Text {
+	if b.Question != "" && m.shownTexts[b.Question] == b.Text {
 		return nil
 	}
-	m.told[b.Question] = b.Text
+	m.shownTexts[b.Question] = b.Text
 	return m.chunk(m.root, agentChunk, b.Question, b.Text)
 }
 
 // result ends the run and everything that is still open in it.
 func (m *mapper) result(b contract.Result) []frame {
 	m.ended = &b
-	m.spent = money{told: max(b.CostUSD, m.spent.total()), turns: m.spent.turns}
+	m.spent = money{reported: max(b.CostUSD, m.spent.total()), turns: m.spent.turns}
 	text := "The run ended: " + strings.ReplaceAll(b.Status, "_", " ")
 	if b.Summary != "" {
 		text += ". " + b.Summary

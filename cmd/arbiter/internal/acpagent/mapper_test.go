@@ -17,13 +17,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func say(e contract.Event, name func(string) string) string {
+func lineOf(e contract.Event, name func(string) string) string {
 	return name(e.ID) + ": " + e.Body.EventName()
 }
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-func said(id, from, to, kind, text string) contract.Event {
+func message(id, from, to, kind, text string) contract.Event {
 	return contract.Event{ID: from, Body: contract.Message{MessageID: id, From: from, To: to, Kind: kind, Text: text}}
 }
 
@@ -31,7 +31,7 @@ func said(id, from, to, kind, text string) contract.Event {
 var story = []contract.Event{
 	{ID: "supervisor", Body: contract.Session{Session: "run", CWD: "/w", Permissions: "ask"}},
 	{ID: "arbiter", Body: contract.Spawn{Name: "The Arbiter", Prompt: "Make it"}},
-	said("m1", "human", "arbiter", "task", "Make it"),
+	message("m1", "human", "arbiter", "task", "Make it"),
 	{ID: "arbiter", Body: contract.Context{Tokens: 10, Window: 100}},
 	{ID: "arbiter", Body: contract.Assistant{Text: "Let me see."}},
 	{ID: "arbiter", Body: contract.ToolUse{Tool: "mcp__arbiter__set_plan", Input: raw(`{}`), ToolUse: "t0"}},
@@ -40,12 +40,12 @@ var story = []contract.Event{
 	{ID: "arbiter", Body: contract.Decision{Decision: "ADDRESS_HUMAN", Reason: "No name."}},
 	{ID: "arbiter", Body: contract.Question{Text: "What name?", Question: "question-1"}},
 	{ID: "arbiter", Body: contract.Question{Text: "What name?", Question: "question-1"}}, // after a resume
-	said("m2", "human", "arbiter", "answer", "dawn"),
+	message("m2", "human", "arbiter", "answer", "dawn"),
 	{ID: "supervisor", Body: contract.Plan{Steps: []contract.Step{{Text: "a", Status: "done"},
 		{Text: "b", Status: "active"}, {Text: "c", Status: "failed"}, {Text: "d", Status: "pending"}}}},
 	{ID: "orch-1", Body: contract.Spawn{Name: "Orchestrator I", Mode: "builder", Prompt: "Write it."}},
 	{ID: "orch-1", Body: contract.Workspace{Dir: "/trees/orch-1", Isolation: "worktree"}},
-	said("m3", "arbiter", "orch-1", "brief", "Write it."),
+	message("m3", "arbiter", "orch-1", "brief", "Write it."),
 	{ID: "orch-1", Body: contract.Delivered{MessageID: "m3"}},
 	{ID: "orch-1", Body: contract.Context{Tokens: 20, Window: 100}},
 	{ID: "orch-1", Body: contract.Assistant{Text: "I read."}},
@@ -68,7 +68,7 @@ var story = []contract.Event{
 	{ID: "orch-1", Body: contract.PermissionRequest{Request: "perm-2", Tool: "Bash", Input: raw(`{"command":"rm"}`)}},
 	{ID: "orch-1", Body: contract.Permission{Request: "perm-2", Behavior: "deny", By: "human"}},
 	{ID: "orch-1", Body: contract.Permission{Request: "perm-3", Behavior: "allow", By: "rule"}},
-	said("m4", "human", "orch-1", "note", "Be quick."),
+	message("m4", "human", "orch-1", "note", "Be quick."),
 	{ID: "orch-1", Body: contract.Compact{Trigger: "auto", Blocked: true}},
 	{ID: "orch-1", Body: contract.Retry{Attempt: 1, Reason: "529"}},
 	{ID: "supervisor", Body: contract.Notice{Text: "All is well."}},
@@ -76,8 +76,8 @@ var story = []contract.Event{
 	{ID: "orch-1", Body: contract.Turn{CostUSD: 0.25, Outcome: "interrupted"}},
 	{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Prompt: "Go on.", SuccessorOf: "orch-1"}},
 	{ID: "orch-1", Body: contract.Done{Reason: "handoff"}},
-	said("m5", "orch-2", "arbiter", "done", "It stands."),
-	said("m6", "supervisor", "arbiter", "notice", "So."),
+	message("m5", "orch-2", "arbiter", "done", "It stands."),
+	message("m6", "supervisor", "arbiter", "notice", "So."),
 	{ID: "orch-2", Body: contract.ToolUse{Tool: "Bash", Input: raw(`{"command":"sleep 9"}`), ToolUse: "t5"}},
 	{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Generation: 2, Resumed: true}},
 	{ID: "orch-2", Body: contract.Error{Category: "crash", Message: "It crashed.",
@@ -85,7 +85,7 @@ var story = []contract.Event{
 	{ID: "orch-2", Body: contract.ToolUse{Tool: "WebFetch", ToolUse: "t6",
 		Input: raw(`{"url":"https://example.org"}`)}},
 	{ID: "arbiter", Body: contract.Cost{RunCostUSD: 1.5}},
-	said("m7", "arbiter", "human", "complete", "Done."),
+	message("m7", "arbiter", "human", "complete", "Done."),
 	{ID: "supervisor", Body: contract.Result{Status: "needs_input", Summary: "It is there.", CostUSD: 1.75}},
 	{ID: "supervisor", Body: contract.Unknown{Name: "later", Raw: raw(`{}`)}},
 }
@@ -101,7 +101,7 @@ func TestMapping(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := newMapper("run", can, say)
+			m := newMapper("run", can, lineOf)
 			var got bytes.Buffer
 			for _, e := range story {
 				got.WriteString("# " + e.ID + " " + e.Body.EventName() + "\n")
@@ -136,7 +136,7 @@ func TestMapping(t *testing.T) {
 
 // TestOfUnstable: a client that has not announced subagents, notices and compaction receives none of them.
 func TestOfUnstable(t *testing.T) {
-	m := newMapper("run", features{}, say)
+	m := newMapper("run", features{}, lineOf)
 	for _, e := range story {
 		for _, f := range m.add(e) {
 			switch f.Update.(type) {
@@ -153,7 +153,7 @@ func TestOfUnstable(t *testing.T) {
 // TestARehearsalHasNoCost: an editor would show a simulated cost as a real one.
 func TestARehearsalHasNoCost(t *testing.T) {
 	for _, rehearsal := range []bool{false, true} {
-		m := newMapper("run", features{}, say)
+		m := newMapper("run", features{}, lineOf)
 		var last *usage
 		for _, b := range []contract.Body{contract.Session{Session: "run", CWD: "/w", Rehearsal: rehearsal},
 			contract.Spawn{Name: "The Arbiter"}, contract.Turn{CostUSD: 0.5}, contract.Context{Tokens: 10, Window: 100}} {
@@ -171,7 +171,7 @@ func TestARehearsalHasNoCost(t *testing.T) {
 
 // TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
-	m := newMapper("run", features{}, say)
+	m := newMapper("run", features{}, lineOf)
 	m.add(contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: "box"}})
 	if got := m.name("orch-2"); got != "Orchestrator II @box" {
 		t.Errorf("it is called %q", got)

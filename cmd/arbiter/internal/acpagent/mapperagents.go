@@ -98,8 +98,8 @@ func (m *mapper) message(b contract.Message) []frame {
 	switch {
 	case b.From == contract.Human && b.To == contract.Arbiter:
 		frames := m.chunk(m.root, userChunk, id, b.Text)
-		if b.Kind == "task" && m.told[b.Kind] == "" { // the run keeps its first title
-			m.told[b.Kind] = b.Text
+		if b.Kind == "task" && m.shownTexts[b.Kind] == "" { // the run keeps its first title
+			m.shownTexts[b.Kind] = b.Text
 			frames = append(frames, frame{m.root, info{Kind: infoChanged, Title: sanitize.Line(b.Text, maxTitle)}})
 		}
 		return frames

@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// stopPatience is how long the agents' turns may take to end after a prompt was cancelled.
-const stopPatience = 15 * time.Second
+// stopTimeout is how long the agents' turns may take to end after a prompt was cancelled.
+const stopTimeout = 15 * time.Second
 
 // prompt starts a prompt. It registers it before the next line is read, so that a later cancellation finds it.
 func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
@@ -85,7 +85,7 @@ func (s *server) cancel(id string) {
 		open.cancelPrompts()
 	}
 	s.work.Go(func() {
-		ctx, cancel := context.WithTimeout(open.ctx, commandPatience)
+		ctx, cancel := context.WithTimeout(open.ctx, commandTimeout)
 		defer cancel()
 		if agent != "" {
 			if err := open.command(ctx, contract.Interrupt{ID: agent}); err != nil {
@@ -95,7 +95,7 @@ func (s *server) cancel(id string) {
 		}
 		open.stopWork(ctx)
 		select {
-		case <-time.After(stopPatience):
+		case <-time.After(stopTimeout):
 			_, cancelled := open.waiting()
 			open.end(cancelled, stopCancelled, nil)
 		case <-open.ctx.Done():

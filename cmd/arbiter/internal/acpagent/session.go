@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// commandPatience is how long a run may take to accept a command, including starting it for that.
-	commandPatience = 60 * time.Second
+	// commandTimeout is how long a run may take to accept a command, including starting it for that.
+	commandTimeout = 60 * time.Second
 	// again is the delay before the next look at a run that is ending or starting.
 	again = 50 * time.Millisecond
 )
@@ -167,7 +167,7 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 	}
 	o.follow.asks.askAgain()
 	o.follow.expect(text)
-	err := o.say(ctx, text)
+	err := o.send(ctx, text)
 	if err != nil {
 		o.follow.forget(text)
 		return err
@@ -186,7 +186,7 @@ func (o *session) isCancelled(p *prompt) bool {
 	return p.cancelled
 }
 
-func (o *session) say(ctx context.Context, text string) error {
+func (o *session) send(ctx context.Context, text string) error {
 	o.mu.Lock()
 	begun, mode := o.begun, o.mode
 	o.mu.Unlock()
@@ -205,10 +205,10 @@ func (o *session) say(ctx context.Context, text string) error {
 		o.mu.Unlock()
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	for {
-		done, err := o.tryToSay(ctx, text)
+		done, err := o.trySend(ctx, text)
 		if done || err != nil {
 			return err
 		}
@@ -220,9 +220,9 @@ func (o *session) say(ctx context.Context, text string) error {
 	}
 }
 
-// tryToSay hands a text to the run, and resumes the run for it if it is not live. If it returns false and no error,
+// trySend hands a text to the run, and resumes the run for it if it is not live. If it returns false and no error,
 // the caller may try again.
-func (o *session) tryToSay(ctx context.Context, text string) (done bool, err error) {
+func (o *session) trySend(ctx context.Context, text string) (done bool, err error) {
 	info, err := o.s.run(o.id)
 	if err != nil {
 		return false, err

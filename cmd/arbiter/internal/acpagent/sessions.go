@@ -29,12 +29,12 @@ func (s *server) newSession(p sessionParams) (any, error) {
 	}
 	open := s.open(uuid.NewString(), p.CWD)
 	open.mode = mode
-	s.tellServers(p)
+	s.logIgnoredServers(p)
 	return sessionResult{SessionID: open.id, Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
 }
 
-// tellServers logs that the client's own MCP servers are ignored: the CLI uses those of its configuration.
-func (s *server) tellServers(p sessionParams) {
+// logIgnoredServers logs that the client's own MCP servers are ignored: the CLI uses those of its configuration.
+func (s *server) logIgnoredServers(p sessionParams) {
 	if len(p.MCPServers) > 0 {
 		s.Log.Warn("acp: the client's MCP servers are not used: configure them in Claude Code",
 			"count", len(p.MCPServers))
@@ -63,7 +63,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if p.CWD != "" && !info.Rehearsal && !samePath(p.CWD, info.CWD) {
 		return nil, invalid("run %s works in %s, not in %s", info.Run, info.CWD, p.CWD)
 	}
-	s.tellServers(p)
+	s.logIgnoredServers(p)
 	open := s.open(info.Run, info.CWD)
 	mode, err := s.Mode(info.CWD)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *server) closeSession(id string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, commandPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, commandTimeout)
 	defer cancel()
 	open.cancelPrompts()
 	open.stopWork(ctx)
@@ -171,7 +171,7 @@ func (s *server) setMode(id, to string, byMode bool) error {
 	case !s.canChoose(to, open.currentMode()):
 		return invalid("there is no permission mode %.40q", to)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, commandPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, commandTimeout)
 	defer cancel()
 	if err := open.setMode(ctx, to); err != nil {
 		return err

@@ -72,7 +72,7 @@ func TestDecidersModel(t *testing.T) {
 	}
 }
 
-func TestAskerSaysWhatPasses(t *testing.T) {
+func TestAskerReportsTransientErrors(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		err                 error

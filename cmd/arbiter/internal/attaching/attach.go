@@ -129,16 +129,16 @@ func notAttached(ctx context.Context, err error) error {
 // Show shows a session in the terminal until it ends or is given back, and reports to w. The caller closes the
 // client.
 func Show(
-	ctx context.Context, w io.Writer, r control.AttachResult, loan ptyproxy.Proxy, client *control.Client,
+	ctx context.Context, w io.Writer, r control.AttachResult, proxy ptyproxy.Proxy, client *control.Client,
 ) error {
 	fmt.Fprintf(w, "This is the session of %s (%s), run %s. Ctrl+%c gives it back.\n\n",
 		eventtext.OnHost(sanitize.Line(r.Name, 60), r.Host), sanitize.Line(r.Agent, 40), command.ShortID(r.Run),
-		cmp.Or(loan.Detach, ']'))
-	err := loan.Join(ctx, os.Stdin, remoteClient{client})
+		cmp.Or(proxy.Detach, ']'))
+	err := proxy.Join(ctx, os.Stdin, remoteClient{client})
 	if errors.Is(err, ptyproxy.ErrDetached) {
 		fmt.Fprintln(w, "\nThe session is being given back …")
 	}
-	ended, told := client.Detach(givenBack)
+	ended, received := client.Detach(givenBack)
 	switch {
 	case errors.Is(err, ptyproxy.ErrGone):
 		return &command.Error{Code: contract.ExitTerminated, Text: "the terminal is gone; the session was given back"}
@@ -146,7 +146,7 @@ func Show(
 		return command.BySignal(ctx, "the session was given back")
 	case err != nil && !errors.Is(err, ptyproxy.ErrDetached):
 		return command.Environmentf("%v", err)
-	case !told:
+	case !received:
 		return &command.Error{Code: contract.ExitFailed,
 			Text: "arbiter did not report how the attachment ended: arbiter status shows the agent"}
 	case ended.Dropped, ended.Lost:

@@ -7,8 +7,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestTelling: characters that are split between writes are written whole, and none is lost.
-func TestTelling(t *testing.T) {
+// TestSplitCharacters: characters that are split between writes are written whole, and none is lost.
+func TestSplitCharacters(t *testing.T) {
 	const text = `{"a":"日本 é 🔥 ` + "\u009b\u202e\U000e0041" + `"}` + "\n"
 	want := string(contract.AppendSafe(nil, []byte(text)))
 	for size := 1; size < 9; size++ {

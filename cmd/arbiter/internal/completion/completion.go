@@ -57,17 +57,17 @@ scenarios. It asks arbiter at each Tab, so the script stays valid after an updat
 func Complete(e command.Env, app func() *cli.App, args []string) int {
 	defer func() { _ = recover() }()
 	shell, words, word := manual.Asked(args)
-	half := manual.Read(app(), words, word)
+	line := manual.Read(app(), words, word)
 	breaks := ""
 	if len(args) > 1 {
 		breaks = args[1]
 	}
-	manual.Answer(e.Stdout, shell, half.Offer(offered), breaks, word)
+	manual.Answer(e.Stdout, shell, line.Offer(offered), breaks, word)
 	return 0
 }
 
 // offered returns the completions for the value of a flag or an argument.
-func offered(h manual.Half, what string) (o manual.Offer) {
+func offered(h manual.PartialLine, what string) (o manual.Offer) {
 	switch what {
 	case "DIR":
 		o.Dirs = true
@@ -133,7 +133,7 @@ func offered(h manual.Half, what string) (o manual.Offer) {
 }
 
 // offeredHosts returns the names that --hosts accepts, from the configuration that the command line names.
-func offeredHosts(h manual.Half) []string {
+func offeredHosts(h manual.PartialLine) []string {
 	file := shortenHome(h.Given["config"])
 	if dir, err := os.UserConfigDir(); err == nil && file == "" {
 		file = filepath.Join(dir, "arbiter", "config.yaml")
@@ -158,7 +158,7 @@ func shortenHome(path string) string {
 
 // statePlace returns the state directory that a command line names, or "" if it does not exist: completion creates
 // nothing.
-func statePlace(h manual.Half) string {
+func statePlace(h manual.PartialLine) string {
 	dir, err := command.StatePath(shortenHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
 	if err != nil {
 		return ""
@@ -171,7 +171,7 @@ func statePlace(h manual.Half) string {
 
 // knownRuns returns the runs that a command line may name. With live, only live runs: a run must be live to be
 // stopped or attached to.
-func knownRuns(h manual.Half, live bool) (*runstore.Runs, []journal.Info) {
+func knownRuns(h manual.PartialLine, live bool) (*runstore.Runs, []journal.Info) {
 	dir := statePlace(h)
 	if dir == "" {
 		return nil, nil
@@ -190,7 +190,7 @@ func knownRuns(h manual.Half, live bool) (*runstore.Runs, []journal.Info) {
 	return &runstore.Runs{Store: store, Root: dir}, some
 }
 
-func offeredRuns(h manual.Half) (list []manual.Entry) {
+func offeredRuns(h manual.PartialLine) (list []manual.Entry) {
 	live := false
 	switch h.Command.Path[len(h.Command.Path)-1] {
 	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
@@ -211,7 +211,7 @@ func offeredRuns(h manual.Half) (list []manual.Entry) {
 	return list
 }
 
-func offeredGrants(h manual.Half) (list []manual.Entry) {
+func offeredGrants(h manual.PartialLine) (list []manual.Entry) {
 	dir := statePlace(h)
 	place, err := filepath.Abs(shortenHome(cmp.Or(h.Given["cwd"], ".")))
 	if dir == "" || err != nil {

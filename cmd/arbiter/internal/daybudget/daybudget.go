@@ -100,10 +100,10 @@ type Options struct {
 // runs. The caller calls stop when the run is over.
 func Watch(ctx context.Context, o Options) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	book := &daySpending{store: &runstore.Runs{Store: o.Store}, own: o.Run, read: map[string]*recordRead{}}
+	spending := &daySpending{store: &runstore.Runs{Store: o.Store}, own: o.Run, read: map[string]*recordRead{}}
 	var last input.DaySpent
 	look := func() {
-		day, err := book.spent(ctx, time.Now())
+		day, err := spending.spent(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
 			o.Log.Warn("costs of the day not read as a whole", "err", err)
 		}

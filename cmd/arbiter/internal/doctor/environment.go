@@ -47,7 +47,7 @@ func checkEnvironment(s Surroundings) []Finding {
 		l.add("CLAUDE_CONFIG_DIR", Warn, words.Quote(dir)+" is another directory in each workspace",
 			`export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
 	}
-	var handed []string
+	var passed []string
 	for _, name := range s.Names {
 		switch {
 		case strings.HasPrefix(name, "ARBITER_"):
@@ -55,11 +55,11 @@ func checkEnvironment(s Surroundings) []Finding {
 				l.add(name, Warn, "no setting has this name", "unset "+words.Quote(name))
 			}
 		case strings.HasPrefix(name, "CLAUDE_CODE_") && childenv.Allowed(name) && name != "CLAUDE_CODE_SHELL_PREFIX":
-			handed = append(handed, name)
+			passed = append(passed, name)
 		}
 	}
-	if len(handed) > 0 {
-		l.add("CLAUDE_CODE_…", Note, "agents are given "+strings.Join(handed, ", "), "")
+	if len(passed) > 0 {
+		l.add("CLAUDE_CODE_…", Note, "agents are given "+strings.Join(passed, ", "), "")
 	}
 	if s.UID == 0 {
 		l.add("root", Note, "agents run as root; --permissions allow-all needs --sandbox on", "")

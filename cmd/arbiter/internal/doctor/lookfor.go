@@ -20,8 +20,8 @@ var kinds = []struct{ prefix, what string }{
 	{"arbiter-doctor-", "of examinations that were killed"},
 }
 
-// settled is the minimum age of a leftover directory: a younger one may belong to a run that is just starting.
-const settled = 10 * time.Minute
+// minAge is the minimum age of a leftover directory: a younger one may belong to a run that is just starting.
+const minAge = 10 * time.Minute
 
 // LookForScratch finds directories that runs have left in places for temporary files. It skips directories that are
 // in use, have a socket with a listener, are younger than settled, belong to other users, or belong to a run that
@@ -42,7 +42,7 @@ func LookForScratch(places, used []string, uid int) []Scratch {
 				continue
 			}
 			info, err := e.Info()
-			if err != nil || owner(info) != uid || time.Since(info.ModTime()) < settled || scratch.InUse(path) ||
+			if err != nil || owner(info) != uid || time.Since(info.ModTime()) < minAge || scratch.InUse(path) ||
 				listens(path) {
 				continue
 			}

@@ -56,9 +56,9 @@ func (l *list) state(s Surroundings) {
 		l.add(name, Warn, fmt.Sprintf("%s takes %s to sync a line, and arbiter waits for each", p.Path,
 			p.Synced.Round(time.Millisecond)), "")
 	case !p.Exists:
-		l.add(name, OK, p.Path+", which the first run creates"+p.room(), "")
+		l.add(name, OK, p.Path+", which the first run creates"+p.freeSpace(), "")
 	default:
-		l.add(name, OK, p.Path+p.room(), "")
+		l.add(name, OK, p.Path+p.freeSpace(), "")
 	}
 }
 
@@ -78,7 +78,7 @@ func (l *list) other(name string, p Place) {
 	case !p.Exists:
 		l.add(name, OK, p.Path+", which does not exist yet", "")
 	default:
-		l.add(name, OK, p.Path+p.room(), "")
+		l.add(name, OK, p.Path+p.freeSpace(), "")
 	}
 }
 
@@ -98,7 +98,7 @@ func (l *list) workspace(s Surroundings) {
 		l.add("workspace", Note, w.Path+" is in no git repository: what agents change there cannot be reverted",
 			"git init "+at)
 	default:
-		l.add("workspace", OK, w.Path+", in a git repository"+w.room(), "")
+		l.add("workspace", OK, w.Path+", in a git repository"+w.freeSpace(), "")
 	}
 	switch {
 	case w.Changed != "":
@@ -112,7 +112,7 @@ func (l *list) workspace(s Surroundings) {
 	}
 }
 
-func (p Place) room() string {
+func (p Place) freeSpace() string {
 	if p.Free < 0 {
 		return ""
 	}

@@ -25,8 +25,8 @@ var script []byte
 // Script returns the scenario of the scripted model in a trial.
 func Script() (*rehearsal.Scenario, error) { return rehearsal.Parse("doctor.yaml", script) }
 
-// Patience is the default time limit of a trial, several times its usual duration.
-const Patience = 20 * time.Second
+// DefaultTimeout is the default time limit of a trial, several times its usual duration.
+const DefaultTimeout = 20 * time.Second
 
 // The script reports trialClaim tokens in use, of a window of trialWindow tokens.
 const trialClaim, trialWindow = 145_000, 200_000
@@ -40,8 +40,8 @@ type Trial struct {
 	Client  *bridge.Client
 	Handler *TrialClient
 	Dir     string
-	// Patience bounds the trial. One turn may take two fifths of it, and one answer one fifth.
-	Patience time.Duration
+	// Timeout bounds the trial. One turn may take two fifths of it, and one answer one fifth.
+	Timeout time.Duration
 
 	mu   sync.Mutex
 	seen Observed
@@ -49,12 +49,12 @@ type Trial struct {
 	ids  []string // of the messages of the first session
 }
 
-func (t *Trial) turnTime() time.Duration { return t.Patience * 2 / 5 }
-func (t *Trial) stepTime() time.Duration { return t.Patience / 5 }
+func (t *Trial) turnTime() time.Duration { return t.Timeout * 2 / 5 }
+func (t *Trial) stepTime() time.Duration { return t.Timeout / 5 }
 
 // Run plays the sessions. It returns when all abilities were tried, or when the time is up.
 func (t *Trial) Run(ctx context.Context) Observed {
-	ctx, cancel := context.WithTimeout(ctx, t.Patience)
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	t.seen = Observed{}
 	var beside sync.WaitGroup
@@ -104,7 +104,7 @@ func (t *Trial) hold(ctx context.Context, name string, holds bool, otherwise str
 // first starts a session, and reports whether it ended with a history.
 func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	_, err := t.Client.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: t.cfg})
-	t.put(ctx, canStart, said(err))
+	t.put(ctx, canStart, withStderr(err))
 	if err != nil {
 		return false
 	}
@@ -117,7 +117,7 @@ func (t *Trial) first(ctx context.Context, ref bridge.AgentRef) bool {
 	if err == nil && strings.TrimSpace(answer.Answer) == "" {
 		err = errors.New("the answer is empty")
 	}
-	t.put(ctx, canSideQuestion, said(err))
+	t.put(ctx, canSideQuestion, withStderr(err))
 	t.end(ctx, ref)
 	return t.shown(canTranscribe)
 }
@@ -130,7 +130,7 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	t.ids = append(t.ids, id)
 	if err := t.Client.Message(patient,
 		bridge.MessageParams{AgentRef: ref, MessageID: id, Content: "EXAMINE yourself."}); err != nil {
-		t.put(ctx, canDeliver, said(err))
+		t.put(ctx, canDeliver, withStderr(err))
 		return
 	}
 	var turn bridge.Turn
@@ -145,21 +145,23 @@ func (t *Trial) turn(ctx context.Context, ref bridge.AgentRef) {
 	case ended = <-over:
 		t.hold(ctx, canTool, false, "it was not called")
 	}
-	ear := t.Handler
-	t.hold(ctx, canDeliver, ear.saw(ref, is(func(e bridge.Delivered) bool {
+	handler := t.Handler
+	t.hold(ctx, canDeliver, handler.saw(ref, is(func(e bridge.Delivered) bool {
 		return e.MessageID == id && e.Proof == "lifecycle"
 	})), "no proof came")
-	t.hold(ctx, canStream, ear.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
-	t.hold(ctx, canJudge, ear.noted(ear.judged, wordAsked) && ear.noted(ear.judged, wordDenied), "no callback came")
-	t.hold(ctx, canAsk, ear.noted(ear.asked, wordAsked) && t.made(wordAsked),
-		"it was not asked for, or did not run when permitted")
-	t.hold(ctx, canDeny, !t.made(wordDenied) && ear.noted(ear.judged, wordDenied),
-		"it ran, or permission was not asked for")
-	t.hold(ctx, canWarn, ear.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
+	t.hold(ctx, canStream, handler.saw(ref, is[bridge.Delta](nil)), "no pieces of text came")
+	t.hold(ctx, canJudge, handler.noted(handler.judged, wordAsked) && handler.noted(handler.judged, wordDenied),
 		"no callback came")
-	t.hold(ctx, canContext, ear.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
+	t.hold(ctx, canAsk, handler.noted(handler.asked, wordAsked) && t.made(wordAsked),
+		"it was not asked for, or did not run when permitted")
+	t.hold(ctx, canDeny, !t.made(wordDenied) && handler.noted(handler.judged, wordDenied),
+		"it ran, or permission was not asked for")
+	t.hold(ctx, canWarn, handler.saw(ref, is(func(e bridge.ContextWarning) bool { return e.Level == "warn" })),
+		"no callback came")
+	t.hold(ctx, canContext, handler.saw(ref, is(func(e bridge.Context) bool { return e.Tokens == trialClaim })),
 		"the figure was another")
-	t.hold(ctx, canDelegate, ear.saw(ref, is[bridge.SubagentStart](nil)) && ear.saw(ref, is[bridge.SubagentStop](nil)),
+	t.hold(ctx, canDelegate,
+		handler.saw(ref, is[bridge.SubagentStart](nil)) && handler.saw(ref, is[bridge.SubagentStop](nil)),
 		"it was not reported")
 	if ended != nil {
 		t.put(ctx, canRule, fmt.Errorf("the turn did not end: %w", ended))
@@ -180,9 +182,9 @@ func (t *Trial) midTurn(ctx, patient context.Context, ref bridge.AgentRef, word 
 	if err == nil && !signs.Answered {
 		err = errors.New("no answer")
 	}
-	t.put(ctx, canPing, said(err))
+	t.put(ctx, canPing, withStderr(err))
 	t.put(ctx, canSteer,
-		said(t.Client.Message(stepping, bridge.MessageParams{AgentRef: ref, MessageID: word, Content: "A word.",
+		withStderr(t.Client.Message(stepping, bridge.MessageParams{AgentRef: ref, MessageID: word, Content: "A word.",
 			Steer: true})))
 }
 
@@ -194,12 +196,12 @@ func (t *Trial) figures(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil && (usage.Tokens == 0 || usage.Window == 0) {
 		err = errors.New("it says nothing")
 	}
-	t.put(ctx, canFigure, said(err))
+	t.put(ctx, canFigure, withStderr(err))
 	signs, err := t.Client.Probe(stepping, ref)
 	if err == nil && signs.TranscriptBytes == 0 {
 		err = errors.New("there is none")
 	}
-	t.put(ctx, canTranscribe, said(err))
+	t.put(ctx, canTranscribe, withStderr(err))
 }
 
 // interrupt interrupts a turn that would last an hour.
@@ -220,7 +222,7 @@ func (t *Trial) interrupt(ctx context.Context, ref bridge.AgentRef) {
 			return e.Outcome == bridge.TurnInterrupted && slices.Contains(e.MessageIDs, id)
 		}))
 	}
-	t.put(ctx, canInterrupt, said(err))
+	t.put(ctx, canInterrupt, withStderr(err))
 }
 
 // end ends the session in an orderly way.
@@ -237,7 +239,7 @@ func (t *Trial) end(ctx context.Context, ref bridge.AgentRef) {
 			err = fmt.Errorf("%d of its processes had to be killed", exit.Swept)
 		}
 	}
-	t.put(ctx, canEnd, said(err))
+	t.put(ctx, canEnd, withStderr(err))
 }
 
 // second resumes the session.
@@ -247,7 +249,7 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil && (!info.Resumed || info.Tokens == 0) {
 		err = errors.New("it began without its history")
 	}
-	t.put(ctx, canResume, said(err))
+	t.put(ctx, canResume, withStderr(err))
 	if err != nil {
 		return
 	}
@@ -264,7 +266,7 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 	if err == nil {
 		err = verdictIs(turn, "/clear WORD")
 	}
-	t.put(ctx, canLiteral, said(err))
+	t.put(ctx, canLiteral, withStderr(err))
 	_ = t.Client.Kill(ctx, bridge.KillParams{AgentRef: ref, Now: true}) // closing the bridge ends it, too
 }
 
@@ -272,12 +274,12 @@ func (t *Trial) second(ctx context.Context, ref bridge.AgentRef) {
 func (t *Trial) query(ctx context.Context) {
 	r, err := t.Client.Query(ctx, bridge.QueryParams{
 		CWD: t.Dir, SystemPrompt: "You answer.", Prompt: "ANSWER ONCE", JSONSchema: wordSchema,
-		TimeoutMS: int(t.Patience / time.Millisecond),
+		TimeoutMS: int(t.Timeout / time.Millisecond),
 	})
 	if err == nil {
 		err = verdictIs(bridge.Turn{Verdict: r.Output}, "once")
 	}
-	t.put(ctx, canQuery, said(err))
+	t.put(ctx, canQuery, withStderr(err))
 }
 
 func verdictIs(turn bridge.Turn, word string) error {
@@ -301,8 +303,8 @@ func (t *Trial) made(word string) bool {
 	return err == nil
 }
 
-// said returns the bridge's error, with the last stderr output of the CLI.
-func said(err error) error {
+// withStderr returns the bridge's error, with the last stderr output of the CLI.
+func withStderr(err error) error {
 	var rpc *bridge.RPCError
 	if !errors.As(err, &rpc) {
 		return err

@@ -40,7 +40,7 @@ SIGINT; 143 SIGTERM or SIGHUP.`),
 		Flags: append([]cli.Flag{
 			command.JSONFlag(),
 			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "run no session of claude"},
-			&cli.DurationFlag{Name: "trial-timeout", Value: doctor.Patience, Usage: "time limit for the sessions"},
+			&cli.DurationFlag{Name: "trial-timeout", Value: doctor.DefaultTimeout, Usage: "time limit for the sessions"},
 		}, lookingFlags()...),
 		Action: e.doctor,
 	}
@@ -77,7 +77,7 @@ func (e env) doctor(c *cli.Context) error {
 		return context.Cause(ctx)
 	}
 	report := doctor.NewReport(command.Version(), findings)
-	if err := e.tellReport(report, c.Bool("json")); err != nil {
+	if err := e.printReport(report, c.Bool("json")); err != nil {
 		return err
 	}
 	if report.State == doctor.Fail {
@@ -86,7 +86,7 @@ func (e env) doctor(c *cli.Context) error {
 	return nil
 }
 
-func (e env) tellReport(r doctor.Report, asJSON bool) error {
+func (e env) printReport(r doctor.Report, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
 		enc.SetEscapeHTML(false) // for commands to type

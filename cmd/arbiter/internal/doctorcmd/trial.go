@@ -45,8 +45,8 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 		return nil, err
 	}
 	defer st.Close()
-	ear, mark := doctor.NewTrialClient(), uuid.NewString()
-	start := localbridge.Start{Run: mark, CWD: work, PIDNS: l.choices.PIDNS, Stage: st, Handler: ear,
+	handler, mark := doctor.NewTrialClient(), uuid.NewString()
+	start := localbridge.Start{Run: mark, CWD: work, PIDNS: l.choices.PIDNS, Stage: st, Handler: handler,
 		Log: slog.New(slog.DiscardHandler)}
 	var client *bridge.Client
 	defer func() {
@@ -59,6 +59,6 @@ func (l *inspection) play(ctx context.Context) (seen doctor.Observed, err error)
 	if failed != nil {
 		return nil, errors.New(failed.Message)
 	}
-	t := doctor.Trial{Client: client, Handler: ear, Dir: work, Patience: l.c.Duration("trial-timeout")}
+	t := doctor.Trial{Client: client, Handler: handler, Dir: work, Timeout: l.c.Duration("trial-timeout")}
 	return t.Run(ctx), nil
 }

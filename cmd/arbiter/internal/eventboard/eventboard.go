@@ -16,9 +16,9 @@ type Board struct {
 
 // Listener receives the events that match. If its buffer is full, it loses events.
 type Listener struct {
-	board *Board
-	fits  func(contract.Event) bool // called on the run's goroutine: must not block
-	heard chan contract.Event
+	board  *Board
+	match  func(contract.Event) bool // called on the run's goroutine: must not block
+	events chan contract.Event
 }
 
 // Publishing is a hook with which tests stop a run's goroutine.
@@ -37,19 +37,19 @@ func (b *Board) publish(e contract.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for w := range b.listeners {
-		if !w.fits(e) {
+		if !w.match(e) {
 			continue
 		}
 		select {
-		case w.heard <- e:
+		case w.events <- e:
 		default:
 		}
 	}
 }
 
 // Subscribe starts a subscription; the caller closes it.
-func (b *Board) Subscribe(fits func(contract.Event) bool) *Listener {
-	w := &Listener{board: b, fits: fits, heard: make(chan contract.Event, 16)}
+func (b *Board) Subscribe(match func(contract.Event) bool) *Listener {
+	w := &Listener{board: b, match: match, events: make(chan contract.Event, 16)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.listeners == nil {
@@ -59,8 +59,8 @@ func (b *Board) Subscribe(fits func(contract.Event) bool) *Listener {
 	return w
 }
 
-// News returns the channel of matching events.
-func (w *Listener) News() <-chan contract.Event { return w.heard }
+// Events returns the channel of matching events.
+func (w *Listener) Events() <-chan contract.Event { return w.events }
 
 // Close ends the subscription. The channel of News stays open and receives nothing more.
 func (w *Listener) Close() {

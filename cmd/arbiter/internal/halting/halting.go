@@ -81,20 +81,20 @@ func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 	loop := h.run.Loop
 	before := loop.Snapshot().Halts
 	h.before.Store(int64(before))
-	told := h.run.Input.Later(input.Command{Command: c, Channel: channel})
+	queued := h.run.Input.Later(input.Command{Command: c, Channel: channel})
 	result := control.HaltResult{How: "loop"}
 	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
 	defer cancel()
-	goesOn := func() bool { // a client has continued the run in the meantime
+	continued := func() bool { // a client has continued the run in the meantime
 		s := loop.Snapshot()
 		return s.Halts > before && !s.Halted
 	}
 	halted := func() bool { return loop.Snapshot().Halted && len(h.run.Elsewhere.Agents()) == 0 }
-	if !h.awaitStill(ctx, halted, goesOn) && !goesOn() {
+	if !h.awaitStill(ctx, halted, continued) && !continued() {
 		result.How, result.Swept = h.haltBridge()
 	}
 	select {
-	case <-told:
+	case <-queued:
 	case <-time.After(haltLook):
 	}
 	result.Halted = loop.Snapshot().Halted

@@ -52,9 +52,9 @@ const (
 // near reports whether the next reading may reach a level that was not reported yet.
 func (s *Server) near(agent Agent, r hooks.Reading) bool {
 	s.mu.Lock()
-	told := s.present(agent)
+	reported := s.present(agent)
 	s.mu.Unlock()
-	return told.Level != hooks.LevelCritical && r.Window > 0 && r.Pct >= agent.Policy.Warn-nearness
+	return reported.Level != hooks.LevelCritical && r.Window > 0 && r.Pct >= agent.Policy.Warn-nearness
 }
 
 // awaitWritten waits a short time until a call is in the transcript.

@@ -21,8 +21,8 @@ const (
 	Name = "hook.sock"
 	// maxRequest bounds what `arbiter hook` sends: names and paths.
 	maxRequest = 64 << 10
-	// patience is how long a client may take to send its request, and again to read the answer.
-	patience = time.Second
+	// ioTimeout is how long a client may take to send its request, and again to read the answer.
+	ioTimeout = time.Second
 	// slots bounds the events answered concurrently; further connections wait to be accepted.
 	slots = 16
 )
@@ -45,7 +45,7 @@ type Service struct {
 // Outcome is the result of an event: a new reading, effects, or both.
 type Outcome struct {
 	Reading hooks.Reading
-	News    bool // the reading differs from the last one
+	Changed bool // the reading differs from the last one
 	Effects []hooks.Effect
 }
 
@@ -137,7 +137,7 @@ func (s *Server) accept() {
 		select {
 		case <-s.quit:
 			return
-		case <-time.After(patience / 10): // perhaps out of descriptors: try again later
+		case <-time.After(ioTimeout / 10): // perhaps out of descriptors: try again later
 			s.log.Warn("hooks", "error", err)
 		}
 	}
@@ -151,30 +151,30 @@ func (s *Server) serve(conn *net.UnixConn) {
 		s.log.Debug("hooks", "error", err)
 		return
 	}
-	if trouble := s.mayAsk(conn, in, secret); trouble != "" {
-		s.log.Warn("hooks: refused", "session", in.SessionID, "event", in.Event, "why", trouble)
-		_ = say(conn, hooks.Answer{})
+	if problem := s.mayAsk(conn, in, secret); problem != "" {
+		s.log.Warn("hooks: refused", "session", in.SessionID, "event", in.Event, "why", problem)
+		_ = writeAnswer(conn, hooks.Answer{})
 		return
 	}
 	agent, ok := s.service.Agent(in.SessionID)
 	if !ok { // a session that is not of this run
-		_ = say(conn, hooks.Answer{})
+		_ = writeAnswer(conn, hooks.Answer{})
 		return
 	}
 	d := s.decide(agent, in, s.read(in, agent))
-	if err := say(conn, d.answer); err != nil {
+	if err := writeAnswer(conn, d.answer); err != nil {
 		s.log.Debug("hooks", "event", in.Event, "session", in.SessionID, "error", err)
 		s.giveBack(agent, d)
 		return
 	}
 	conn.Close() // the session continues; Report may take longer
-	if d.News || len(d.Effects) > 0 {
+	if d.Changed || len(d.Effects) > 0 {
 		s.service.Report(agent.AgentRef, d.Outcome)
 	}
 }
 
 func receive(conn *net.UnixConn) (in hooks.Input, secret string, err error) {
-	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(ioTimeout)); err != nil {
 		return in, "", err
 	}
 	raw, err := io.ReadAll(io.LimitReader(conn, maxRequest+1))
@@ -188,8 +188,8 @@ func receive(conn *net.UnixConn) (in hooks.Input, secret string, err error) {
 	return in, tokenOf(raw), err
 }
 
-func say(conn *net.UnixConn, a hooks.Answer) error {
-	if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+func writeAnswer(conn *net.UnixConn, a hooks.Answer) error {
+	if err := conn.SetWriteDeadline(time.Now().Add(ioTimeout)); err != nil {
 		return err
 	}
 	_, err := conn.Write(a.JSON())
@@ -213,7 +213,7 @@ func (s *Server) decide(agent Agent, in hooks.Input, r hooks.Reading) (d decisio
 	if slices.ContainsFunc(d.Effects, func(e hooks.Effect) bool { _, ok := e.(hooks.Compacted); return ok }) {
 		d.after.reading = hooks.Reading{}
 	}
-	if d.News = r.Tokens > 0 && r != d.before.reading; d.News {
+	if d.Changed = r.Tokens > 0 && r != d.before.reading; d.Changed {
 		d.after.reading = r
 	}
 	d.Reading = d.after.reading
@@ -223,11 +223,11 @@ func (s *Server) decide(agent Agent, in hooks.Input, r hooks.Reading) (d decisio
 
 // present returns what was reported to a session so far. The caller holds the lock.
 func (s *Server) present(agent Agent) spent {
-	told, ok := s.sessions[agent.Session]
-	if !ok || told.generation != agent.Generation {
+	reported, ok := s.sessions[agent.Session]
+	if !ok || reported.generation != agent.Generation {
 		return spent{generation: agent.Generation, Spent: hooks.SpentLevel(agent.Spent)}
 	}
-	return told
+	return reported
 }
 
 // giveBack undoes what decide marked as reported, if the answer could not be delivered. Another event may have been
@@ -235,13 +235,13 @@ func (s *Server) present(agent Agent) spent {
 func (s *Server) giveBack(agent Agent, d decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := s.sessions[agent.Session]
-	if told.generation != d.after.generation {
+	reported := s.sessions[agent.Session]
+	if reported.generation != d.after.generation {
 		return
 	}
-	if told.Level == d.after.Level && told.Pct == d.after.Pct {
-		told.Level, told.Pct = d.before.Level, d.before.Pct
+	if reported.Level == d.after.Level && reported.Pct == d.after.Pct {
+		reported.Level, reported.Pct = d.before.Level, d.before.Pct
 	}
-	told.Owed = told.Owed || d.before.Owed && !d.after.Owed
-	s.sessions[agent.Session] = told
+	reported.Owed = reported.Owed || d.before.Owed && !d.after.Owed
+	s.sessions[agent.Session] = reported
 }

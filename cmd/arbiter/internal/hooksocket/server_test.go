@@ -26,14 +26,14 @@ const longEnough = 2 * time.Minute
 
 // house is a run of one agent, whose context size is set by the test.
 type house struct {
-	mu     sync.Mutex
-	agent  Agent
-	tokens int
-	unread error
-	late   int // the call of Written that first returns true and sets
-	next   int // tokens to this
-	told   chan hooks.Effect
-	looked chan string // the transcripts that were read
+	mu      sync.Mutex
+	agent   Agent
+	tokens  int
+	unread  error
+	late    int // the call of Written that first returns true and sets
+	next    int // tokens to this
+	effects chan hooks.Effect
+	looked  chan string // the transcripts that were read
 }
 
 func newHouse() *house {
@@ -42,7 +42,7 @@ func newHouse() *house {
 			AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: aSession, Window: 200_000,
 			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, KeepContext: true},
 		},
-		told: make(chan hooks.Effect, 100), looked: make(chan string, 1000),
+		effects: make(chan hooks.Effect, 100), looked: make(chan string, 1000),
 	}
 }
 
@@ -52,7 +52,7 @@ func (h *house) set(f func(*house)) {
 	f(h)
 }
 
-func (h *house) speak() Service {
+func (h *house) service() Service {
 	return Service{
 		Agent: func(session string) (Agent, bool) {
 			h.mu.Lock()
@@ -76,7 +76,7 @@ func (h *house) speak() Service {
 		},
 		Report: func(_ bridge.AgentRef, o Outcome) {
 			for _, e := range o.Effects {
-				h.told <- e
+				h.effects <- e
 			}
 		},
 	}
@@ -84,7 +84,7 @@ func (h *house) speak() Service {
 
 func (h *house) serve(t *testing.T, dir string) *Server {
 	t.Helper()
-	s, err := Serve(dir, h.speak(), slog.New(slog.DiscardHandler))
+	s, err := Serve(dir, h.service(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func bashOf(session string) hooks.Input {
 func (h *house) awaitEffect(t *testing.T, want hooks.Effect) {
 	t.Helper()
 	select {
-	case got := <-h.told:
+	case got := <-h.effects:
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("reported (-want +got):\n%s", diff)
 		}
@@ -223,8 +223,8 @@ func TestHookServerReadsTranscriptsOnly(t *testing.T) {
 	}
 }
 
-// TestHookServerTellsOnce: calls that end concurrently get one warning among them.
-func TestHookServerTellsOnce(t *testing.T) {
+// TestHookServerReportsOnce: calls that end concurrently get one warning among them.
+func TestHookServerReportsOnce(t *testing.T) {
 	h := newHouse()
 	s := h.serve(t, shortDir(t))
 	h.set(func(h *house) { h.tokens = 180_000 })
@@ -241,14 +241,14 @@ func TestHookServerTellsOnce(t *testing.T) {
 	}
 	clients.Wait()
 	close(answers)
-	told := 0
+	effects := 0
 	for a := range answers {
 		if a != "{}" {
-			told++
+			effects++
 		}
 	}
-	if told != 1 {
-		t.Errorf("told %d times", told)
+	if effects != 1 {
+		t.Errorf("reported %d times", effects)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestServedElsewhere(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, Name), []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Serve(dir, newHouse().speak(), slog.New(slog.DiscardHandler)); err == nil {
+	if s, err := Serve(dir, newHouse().service(), slog.New(slog.DiscardHandler)); err == nil {
 		s.Close()
 		t.Error("a file was taken for a socket")
 	}

@@ -56,7 +56,7 @@ func tokenOf(request []byte) string {
 
 // mayAsk returns why the peer of conn may not ask: it is another user's process, or an agent's process without the
 // token of the agent it speaks for. A person's own session, which no agent started, needs no token.
-func (s *Server) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (trouble string) {
+func (s *Server) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (problem string) {
 	p := s.identify(conn)
 	switch {
 	case p.Problem == "", s.service.Token != nil && p.UID == os.Getuid() && s.service.Token(in.SessionID, secret):

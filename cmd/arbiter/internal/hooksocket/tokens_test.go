@@ -37,10 +37,10 @@ func TestHookTokens(t *testing.T) {
 	}
 
 	var peer atomic.Pointer[control.Peer]
-	heard := make(chan string, 1)
+	received := make(chan string, 1)
 	s, err := serve(shortDir(t), Service{
 		Agent: func(session string) (Agent, bool) {
-			heard <- session // the request was accepted
+			received <- session // the request was accepted
 			return Agent{}, false
 		},
 		Token: func(session, secret string) bool {
@@ -58,7 +58,7 @@ func TestHookTokens(t *testing.T) {
 	})
 	descendant := control.Peer{UID: os.Getuid(), PID: 7, Name: "sh", Agent: "orch-1",
 		Problem: "this arbiter started it"}
-	stranger := control.Peer{UID: os.Getuid() + 1, PID: 7, Problem: "it belongs to another user"}
+	otherUser := control.Peer{UID: os.Getuid() + 1, PID: 7, Problem: "it belongs to another user"}
 	person := control.Peer{UID: os.Getuid(), PID: 7}
 	for _, c := range []struct {
 		name    string
@@ -78,7 +78,7 @@ func TestHookTokens(t *testing.T) {
 		{"its own for another's session", descendant, second, right, false},
 		{"for no session of the run", descendant, "x", right, false},
 		{"for no session at all", descendant, "", right, false},
-		{"the right one from another user", stranger, aSession, right, false},
+		{"the right one from another user", otherUser, aSession, right, false},
 		{"a person without one", person, aSession, "", true},
 		{"a person with a wrong one", person, aSession, "x", true},
 	} {
@@ -88,7 +88,7 @@ func TestHookTokens(t *testing.T) {
 			t.Errorf("%s: answer %q, %v", c.name, raw, err)
 		}
 		select {
-		case session := <-heard:
+		case session := <-received:
 			if !c.want || session != c.session {
 				t.Errorf("%s: heard about %q", c.name, session)
 			}

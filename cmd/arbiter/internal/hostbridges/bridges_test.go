@@ -47,7 +47,7 @@ func lost(host string, until time.Time, parked bool) *supervisor.State {
 func TestWaitingForAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, board := &loop{}, &eventboard.Board{}
-		tell := board.Sink(func(time.Time, contract.Event) {})
+		emit := board.Sink(func(time.Time, contract.Event) {})
 		l.state.Store(lost("box", time.Time{}, false))
 		b := New(Run{Loop: l, Board: board, Log: slog.New(slog.DiscardHandler)})
 		usable, release := b.untilParked(t.Context(), "box")
@@ -57,8 +57,8 @@ func TestWaitingForAHost(t *testing.T) {
 			_, err := b.await(usable, "box")
 			ended <- err
 		}()
-		tell(time.Now(), contract.Event{Body: contract.Host{Name: "node"}})
-		tell(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
+		emit(time.Now(), contract.Event{Body: contract.Host{Name: "node"}})
+		emit(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
 		synctest.Wait()
 		select {
 		case err := <-ended:
@@ -66,7 +66,7 @@ func TestWaitingForAHost(t *testing.T) {
 		default:
 		}
 		l.state.Store(lost("box", time.Time{}, true))
-		tell(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
+		emit(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
 		if err := <-ended; !errors.Is(err, errParked) {
 			t.Errorf("parked: %v", err)
 		}

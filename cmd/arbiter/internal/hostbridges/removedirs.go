@@ -14,7 +14,7 @@ import (
 // RemoveDirs removes the directories of Orchestrators on other hosts after a complete run, and returns a message
 // for each directory that had to stay. No agent works in them any more, and the bridges are still open. Hosts are
 // processed concurrently.
-func (b *Bridges) RemoveDirs(ctx context.Context, files *runfiles.Files) (said []string) {
+func (b *Bridges) RemoveDirs(ctx context.Context, files *runfiles.Files) (messages []string) {
 	s := b.run.Loop.Snapshot()
 	dirs, agents := s.Dirs(), map[string][]string{}
 	for _, a := range s.Agents {
@@ -38,13 +38,13 @@ func (b *Bridges) RemoveDirs(ctx context.Context, files *runfiles.Files) (said [
 				}
 				if text != "" {
 					mu.Lock()
-					said = append(said, text)
+					messages = append(messages, text)
 					mu.Unlock()
 				}
 			}
 		})
 	}
 	all.Wait()
-	slices.Sort(said)
-	return said
+	slices.Sort(messages)
+	return messages
 }

@@ -23,8 +23,8 @@ var _ runfiles.Far = hostWork{}
 // Work moves the work of agents between the repository of the run and the hosts.
 func (b *Bridges) Work() runfiles.Far { return hostWork{b} }
 
-// Lives implements [runfiles.Far].
-func (w hostWork) Lives(agent string) bool { return w.agent(agent).Host != lifecycle.Here }
+// IsRemote implements [runfiles.Far].
+func (w hostWork) IsRemote(agent string) bool { return w.agent(agent).Host != lifecycle.Here }
 
 func (w hostWork) agent(id string) roster.Agent {
 	a, _ := w.b.run.Loop.Snapshot().Agent(id)

@@ -53,7 +53,7 @@ func (e env) checkHost(c *cli.Context) error {
 	if interrupted.Err() != nil {
 		return context.Cause(interrupted)
 	}
-	if err := e.tellCheck(r, c.Bool("json")); err != nil {
+	if err := e.printCheck(r, c.Bool("json")); err != nil {
 		return err
 	}
 	if r.State == doctor.Fail {
@@ -62,7 +62,7 @@ func (e env) checkHost(c *cli.Context) error {
 	return nil
 }
 
-func (e env) tellCheck(r Report, asJSON bool) error {
+func (e env) printCheck(r Report, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(e.Stdout)
 		enc.SetEscapeHTML(false) // for commands to type

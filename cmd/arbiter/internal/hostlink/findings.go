@@ -151,8 +151,8 @@ func (o Opening) commandFindings(ctx context.Context) []doctor.Finding {
 	return []doctor.Finding{git, login}
 }
 
-// maxSaidThere bounds the output of a command on the host.
-const maxSaidThere = 1 << 20
+// maxRemoteOutput bounds the output of a command on the host.
+const maxRemoteOutput = 1 << 20
 
 // run runs a command on the host.
 func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
@@ -174,7 +174,7 @@ func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
 type cutBuffer struct{ to *bytes.Buffer }
 
 func (l *cutBuffer) Write(p []byte) (int, error) {
-	l.to.Write(p[:min(len(p), maxSaidThere-l.to.Len())])
+	l.to.Write(p[:min(len(p), maxRemoteOutput-l.to.Len())])
 	return len(p), nil
 }
 

@@ -40,5 +40,5 @@ func (e env) choose(c *cli.Context) error {
 		return err
 	}
 	defer l.Close()
-	return e.tellCommand(c.Context, l, contract.Choose{Option: args[len(args)-1]}, c.Bool("json"))
+	return e.sendCommand(c.Context, l, contract.Choose{Option: args[len(args)-1]}, c.Bool("json"))
 }

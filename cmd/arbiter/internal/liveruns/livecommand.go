@@ -26,8 +26,8 @@ type commandLine struct {
 	Message  string `json:"message"`
 }
 
-// tell sends a command to the run, and waits until it is accepted or rejected.
-func tell(l *runstore.Connection, ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
+// send sends a command to the run, and waits until it is accepted or rejected.
+func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
 	line, err := contract.MarshalCommand(contract.Command{Body: body})
 	if err != nil {
 		return control.CommandResult{}, err
@@ -47,9 +47,9 @@ func tell(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	return r, err
 }
 
-// tellCommand sends a command to the run, and prints the result.
-func (e env) tellCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
-	r, err := tell(l, ctx, body)
+// sendCommand sends a command to the run, and prints the result.
+func (e env) sendCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
+	r, err := send(l, ctx, body)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func openRequests(l *runstore.Connection, named string) ([]contract.PermissionRe
 // answerRequest answers one request.
 func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
 	r contract.PermissionRequest) (PermitAnswer, error) {
-	done, err := tell(l, c.Context, contract.Permit{
+	done, err := send(l, c.Context, contract.Permit{
 		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
 		Message: c.String("message"), // for a denial
 	})

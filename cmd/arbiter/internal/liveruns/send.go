@@ -76,7 +76,7 @@ func (e env) send(c *cli.Context) error {
 			return err
 		}
 	}
-	return e.tellCommand(c.Context, l, say, c.Bool("json"))
+	return e.sendCommand(c.Context, l, say, c.Bool("json"))
 }
 
 // Knows returns an error if a run has no such agent.

@@ -59,6 +59,6 @@ func (e env) stop(c *cli.Context) error {
 	if c.Bool("json") {
 		return json.NewEncoder(e.Stdout).Encode(s)
 	}
-	e.tellStopped(s, end.Unfinished)
+	e.printStopped(s, end.Unfinished)
 	return nil
 }

@@ -20,8 +20,8 @@ type Stopped struct {
 	Resume string `json:"resume,omitempty"` // the command that resumes the run
 }
 
-// tellStopped prints how the run ended.
-func (e env) tellStopped(s Stopped, unfinished []string) {
+// printStopped prints how the run ended.
+func (e env) printStopped(s Stopped, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
@@ -38,10 +38,10 @@ func (e env) tellStopped(s Stopped, unfinished []string) {
 // endRun stops the run, and waits until its process has released it. The result is nil if the run did not report
 // its end.
 func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.RunEnded, error) {
-	told := make(chan *control.RunEnded, 1)
+	ended := make(chan *control.RunEnded, 1)
 	err := l.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(part any) {
 		if end, ok := part.(control.RunEnded); ok {
-			told <- &end
+			ended <- &end
 		}
 	})
 	if err == nil {
@@ -53,10 +53,10 @@ func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.Run
 	}
 	var end *control.RunEnded
 	select {
-	case end = <-told:
+	case end = <-ended:
 	case <-l.Done():
 		select {
-		case end = <-told: // received just before the connection ended
+		case end = <-ended: // received just before the connection ended
 		default:
 		}
 	case <-ctx.Done():

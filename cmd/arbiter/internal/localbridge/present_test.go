@@ -6,9 +6,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// TestABridgeIsNotAskedTooEarly: while a bridge is being opened, its sandbox has not been tried, and it would
+// TestBridgeIsNotAskedTooEarly: while a bridge is being opened, its sandbox has not been tried, and it would
 // refuse every question permanently.
-func TestABridgeIsNotAskedTooEarly(t *testing.T) {
+func TestBridgeIsNotAskedTooEarly(t *testing.T) {
 	var p Present
 	if p.Opened() != nil || p.Client() != nil {
 		t.Error("without a bridge")

@@ -7,8 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Half is an incomplete command line, parsed as the program would parse it.
-type Half struct {
+// PartialLine is an incomplete command line, parsed as the program would parse it.
+type PartialLine struct {
 	Command Command
 	Given   map[string]string // flags before the word, with their values
 	Args    []string          // arguments before the word
@@ -20,8 +20,8 @@ type Half struct {
 
 // Read parses the words before the one that is being typed, without the program's name, and the typed part of that
 // word.
-func Read(app *cli.App, words []string, word string) Half {
-	h := Half{Command: Of(app), Given: map[string]string{}, Word: word}
+func Read(app *cli.App, words []string, word string) PartialLine {
+	h := PartialLine{Command: Of(app), Given: map[string]string{}, Word: word}
 	for len(words) > 0 {
 		first := words[0]
 		words = words[1:]
@@ -54,11 +54,11 @@ func Read(app *cli.App, words []string, word string) Half {
 	return h
 }
 
-func (h Half) flag(name string) *Flag {
+func (h PartialLine) flag(name string) *Flag {
 	for _, f := range h.Command.Flags {
 		if slices.Contains(f.Names(), name) {
-			told := Tell(f)
-			return &told
+			found := FlagDoc(f)
+			return &found
 		}
 	}
 	return nil
@@ -71,10 +71,10 @@ type Offer struct {
 }
 
 // Values returns the possible values of a placeholder: RUN, AGENT, NAME …
-type Values func(h Half, what string) Offer
+type Values func(h PartialLine, what string) Offer
 
 // Offer returns the completions of the word. Files are left to the shell.
-func (h Half) Offer(values Values) Offer {
+func (h PartialLine) Offer(values Values) Offer {
 	var o Offer
 	switch {
 	case h.Flag != nil:
@@ -93,7 +93,7 @@ func (h Half) Offer(values Values) Offer {
 }
 
 // of returns the possible values of a flag or argument, which may be of several kinds.
-func (h Half) of(value string, values Values) (o Offer) {
+func (h PartialLine) of(value string, values Values) (o Offer) {
 	if list := Choices(value); list != nil {
 		for _, word := range list {
 			o.Words = append(o.Words, Entry{Term: word})
@@ -109,11 +109,11 @@ func (h Half) of(value string, values Values) (o Offer) {
 }
 
 // flags returns the flags that may still be given. Arbiter's own flags come before its arguments.
-func (h Half) flags() (o Offer) {
+func (h PartialLine) flags() (o Offer) {
 	if len(h.Command.Path) == 1 && len(h.Args) > 0 {
 		return o
 	}
-	for _, f := range append(h.Command.Told(), Flag{Name: "help", About: "show this help"}) {
+	for _, f := range append(h.Command.FlagDocs(), Flag{Name: "help", About: "show this help"}) {
 		if _, given := h.Given[f.Name]; !given || f.Repeats {
 			o.Words = append(o.Words, Entry{"--" + f.Name, f.About})
 		}
@@ -122,7 +122,7 @@ func (h Half) flags() (o Offer) {
 }
 
 // arguments returns the commands that may follow, and the values of the next argument.
-func (h Half) arguments(values Values) (o Offer) {
+func (h PartialLine) arguments(values Values) (o Offer) {
 	if len(h.Args) > 0 && h.Args[0] == "help" && len(h.Command.Commands) > 0 {
 		for _, word := range h.Args[1:] {
 			h.Command, _ = h.Command.Below(word)

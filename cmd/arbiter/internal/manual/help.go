@@ -41,7 +41,7 @@ func Help(w io.Writer, c Command, words Words) {
 			p.entry(b.Name, b.Usage, 12)
 		}
 	}
-	flags, last := c.Told(), ""
+	flags, last := c.FlagDocs(), ""
 	if len(c.Path) == 1 {
 		last = flags[len(flags)-1].Category
 	}
@@ -165,11 +165,11 @@ func paragraphs(s string) (list []paragraph) {
 }
 
 // wrap breaks text into lines. A word that is too long gets a line of its own.
-func wrap(text string, room int) (lines []string) {
+func wrap(text string, width int) (lines []string) {
 	line, n := "", 0
 	for word := range strings.FieldsSeq(text) {
 		size := utf8.RuneCountInString(word)
-		if n > 0 && n+1+size > room {
+		if n > 0 && n+1+size > width {
 			lines, line, n = append(lines, line), "", 0
 		}
 		if n > 0 {

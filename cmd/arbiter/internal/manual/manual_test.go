@@ -39,7 +39,7 @@ func inn() *cli.App {
 	}
 }
 
-func values(h Half, what string) (o Offer) {
+func values(h PartialLine, what string) (o Offer) {
 	switch what {
 	case "ROOM":
 		o.Words = []Entry{{"101", "with a view"}, {"102", ""}, {"11", ""}}

@@ -78,7 +78,7 @@ func (r *roff) entry(term, text string) {
 
 // flags writes the flags of a command, under their headings.
 func (r *roff) flags(c Command) {
-	flags := c.Told()
+	flags := c.FlagDocs()
 	for i, category := range categories(flags) {
 		if category != "" {
 			if i > 0 {

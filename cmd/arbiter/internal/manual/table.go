@@ -93,18 +93,18 @@ type Flag struct {
 	Repeats  bool
 }
 
-// Told returns the flags of a command.
-func (c Command) Told() []Flag {
+// FlagDocs returns the flags of a command.
+func (c Command) FlagDocs() []Flag {
 	list := make([]Flag, len(c.Flags))
 	for i, f := range c.Flags {
-		list[i] = Tell(f)
+		list[i] = FlagDoc(f)
 	}
 	return list
 }
 
-// Tell reads the documentation of a flag. If the usage begins with the placeholder and a colon, both are removed
+// FlagDoc reads the documentation of a flag. If the usage begins with the placeholder and a colon, both are removed
 // from About.
-func Tell(f cli.Flag) Flag {
+func FlagDoc(f cli.Flag) Flag {
 	t := Flag{Name: f.Names()[0]}
 	if c, ok := f.(cli.CategorizableFlag); ok {
 		t.Category = c.GetCategory()

@@ -67,7 +67,7 @@ func (s *Server) answer(ctx context.Context, req *mcp.CallToolRequest, in answer
 	defer l.Close()
 	out.Run = info.Run
 	if in.Request == "" && in.Choice == "" {
-		out.Message, out.Accepted, err = l.tell(ctx, contract.Say{Text: in.Text, Strength: contract.Note})
+		out.Message, out.Accepted, err = l.send(ctx, contract.Say{Text: in.Text, Strength: contract.Note})
 		return nil, out, err
 	}
 	item, err := s.meant(ctx, l, in)
@@ -83,7 +83,7 @@ func (s *Server) answer(ctx context.Context, req *mcp.CallToolRequest, in answer
 			return nil, out, err
 		}
 	}
-	out.Message, out.Accepted, err = l.tell(ctx, body)
+	out.Message, out.Accepted, err = l.send(ctx, body)
 	return nil, out, err
 }
 
@@ -131,7 +131,7 @@ func (s *Server) leave(ctx context.Context, l *live, req *mcp.CallToolRequest, i
 	var result *mcp.CallToolResult
 	var err error
 	if answered {
-		out.Message, out.Accepted, err = s.obey(ctx, l, i, res)
+		out.Message, out.Accepted, err = s.sendAnswer(ctx, l, i, res)
 	} else {
 		result, out.Message, out.Accepted, err = s.askHuman(ctx, l, req, i)
 	}

@@ -43,8 +43,8 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	}
 }
 
-// TestAFormSaysThatThereIsMore: a client may show only the first lines of a form.
-func TestAFormSaysThatThereIsMore(t *testing.T) {
+// TestFormShowsThatThereIsMore: a client may show only the first lines of a form.
+func TestFormShowsThatThereIsMore(t *testing.T) {
 	for lines, more := range map[int]bool{1: false, shownLines: false, shownLines + 1: true} {
 		text := compact("Asks:\n\n" + strings.Repeat("x\n \n", lines-1))
 		f := permissionForm("Run 4be1c2d0: ", text, contract.PermissionRequest{}, "arbiter status 4be1c2d0")

@@ -70,8 +70,8 @@ func (l *live) pause(ctx context.Context) bool {
 	return false
 }
 
-// settled returns when an item is no longer open, or when the run does not answer.
-func (l *live) settled(ctx context.Context, id string) {
+// awaitAnswered returns when an item is no longer open, or when the run does not answer.
+func (l *live) awaitAnswered(ctx context.Context, id string) {
 	for l.pause(ctx) {
 		st, err := l.Status(ctx)
 		if err != nil || !slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == id }) {
@@ -80,8 +80,8 @@ func (l *live) settled(ctx context.Context, id string) {
 	}
 }
 
-// tell sends a command, and returns the run's answer and whether the run accepted the command.
-func (l *live) tell(ctx context.Context, body contract.CommandBody) (said string, taken bool, err error) {
+// send sends a command, and returns the run's answer and whether the run accepted the command.
+func (l *live) send(ctx context.Context, body contract.CommandBody) (answer string, taken bool, err error) {
 	line, err := contract.MarshalCommand(contract.Command{Body: body})
 	if err != nil {
 		return "", false, err
@@ -111,7 +111,7 @@ func (l *live) elicit(ctx context.Context, req *mcp.CallToolRequest, id string, 
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		defer cancel()
-		l.settled(ctx, id)
+		l.awaitAnswered(ctx, id)
 	})
 	res, err := req.Session.Elicit(ctx, f.params())
 	over := ctx.Err() != nil

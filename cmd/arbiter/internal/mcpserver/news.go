@@ -61,7 +61,7 @@ func (n *news) read(ctx context.Context) error {
 		return n.readLast(ctx)
 	}
 	health, err := n.log.Each(ctx, n.from, func(e eventlog.Entry) error {
-		if line := n.tell(e); line != "" {
+		if line := n.render(e); line != "" {
 			if len(n.lines) == maxNews {
 				n.more = true
 				return errEnough
@@ -80,8 +80,8 @@ func (n *news) read(ctx context.Context) error {
 	return err
 }
 
-// tell renders an entry as one line; empty: it is not for a model.
-func (n *news) tell(e eventlog.Entry) string {
+// render renders an entry as one line; empty: it is not for a model.
+func (n *news) render(e eventlog.Entry) string {
 	if e.Line == nil {
 		return ""
 	}
@@ -101,7 +101,7 @@ func (n *news) readLast(ctx context.Context) error {
 	n.lines = nil
 	err := n.log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
 		n.cursor = max(n.cursor, e.N)
-		if line := n.tell(e); line != "" {
+		if line := n.render(e); line != "" {
 			n.lines = append(n.lines, line)
 		}
 		read++

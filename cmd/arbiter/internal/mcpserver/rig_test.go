@@ -26,8 +26,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// patience is only a deadline for failures.
-const patience = time.Minute
+// waitTimeout is only a deadline for failures.
+const waitTimeout = time.Minute
 
 const theRun = "4be1c2d0-0000-4000-8000-000000000000"
 
@@ -45,7 +45,7 @@ type world struct {
 	seq      uint64
 	refuse   error // of Dial
 	commands []contract.CommandBody
-	heard    chan struct{} // closed and replaced when something has happened
+	changed  chan struct{} // closed and replaced when something has happened
 	server   *control.Server
 }
 
@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w := &world{t: t, dir: dir, path: filepath.Join(dir, eventlog.Name), sock: filepath.Join(dir, "s"),
-		heard: make(chan struct{})}
+		changed: make(chan struct{})}
 	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
 	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing", LogLines: 7}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"})
@@ -99,17 +99,17 @@ func (w *world) happens(b contract.Body) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.tell()
+	w.notify()
 }
 
-// tell wakes the waiters. The caller holds mu.
-func (w *world) tell() {
-	close(w.heard)
-	w.heard = make(chan struct{})
+// notify wakes the waiters. The caller holds mu.
+func (w *world) notify() {
+	close(w.changed)
+	w.changed = make(chan struct{})
 }
 
-// says lets an agent say something that a model receives.
-func (w *world) says(text string) {
+// message lets an agent say something that a model receives.
+func (w *world) message(text string) {
 	w.t.Helper()
 	w.happens(contract.Message{From: "orch-1", To: "arbiter", Kind: "progress", Text: text})
 }
@@ -139,11 +139,11 @@ func (w *world) do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
-	w.tell()
+	w.notify()
 }
 
-// settle removes an item from the inbox.
-func (w *world) settle(id string) {
+// answer removes an item from the inbox.
+func (w *world) answer(id string) {
 	w.do(func() {
 		w.status.Inbox = slices.DeleteFunc(slices.Clone(w.status.Inbox),
 			func(i control.InboxItem) bool { return i.ID == id })
@@ -221,7 +221,7 @@ func (s service) Command(_ context.Context, line json.RawMessage) (control.Comma
 	c := contract.ParseCommand(line)
 	s.w.do(func() { s.w.commands = append(s.w.commands, c.Body) })
 	if p, ok := c.Body.(contract.Permit); ok {
-		s.w.settle(p.Request)
+		s.w.answer(p.Request)
 	}
 	return control.CommandResult{Accepted: true, Message: "taken"}, nil
 }
@@ -229,13 +229,13 @@ func (s service) Command(_ context.Context, line json.RawMessage) (control.Comma
 func (s service) Subscribe(ctx context.Context, _ control.SubscribeParams, send func(any) error) {
 	for {
 		s.w.mu.Lock()
-		heard := s.w.heard
+		changed := s.w.changed
 		s.w.mu.Unlock()
 		if send(control.Events{}) != nil {
 			return
 		}
 		select {
-		case <-heard:
+		case <-changed:
 		case <-ctx.Done():
 			return
 		}
@@ -301,7 +301,7 @@ func (w *world) serve(version string, o *mcp.ClientOptions, change func(*Options
 // call calls a tool and returns its result, or the error text of a failed call.
 func call[T any](u *user, name string, args map[string]any) (v T, failed string) {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(u.t.Context(), waitTimeout)
 	defer cancel()
 	r, err := u.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
 	if err != nil {

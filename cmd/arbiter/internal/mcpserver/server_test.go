@@ -21,15 +21,15 @@ import (
 // versions are protocol versions that differ in how a form is shown.
 var versions = map[string]string{"a form as a request": "2025-11-25", "a form as a result": newest}
 
-// TestNothingTwice: news come in bounded parts, all of them and each once, whatever the cursor. A call with an old
-// cursor returns the same news again.
-func TestNothingTwice(t *testing.T) {
+// TestEventsAreShownOnce: news come in bounded parts, all of them and each once, whatever the cursor. A call with an
+// old cursor returns the same news again.
+func TestEventsAreShownOnce(t *testing.T) {
 	w := newWorld(t)
 	u := w.serve("", nil, nil)
 	var want []string
 	for i := range 3 * maxNews {
 		want = append(want, fmt.Sprintf("word %d", i))
-		w.says(want[i])
+		w.message(want[i])
 		w.happens(contract.Assistant{Text: "narrated"})
 	}
 	var got []string
@@ -79,9 +79,9 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		next, _ := call[View](u, "status", map[string]any{"run": theRun})
 		got <- next
 	})
-	w.says("still at it") // it is reported, but ends no wait
-	if said := <-progress; said != "still at it" {
-		t.Errorf("progress: %s", said)
+	w.message("still at it") // it is reported, but ends no wait
+	if text := <-progress; text != "still at it" {
+		t.Errorf("progress: %s", text)
 	}
 	if len(got) > 0 {
 		t.Error("the wait returned for a question that was told of")
@@ -173,8 +173,8 @@ func accepts(decision, note string) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{fieldDecision: decision, fieldNote: note}}
 }
 
-// TestAFormGoesWhenAnotherAnswers: the form is withdrawn when its request is settled in another terminal.
-func TestAFormGoesWhenAnotherAnswers(t *testing.T) {
+// TestFormClosesWhenAnotherAnswers: the form is withdrawn when its request is settled in another terminal.
+func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 	w := newWorld(t)
 	w.asks("perm-1", "make all")
 	open, gone := make(chan struct{}), make(chan struct{})
@@ -192,7 +192,7 @@ func TestAFormGoesWhenAnotherAnswers(t *testing.T) {
 		}
 	})
 	<-open
-	w.settle("perm-1")
+	w.answer("perm-1")
 	<-gone
 	w.happens(contract.Result{Status: contract.StatusCancelled})
 	w.ends()

@@ -191,7 +191,7 @@ func (s *Server) report(ctx context.Context, _ *mcp.CallToolRequest, in reportIn
 func (s *Server) cancel(ctx context.Context, _ *mcp.CallToolRequest, in runIn) (*mcp.CallToolResult, View, error) {
 	info, err := s.find(in.Run)
 	if err == nil && info.Live {
-		err = s.cancelLive(ctx, info.Run, settles)
+		err = s.cancelLive(ctx, info.Run, processTimeout)
 	}
 	if err != nil {
 		return nil, View{}, err
@@ -207,9 +207,9 @@ func (s *Server) cancelLive(ctx context.Context, run string, within time.Duratio
 		return err
 	}
 	defer l.Close()
-	said, taken, err := l.tell(ctx, contract.Cancel{})
+	answer, taken, err := l.send(ctx, contract.Cancel{})
 	if err == nil && !taken {
-		err = fmt.Errorf("run %s refused to end: %s", shortID(run), said)
+		err = fmt.Errorf("run %s refused to end: %s", shortID(run), answer)
 	}
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func (s *Server) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *taskP
 	}
 	for _, i := range st.Inbox {
 		if res, ok := p.InputResponses[inputKey(st, i)].(*mcp.ElicitResult); ok {
-			if _, _, err := s.obey(ctx, l, i, res); err != nil {
+			if _, _, err := s.sendAnswer(ctx, l, i, res); err != nil {
 				return nil, err
 			}
 		}

@@ -111,7 +111,7 @@ func TestTask(t *testing.T) {
 		t.Fatalf("begun: %+v", begun)
 	}
 	c := w.wire(true) // another server
-	w.says("at work")
+	w.message("at work")
 	if r := c.get().Result; r.ResultType != complete || r.Status != working || r.StatusMessage != "at work" {
 		t.Errorf("at work: %+v", r)
 	}

@@ -18,10 +18,10 @@ const (
 	longestWait = time.Hour
 	// maxForms is how many forms one call shows, because clients limit how often a call may be repeated.
 	maxForms = 5
-	// settles is how long the process of a run may take to end, or a resumed run to answer.
-	settles = 15 * time.Second
-	// breath is the minimum time between two checks of a run.
-	breath = 100 * time.Millisecond
+	// processTimeout is how long the process of a run may take to end, or a resumed run to answer.
+	processTimeout = 15 * time.Second
+	// minInterval is the minimum time between two checks of a run.
+	minInterval = 100 * time.Millisecond
 )
 
 type waitIn struct {
@@ -32,13 +32,13 @@ type waitIn struct {
 
 // waiter is one call of wait.
 type waiter struct {
-	s      *Server
-	req    *mcp.CallToolRequest
-	run    string
-	news   *news
-	asked  []string // items whose form was shown in this call
-	told   uint64   // the cursor of the last progress notification
-	within time.Duration
+	s        *Server
+	req      *mcp.CallToolRequest
+	run      string
+	news     *news
+	asked    []string // items whose form was shown in this call
+	reported uint64   // the cursor of the last progress notification
+	within   time.Duration
 }
 
 // waitTool is the tool wait.
@@ -73,7 +73,7 @@ func (w *waiter) wait(ctx context.Context) (*mcp.CallToolResult, View, error) {
 				return nil, v, gone
 			}
 			select {
-			case <-time.After(breath): // it may be about to end
+			case <-time.After(minInterval): // it may be about to end
 			case <-ctx.Done():
 			}
 			continue
@@ -122,7 +122,7 @@ func (w *waiter) attend(ctx context.Context, l *live, until time.Time) (res *mcp
 			return nil, v, false, nil
 		case <-ctx.Done():
 			return nil, v, false, ctx.Err()
-		case <-time.After(min(breath, max(time.Until(until), 0))):
+		case <-time.After(min(minInterval, max(time.Until(until), 0))):
 		}
 	}
 }
@@ -130,13 +130,13 @@ func (w *waiter) attend(ctx context.Context, l *live, until time.Time) (res *mcp
 // progress notifies the client of the last news, if the client asked for progress.
 func (w *waiter) progress(ctx context.Context) {
 	token := w.req.Params.GetProgressToken()
-	if token == nil || len(w.news.lines) == 0 || w.news.cursor <= w.told {
+	if token == nil || len(w.news.lines) == 0 || w.news.cursor <= w.reported {
 		return
 	}
-	w.told = w.news.cursor
+	w.reported = w.news.cursor
 	// The error is ignored: an unreachable client gets no result either.
 	_ = w.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token,
-		Progress: float64(w.told), Message: w.news.lines[len(w.news.lines)-1]})
+		Progress: float64(w.reported), Message: w.news.lines[len(w.news.lines)-1]})
 }
 
 // ask shows the form of the oldest item that is for the human and was not shown in this call. A non-nil result must
@@ -172,7 +172,7 @@ func (w *waiter) take(ctx context.Context, l *live) error {
 	w.req.Params.InputResponses = nil
 	for _, i := range st.Inbox {
 		if res, ok := responses[i.ID].(*mcp.ElicitResult); ok {
-			if _, _, err := w.s.obey(ctx, l, i, res); err != nil {
+			if _, _, err := w.s.sendAnswer(ctx, l, i, res); err != nil {
 				return err
 			}
 		}
@@ -183,7 +183,7 @@ func (w *waiter) take(ctx context.Context, l *live) error {
 // askHuman shows the form of an item, and sends the answer to the run with [Server.obey]. A non-nil result must be
 // returned to the client: the answer comes with its next call.
 func (s *Server) askHuman(ctx context.Context, l *live, req *mcp.CallToolRequest, i control.InboxItem) (
-	result *mcp.CallToolResult, said string, taken bool, err error) {
+	result *mcp.CallToolResult, answer string, taken bool, err error) {
 	f, err := s.formOf(l.run, i)
 	if err != nil {
 		return nil, "", false, err
@@ -195,13 +195,13 @@ func (s *Server) askHuman(ctx context.Context, l *live, req *mcp.CallToolRequest
 	if err != nil || res == nil {
 		return nil, "", false, err
 	}
-	said, taken, err = s.obey(ctx, l, i, res)
-	return nil, said, taken, err
+	answer, taken, err = s.sendAnswer(ctx, l, i, res)
+	return nil, answer, taken, err
 }
 
-// obey sends a human's answer to the form of an item to the run, and returns the run's reply. It sends nothing if
+// sendAnswer sends a human's answer to the form of an item to the run, and returns the run's reply. It sends nothing if
 // the human has not decided. The run rejects the answer if the item was answered in another way in the meantime.
-func (s *Server) obey(ctx context.Context, l *live, i control.InboxItem, res *mcp.ElicitResult) (said string,
+func (s *Server) sendAnswer(ctx context.Context, l *live, i control.InboxItem, res *mcp.ElicitResult) (answer string,
 	taken bool, err error) {
 	f, err := s.formOf(l.run, i)
 	if err != nil {
@@ -211,15 +211,15 @@ func (s *Server) obey(ctx context.Context, l *live, i control.InboxItem, res *mc
 	if body == nil {
 		return "", false, nil
 	}
-	return l.tell(ctx, body)
+	return l.send(ctx, body)
 }
 
 // ended returns the view of a run that cannot be connected to: it has ended, or its process is about to start or to
 // end.
 func (s *Server) ended(ctx context.Context, run string, n *news, cause error) (View, bool, error) {
-	late := time.NewTimer(settles)
+	late := time.NewTimer(processTimeout)
 	defer late.Stop()
-	tick := time.NewTicker(breath)
+	tick := time.NewTicker(minInterval)
 	defer tick.Stop()
 	for {
 		info, err := s.o.Runs.Find(run)

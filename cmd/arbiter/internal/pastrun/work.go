@@ -28,7 +28,7 @@ func Work(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
 
 // RemoveLeft removes the agents' directories that a run has left. The run must be over. said has a sentence for
 // each agent whose work needs attention.
-func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (said []string, err error) {
+func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (messages []string, err error) {
 	left, err := store.HasWork(info.Run)
 	if err != nil || !left {
 		return nil, err
@@ -36,7 +36,7 @@ func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (s
 	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
 	files, err := runfiles.Left(ctx, workspaces.Options{Dir: WorkDir(info), Run: info.Run}, own)
 	if err == nil {
-		said, err = files.Remove(ctx)
+		messages, err = files.Remove(ctx)
 	}
 	if err == nil {
 		left, err = store.HasWork(info.Run)
@@ -45,7 +45,7 @@ func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (s
 	case err != nil:
 		err = fmt.Errorf("work in %s cannot be saved (%w): take out what you need, and remove that directory", own, err)
 	case left:
-		err = fmt.Errorf("%s; then remove %s", strings.Join(said, "; "), own)
+		err = fmt.Errorf("%s; then remove %s", strings.Join(messages, "; "), own)
 	}
-	return said, err
+	return messages, err
 }

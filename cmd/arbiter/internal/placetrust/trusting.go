@@ -12,8 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
-// ToldChanges is how many changes of a workspace are listed in one line.
-const ToldChanges = 4
+// MaxListedChanges is how many changes of a workspace are listed in one line.
+const MaxListedChanges = 4
 
 // State says whether a workspace's own settings are trusted, and why.
 type State struct {
@@ -99,7 +99,7 @@ func (t State) Distrust() string {
 	if t.Trusted || !t.Recorded {
 		return ""
 	}
-	what := sanitize.Line(trust.Summary(t.Changed, ToldChanges), 600)
+	what := sanitize.Line(trust.Summary(t.Changed, MaxListedChanges), 600)
 	if what == "" {
 		what = "it changed since the previous process of this run"
 	}
@@ -161,7 +161,7 @@ func (t State) Unchanged(place string) error {
 	}
 	if now.Hash != t.Listing.Hash {
 		return command.Environmentf("the workspace's own settings changed while they were read (%s): start again",
-			trust.Summary(trust.Diff(t.Listing, now), ToldChanges))
+			trust.Summary(trust.Diff(t.Listing, now), MaxListedChanges))
 	}
 	return nil
 }

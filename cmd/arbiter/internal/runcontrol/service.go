@@ -96,13 +96,13 @@ func (s *service) Command(ctx context.Context, line json.RawMessage) (control.Co
 
 // Attach implements [control.Service].
 func (s *service) Attach(
-	ctx context.Context, who string, p control.AttachParams, say func(string),
+	ctx context.Context, who string, p control.AttachParams, progress func(string),
 ) (control.Attachment, error) {
 	channel := channelOf(p.Frontend)
 	if channel == input.ChannelScreen {
 		who = "the screen"
 	}
-	a, err := s.run.Opener.Attach(ctx, channel, who, p, say)
+	a, err := s.run.Opener.Attach(ctx, channel, who, p, progress)
 	if err != nil {
 		return nil, err
 	}

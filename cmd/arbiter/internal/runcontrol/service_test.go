@@ -26,14 +26,14 @@ import (
 type loop struct {
 	took   []string
 	events []bridge.Event
-	tell   func(time.Time, contract.Event)
+	emit   func(time.Time, contract.Event)
 }
 
 func (l *loop) Put(b input.Body) bool {
 	switch b := b.(type) {
 	case input.Command:
 		l.took = append(l.took, fmt.Sprintf("%T by %s", b.Command.Body, b.Channel))
-		l.tell(time.Now(), contract.Event{Body: contract.Accepted{Ref: b.Command.Ref, Message: "done"}})
+		l.emit(time.Now(), contract.Event{Body: contract.Accepted{Ref: b.Command.Ref, Message: "done"}})
 	default:
 		l.took = append(l.took, fmt.Sprintf("%T", b))
 	}
@@ -46,7 +46,7 @@ func (l *loop) Done() <-chan struct{}       { return nil }
 
 func serviceOf() (*service, *loop) {
 	board := &eventboard.Board{}
-	l := &loop{tell: board.Sink(func(time.Time, contract.Event) {})}
+	l := &loop{emit: board.Sink(func(time.Time, contract.Event) {})}
 	return &service{run: Run{ID: "r", CWD: "/w", Loop: l, Input: runinput.New(l, board),
 		Clients: subscribers.New(subscribers.Run{
 			OpenLog:  func() (*eventlog.Log, error) { return nil, errors.New("none") },

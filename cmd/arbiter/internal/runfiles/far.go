@@ -13,8 +13,8 @@ import (
 
 // Far reaches the directories of agents on other hosts. Its methods must be safe for concurrent use.
 type Far interface {
-	// Lives reports whether an agent works on another host.
-	Lives(agent string) bool
+	// IsRemote reports whether an agent works on another host.
+	IsRemote(agent string) bool
 	// Prepare creates the directory of an agent there, starting from a commit of this repository, or returns the
 	// existing one.
 	Prepare(ctx context.Context, repo *workspace.Repo, p runconfig.Place, base string) (runconfig.Worktree, error)
@@ -38,7 +38,7 @@ type Brought struct {
 func (f *Files) Reach(far Far) { f.far = far }
 
 // isFar reports whether an agent works on another host.
-func (f *Files) isFar(agent string) bool { return f.far != nil && f.far.Lives(agent) }
+func (f *Files) isFar(agent string) bool { return f.far != nil && f.far.IsRemote(agent) }
 
 // bring fetches the work of an agent.
 func (f *Files) bring(ctx context.Context, agent, message string) (w worktree.Worktree, head, tree string, err error) {
@@ -82,14 +82,14 @@ func (f *Files) recordFar(ctx context.Context, e changes.Record, taken *changes.
 	return f.compare(ctx, f.known(ctx, e.Last, w.Base), f.known(ctx, e.Since, w.Base), nil, taken)
 }
 
-// handedPatience is how long a successor waits for the last work of its predecessor, if the predecessor's host does
+// handOverTimeout is how long a successor waits for the last work of its predecessor, if the predecessor's host does
 // not answer.
-const handedPatience = 30 * time.Second
+const handOverTimeout = 30 * time.Second
 
-// handedFar is [Files.handed] for a predecessor on another host. If that host cannot be reached, it returns the
+// handedOverFar is [Files.handed] for a predecessor on another host. If that host cannot be reached, it returns the
 // last commit that was fetched.
-func (f *Files) handedFar(ctx context.Context, agent string) (commit, base string, err error) {
-	soon, cancel := context.WithTimeout(ctx, handedPatience)
+func (f *Files) handedOverFar(ctx context.Context, agent string) (commit, base string, err error) {
+	soon, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
 	w, head, _, err := f.bring(soon, agent, "Unfinished work of "+agent)
 	if err == nil || w.Branch == "" || ctx.Err() != nil {

@@ -184,9 +184,9 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	if diff := cmp.Diff(private, p.Private()); diff != "" {
 		t.Errorf("the user's own part of the repository, -before +after:\n%s", diff)
 	}
-	said, err := p.files.Remove(ctx)
-	if err != nil || len(said) != 0 {
-		t.Errorf("removed: %q, %v", said, err)
+	messages, err := p.files.Remove(ctx)
+	if err != nil || len(messages) != 0 {
+		t.Errorf("removed: %q, %v", messages, err)
 	}
 }
 
@@ -209,12 +209,12 @@ func TestSuccessorContinues(t *testing.T) {
 	if err := os.RemoveAll(one.Path); err != nil { // by a human
 		t.Fatal(err)
 	}
-	said, err := p.files.Remove(ctx)
+	messages, err := p.files.Remove(ctx)
 	want := []string{
 		"uncommitted work of orch-3 is saved in refs/arbiter/" + gittest.RUN8 + "/orch-3/wip",
 		"the work of orch-3 was not merged: it is on branch arbiter/" + gittest.RUN8 + "/orch-3.1",
 	}
-	if diff := cmp.Diff(want, said); diff != "" || err != nil {
+	if diff := cmp.Diff(want, messages); diff != "" || err != nil {
 		t.Errorf("removed, %v, -want +got:\n%s", err, diff)
 	}
 	if left, err := os.ReadDir(p.files.Workspace.Own); err != nil || len(left) != 0 ||

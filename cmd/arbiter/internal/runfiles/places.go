@@ -86,9 +86,9 @@ func (f *Files) create(ctx context.Context, p runconfig.Place) (runconfig.Worktr
 // beginning returns the first commit of a new directory: the work of a predecessor, or the work of the run so far.
 func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error) {
 	if p.After != "" {
-		head, base, err := f.handed(ctx, p.After)
+		head, base, err := f.handedOver(ctx, p.After)
 		if err == nil && head != "" {
-			err = f.inherit(ctx, p, base, head)
+			err = f.continueFrom(ctx, p, base, head)
 		}
 		if err != nil || head != "" {
 			return head, err
@@ -101,9 +101,9 @@ func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error
 	return now.Commit.ID, err
 }
 
-// inherit records which part of a predecessor's work the shared files have. The rest is merged with the successor's
-// work.
-func (f *Files) inherit(ctx context.Context, p runconfig.Place, base, head string) error {
+// continueFrom records which part of a predecessor's work the shared files have. The rest is merged with the
+// successor's work.
+func (f *Files) continueFrom(ctx context.Context, p runconfig.Place, base, head string) error {
 	if f.Workspace.Isolated() {
 		return nil // Git knows it from the run branch
 	}
@@ -117,11 +117,11 @@ func (f *Files) inherit(ctx context.Context, p runconfig.Place, base, head strin
 	return f.keep(ctx, p.Agent+synced, base)
 }
 
-// handed returns the commit with all work of a predecessor, and the commit that its directory began with. They are
+// handedOver returns the commit with all work of a predecessor, and the commit that its directory began with. They are
 // empty if it had no directory of its own.
-func (f *Files) handed(ctx context.Context, agent string) (head, base string, err error) {
+func (f *Files) handedOver(ctx context.Context, agent string) (head, base string, err error) {
 	if f.isFar(agent) {
-		return f.handedFar(ctx, agent)
+		return f.handedOverFar(ctx, agent)
 	}
 	dirs, w, err := f.find(agent)
 	if err != nil || w.Dir == "" {

@@ -64,10 +64,10 @@ func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Rec
 
 // left limits the number of messages about files that could not be recorded, and drops git's last line, which only
 // says that there are some.
-func left(trouble []string) []string {
+func left(problems []string) []string {
 	last := func(line string) bool { return strings.HasPrefix(line, "fatal:") }
-	trouble = slices.DeleteFunc(slices.Clone(trouble), last)
-	return trouble[:min(len(trouble), changes.MaxLeft)]
+	problems = slices.DeleteFunc(slices.Clone(problems), last)
+	return problems[:min(len(problems), changes.MaxLeft)]
 }
 
 // compare lists the differences between earlier commits and the new one. only limits it to some paths; nil: all.

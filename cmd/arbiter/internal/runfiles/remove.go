@@ -13,7 +13,7 @@ import (
 // Remove removes the directories of all agents after the end of a run. Their branches stay, and uncommitted work is
 // saved in refs/arbiter/RUN8/orch-N/wip. It returns sentences about work that is not part of the run's result, and
 // about directories that had to stay.
-func (f *Files) Remove(ctx context.Context) (said []string, err error) {
+func (f *Files) Remove(ctx context.Context) (messages []string, err error) {
 	dirs, err := worktree.Open(f.repo, f.Workspace.Own)
 	if err != nil {
 		return nil, err
@@ -24,12 +24,14 @@ func (f *Files) Remove(ctx context.Context) (said []string, err error) {
 	}
 	for _, w := range all {
 		text, removeErr := f.remove(ctx, dirs, w)
-		said, err = append(said, text...), errors.Join(err, removeErr)
+		messages, err = append(messages, text...), errors.Join(err, removeErr)
 	}
-	return said, errors.Join(err, dirs.RemoveUnfinished(ctx), dirs.RemoveReader(ctx))
+	return messages, errors.Join(err, dirs.RemoveUnfinished(ctx), dirs.RemoveReader(ctx))
 }
 
-func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.Worktree) (said []string, err error) {
+func (f *Files) remove(
+	ctx context.Context, dirs *worktree.Manager, w worktree.Worktree,
+) (messages []string, err error) {
 	head := "refs/heads/" + w.Branch
 	if _, gone := os.Lstat(w.Dir); gone == nil { // otherwise the files were deleted, and only the branch is left
 		if head, err = dirs.Head(ctx, w); err != nil {
@@ -45,14 +47,14 @@ func (f *Files) remove(ctx context.Context, dirs *worktree.Manager, w worktree.W
 		return nil, err
 	}
 	if saved.Ref != "" {
-		said = append(said, fmt.Sprintf("uncommitted work of orch-%d is saved in %s", w.Orchestrator, saved.Ref))
+		messages = append(messages, fmt.Sprintf("uncommitted work of orch-%d is saved in %s", w.Orchestrator, saved.Ref))
 	}
 	has, err := f.has(ctx, w, head)
 	if err == nil && !has {
-		said = append(said,
+		messages = append(messages,
 			fmt.Sprintf("the work of orch-%d was not merged: it is on branch %s", w.Orchestrator, w.Branch))
 	}
-	return said, err
+	return messages, err
 }
 
 // has reports whether the run's result includes a commit of an agent: on the run branch, or for a shared run in the

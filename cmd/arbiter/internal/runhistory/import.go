@@ -85,12 +85,12 @@ func (e env) importSession(c *cli.Context) error {
 		return err
 	}
 	defer store.Close()
-	said, err := takeArchive(c.Context, store, archive, place, !c.Bool("no-files"))
+	message, err := takeArchive(c.Context, store, archive, place, !c.Bool("no-files"))
 	if err != nil {
 		return importError(name, archive.Manifest.Run, err)
 	}
-	if said != "" {
-		fmt.Fprintln(e.Stderr, said)
+	if message != "" {
+		fmt.Fprintln(e.Stderr, message)
 	}
 	fmt.Fprintln(e.Stdout, archive.Manifest.Run)
 	return nil
@@ -126,7 +126,7 @@ func importError(name, run string, err error) error {
 // takeArchive imports a run completely or not at all. It returns a message for the user.
 func takeArchive(
 	ctx context.Context, store *runstore.Runs, archive *runarchive.Reader, place string, files bool,
-) (said string, err error) {
+) (message string, err error) {
 	m := archive.Manifest
 	staged, err := store.Stage(m.Run)
 	if err != nil {
@@ -149,15 +149,15 @@ func takeArchive(
 		}
 		bundle := filepath.Join(staged.Path(), runarchive.Bundle)
 		if files {
-			said, err = unpackFiles(ctx, m, place, bundle)
+			message, err = unpackFiles(ctx, m, place, bundle)
 		}
 		return errors.Join(err, os.Remove(bundle))
 	})
-	return said, err
+	return message, err
 }
 
 // unpackFiles writes the files of a run into a directory, and returns a message about its commits.
-func unpackFiles(ctx context.Context, m runarchive.Manifest, place, bundle string) (said string, err error) {
+func unpackFiles(ctx context.Context, m runarchive.Manifest, place, bundle string) (message string, err error) {
 	repo, err := workspaces.Open(ctx, workspaces.Options{Dir: place, Run: m.Run})
 	if err != nil {
 		return "", &filesError{err}

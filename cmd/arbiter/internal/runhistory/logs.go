@@ -61,7 +61,7 @@ func Logs(io command.Env, c *cli.Context) error {
 	follow := c.Bool("follow") && info.Live
 	switch {
 	case !c.Bool("program"):
-		return e.tellStory(c, store, info, follow)
+		return e.printStory(c, store, info, follow)
 	case follow:
 		return e.followLog(c.Context, store, info)
 	}
@@ -79,8 +79,8 @@ func Logs(io command.Env, c *cli.Context) error {
 	return nil
 }
 
-// tellStory prints the story of a run. With follow it continues while the run is live.
-func (e env) tellStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
+// printStory prints the story of a run. With follow it continues while the run is live.
+func (e env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
 	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (e env) tellStory(c *cli.Context, store *runstore.Runs, info journal.Info, 
 		if entry.Line == nil {
 			return nil
 		}
-		return w.tell(entry.Line)
+		return w.write(entry.Line)
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -142,14 +142,14 @@ type storyWriter struct {
 // Write accepts whole lines only.
 func (w *storyWriter) Write(lines []byte) (int, error) {
 	for line := range bytes.Lines(lines) {
-		if err := w.tell(bytes.TrimSpace(line)); err != nil {
+		if err := w.write(bytes.TrimSpace(line)); err != nil {
 			return 0, err
 		}
 	}
 	return len(lines), nil
 }
 
-func (w *storyWriter) tell(line []byte) error {
+func (w *storyWriter) write(line []byte) error {
 	l, err := contract.DecodeLine(line)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type SessionReport struct {
 	CostUSD    float64                      `json:"cost_usd"`
 	Iterations int                          `json:"iterations"`
 	Crashes    int                          `json:"crashes"`
-	Lives      int                          `json:"lives"`
+	Processes  int                          `json:"lives"`
 	Damage     []string                     `json:"damage"`
 	Reports    []string                     `json:"crash_reports"`
 	Log        string                       `json:"log"`
@@ -91,7 +91,7 @@ func ShowSession(io command.Env, c *cli.Context) error {
 		Line: runstore.LineOf(info), Phase: string(s.Task.Phase), Task: s.Task.Text, Plan: s.Task.Plan,
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations,
-		Crashes: s.Lifecycle.Crashes, Lives: s.Budget.Runtime.Processes,
+		Crashes: s.Lifecycle.Crashes, Processes: s.Budget.Runtime.Processes,
 		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...),
 		Log: filepath.Join(dir, crashlog.LogName),
 	}
@@ -121,7 +121,7 @@ func (e env) printSession(r SessionReport, state string) {
 	line("directory", "%s", r.CWD)
 	line("task", "%s", words.Title(r.Task))
 	line("began", "%s, last active %s, processes: %d", r.Began.Local().Format(time.DateTime),
-		r.LastActive.Local().Format(time.DateTime), r.Lives)
+		r.LastActive.Local().Format(time.DateTime), r.Processes)
 	line("state", "%s; %s, %s, $%.4f%s", r.Phase, words.Count(r.Iterations, "iteration"),
 		words.Count(r.Crashes, "crash"), r.CostUSD, eventtext.Simulated(r.Rehearsal))
 	for _, i := range r.Inbox {

@@ -84,7 +84,7 @@ func (s *Service) onAnotherHost(id string) bool {
 // this service.
 func (s *Service) answers() hooksocket.Service {
 	agent := func(session string) (hooksocket.Agent, bool) { return agentOf(s.loop.Snapshot(), session) }
-	tell := func(ref bridge.AgentRef, body bridge.EventBody) {
+	emit := func(ref bridge.AgentRef, body bridge.EventBody) {
 		if body != nil {
 			s.loop.Event(bridge.Event{AgentRef: ref, Body: body})
 		}
@@ -97,11 +97,11 @@ func (s *Service) answers() hooksocket.Service {
 		},
 		Report: func(ref bridge.AgentRef, o hooksocket.Outcome) {
 			r := o.Reading
-			if o.News {
-				tell(ref, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
+			if o.Changed {
+				emit(ref, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
 			}
 			for _, e := range o.Effects {
-				tell(ref, claude.HookEvent(e, r))
+				emit(ref, claude.HookEvent(e, r))
 			}
 		},
 	}

@@ -102,7 +102,7 @@ func TestSetup(t *testing.T) {
 		t.Errorf("on another host: %q, %v", there, env)
 	}
 	answers.Report(bridge.AgentRef{ID: "orch-1", Generation: 1},
-		hooksocket.Outcome{News: true, Reading: hooks.Reading{Tokens: 7, Window: 10, Pct: 70}})
+		hooksocket.Outcome{Changed: true, Reading: hooks.Reading{Tokens: 7, Window: 10, Pct: 70}})
 	if len(l.events) != 1 || l.events[0].Body != (bridge.Context{Tokens: 7, Window: 10, Pct: 70, Source: "transcript"}) {
 		t.Errorf("reported: %+v", l.events)
 	}

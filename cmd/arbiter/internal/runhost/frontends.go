@@ -82,7 +82,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	if err != nil { // the run continues without a socket; stdin still reaches it
 		log.Warn("control", "error", err)
 	}
-	f.notifications = openNotifications(r.choices.Face.Posts, r.choices.Options.Run, r.diagnostics.mask, f.input, log)
+	f.notifications = openNotifications(r.choices.Screen.Posts, r.choices.Options.Run, r.diagnostics.mask, f.input, log)
 	f.input.Go(r.watchState)
 	return r.loop
 }

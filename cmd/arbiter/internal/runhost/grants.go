@@ -11,22 +11,22 @@ type keptGrants struct{ store *grants.Store }
 
 // use gives a loop the stored grants of a workspace, and stores new ones. If the store cannot be opened, the human
 // is informed, and the run continues and asks.
-func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, said *notice) {
+func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, notices *notice) {
 	store, err := grants.Open(stateDir, workspace)
 	if err != nil {
-		said.add("the grants of this workspace cannot be read, and new ones are not saved: %v", err)
+		notices.add("the grants of this workspace cannot be read, and new ones are not saved: %v", err)
 		return
 	}
 	k.store = store
 	kept, problems, err := store.Load()
 	if err != nil {
-		said.add("the grants of this workspace cannot be read: %v", err)
+		notices.add("the grants of this workspace cannot be read: %v", err)
 	}
 	for _, p := range problems {
-		said.add("a grant of this workspace is not trusted (%s)", p)
+		notices.add("a grant of this workspace is not trusted (%s)", p)
 	}
 	if err := loop.Grants(store, kept); err != nil {
-		said.add("%v", err)
+		notices.add("%v", err)
 	}
 }
 

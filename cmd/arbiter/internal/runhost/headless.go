@@ -93,7 +93,7 @@ func (e env) discard(r *hostedRun) {
 func (e env) bug(r *hostedRun, p any) error {
 	r.diagnostics.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	r.diagnostics.reporter.Close()
-	e.tellReports(r)
+	e.printReports(r)
 	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
 }
 

@@ -81,9 +81,9 @@ func (e env) playHost(r *hostedRun) error {
 		return e.notReady(command.Environmentf("run %s has no control socket, so that no screen can follow it; "+
 			"its log says why: %s", command.ShortID(r.choices.Options.Run), r.diagnostics.file.Path()))
 	}
-	var said bytes.Buffer
-	env{command.Env{Stderr: &said}}.printStart(r)
-	ready := runstart.Ready{Run: r.choices.Options.Run, Notices: said.String(),
+	var output bytes.Buffer
+	env{command.Env{Stderr: &output}}.printStart(r)
+	ready := runstart.Ready{Run: r.choices.Options.Run, Notices: output.String(),
 		Socket: filepath.Join(r.storage.journal.Dir(), control.SocketName)}
 	if err := json.NewEncoder(e.Stdout).Encode(ready); err != nil {
 		return command.Environmentf("the process that started this one has ended: %v", err)
@@ -97,9 +97,9 @@ func (e env) playHost(r *hostedRun) error {
 	if exit != contract.ExitComplete {
 		end.Text = exitText(exit, s)
 	}
-	said.Reset()
-	env{command.Env{Stderr: &said}}.printEnd(r, s, end.Unfinished)
-	end.Notices = strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
+	output.Reset()
+	env{command.Env{Stderr: &output}}.printEnd(r, s, end.Unfinished)
+	end.Notices = strings.Split(strings.TrimSuffix(output.String(), "\n"), "\n")
 	r.awaitFrontend()
 	r.announceEnd(end)
 	if exit == contract.ExitComplete {

@@ -30,8 +30,8 @@ func (e env) printStart(r *hostedRun) {
 	}
 }
 
-// tellReports prints the paths of crash reports.
-func (e env) tellReports(r *hostedRun) {
+// printReports prints the paths of crash reports.
+func (e env) printReports(r *hostedRun) {
 	for _, path := range r.diagnostics.reporter.Written() {
 		fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
 	}
@@ -43,7 +43,7 @@ func (e env) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
-	e.tellReports(r)
+	e.printReports(r)
 	if r.stage != nil {
 		for _, p := range r.stage.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))

@@ -10,9 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// receiptPatience bounds how long a person waits for the receipt of a run. For a long run, reading the record takes
+// receiptTimeout bounds how long a person waits for the receipt of a run. For a long run, reading the record takes
 // longer: arbiter report prints it.
-const receiptPatience = 2 * time.Second
+const receiptTimeout = 2 * time.Second
 
 // receipt returns the lines for a person at the end of a run; the last one is next, the command that continues.
 // With --json, or if the record of the run cannot be read in time, the receipt itself is left out.
@@ -31,11 +31,11 @@ func (r *hostedRun) receipt(next string) []string {
 		return alone
 	}
 	info.Live = false // the run is over, though its processes may still be ending
-	ctx, cancel := context.WithTimeout(context.Background(), receiptPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), receiptTimeout)
 	defer cancel()
-	told, _, err := pastrun.Report(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
+	report, _, err := pastrun.Report(ctx, &runstore.Runs{Store: store, Root: r.choices.StateDir}, info)
 	if err != nil {
 		return alone
 	}
-	return append(slices.Clone(r.files.leftover), told.Receipt(next)...)
+	return append(slices.Clone(r.files.leftover), report.Receipt(next)...)
 }

@@ -117,11 +117,11 @@ func (r *recording) remove(others *hostbridges.Bridges) {
 	if _, err := os.Lstat(r.files.Workspace.Own); err != nil {
 		return // there were none here
 	}
-	said, err := r.files.Remove(ctx)
+	messages, err := r.files.Remove(ctx)
 	if err != nil {
-		said = append(said, fmt.Sprintf("directories of agents were left in %s: %v", r.files.Workspace.Own, err))
+		messages = append(messages, fmt.Sprintf("directories of agents were left in %s: %v", r.files.Workspace.Own, err))
 	}
-	r.leftover = append(r.leftover, said...)
+	r.leftover = append(r.leftover, messages...)
 }
 
 // noSnapshots returns why no files are recorded.

@@ -21,14 +21,14 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 		resumed = &state
 		return snapshot, err
 	}
-	book, recovery, err := s.store.Open(run, lockPatience, s.options, restore)
+	opened, recovery, err := s.store.Open(run, lockTimeout, s.options, restore)
 	var held *journal.HeldError
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has not ended in time.
 		if n := proctree.Sweep(run, ""); n > 0 {
-			s.said.add("ended processes that still held the run's lock: %s", words.Count(n, "process"))
+			s.notices.add("ended processes that still held the run's lock: %s", words.Count(n, "process"))
 		}
-		book, recovery, err = s.store.Open(run, lockPatience, s.options, restore)
+		opened, recovery, err = s.store.Open(run, lockTimeout, s.options, restore)
 	}
 	var version *journal.VersionError
 	var state *supervisor.VersionError
@@ -42,12 +42,12 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 		return nil, command.Environmentf("run %s cannot be resumed: %v (its journal was not changed)",
 			command.ShortID(run), err)
 	}
-	s.journal = book
+	s.journal = opened
 	crashpoint.Here("resume.locked")
 	// The last bridge may have held the run until just now. In that case it was spared when the strays of dead runs
 	// were ended.
 	if n := proctree.Sweep(run, ""); n > 0 {
-		s.said.add("ended processes that the previous process of this run left behind: %s", words.Count(n, "process"))
+		s.notices.add("ended processes that the previous process of this run left behind: %s", words.Count(n, "process"))
 	}
 	s.reportDamage(recovery)
 	return resumed, nil
@@ -57,11 +57,11 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 func (s *storage) reportDamage(recovery journal.Recovery) {
 	for _, d := range recovery.Damage {
 		if !d.Torn && !d.Mended { // a crash leaves a torn end, which has no accepted input
-			s.said.add("the journal was damaged: %s; the rest (%d bytes, %d whole records) was moved to %s", d.Reason,
+			s.notices.add("the journal was damaged: %s; the rest (%d bytes, %d whole records) was moved to %s", d.Reason,
 				d.Bytes, d.Readable, s.journal.Dir())
 		}
 	}
 	if recovery.MetaLost != "" {
-		s.said.add("the run's description was lost (%s) and created again", recovery.MetaLost)
+		s.notices.add("the run's description was lost (%s) and created again", recovery.MetaLost)
 	}
 }

@@ -157,10 +157,10 @@ func trustAgain(c settings.Choices, old runconfig.Options) (placetrust.State, er
 }
 
 // forget removes environment variables that an earlier process did not record, and adds a notice about them.
-func forget(said *notice, flag string, env *map[string]string) {
+func forget(notices *notice, flag string, env *map[string]string) {
 	kept, lost := secrets.Forgotten(*env)
 	if *env = kept; lost != nil {
-		said.add("secrets in the environment that was given with %s were not recorded: give %s again if the "+
+		notices.add("secrets in the environment that was given with %s were not recorded: give %s again if the "+
 			"agents need them", flag, strings.Join(lost, ", "))
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// lockPatience is how long to wait for a run whose last bridge is still ending its agents, which takes two seconds.
-const lockPatience = 5 * time.Second
+// lockTimeout is how long to wait for a run whose last bridge is still ending its agents, which takes two seconds.
+const lockTimeout = 5 * time.Second
 
 // storage is the storage of a run's process: its journal in the state directory, and the locks that keep other runs
 // out of the workspace.
@@ -27,24 +27,24 @@ type storage struct {
 	place   *journal.Lock   // of the directory; nil if it is shared
 	// workspace is the lock in that directory itself; nil if it is shared or cannot be locked
 	workspace *journal.WorkspaceLock
-	said      *notice // what the human should know about it
+	notices   *notice // what the human should know about it
 }
 
 // openStorage opens the state directory, ends leftover processes of dead runs, and removes the oldest runs.
-func openStorage(root string, options journal.Options, said *notice) (s storage, err error) {
-	s = storage{root: root, options: options, said: said}
+func openStorage(root string, options journal.Options, notices *notice) (s storage, err error) {
+	s = storage{root: root, options: options, notices: notices}
 	if s.store, err = journal.OpenStore(root); err != nil {
 		return s, command.StateDirProblem(err)
 	}
-	told := runstore.EndStrays(s.store)
+	ended := runstore.EndStrays(s.store)
 	if _, err := s.store.Prune(runstore.Kept); err != nil {
-		said.add("old runs could not be removed: %v", err)
+		notices.add("old runs could not be removed: %v", err)
 	}
 	if err := s.tidy(); err != nil {
-		said.add("what old runs had left could not be removed: %v", err)
+		notices.add("what old runs had left could not be removed: %v", err)
 	}
-	if told != "" {
-		said.add("%s", told)
+	if ended != "" {
+		notices.add("%s", ended)
 	}
 	return s, nil
 }
@@ -85,7 +85,7 @@ func (s *storage) lockWorkspace(dir string) error {
 		return command.Usagef("another run, of another state directory, already works in %s (%s): wait for its end, use "+
 			"another directory (--cwd), or add --share-workspace", dir, who)
 	case errors.Is(err, journal.ErrNoDirLock):
-		s.said.add("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)
+		s.notices.add("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)
 	case err != nil:
 		return command.Environmentf("%v", err)
 	}
@@ -102,7 +102,7 @@ func (s *storage) create(meta journal.Meta) (err error) {
 
 // update changes the metadata of the run in the journal.
 func (s *storage) update(change func(*journal.Meta)) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()
 	return s.journal.Update(ctx, change)
 }

@@ -13,9 +13,9 @@ import (
 // TestOneRunInADirectory: only one run works in a directory, until its storage is closed.
 func TestOneRunInADirectory(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
-	var said notice
+	var notices notice
 	open := func() storage {
-		s, err := openStorage(root, journal.Options{}, &said)
+		s, err := openStorage(root, journal.Options{}, &notices)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +34,8 @@ func TestOneRunInADirectory(t *testing.T) {
 		t.Errorf("after the end of the first: %v", err)
 	}
 	second.close(nil)
-	if said.String() != "" {
-		t.Errorf("said %q", said.String())
+	if notices.String() != "" {
+		t.Errorf("said %q", notices.String())
 	}
 }
 

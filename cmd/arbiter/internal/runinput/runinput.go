@@ -85,7 +85,7 @@ func (s *Sender) Ask(
 		return false, "", err
 	}
 	select {
-	case e := <-answers.News():
+	case e := <-answers.Events():
 		if b, ok := e.Body.(contract.Accepted); ok {
 			return true, b.Message, nil
 		}

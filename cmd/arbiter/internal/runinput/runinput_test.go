@@ -69,9 +69,9 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// TestABusyLoop: a caller that gives up does not withdraw its command. A command after the end of the run gets an
+// TestBusyLoop: a caller that gives up does not withdraw its command. A command after the end of the run gets an
 // error.
-func TestABusyLoop(t *testing.T) {
+func TestBusyLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoop()
 		s := New(l, &eventboard.Board{})

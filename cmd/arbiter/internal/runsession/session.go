@@ -45,12 +45,12 @@ type Session struct {
 	sink    runloop.Sink
 	client  atomic.Pointer[control.Client] // the current connection
 
-	hearing sync.Mutex // guards the following members: a lost connection may still be read
-	states  *statesync.Receiver
-	seq     uint64 // of the last event
-	end     control.RunEnded
-	told    bool  // end was received
-	foreign error // why the state cannot be read
+	receiving sync.Mutex // guards the following members: a lost connection may still be read
+	states    *statesync.Receiver
+	seq       uint64 // of the last event
+	end       control.RunEnded
+	hasEnd    bool  // end was received
+	foreign   error // why the state cannot be read
 
 	state   atomic.Pointer[supervisor.State]
 	first   chan struct{} // closed with the first state
@@ -110,14 +110,14 @@ func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.
 
 // subscribe receives everything after the last event on a connection.
 func (s *Session) subscribe(ctx context.Context, client *control.Client) error {
-	s.hearing.Lock()
+	s.receiving.Lock()
 	s.states = new(statesync.Receiver)
 	s.client.Store(client)
 	since := int64(s.seq)
-	s.hearing.Unlock()
+	s.receiving.Unlock()
 	return client.Subscribe(ctx, control.SubscribeParams{Since: since, Pieces: true, State: true}, func(part any) {
-		s.hearing.Lock()
-		defer s.hearing.Unlock()
+		s.receiving.Lock()
+		defer s.receiving.Unlock()
 		if s.client.Load() == client {
 			s.receive(part)
 		}
@@ -186,9 +186,9 @@ func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, ea
 		if e.Line == nil {
 			return nil
 		}
-		told, err := contract.DecodeWritten(e.Line)
+		event, err := contract.DecodeWritten(e.Line)
 		if err == nil {
-			sink(e.At, told)
+			sink(e.At, event)
 		}
 		return err
 	})
@@ -229,7 +229,7 @@ func (s *Session) receive(part any) {
 		default:
 		}
 	case control.RunEnded:
-		s.end, s.told = part, true
+		s.end, s.hasEnd = part, true
 	}
 }
 
@@ -256,7 +256,7 @@ func (s *Session) Watch() {
 		}
 	}
 	s.outcome = tui.Outcome{Exit: contract.Exit(s.end.Exit), Text: s.end.Text, Unfinished: s.end.Unfinished}
-	if !s.told {
+	if !s.hasEnd {
 		s.outcome = tui.Outcome{Exit: contract.ExitFailed, Text: runstart.ErrGone.Error(), Lost: true}
 	}
 	close(s.done)
@@ -282,16 +282,16 @@ func (s *Session) Part() {
 
 // unreadable returns why the first state cannot be read; nil if it can.
 func (s *Session) unreadable() error {
-	s.hearing.Lock()
-	defer s.hearing.Unlock()
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
 	return s.foreign
 }
 
 // hasEnded reports whether the end of the run was received.
 func (s *Session) hasEnded() bool {
-	s.hearing.Lock()
-	defer s.hearing.Unlock()
-	return s.told
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
+	return s.hasEnd
 }
 
 // Close waits for the end of the run, and for the session's goroutines.

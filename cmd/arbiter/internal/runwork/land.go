@@ -47,11 +47,11 @@ func (e env) land(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	say, err := LandWork(c.Context, r, info, land.Request{Squash: c.Bool("squash"), Message: c.String("message")})
+	message, err := LandWork(c.Context, r, info, land.Request{Squash: c.Bool("squash"), Message: c.String("message")})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.Stdout, say)
+	_, err = fmt.Fprintln(e.Stdout, message)
 	return err
 }
 

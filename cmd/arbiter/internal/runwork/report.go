@@ -79,7 +79,7 @@ func (e env) report(c *cli.Context) error {
 		return err
 	}
 	if format == report.GitHub {
-		if err := tellGitHub(r); err != nil {
+		if err := writeGitHub(r); err != nil {
 			return err
 		}
 	}
@@ -94,8 +94,8 @@ func (e env) report(c *cli.Context) error {
 	return nil
 }
 
-// tellGitHub appends to the files of the running step.
-func tellGitHub(r *report.Report) error {
+// writeGitHub appends to the files of the running step.
+func writeGitHub(r *report.Report) error {
 	for name, text := range map[string]func() string{StepSummary: r.StepSummary, StepOutput: r.Outputs} {
 		file := os.Getenv(name)
 		if file == "" {

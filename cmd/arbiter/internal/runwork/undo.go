@@ -33,8 +33,8 @@ is still running; 5 Git, files or the state directory cannot be read or written.
 	}
 }
 
-// undone describes what reverting does to a file: done, and in a dry run.
-var undone = map[workspaces.Status][2]string{
+// revertWords describes what reverting does to a file: done, and in a dry run.
+var revertWords = map[workspaces.Status][2]string{
 	workspaces.Added:    {"restored", "would restore"},
 	workspaces.Modified: {"reverted", "would revert"},
 	workspaces.Retyped:  {"reverted", "would revert"},
@@ -74,7 +74,7 @@ func (e env) undo(c *cli.Context) error {
 		return command.Environmentf("undo run %s: %v", command.ShortID(info.Run), err)
 	}
 	for _, f := range result.Reverted {
-		fmt.Fprintf(e.Stdout, "%s %s\n", undone[f.Status][tense], FileName(f.Path))
+		fmt.Fprintf(e.Stdout, "%s %s\n", revertWords[f.Status][tense], FileName(f.Path))
 	}
 	for _, k := range result.Kept {
 		fmt.Fprintf(e.Stdout, "kept %s: %s\n", FileName(k.Path), k.Reason)

@@ -25,9 +25,9 @@ func (h *Host) Attach(agent string) error {
 	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
 	defer h.withTerminal(stop)()
-	say := attaching.Progress(h.env.Stderr)
-	say("Attaching to " + agent + ". Ctrl+C gives up.")
-	client, _, err := control.Dial(ctx, l.Socket(), say)
+	progress := attaching.Progress(h.env.Stderr)
+	progress("Attaching to " + agent + ". Ctrl+C gives up.")
+	client, _, err := control.Dial(ctx, l.Socket(), progress)
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,13 @@ func resetTerminal(in *os.File, out io.Writer) (last func()) {
 			return // no terminal
 		}
 		_ = term.Restore(int(in.Fd()), was) // an error means that the terminal is gone
-		told := make(chan struct{})
+		written := make(chan struct{})
 		go func() { // may block if the terminal is not read; the process ends anyway
-			defer close(told)
+			defer close(written)
 			_, _ = io.WriteString(out, asItWas)
 		}()
 		select {
-		case <-told:
+		case <-written:
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

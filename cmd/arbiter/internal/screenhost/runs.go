@@ -74,11 +74,11 @@ func costOf(ctx context.Context, store *journal.Store, run string) (usd float64)
 		if e.Line == nil {
 			return lines < costLines
 		}
-		told, err := contract.DecodeWritten(e.Line)
+		event, err := contract.DecodeWritten(e.Line)
 		if err != nil {
 			return lines < costLines
 		}
-		switch b := told.Body.(type) {
+		switch b := event.Body.(type) {
 		case contract.Result:
 			usd = b.CostUSD
 		case contract.Cost:

@@ -39,16 +39,16 @@ func (h *Host) Settings(context.Context) ([]tui.Setting, string, error) {
 			if s.Flagged {
 				continue
 			}
-			list = append(list, toldSetting(s, c, given[s.Name]))
+			list = append(list, settingRow(s, c, given[s.Name]))
 		}
 		return nil
 	})
 	return list, file, err
 }
 
-// toldSetting returns a setting in the form for the page.
-func toldSetting(s settings.Setting, c *cli.Context, source string) tui.Setting {
-	about := manual.Tell(s.Flag())
+// settingRow returns a setting in the form for the page.
+func settingRow(s settings.Setting, c *cli.Context, source string) tui.Setting {
+	about := manual.FlagDoc(s.Flag())
 	t := tui.Setting{Name: s.Name, About: about.About, Choices: manual.Choices(about.Value), Value: valueOfSetting(s, c),
 		Source: source, When: "with the next run"}
 	if s.Kind == settings.KindBool {
@@ -148,16 +148,16 @@ func (h *Host) ChangeSetting(_ context.Context, name, value string) (string, err
 	if err := rewriteConfig(h.choices, file, name, written); err != nil {
 		return "", err
 	}
-	say := fmt.Sprintf("%s: %s, written to %s", name, value, file)
+	message := fmt.Sprintf("%s: %s, written to %s", name, value, file)
 	if value == "" {
-		say = fmt.Sprintf("%s is the default again: removed from %s", name, file)
+		message = fmt.Sprintf("%s is the default again: removed from %s", name, file)
 	}
-	return say, nil
+	return message, nil
 }
 
 // settingYAML returns a value in the form for the file, or an error if the value is not valid for the setting.
 func settingYAML(s settings.Setting, value string) (string, error) {
-	about := manual.Tell(s.Flag())
+	about := manual.FlagDoc(s.Flag())
 	if words := manual.Choices(about.Value); words != nil && !slices.Contains(words, value) {
 		return "", command.Usagef("%s: %q is none of %s", s.Name, value, strings.Join(words, ", "))
 	}

@@ -80,10 +80,10 @@ func TestSettingsAreWritten(t *testing.T) {
 	h, file := settingsHost(t, before)
 	set := func(name, value, problem string) {
 		t.Helper()
-		say, err := h.ChangeSetting(context.Background(), name, value)
+		message, err := h.ChangeSetting(context.Background(), name, value)
 		switch {
-		case problem == "" && (err != nil || !strings.Contains(say, file)):
-			t.Errorf("%s %s: %q, %v", name, value, say, err)
+		case problem == "" && (err != nil || !strings.Contains(message, file)):
+			t.Errorf("%s %s: %q, %v", name, value, message, err)
 		case problem != "" && (err == nil || !strings.Contains(err.Error(), problem)):
 			t.Errorf("%s %s: error %v, want %q", name, value, err, problem)
 		}

@@ -40,15 +40,15 @@ func TestShellLeavesNothing(t *testing.T) {
 			t.Errorf("%s: said %q", name, out.String())
 		}
 		for _, pid := range pids {
-			if goesOn(pid) {
+			if isRunning(pid) {
 				t.Errorf("%s: process %s goes on", name, pid)
 			}
 		}
 	}
 }
 
-// goesOn reports whether a process exists and is not a zombie.
-func goesOn(pid string) bool {
+// isRunning reports whether a process exists and is not a zombie.
+func isRunning(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }

@@ -62,7 +62,7 @@ func (h *Host) Lost() {
 
 // hungUp leaves the run if the settings say so. The caller holds mu.
 func (h *Host) hungUp() (left bool) {
-	if h.choices.Face.OnHangup == settings.HangupStop {
+	if h.choices.Screen.OnHangup == settings.HangupStop {
 		return false
 	}
 	if h.last != nil {

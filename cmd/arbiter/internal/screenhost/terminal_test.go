@@ -7,18 +7,18 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
 
-// TestLentTerminal: while another program has the terminal, only that program receives Ctrl+C. Other signals still
-// end this program, and so does Ctrl+C if its terminal was never lent.
-func TestLentTerminal(t *testing.T) {
+// TestTerminalOfAnotherProgram: while another program has the terminal, only that program receives Ctrl+C. Other
+// signals still end this program, and so does Ctrl+C if its terminal was never lent.
+func TestTerminalOfAnotherProgram(t *testing.T) {
 	h := New(command.Env{}, settings.Choices{})
-	told, left := 0, 0
+	calls, left := 0, 0
 	leave := func() { left++ }
-	back := h.withTerminal(func() { told++ })
-	if h.handles("INT", leave) || told != 1 || left != 0 || h.signal != "" {
-		t.Errorf("told %d, left %d, signal %q", told, left, h.signal)
+	back := h.withTerminal(func() { calls++ })
+	if h.handles("INT", leave) || calls != 1 || left != 0 || h.signal != "" {
+		t.Errorf("told %d, left %d, signal %q", calls, left, h.signal)
 	}
-	if !h.handles("TERM", leave) || told != 1 || left != 1 || h.signal != "TERM" {
-		t.Errorf("told %d, left %d, signal %q", told, left, h.signal)
+	if !h.handles("TERM", leave) || calls != 1 || left != 1 || h.signal != "TERM" {
+		t.Errorf("told %d, left %d, signal %q", calls, left, h.signal)
 	}
 	if back(); h.awayUntil.Load() == 0 {
 		t.Error("a signal that is under way is ours at once")

@@ -22,7 +22,7 @@ func Masker(envs []map[string]string, named ...string) func(string) string {
 		}
 	}
 	note := func(name, value string) {
-		if variable(name, value) && tellingApart(value) {
+		if variable(name, value) && isSpecific(value) {
 			values = append(values, value)
 		}
 	}
@@ -57,9 +57,9 @@ func variable(name, value string) bool {
 	return value != "" && sanitize.Redact(pair) != pair
 }
 
-// tellingApart reports whether a value is specific enough to mask it in other texts: not an ordinary word or a
+// isSpecific reports whether a value is specific enough to mask it in other texts: not an ordinary word or a
 // path.
-func tellingApart(value string) bool {
+func isSpecific(value string) bool {
 	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
 		!strings.HasPrefix(value, "/")
 }

@@ -157,9 +157,9 @@ func ConfigSchema() ([]byte, error) {
 		if s.Flagged {
 			continue
 		}
-		told := manual.Tell(s.Flag())
-		p := map[string]any{"description": told.About}
-		if words := manual.Choices(told.Value); words != nil {
+		doc := manual.FlagDoc(s.Flag())
+		p := map[string]any{"description": doc.About}
+		if words := manual.Choices(doc.Value); words != nil {
 			p["enum"] = words
 		}
 		switch s.Kind {

@@ -17,8 +17,8 @@ import (
 
 // ResumeLine returns the command that resumes a run of a state directory. face is a frontend flag with a trailing
 // space, or empty.
-func ResumeLine(face, run, state string) string {
-	return "arbiter " + face + "--resume --session " + command.ShortID(run) + StateForResume(state)
+func ResumeLine(frontend, run, state string) string {
+	return "arbiter " + frontend + "--resume --session " + command.ShortID(run) + StateForResume(state)
 }
 
 // StateForResume returns the flag that makes arbiter, without a subcommand, use a state directory. It has a leading

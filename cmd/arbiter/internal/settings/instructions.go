@@ -26,27 +26,27 @@ func (c *Choices) ReadInstructions() error {
 	return c.Trusting.Unchanged(c.Place)
 }
 
-// toldProblems is how many problems of agent files a notice lists.
-const toldProblems = 3
+// maxListedProblems is how many problems of agent files a notice lists.
+const maxListedProblems = 3
 
 // agentNotice returns the problems of agent files in one line; empty if there are none.
 func agentNotice(problems []agents.Problem) string {
-	var told []string
+	var listed []string
 	more := 0
 	for _, p := range problems {
 		switch {
 		case p.Warning:
-		case len(told) < toldProblems:
-			told = append(told, p.Error())
+		case len(listed) < maxListedProblems:
+			listed = append(listed, p.Error())
 		default:
 			more++
 		}
 	}
-	if len(told) == 0 {
+	if len(listed) == 0 {
 		return ""
 	}
 	if more > 0 {
-		told = append(told, fmt.Sprintf("%d more (arbiter agents check)", more))
+		listed = append(listed, fmt.Sprintf("%d more (arbiter agents check)", more))
 	}
-	return "agent files: " + strings.Join(told, "; ")
+	return "agent files: " + strings.Join(listed, "; ")
 }

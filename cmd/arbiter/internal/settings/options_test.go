@@ -8,9 +8,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// TestEverySettingHasItsPlace: a setting is either an option of the run, or concerns only this start of the
+// TestEverySettingIsInOneGroup: a setting is either an option of the run, or concerns only this start of the
 // program. An option that is given again at a resume replaces the old value.
-func TestEverySettingHasItsPlace(t *testing.T) {
+func TestEverySettingIsInOneGroup(t *testing.T) {
 	start := []string{ // of this start, of the screen, or handled separately: see Over and ResumeSandbox
 		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
 		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "ritual", "sound",

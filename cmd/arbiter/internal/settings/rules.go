@@ -52,21 +52,21 @@ func RulesOf(o runconfig.Options) (policy.Policy, error) {
 // UnknownTools returns a notice about rules whose tool does not exist: a typing error in --deny denies nothing. A
 // later Claude Code may have such a tool, so they are no errors.
 func UnknownTools(p policy.Policy) string {
-	var told []string
+	var listed []string
 	for _, list := range []struct {
 		flag  string
 		rules []policy.Rule
 	}{{"allow", p.Allow}, {"deny", p.Deny}, {"ask", p.Ask}} {
 		for _, r := range list.rules {
 			if !r.Known() {
-				told = append(told, fmt.Sprintf("--%s %s", list.flag, r))
+				listed = append(listed, fmt.Sprintf("--%s %s", list.flag, r))
 			}
 		}
 	}
-	if len(told) == 0 {
+	if len(listed) == 0 {
 		return ""
 	}
-	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(told, ", ")
+	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(listed, ", ")
 }
 
 // RefuseRoot returns an error if root would let agents run everything without asking, unless arbiter's own sandbox

@@ -23,7 +23,7 @@ type Choices struct {
 	JSON     bool
 	Plain    bool
 	Detach   bool // no frontend: the run continues on its own
-	Face     ScreenSettings
+	Screen   ScreenSettings
 	Rehearse bool
 	Scenario string
 	StandIn  bool
@@ -100,7 +100,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 		Resume: c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Line: line, Place: cwd, Given: given,
 	}
-	if s.Face, err = readScreenSettings(c); err != nil {
+	if s.Screen, err = readScreenSettings(c); err != nil {
 		return s, err
 	}
 	s.PIDNS = proctree.Mode(c.String("pid-namespace"))

@@ -18,8 +18,8 @@ func UsageProblem(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	known := map[string]manual.Flag{}
 	for _, f := range c.Command.Flags {
-		told := manual.Tell(f)
-		known["--"+told.Name] = told
+		doc := manual.FlagDoc(f)
+		known["--"+doc.Name] = doc
 	}
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		meant := manual.Meant("--"+name, slices.Sorted(maps.Keys(known)))

@@ -23,12 +23,12 @@ type Group struct {
 	hub   *eventhub.Hub
 	start eventlog.Position // end of the event log when this process started
 
-	ended chan struct{} // closed when end is set
-	end   control.RunEnded
-	work  sync.WaitGroup
-	count atomic.Int64  // number of clients
-	came  chan struct{} // closed with the first client
-	first sync.Once     // for closing it
+	ended     chan struct{} // closed when end is set
+	end       control.RunEnded
+	work      sync.WaitGroup
+	count     atomic.Int64  // number of clients
+	connected chan struct{} // closed with the first client
+	first     sync.Once     // for closing it
 }
 
 // Run is the run that clients subscribe to.
@@ -40,7 +40,7 @@ type Run struct {
 
 // New makes a group without clients, and finds where the events of this process start in the run's log.
 func New(run Run) *Group {
-	g := &Group{run: run, hub: eventhub.New(eventhub.Keep), ended: make(chan struct{}), came: make(chan struct{})}
+	g := &Group{run: run, hub: eventhub.New(eventhub.Keep), ended: make(chan struct{}), connected: make(chan struct{})}
 	if err := g.findStart(); err != nil {
 		run.Log.Warn("the end of the event log cannot be read", "err", err)
 	}
@@ -77,13 +77,13 @@ func (g *Group) Count() int { return int(g.count.Load()) }
 // AwaitFirst waits until one client has subscribed, at most within. It calls absent before it waits.
 func (g *Group) AwaitFirst(within time.Duration, absent func()) {
 	select {
-	case <-g.came:
+	case <-g.connected:
 		return
 	default:
 		absent()
 	}
 	select {
-	case <-g.came:
+	case <-g.connected:
 	case <-time.After(within):
 	}
 }
@@ -108,7 +108,7 @@ func (g *Group) End(end control.RunEnded) {
 func (g *Group) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
 	g.work.Add(1)
 	g.count.Add(1)
-	g.first.Do(func() { close(g.came) })
+	g.first.Do(func() { close(g.connected) })
 	defer func() {
 		g.count.Add(-1)
 		g.work.Done()

@@ -24,16 +24,16 @@ func newGroup() *Group {
 	})
 }
 
-// TestAClientHearsAllAndTheEnd: a client that subscribes late gets the events it asks for, and how the run ended.
-// End waits for that.
-func TestAClientHearsAllAndTheEnd(t *testing.T) {
+// TestClientReceivesAllEventsAndTheEnd: a client that subscribes late gets the events it asks for, and how the run
+// ended. End waits for that.
+func TestClientReceivesAllEventsAndTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup()
 		sink := g.Sink(func(time.Time, contract.Event) {})
 		sink(time.Now(), contract.Event{Body: contract.Takeover{State: "open"}})
-		var heard []string
+		var received []string
 		go g.Subscribe(t.Context(), control.SubscribeParams{Since: 0, State: true}, func(part any) error {
-			heard = append(heard, fmt.Sprintf("%T", part))
+			received = append(received, fmt.Sprintf("%T", part))
 			return nil
 		})
 		synctest.Wait()
@@ -43,14 +43,14 @@ func TestAClientHearsAllAndTheEnd(t *testing.T) {
 		}
 		g.End(control.RunEnded{Text: "complete"})
 		want := []string{"control.StateChange", "control.Events", "control.Events", "control.RunEnded"}
-		if !slices.Equal(heard, want) || g.Count() != 0 {
-			t.Errorf("heard %q, %d clients are left", heard, g.Count())
+		if !slices.Equal(received, want) || g.Count() != 0 {
+			t.Errorf("heard %q, %d clients are left", received, g.Count())
 		}
 	})
 }
 
-// TestAStuckClient: the end of a run waits a limited time for a client that does not read.
-func TestAStuckClient(t *testing.T) {
+// TestStuckClient: the end of a run waits a limited time for a client that does not read.
+func TestStuckClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -146,7 +146,7 @@ func (e *Exporter) work(ctx context.Context) {
 	defer close(e.done)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	told := false
+	reported := false
 	for last := false; !last && ctx.Err() == nil; {
 		select {
 		case <-tick.C:
@@ -160,8 +160,8 @@ func (e *Exporter) work(ctx context.Context) {
 				break
 			}
 			err := e.post(ctx, spans)
-			if err != nil && !told {
-				told = true
+			if err != nil && !reported {
+				reported = true
 				e.failed(err)
 			}
 		}

@@ -28,7 +28,7 @@ func (a *Attachment) await() {
 	defer a.release()
 	for {
 		select {
-		case e := <-a.events.News():
+		case e := <-a.events.Events():
 			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
 				a.ended = endOf(b)
 				return

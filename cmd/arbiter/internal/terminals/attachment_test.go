@@ -51,13 +51,13 @@ func TestAttachment(t *testing.T) {
 			}
 			return []contract.Body{contract.Takeover{State: "ended", Reason: "given back", Words: 3}}
 		})
-		var said []string
-		say := func(text string) { said = append(said, text) }
-		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", control.AttachParams{Agent: "orch-1"}, say)
-		if err != nil || strings.Join(said, " ") != "opening" || a.Result().Run != "r" {
-			t.Fatalf("%v, said %q", err, said)
+		var messages []string
+		progress := func(text string) { messages = append(messages, text) }
+		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", control.AttachParams{Agent: "orch-1"}, progress)
+		if err != nil || strings.Join(messages, " ") != "opening" || a.Result().Run != "r" {
+			t.Fatalf("%v, said %q", err, messages)
 		}
-		_, err = o.Attach(t.Context(), input.ChannelSocket, "bob", control.AttachParams{Agent: "orch-1"}, say)
+		_, err = o.Attach(t.Context(), input.ChannelSocket, "bob", control.AttachParams{Agent: "orch-1"}, progress)
 		if err == nil || !strings.Contains(err.Error(), "ann has it") {
 			t.Errorf("a second one: %v", err)
 		}

@@ -24,7 +24,7 @@ type Opener struct {
 
 // Attach opens an agent's session for a client named who, and reports its progress. If ctx ends first, it gives up.
 func (o Opener) Attach(
-	ctx context.Context, channel, who string, p control.AttachParams, say func(string),
+	ctx context.Context, channel, who string, p control.AttachParams, progress func(string),
 ) (*Attachment, error) {
 	claim, err := o.Terminals.Claim(p.Agent, who, p.Size, p.Term)
 	if err != nil {
@@ -37,7 +37,7 @@ func (o Opener) Attach(
 	})
 	a := &Attachment{opener: o, channel: channel, claim: claim, events: events, over: make(chan struct{})}
 	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
-	over, err := a.open(ctx, ref, say)
+	over, err := a.open(ctx, ref, progress)
 	if err != nil {
 		events.Close()
 		o.Terminals.Release(p.Agent, claim)
@@ -58,16 +58,16 @@ func (o Opener) Attach(
 
 // open asks the loop to open the terminal, and waits until it is open. over: it has ended since, or was given back
 // before it was open. The error is a *control.OpenError if the session could not be opened.
-func (a *Attachment) open(ctx context.Context, ref string, say func(string)) (over bool, err error) {
+func (a *Attachment) open(ctx context.Context, ref string, progress func(string)) (over bool, err error) {
 	o := a.opener
 	asked := o.Input.Later(input.Command{Command: contract.Command{Ref: ref,
 		Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
 	for {
 		select {
-		case e := <-a.events.News():
+		case e := <-a.events.Events():
 			switch b := e.Body.(type) {
 			case contract.Accepted:
-				say(b.Message)
+				progress(b.Message)
 			case contract.Rejected:
 				return false, errors.New(b.Message)
 			case contract.Takeover:

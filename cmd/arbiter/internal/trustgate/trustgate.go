@@ -57,7 +57,7 @@ func (w *Gate) Check(ctx context.Context, p bridge.SpawnParams, pinned runloop.P
 	defer w.mu.Unlock()
 	text := "the workspace has changed since it was trusted"
 	if was, ok := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]; ok {
-		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), placetrust.ToldChanges), 600)
+		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), placetrust.MaxListedChanges), 600)
 	}
 	w.seen[seenAs(lifecycle.Here, now.Hash)] = now
 	return &runloop.Untrusted{Message: text, Hash: now.Hash}
@@ -96,8 +96,8 @@ func (w *Gate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pin
 		items[i] = trust.Item{Kind: item.Kind, File: item.File, Name: item.Name, What: item.What, SHA256: item.SHA256}
 	}
 	there := trust.Listed(r.Dir, r.Root, items)
-	news := trust.News(trusted, there, "")
-	if len(news) == 0 || there.Hash == pinned.There {
+	changes := trust.News(trusted, there, "")
+	if len(changes) == 0 || there.Hash == pinned.There {
 		return nil
 	}
 	store, err := trust.Open(w.state)
@@ -111,17 +111,17 @@ func (w *Gate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pin
 	defer w.mu.Unlock()
 	w.seen[seenAs(pinned.Host, there.Hash)] = there
 	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
-		pinned.Host, dir, sanitize.Line(trust.Summary(news, placetrust.ToldChanges), 600))}
+		pinned.Host, dir, sanitize.Line(trust.Summary(changes, placetrust.MaxListedChanges), 600))}
 }
 
 // untrusted returns an error about the untrusted settings in a directory.
-func untrusted(dir string, news []trust.Change) error {
-	if len(news) == 0 {
+func untrusted(dir string, changes []trust.Change) error {
+	if len(changes) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
 		"the workspace",
-		dir, sanitize.Line(trust.Summary(news, placetrust.ToldChanges), 600))
+		dir, sanitize.Line(trust.Summary(changes, placetrust.MaxListedChanges), 600))
 }
 
 // Record stores that the human has trusted settings in the run, if they are still known.

@@ -106,8 +106,8 @@ func TestFailuresAreReportedOnce(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	good, posts := server(t, 204)
-	var told []string
-	n := New(Options{Run: run, Failed: func(err error) { told = append(told, err.Error()) }, Targets: []Target{
+	var received []string
+	n := New(Options{Run: run, Failed: func(err error) { received = append(received, err.Error()) }, Targets: []Target{
 		"webhook:" + Target(bad) + "/SECRET", "webhook:" + Target(moved),
 		"ntfy:" + Target(gone.URL) + "/SECRET?k=SECRET", "webhook:" + Target(good),
 	}})
@@ -115,8 +115,8 @@ func TestFailuresAreReportedOnce(t *testing.T) {
 		n.Look("x", []inbox.Item{item(id, inbox.Question, "arbiter")})
 	}
 	n.Close(time.Minute)
-	if len(told) != 3 || strings.Contains(strings.Join(told, " "), "SECRET") {
-		t.Errorf("told: %q", told)
+	if len(received) != 3 || strings.Contains(strings.Join(received, " "), "SECRET") {
+		t.Errorf("told: %q", received)
 	}
 	if len(refused) != 2 || len(redirected) != 2 || len(posts) != 2 {
 		t.Errorf("%d, %d and %d posts", len(refused), len(redirected), len(posts))

@@ -60,7 +60,7 @@ func startBrowser(t *testing.T) *browser.Browser {
 
 func openPage(t *testing.T, b *browser.Browser, s *Server) *window {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*waitTimeout)
 	t.Cleanup(cancel)
 	p, err := b.Open(ctx, s.Link())
 	if err != nil {
@@ -225,7 +225,7 @@ func (h *house) everything(text string) {
 		contract.SubagentStart{Description: text, ToolUse: "s"}, contract.Handoff{From: text, To: text},
 		contract.Retry{Reason: text}, contract.Acceptance{Text: text, Status: text}, contract.Delta{Text: text},
 	} {
-		h.tell("orch-1", body)
+		h.emit("orch-1", body)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestHostileTexts(t *testing.T) {
 		if i%8 == 0 || i < len(markup) {
 			h.everything(text)
 		} else {
-			h.tell("orch-1", contract.Message{From: "orch-1", To: "human", Kind: "report", Text: text})
+			h.emit("orch-1", contract.Message{From: "orch-1", To: "human", Kind: "report", Text: text})
 		}
 		if i < len(markup) {
 			h.wait(permissionItem(t, fmt.Sprintf("perm-%d", i), text, text),
@@ -275,7 +275,7 @@ func TestHostileTexts(t *testing.T) {
 					Choices: []string{text, text}})
 		}
 	}
-	h.tell("orch-1", contract.Notice{Text: "all is reported"})
+	h.emit("orch-1", contract.Notice{Text: "all is reported"})
 	s, _ := serve(t, h)
 	w := openPage(t, b, s)
 	w.until(`document.querySelector("#feed").textContent.includes("all is reported")`)
@@ -306,7 +306,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Status: "busy"})
 	s, _ := serve(t, h)
 	w := openPage(t, b, s)
-	h.tell("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"go.mod"}`)})
+	h.emit("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"go.mod"}`)})
 	h.wait(control.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which **database**?"})
 	w.until(`document.title.startsWith("(1) ")`)
 	w.until(`document.querySelector("#alarm").textContent.includes("The Arbiter asks")`)
@@ -329,7 +329,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	if got := h.took(w.ctx, 2)[1]; got != once {
 		t.Errorf("the answer is %s", got)
 	}
-	h.tell("orch-1", notice("on"))
+	h.emit("orch-1", notice("on"))
 	w.until(`document.querySelectorAll(".card").length === 1 && document.activeElement.closest("[data-item=perm-2]")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
 	w.tabTo("[data-item=perm-2] summary")
@@ -343,7 +343,7 @@ func TestAnswersByKeyboard(t *testing.T) {
 	if got := h.took(w.ctx, 3)[2]; got != always {
 		t.Errorf("the answer is %s", got)
 	}
-	h.tell("orch-1", notice("on"))
+	h.emit("orch-1", notice("on"))
 	w.until(`document.querySelector("#waiting-title").textContent === "Nothing waits for you"`)
 
 	w.tabTo("#share")

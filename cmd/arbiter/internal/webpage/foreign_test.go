@@ -27,7 +27,7 @@ func TestForeignPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*waitTimeout)
 	defer cancel()
 	otherSite, otherPort := "http://localhost:"+there.Port(), chat.URL
 	p, err := b.Open(ctx, otherSite)

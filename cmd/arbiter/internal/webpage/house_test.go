@@ -81,7 +81,7 @@ func (h *house) begin() {
 	h.server = control.Serve(l.UnixListener, h, slog.New(slog.DiscardHandler))
 	h.mu.Unlock()
 	h.record(`{"kind":"origin","by":"human"}`)
-	h.tell("supervisor", contract.Session{Session: testRun, CWD: "/home/me/parser"})
+	h.emit("supervisor", contract.Session{Session: testRun, CWD: "/home/me/parser"})
 }
 
 // end ends the process; without a status, it was killed.
@@ -99,8 +99,8 @@ func (h *house) end(status string) {
 	}
 }
 
-// tell emits an event of the run.
-func (h *house) tell(id string, body contract.Body) {
+// emit emits an event of the run.
+func (h *house) emit(id string, body contract.Body) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +145,7 @@ func (h *house) wait(items ...control.InboxItem) {
 	h.mu.Lock()
 	h.status.Inbox = append(slices.Clone(h.status.Inbox), items...)
 	h.mu.Unlock()
-	h.tell("supervisor", contract.Notice{Text: "something waits"})
+	h.emit("supervisor", contract.Notice{Text: "something waits"})
 }
 
 // wake wakes the waiters. The caller holds mu.

@@ -30,7 +30,7 @@ func (f *follower) live(ctx context.Context, info journal.Info) {
 	connected()
 	if err != nil {
 		cancel()
-		f.say(about(info, stateSilent, err.Error()))
+		f.send(about(info, stateSilent, err.Error()))
 		return
 	}
 	l := &connection{
@@ -42,10 +42,10 @@ func (f *follower) live(ctx context.Context, info journal.Info) {
 	defer asking.Wait()
 	defer client.Close()
 	defer cancel() // runs first: both wait for it
-	f.say(about(info, stateLive, ""))
+	f.send(about(info, stateLive, ""))
 	l.status(st)
 	if err := f.catchUp(ctx, st); err != nil {
-		f.say(about(info, stateSilent, err.Error()))
+		f.send(about(info, stateSilent, err.Error()))
 		return
 	}
 	since := int64(f.at.Seq)
@@ -106,16 +106,16 @@ func (l *connection) pass(part any) {
 	if events.Skipped > 0 {
 		l.out.send(partSkipped, "", skippedPart{events.Skipped})
 	}
-	var told bool
+	var changed bool
 	var list portion
 	for _, text := range events.Lines {
 		line := []byte(text)
 		at := place{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
-		told = told || contract.EventNameOf(line) != (contract.Delta{}).EventName()
+		changed = changed || contract.EventNameOf(line) != (contract.Delta{}).EventName()
 		list.add(l.follower, pageLine(line), at)
 	}
 	list.send(l.follower)
-	if told {
+	if changed {
 		l.wantStatus()
 	}
 }

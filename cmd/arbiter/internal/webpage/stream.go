@@ -123,7 +123,7 @@ type follower struct {
 	server *Server
 	out    *sink
 	at     place
-	said   runPart   // the last one sent
+	sent   runPart   // the last one sent
 	read   time.Time // LastActive of the run when its log was read without a process
 }
 
@@ -131,7 +131,7 @@ func (f *follower) follow(ctx context.Context) {
 	for f.out.err == nil && ctx.Err() == nil {
 		info, err := f.server.runs.Find(f.server.run)
 		if err != nil {
-			f.say(runPart{Run: f.server.run, State: stateSilent, Text: err.Error()})
+			f.send(runPart{Run: f.server.run, State: stateSilent, Text: err.Error()})
 		} else if info.Live {
 			f.live(ctx, info)
 		} else {
@@ -150,10 +150,10 @@ func (f *follower) pause(ctx context.Context) {
 	}
 }
 
-// say sends the state of the process, unless it is unchanged.
-func (f *follower) say(p runPart) {
-	if p.Text = cleanText(p.Text, mostResult); p != f.said {
-		f.said = p
+// send sends the state of the process, unless it is unchanged.
+func (f *follower) send(p runPart) {
+	if p.Text = cleanText(p.Text, mostResult); p != f.sent {
+		f.sent = p
 		f.out.send(partRun, "", p)
 	}
 }
@@ -172,7 +172,7 @@ func (f *follower) over(ctx context.Context, info journal.Info) {
 		return
 	}
 	if err := f.past(ctx, math.MaxUint64); err != nil {
-		f.say(about(info, stateSilent, err.Error()))
+		f.send(about(info, stateSilent, err.Error()))
 		return
 	}
 	f.read = info.LastActive
@@ -182,5 +182,5 @@ func (f *follower) over(ctx context.Context, info journal.Info) {
 			"with it. Nothing that it recorded is lost.")
 	}
 	p.Resumable = !info.Damaged && !info.Empty
-	f.say(p)
+	f.send(p)
 }

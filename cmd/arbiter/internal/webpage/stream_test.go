@@ -14,8 +14,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// patience is how long a test waits for something that must happen.
-const patience = 20 * time.Second
+// waitTimeout is how long a test waits for something that must happen.
+const waitTimeout = 20 * time.Second
 
 // serve serves a run until the test ends, and returns the page's address.
 func serve(t *testing.T, h *house, wrap ...func(net.Listener) net.Listener) (*Server, string) {
@@ -54,7 +54,7 @@ func view(t *testing.T, s *Server, url, last string) *viewer {
 
 func viewBy(t *testing.T, s *Server, url, last string, client *http.Client) *viewer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/run/events", nil)
 	if err != nil {
@@ -157,16 +157,16 @@ func TestStreamContinues(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
 	s, url := serve(t, h)
-	h.tell("arbiter", notice("one"))
-	h.tell("arbiter", notice("two"))
+	h.emit("arbiter", notice("one"))
+	h.emit("arbiter", notice("two"))
 	v := view(t, s, url, "")
 	v.until(partRun, stateLive)
 	v.until(partStatus, `"The Arbiter"`)
 	v.texts("two")
-	h.tell("arbiter", contract.Delta{Text: "a piece"})
+	h.emit("arbiter", contract.Delta{Text: "a piece"})
 	v.until(partEvents, "a piece")
 	v.cancel()
-	h.tell("arbiter", notice("three"))
+	h.emit("arbiter", notice("three"))
 	w := view(t, s, url, v.id)
 	if got := strings.Join(w.texts("three"), " "); got != "three" {
 		t.Errorf("behind two comes %q", got)
@@ -177,7 +177,7 @@ func TestStreamContinues(t *testing.T) {
 	at := w.id
 	h.begin()
 	w.until(partRun, stateLive)
-	h.tell("arbiter", notice("four"))
+	h.emit("arbiter", notice("four"))
 	if got := strings.Join(w.texts("four"), " "); got != "four" {
 		t.Errorf("of the next process comes %q", got)
 	}
@@ -216,12 +216,12 @@ func TestStatusFollows(t *testing.T) {
 	if w := ask(s, "POST", "/run/command", body, nil); w.Code != 200 || !strings.Contains(w.Body.String(), "true") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if got := h.took(ctx, 1)[0]; got != `{"text":"This one.","type":"message"}` {
 		t.Errorf("the run took %s", got)
 	}
-	h.tell("arbiter", notice("on"))
+	h.emit("arbiter", notice("on"))
 	v.until(partStatus, `"inbox":[]`)
 	h.mu.Lock()
 	h.refuse = "no such request is open"
@@ -250,13 +250,13 @@ func TestSlowBrowser(t *testing.T) {
 	viewBy(t, s, url, "", &http.Client{Transport: &http.Transport{DialContext: smallBuffer}})
 	big := strings.Repeat("much ", mostText/5)
 	for range 24 { // more than the buffers of a connection can hold
-		h.tell("arbiter", notice(big))
+		h.emit("arbiter", notice(big))
 	}
-	h.tell("arbiter", notice("end"))
+	h.emit("arbiter", notice("end"))
 	other := view(t, s, url, "")
 	other.texts("end")
 	other.cancel()
-	late := time.After(patience / 2)
+	late := time.After(waitTimeout / 2)
 	for range mostStreams { // its slot is free again
 		select {
 		case s.streams <- struct{}{}:
@@ -277,9 +277,9 @@ func TestLongPast(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
 	for range mostPast + 100 {
-		h.tell("arbiter", notice("old"))
+		h.emit("arbiter", notice("old"))
 	}
-	h.tell("arbiter", notice("new"))
+	h.emit("arbiter", notice("new"))
 	s, url := serve(t, h)
 	check := func(state string) {
 		t.Helper()

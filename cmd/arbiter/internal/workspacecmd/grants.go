@@ -119,7 +119,7 @@ func (e env) listGrants(c *cli.Context) error {
 		}
 		fmt.Fprintln(e.Stdout, command.Escaped(string(raw)))
 	} else {
-		e.tellGrants(r, settings.StateForCommand(state))
+		e.printGrants(r, settings.StateForCommand(state))
 	}
 	if len(problems) > 0 {
 		return &command.Error{Code: contract.ExitFailed,
@@ -129,8 +129,8 @@ func (e env) listGrants(c *cli.Context) error {
 	return nil
 }
 
-// tellGrants prints the grants. named is the flag for their state directory.
-func (e env) tellGrants(r GrantsReport, named string) {
+// printGrants prints the grants. named is the flag for their state directory.
+func (e env) printGrants(r GrantsReport, named string) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
 		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
