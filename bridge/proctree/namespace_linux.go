@@ -49,7 +49,7 @@ func Isolate(ctx context.Context, cmd *exec.Cmd, want Mode) Isolation {
 	case want == ModeAlways:
 		kind = UserNamespace
 	default:
-		return Isolation{NoNamespace, "it would take a user namespace, in which sudo does not work"}
+		return Isolation{NoNamespace, "that needs a user namespace, in which sudo does not work"}
 	}
 	if err := probe(ctx, cmd, kind); err != nil {
 		return Isolation{NoNamespace, err.Error()}

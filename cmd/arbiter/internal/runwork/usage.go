@@ -65,7 +65,7 @@ func (e env) usage(c *cli.Context) error {
 		return json.NewEncoder(e.Stdout).Encode(rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(e.Stderr, "No run has cost anything yet.")
+		fmt.Fprintln(e.Stderr, "No run has cost anything yet. Rehearsals do not count.")
 		return nil
 	}
 	return writeUsage(e.Stdout, by, rows, total)
