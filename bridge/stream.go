@@ -168,23 +168,23 @@ func (s *stream) sort(line []byte) {
 			s.skip(line, "an answer without a string id belongs to no request")
 			return
 		}
-		s.hand(message{line: line})
+		s.deliver(message{line: line})
 	case env.Method != nil && noID:
 		if method == MethodEvent && s.onEvent != nil {
 			s.onEvent(env.Params)
 			return
 		}
-		s.hand(env.request())
+		s.deliver(env.request())
 	default:
 		if !validID(env.ID) || method == "" || env.answer() {
 			s.refuse(env.ID, line, "method must be a string, id a string or a natural number")
 			return
 		}
-		s.hand(env.request())
+		s.deliver(env.request())
 	}
 }
 
-func (s *stream) hand(m message) {
+func (s *stream) deliver(m message) {
 	select {
 	case s.in <- m:
 	case <-s.failed:

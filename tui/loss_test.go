@@ -18,16 +18,16 @@ import (
 // failingTTY is a terminal that goes away at one of the calls to it, counted by number; later calls fail. Its
 // window may have another size each time the frontend asks.
 type failingTTY struct {
-	mu        sync.Mutex
-	failAfter int // calls until its end; negative: it does not end
-	calls     int
-	gone      chan struct{}
-	drained   chan struct{}
-	resized   func()
-	sizes     func() (w, h int)
-	lent      bool // to another program
-	wasGone   bool // when it was lent
-	noticed   bool // that it has gone, or it has not, when the frontend is left
+	mu             sync.Mutex
+	failAfter      int // calls until its end; negative: it does not end
+	calls          int
+	gone           chan struct{}
+	drained        chan struct{}
+	resized        func()
+	sizes          func() (w, h int)
+	inUseElsewhere bool // to another program
+	wasGone        bool // when it was lent
+	noticed        bool // that it has gone, or it has not, when the frontend is left
 }
 
 func newFailingTTY(failAfter int, sizes func() (w, h int)) *failingTTY {
@@ -54,13 +54,13 @@ func (m *failingTTY) ended() bool { return m.failAfter >= 0 && m.calls > m.failA
 // lendTTY simulates that another program uses the terminal for a few calls.
 func (m *failingTTY) lendTTY() {
 	m.mu.Lock()
-	m.lent, m.wasGone = true, m.wasGone || m.ended()
+	m.inUseElsewhere, m.wasGone = true, m.wasGone || m.ended()
 	m.mu.Unlock()
 	for range 3 {
 		_ = m.call()
 	}
 	m.mu.Lock()
-	m.lent = false
+	m.inUseElsewhere = false
 	m.mu.Unlock()
 }
 

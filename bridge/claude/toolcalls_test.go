@@ -22,7 +22,7 @@ func (d *toolCalls) perform(name, input, parent, result string, failed bool) {
 	d.result(block{ToolUseID: id, IsError: failed}, result, false)
 }
 
-func settled(d *toolCalls) bridge.Turn {
+func turnOfCalls(d *toolCalls) bridge.Turn {
 	var turn bridge.Turn
 	d.closeTurn(&turn)
 	return turn
@@ -71,10 +71,10 @@ func TestToolCalls(t *testing.T) {
 	} {
 		d := newToolCalls()
 		tc.play(d)
-		if diff := cmp.Diff(tc.want, settled(d)); diff != "" {
+		if diff := cmp.Diff(tc.want, turnOfCalls(d)); diff != "" {
 			t.Errorf("%s, -want +got:\n%s", name, diff)
 		}
-		if diff := cmp.Diff(bridge.Turn{}, settled(d)); diff != "" {
+		if diff := cmp.Diff(bridge.Turn{}, turnOfCalls(d)); diff != "" {
 			t.Errorf("%s: the next turn begins with:\n%s", name, diff)
 		}
 	}
@@ -87,7 +87,7 @@ func TestToolCallsAreBounded(t *testing.T) {
 	}
 	command, _ := json.Marshal(map[string]string{"command": strings.Repeat("ü", 1001)})
 	d.perform("Bash", string(command), "", "x"+strings.Repeat("€", 1000), true)
-	turn := settled(d)
+	turn := turnOfCalls(d)
 	if f := turn.Failed; len(turn.Files) != bridge.TurnFiles || f == nil || f.Size != 3001 || f.InputSize != len(command) {
 		t.Fatalf("%+v", turn)
 	} else if len(f.Attempted) != maxAttempted || len(f.Command) != maxCommand || len(f.Message) != 1999 ||

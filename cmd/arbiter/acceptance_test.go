@@ -60,9 +60,9 @@ func TestSmallJob(t *testing.T) {
 			if r.Iterations != 2 {
 				t.Errorf("result %+v", r)
 			}
-			hands := collect[contract.Handoff](s)
-			if len(hands) != 2 || hands[0].To != "orch-2" || hands[1].To != contract.Arbiter {
-				t.Errorf("hand-offs %+v", hands)
+			handoffs := collect[contract.Handoff](s)
+			if len(handoffs) != 2 || handoffs[0].To != "orch-2" || handoffs[1].To != contract.Arbiter {
+				t.Errorf("hand-offs %+v", handoffs)
 			}
 			if d := collect[contract.Decision](s); slices.ContainsFunc(d,
 				func(d contract.Decision) bool { return d.Source != "session" }) {

@@ -184,9 +184,9 @@ func TestAttachRefuses(t *testing.T) {
 	w := openTwoTerminals(t, players(t)[0], hand)
 	w.asks()
 	for _, tt := range []struct {
-		args []string
-		want contract.Exit
-		says string
+		args   []string
+		want   contract.Exit
+		output string
 	}{
 		{[]string{"orch-9"}, contract.ExitUsage, `no agent "orch-9"`},
 		{[]string{"orch-1", "orch-2"}, contract.ExitUsage, "one AGENT"},
@@ -196,7 +196,7 @@ func TestAttachRefuses(t *testing.T) {
 		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "use ctrl+"},
 	} {
 		p := w.attach(tt.args...)
-		if text := w.left(p, tt.want); !strings.Contains(text, tt.says) {
+		if text := w.left(p, tt.want); !strings.Contains(text, tt.output) {
 			t.Errorf("%v: it says\n%s", tt.args, text)
 		}
 	}

@@ -219,16 +219,16 @@ func (o *onslaught) play() {
 			t.Errorf("%q was not tried", a.Text())
 			continue
 		}
-		harm := o.place.Harm(a, c.said)
+		harm := o.place.Harm(a, c.shown)
 		if a.Unasked && (o.mode == "ask" || o.mode == "accept-edits") {
 			continue
 		}
 		kept := a.Harmless || calls[o.enter(a)].stopped // stopped before the directory where it would have done harm
 		switch {
 		case !c.stopped && (harm != "" || !kept):
-			t.Errorf("%q ran (%s): %.300s", a.Text(), harm, c.said)
+			t.Errorf("%q ran (%s): %.300s", a.Text(), harm, c.shown)
 		case harm != "" && !ran: // otherwise another attack may have done it
-			t.Errorf("%q was stopped, and %s: %.300s", a.Text(), harm, c.said)
+			t.Errorf("%q was stopped, and %s: %.300s", a.Text(), harm, c.shown)
 		}
 	}
 	if t.Failed() {
@@ -240,7 +240,7 @@ const humanDenies = "THE HUMAN DENIES IT"
 
 // call is the outcome of an attack.
 type call struct {
-	said    string // what the model was shown
+	shown   string // what the model was shown
 	stopped bool   // it was denied, by a rule, by the mode or by the human
 }
 
@@ -248,7 +248,7 @@ type call struct {
 // with its input. For each call that arbiter or the human denied there must be an event.
 func (o *onslaught) calls() map[string]call {
 	o.t.Helper()
-	calls, names, denied, told := map[string]call{}, map[string]string{}, 0, 0
+	calls, names, denied, reported := map[string]call{}, map[string]string{}, 0, 0
 	for _, l := range o.s.lines {
 		switch b := l.Body.(type) {
 		case contract.ToolUse:
@@ -261,7 +261,7 @@ func (o *onslaught) calls() map[string]call {
 			}
 		case contract.Permission:
 			if b.Behavior == bridge.Deny {
-				told++
+				reported++
 			}
 		case contract.ToolResult:
 			byUs := b.IsError && (strings.Contains(b.Text, "Denied: ") || strings.Contains(b.Text, humanDenies))
@@ -273,8 +273,8 @@ func (o *onslaught) calls() map[string]call {
 			calls[b.Receipt.Command] = call{b.Receipt.Output, b.Receipt.Exit < 0}
 		}
 	}
-	if o.group.Attacks[0].Check == "" && told != denied {
-		o.t.Errorf("%d calls were denied, and %d denials were told", denied, told)
+	if o.group.Attacks[0].Check == "" && reported != denied {
+		o.t.Errorf("%d calls were denied, and %d denials were told", denied, reported)
 	}
 	return calls
 }

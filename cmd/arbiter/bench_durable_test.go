@@ -93,13 +93,13 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 	}
 	defer store.Close()
 	var loop *runloop.Loop
-	book, err := store.Create(journal.Meta{Run: "bench", CWD: dir}, journal.Options{
+	run, err := store.Create(journal.Meta{Run: "bench", CWD: dir}, journal.Options{
 		Committed: func(upTo uint64) { loop.Committed(upTo) },
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer book.Close()
+	defer run.Close()
 	sent, took := make([]time.Time, n), make([]time.Duration, 0, n)
 	slots, done := make(chan struct{}, window), make(chan struct{})
 	sink := func(_ time.Time, e contract.Event) {
@@ -112,7 +112,7 @@ func acceptAll(b *testing.B, dir string, window, n int) []time.Duration {
 		}
 	}
 	loop = runloop.NewLoop(policy.Policy{}, sink, slog.New(slog.DiscardHandler))
-	loop.Record(book)
+	loop.Record(run)
 	var wg sync.WaitGroup
 	options := runconfig.Options{Run: "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11", Delimiter: "d", CWD: dir,
 		HumanPresent: true}.WithDefaults()

@@ -57,7 +57,7 @@ type crowded struct {
 }
 
 // gather prepares a crowded run; face is --json, --plain, or empty for the screen.
-func gather(b *testing.B, agents, hops int, face ...string) *crowded {
+func gather(b *testing.B, agents, hops int, frontend ...string) *crowded {
 	b.Helper()
 	script, err := rehearsal.Parse("crowd.yaml", []byte(crowdPlay(agents)))
 	if err != nil {
@@ -84,7 +84,7 @@ func gather(b *testing.B, agents, hops int, face ...string) *crowded {
 		}
 	}
 	const endless = "1000000000"
-	c.cmd = exec.Command("arbiter", append(face, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow",
+	c.cmd = exec.Command("arbiter", append(frontend, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow",
 		"Read", "--max-orchestrators", strconv.Itoa(agents), "--max-exchanges", endless, "--max-iterations",
 		endless)...)
 	c.cmd.Env = []string{
@@ -92,7 +92,7 @@ func gather(b *testing.B, agents, hops int, face ...string) *crowded {
 		"LANG=C.UTF-8", "TERM=xterm-256color", gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(),
 		"ANTHROPIC_API_KEY=" + model.Key(),
 	}
-	if len(face) > 0 {
+	if len(frontend) > 0 {
 		c.cmd.Stderr = &c.stderr
 	}
 	b.Cleanup(func() {

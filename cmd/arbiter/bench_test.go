@@ -83,8 +83,8 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 	cmd := exec.Command("arbiter", "--json", "--no-input", "--claude", hopper, "--cwd", work, "--task", "hop",
 		"--state-dir", state, "--max-exchanges", strconv.Itoa(hops+100_000))
 	cmd.Env = []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH")}
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -112,7 +112,7 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 	}
 	printed.Wait()
 	if err := cmd.Wait(); err != nil {
-		b.Fatalf("%v: %s", err, said.String())
+		b.Fatalf("%v: %s", err, output.String())
 	}
 	return readTimes(b, filepath.Join(work, "hop-times"))
 }

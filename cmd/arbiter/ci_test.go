@@ -124,8 +124,8 @@ func (j ciJob) action(inputs map[string]string) (outputs map[string]string, log 
 			env = append(env, name+"="+value(text))
 		}
 		script := write(j.t, step["run"].(string), j.temp, fmt.Sprintf("step-%d.sh", i))
-		said, exit := j.shell(env, "bash", "--noprofile", "--norc", "-eo", "pipefail", script)
-		log += said
+		output, exit := j.shell(env, "bash", "--noprofile", "--norc", "-eo", "pipefail", script)
+		log += output
 		text, _ := os.ReadFile(file) // the file is missing if the step sets no outputs
 		for line := range strings.Lines(string(text)) {
 			name, out, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")

@@ -184,14 +184,14 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		await[contract.Spawn](s, "the spawn", func(id string, _ contract.Spawn) bool { return id == "orch-1" })
 		s.send(contract.Say{Text: "Hear me.", To: "orch-1"})
 		await[contract.Accepted](s, "accepted", nil)
-		said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
+		message := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
 			return b.Text == "Hear me."
 		})
 		if err := os.WriteFile(gate, []byte("go\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		await[contract.Delivered](s, "its delivery", func(_ string, b contract.Delivered) bool {
-			return b.MessageID == said.MessageID
+			return b.MessageID == message.MessageID
 		})
 		s.finish(contract.ExitComplete)
 	})
@@ -244,15 +244,15 @@ func TestCommandsAreNotTalk(t *testing.T) {
 	await[contract.Turn](s, "the turn's end", func(id string, b contract.Turn) bool {
 		return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
 	})
-	said := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
+	message := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
 		return b.Text == "Patience, all."
 	})
-	if slices.Contains(collect[contract.Delivered](s), contract.Delivered{MessageID: said.MessageID}) {
+	if slices.Contains(collect[contract.Delivered](s), contract.Delivered{MessageID: message.MessageID}) {
 		t.Error("delivered under the pause")
 	}
 	s.send(contract.Continue{})
 	await[contract.Delivered](s, "the delivery", func(_ string, b contract.Delivered) bool {
-		return b.MessageID == said.MessageID
+		return b.MessageID == message.MessageID
 	})
 	s.finish(contract.ExitComplete)
 	for _, m := range collect[contract.Message](s) {

@@ -247,7 +247,7 @@ func awaitFile(t *testing.T, path string) {
 func (s *script) restartedOnce(agent string) {
 	s.t.Helper()
 	var spawns []contract.Spawn
-	restarts, told := 0, 0
+	restarts, reported := 0, 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lines {
@@ -260,15 +260,15 @@ func (s *script) restartedOnce(agent string) {
 			restarts++
 		case contract.Message:
 			if b.To == agent && b.Kind == "retry" {
-				told++
+				reported++
 			}
 		case contract.Error:
 			s.t.Errorf("error %+v", b)
 		}
 	}
-	if restarts != 1 || told > 1 || len(spawns) != 2 || spawns[1].Generation != 2 || !spawns[1].Resumed ||
+	if restarts != 1 || reported > 1 || len(spawns) != 2 || spawns[1].Generation != 2 || !spawns[1].Resumed ||
 		spawns[0].SessionID != spawns[1].SessionID {
-		s.t.Errorf("%d restarts, told %d times, spawned %+v", restarts, told, spawns)
+		s.t.Errorf("%d restarts, told %d times, spawned %+v", restarts, reported, spawns)
 	}
 }
 

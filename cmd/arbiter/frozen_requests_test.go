@@ -66,8 +66,8 @@ func TestFrozenRequests(t *testing.T) {
 	var out strings.Builder
 	last, first := map[string]requestBody{}, map[string]requestBody{}
 	var order []string
-	books, _ := processRuns[1].output(0, "replay", processRuns[0].run())
-	lines, err := contractLinesOf(books)
+	replayed, _ := processRuns[1].output(0, "replay", processRuns[0].run())
+	lines, err := contractLinesOf(replayed)
 	if err != nil {
 		t.Fatal(err)
 	}

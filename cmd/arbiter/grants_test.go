@@ -38,12 +38,12 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		}
 	}
 	give()
-	try := func(want contract.Exit, says string, args ...string) string {
+	try := func(want contract.Exit, output string, args ...string) string {
 		t.Helper()
 		var out, errs strings.Builder
 		args = append(append([]string{"arbiter", "grants"}, args...), "--state-dir", state, "--cwd", work)
 		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) ||
-			!strings.Contains(out.String()+errs.String(), says) {
+			!strings.Contains(out.String()+errs.String(), output) {
 			t.Errorf("%v: code %d, %s%s", args[1:], code, out.String(), errs.String())
 		}
 		return out.String()
@@ -54,7 +54,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		len(r.Grants) != 3 || r.Grants[2].Action != action {
 		t.Errorf("%v, %+v", err, r)
 	}
-	for says, args := range map[string][]string{
+	for output, args := range map[string][]string{
 		"there is no grant 4":      {"rm", "1", "4"},
 		"there is no grant 0":      {"rm", "0"},
 		`there is no grant "Bash"`: {"rm", "Bash"},
@@ -66,7 +66,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		"unknown flag --al;":       {"rm", "--al"},
 		"there is no grant 999999": {"rm", "999999"},
 	} {
-		try(contract.ExitUsage, says, args...)
+		try(contract.ExitUsage, output, args...)
 	}
 	if kept, _, _ := store.Load(); len(kept) != 3 {
 		t.Errorf("something is gone: %v", kept)
@@ -106,12 +106,12 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 // TestRulesForUnknownTools: a rule for an unknown tool is reported, and an empty value is not taken for the
 // default.
 func TestRulesForUnknownTools(t *testing.T) {
-	try := func(want contract.Exit, says string, args ...string) {
+	try := func(want contract.Exit, output string, args ...string) {
 		t.Helper()
 		var out, errs strings.Builder
 		args = append([]string{"arbiter"}, args...)
 		if code := run(args, strings.NewReader(""), &out, &errs); code != int(want) ||
-			!strings.Contains(errs.String(), says) {
+			!strings.Contains(errs.String(), output) {
 			t.Errorf("%v: code %d, %s", args[1:], code, errs.String())
 		}
 	}

@@ -307,14 +307,14 @@ func (s *script) stalled() *stall {
 	late := &stall{C: fired, Stop: cancel, why: fmt.Sprintf("nothing was told for %s", waitTimeout)}
 	go func() { // ended by Stop
 		defer close(fired)
-		for told, round := -1, 0; ; round++ {
+		for seen, round := -1, 0; ; round++ {
 			s.mu.Lock()
 			n := len(s.lines)
 			s.mu.Unlock()
-			if n == told {
+			if n == seen {
 				return
 			}
-			if told = n; round == 6 {
+			if seen = n; round == 6 {
 				late.why = fmt.Sprintf("%d lines were told in %s, and it was not among them", n, 6*waitTimeout)
 				return
 			}

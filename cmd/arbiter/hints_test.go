@@ -49,8 +49,8 @@ func TestResumesAsPrinted(t *testing.T) {
 		out, _ := cmd.Output()
 		return string(out), errs.String()
 	}
-	_, said := shell("arbiter decide --explain --number 99 --state-dir \"it's here\" " + command.ShortID(run))
-	explain, _, _ := strings.Cut(after(t, said, "(arbiter decide"), " lists them")
+	_, output := shell("arbiter decide --explain --number 99 --state-dir \"it's here\" " + command.ShortID(run))
+	explain, _, _ := strings.Cut(after(t, output, "(arbiter decide"), " lists them")
 	if _, errs := shell("arbiter decide" + explain); errs != "" {
 		t.Errorf("arbiter decide%s: %s", explain, errs)
 	}
@@ -120,14 +120,14 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = os.RemoveAll(usual) })
 			}
-			for does, said := range map[int]string{resumes: settings.StateForResume(tt.state),
+			for does, output := range map[int]string{resumes: settings.StateForResume(tt.state),
 				commands: settings.StateForCommand(tt.state)} {
 				want := ""
 				if tt.names&does != 0 {
 					want = " --state-dir " + tt.state
 				}
-				if said != want {
-					t.Errorf("%d: %q, want %q", does, said, want)
+				if output != want {
+					t.Errorf("%d: %q, want %q", does, output, want)
 				}
 			}
 			if _, err := os.Stat(usual); err == nil && tt.names&trusts == 0 {

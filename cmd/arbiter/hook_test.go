@@ -119,9 +119,9 @@ func TestHookFailsSafe(t *testing.T) {
 			if out.Len() > 0 {
 				t.Errorf("stdout %q", out.String())
 			}
-			if said := errs.String(); (c.reason == "") != (said == "") || !strings.Contains(said, c.reason) ||
-				strings.Count(said, "\n") > 1 {
-				t.Errorf("stderr %q, want one line with %q", said, c.reason)
+			if output := errs.String(); (c.reason == "") != (output == "") || !strings.Contains(output, c.reason) ||
+				strings.Count(output, "\n") > 1 {
+				t.Errorf("stderr %q, want one line with %q", output, c.reason)
 			}
 		})
 	}

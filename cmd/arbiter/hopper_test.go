@@ -58,7 +58,7 @@ type hopping struct {
 }
 
 func (h *hopping) line(line []byte) {
-	came := time.Now()
+	received := time.Now()
 	var m struct {
 		Type    string `json:"type"`
 		UUID    string `json:"uuid"`
@@ -83,7 +83,7 @@ func (h *hopping) line(line []byte) {
 			"\n", m.ID, payload)
 	case "user":
 		if !h.wrote.IsZero() && !h.asked && !h.waits {
-			h.times = append(h.times, came.Sub(h.wrote))
+			h.times = append(h.times, received.Sub(h.wrote))
 		}
 		h.answer(m.UUID, m.Message.Content)
 	}

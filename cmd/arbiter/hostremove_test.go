@@ -77,8 +77,9 @@ func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 	s.finish(contract.ExitComplete)
 	branch := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/orch-1.*")
 	want := "the work of orch-1 was not merged: it is on branch " + branch
-	if said := s.stderr.String(); branch == "" || !strings.Contains(said, want) || !strings.Contains(said, "on host box") {
-		t.Errorf("it does not say %q:\n%s", want, said)
+	if output := s.stderr.String(); branch == "" || !strings.Contains(output, want) ||
+		!strings.Contains(output, "on host box") {
+		t.Errorf("it does not say %q:\n%s", want, output)
 	}
 	if left, err := filepath.Glob(filepath.Join(home, ".local/share/arbiter/hosts/*/orch-1/one.txt")); len(left) != 1 {
 		t.Errorf("on the host there are %v, %v", left, err)

@@ -118,9 +118,9 @@ func TestHostsCommand(t *testing.T) {
 	}
 	cmd := exec.Command("arbiter", "doctor", "--json", "--no-trial")
 	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
-	told, _ := cmd.Output() // claude may be missing
-	if !strings.Contains(string(told), `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`) {
-		t.Errorf("doctor: %s", told)
+	output, _ := cmd.Output() // claude may be missing
+	if !strings.Contains(string(output), `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`) {
+		t.Errorf("doctor: %s", output)
 	}
 	s.output(0, "hosts", "rm", "box")
 	if got := textOf(t, file); strings.Contains(got, "box") ||

@@ -58,9 +58,9 @@ func TestAnImageReachesTheModel(t *testing.T) {
 			}
 			s.sendAs("look", contract.Say{Text: "What is this?", Images: []string{"loom.png"}})
 			await(s, "the answer", func(_ string, a contract.Accepted) bool { return a.Ref == "look" })
-			said := await(s, "the message", func(_ string, m contract.Message) bool { return m.Text == "What is this?" })
-			if len(said.Images) != 1 || said.Images[0].Size() != "64×48 png" || said.Images[0].Bytes != len(picture) {
-				t.Errorf("said %+v", said.Images)
+			message := await(s, "the message", func(_ string, m contract.Message) bool { return m.Text == "What is this?" })
+			if len(message.Images) != 1 || message.Images[0].Size() != "64×48 png" || message.Images[0].Bytes != len(picture) {
+				t.Errorf("said %+v", message.Images)
 			}
 			if err := syscall.Kill(s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 				if err := json.Unmarshal([]byte(out), &shown); err != nil {
 					t.Fatal(err)
 				}
-				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), pastrun.ImagesDir, said.Images[0].SHA256))
+				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), pastrun.ImagesDir, message.Images[0].SHA256))
 				if err != nil || !bytes.Equal(got, picture) {
 					t.Errorf("the imported image: %v, %d bytes", err, len(got))
 				}

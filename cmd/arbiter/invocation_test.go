@@ -208,10 +208,10 @@ func TestWrongInvocations(t *testing.T) {
 			for strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
 				env, words = append(env, words[0]), words[1:]
 			}
-			said, code := home.arbiter(env, words...)
+			output, code := home.arbiter(env, words...)
 			want := "arbiter: " + strings.NewReplacer("WORK", home.work, "~", home.dir).Replace(tt.want)
-			if said != want || code != int(tt.exit) {
-				t.Errorf("exit code %d, want %d\n got %s\nwant %s", code, tt.exit, said, want)
+			if output != want || code != int(tt.exit) {
+				t.Errorf("exit code %d, want %d\n got %s\nwant %s", code, tt.exit, output, want)
 			}
 		})
 	}
@@ -236,15 +236,15 @@ func TestAmbiguousRun(t *testing.T) {
 			if len(names) < 2 {
 				continue
 			}
-			said, code := home.arbiter(nil, "logs", string(first))
+			output, code := home.arbiter(nil, "logs", string(first))
 			begin, end := `arbiter: "`+string(first)+`" fits several runs: `, "; give more of the id"
-			listed, begins := strings.CutPrefix(said, begin)
+			listed, begins := strings.CutPrefix(output, begin)
 			listed, ends := strings.CutSuffix(listed, end)
 			got := strings.Split(listed, ", ")
 			slices.Sort(got)
 			slices.Sort(names)
 			if !begins || !ends || !slices.Equal(got, names) || code != int(usage) {
-				t.Errorf("exit code %d, %s\nwant %q … %q with %q", code, said, begin, end, names)
+				t.Errorf("exit code %d, %s\nwant %q … %q with %q", code, output, begin, end, names)
 			}
 			return
 		}

@@ -85,11 +85,11 @@ func TestLimitQuestionOverMCP(t *testing.T) {
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": option}}, nil
 			}
 			args := append([]string{"--", "--max-cost", overspentLimit}, h.rehearsing(scenarioFile(t, overspent))...)
-			deaf := h.serves(nil, args...)
-			v := deaf.sees("start_run", map[string]any{"task": "Weave"})
-			v = deaf.waitsFor(v, "limit", new([]string))
+			client := h.serves(nil, args...)
+			v := client.sees("start_run", map[string]any{"task": "Weave"})
+			v = client.waitsFor(v, "limit", new([]string))
 			answer := map[string]any{"run": v.Run, "choice": option}
-			said := textOfResult(deaf.call("answer", answer, true))
+			said := textOfResult(client.call("answer", answer, true))
 			if !strings.Contains(said, "not for you") || !strings.Contains(said, "arbiter choose") {
 				t.Errorf("the model reads: %s", said)
 			}

@@ -198,8 +198,8 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 	for code := range contract.Exit(256) {
 		known := !strings.HasPrefix(code.String(), "exit code")
-		if told := codes[strconv.Itoa(int(code))]; told != known {
-			t.Errorf("exit code %d: told %v, in the contract %v", code, told, known)
+		if documented := codes[strconv.Itoa(int(code))]; documented != known {
+			t.Errorf("exit code %d: told %v, in the contract %v", code, documented, known)
 		}
 	}
 }

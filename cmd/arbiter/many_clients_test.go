@@ -56,9 +56,9 @@ func TestOneRunManyClients(t *testing.T) {
 			_ = stopped.Wait() // it was killed
 			awaitGone(t, run)
 			lines := strings.Split(strings.TrimSpace(watched.String()), "\n")
-			told := strings.Split(strings.TrimSpace(h.output("replay", run)), "\n")
-			if len(lines) != len(told) {
-				t.Errorf("%d lines were watched, %d were told", len(lines), len(told))
+			replayed := strings.Split(strings.TrimSpace(h.output("replay", run)), "\n")
+			if len(lines) != len(replayed) {
+				t.Errorf("%d lines were watched, %d were told", len(lines), len(replayed))
 			}
 			seen, said := map[string]bool{}, map[string]int{}
 			for i, text := range lines {

@@ -123,61 +123,61 @@ func TestMCP(t *testing.T) {
 			h := newTestHome(t, who)
 			args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
 			u := h.serves(nil, args...)
-			var told []string
+			var progress []string
 			v := u.sees("start_run", map[string]any{"task": "Make a thing"})
 			run := v.Run
-			v = u.waitsFor(v, "question", &told)
+			v = u.waitsFor(v, "question", &progress)
 			if v.Status != "input_required" || v.Waiting[0].Text != "What shall it be called?" {
 				t.Errorf("the question: %+v", v)
 			}
 			u.kill()
 
 			u = h.serves(nil, args...)
-			said := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
-			if !strings.Contains(said, "no answer") {
-				t.Errorf("an empty answer: %s", said)
+			text := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
+			if !strings.Contains(text, "no answer") {
+				t.Errorf("an empty answer: %s", text)
 			}
 			u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
-			v = u.waitsFor(v, "permission", &told)
+			v = u.waitsFor(v, "permission", &progress)
 			request := v.Waiting[0]
 			command := "arbiter allow " + command.ShortID(run) + " " + request.ID
 			if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
 				t.Errorf("the request: %+v", request)
 			}
 			refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
-			said = textOfResult(u.call("answer", refused, true))
-			if !strings.Contains(said, "not for you") || !strings.Contains(said, command) {
-				t.Errorf("the model reads: %s", said)
+			text = textOfResult(u.call("answer", refused, true))
+			if !strings.Contains(text, "not for you") || !strings.Contains(text, command) {
+				t.Errorf("the model reads: %s", text)
 			}
 			if err := syscall.Kill(h.hosts()[0], syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			v = u.waitsFor(v, "stopped", &told)
+			v = u.waitsFor(v, "stopped", &progress)
 			if !strings.Contains(v.Next, "resume_run") {
 				t.Errorf("after a kill: %+v", v)
 			}
 			u.sees("resume_run", map[string]any{"run": run})
-			v = u.waitsFor(v, "permission", &told)
+			v = u.waitsFor(v, "permission", &progress)
 			h.output(strings.Fields(command)[1:]...)
-			v = u.waitsFor(v, contract.StatusComplete, &told)
+			v = u.waitsFor(v, contract.StatusComplete, &progress)
 			if v.Summary != "The file is there." {
 				t.Errorf("the end: %+v", v)
 			}
 			all := u.waitsFor(mcpserver.View{Run: run}, contract.StatusComplete, new([]string)).News
-			if strings.Join(all, "\n") != strings.Join(told, "\n") {
-				t.Errorf("told\n%s\nand at once\n%s", strings.Join(told, "\n"), strings.Join(all, "\n"))
+			if strings.Join(all, "\n") != strings.Join(progress, "\n") {
+				t.Errorf("told\n%s\nand at once\n%s", strings.Join(progress, "\n"), strings.Join(all, "\n"))
 			}
-			said = textOfResult(u.call("report", map[string]any{"run": run}, false))
-			if !strings.Contains(said, "call it dawn") {
-				t.Errorf("the report: %s", said)
+			text = textOfResult(u.call("report", map[string]any{"run": run}, false))
+			if !strings.Contains(text, "call it dawn") {
+				t.Errorf("the report: %s", text)
 			}
 			if list := resultAs[mcpserver.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
 				list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
 				t.Errorf("runs: %+v", list)
 			}
-			said = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
-			if !strings.Contains(said, "nothing to resume") {
-				t.Errorf("resuming what is over: %s", said)
+			text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
+			if !strings.Contains(text, "nothing to resume") {
+				t.Errorf("resuming what is over: %s", text)
 			}
 		})
 	}
@@ -201,18 +201,18 @@ func TestMCPForm(t *testing.T) {
 	if len(forms) != 1 || !strings.Contains(forms[0], "echo it > dawn.txt") {
 		t.Errorf("forms: %q", forms)
 	}
-	said := textOfResult(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
-	if !strings.Contains(said, "--allow-dir") {
-		t.Errorf("elsewhere: %s", said)
+	text := textOfResult(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
+	if !strings.Contains(text, "--allow-dir") {
+		t.Errorf("elsewhere: %s", text)
 	}
 	h.work = "/"
-	if said := h.fails(contract.ExitUsage, "mcp"); !strings.Contains(said, "--allow-dir") {
-		t.Errorf("started in /: %s", said)
+	if text := h.fails(contract.ExitUsage, "mcp"); !strings.Contains(text, "--allow-dir") {
+		t.Errorf("started in /: %s", text)
 	}
 	h.work = h.home
-	said = h.fails(contract.ExitUsage, "mcp", "--", "--json")
-	if !strings.Contains(said, "--json is no flag for a run") {
-		t.Errorf("a wrong flag: %s", said)
+	text = h.fails(contract.ExitUsage, "mcp", "--", "--json")
+	if !strings.Contains(text, "--json is no flag for a run") {
+		t.Errorf("a wrong flag: %s", text)
 	}
 }
 

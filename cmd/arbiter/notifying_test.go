@@ -72,9 +72,9 @@ func TestNotifications(t *testing.T) {
 				t.Errorf("of the end it tells %v", m)
 			}
 			awaitGone(t, run)
-			told := h.output("replay", run)
-			if strings.Count(told, "403 Forbidden") != 1 || strings.Contains(told, "SECRET") || len(posts) > 0 {
-				t.Errorf("%d more posts; the run told\n%s", len(posts), told)
+			replayed := h.output("replay", run)
+			if strings.Count(replayed, "403 Forbidden") != 1 || strings.Contains(replayed, "SECRET") || len(posts) > 0 {
+				t.Errorf("%d more posts; the run told\n%s", len(posts), replayed)
 			}
 		})
 	}

@@ -156,11 +156,11 @@ func (c unsettled) refuses(j job, before map[string]string) {
 	_ = j.run.stdin.Close()
 	<-j.run.ended
 	_ = j.run.cmd.Wait()
-	said := j.run.stderr.String()
+	output := j.run.stderr.String()
 	if code := j.run.cmd.ProcessState.ExitCode(); code != int(contract.ExitEnvironment) ||
-		!strings.Contains(said, c.refused) || !strings.Contains(said, "--isolation shared") ||
-		strings.Contains(said, "claude -p") {
-		j.Errorf("exit code %d, %s", code, said)
+		!strings.Contains(output, c.refused) || !strings.Contains(output, "--isolation shared") ||
+		strings.Contains(output, "claude -p") {
+		j.Errorf("exit code %d, %s", code, output)
 	}
 	j.same("files after the refusal", before, j.dir.Files())
 }

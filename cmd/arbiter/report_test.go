@@ -22,8 +22,8 @@ import (
 func TestReportOfARun(t *testing.T) {
 	s := start(t, nil, "--json", "--rehearse", "--stand-in", "--task", "Write the prophecy\n::error::x")
 	result := s.finish(contract.ExitComplete)
-	if said := s.stderr.String(); strings.Contains(said, "asked ") || !strings.Contains(said, "\nTo resume: ") {
-		t.Errorf("with --json there is a receipt:\n%s", said)
+	if output := s.stderr.String(); strings.Contains(output, "asked ") || !strings.Contains(output, "\nTo resume: ") {
+		t.Errorf("with --json there is a receipt:\n%s", output)
 	}
 	out, _ := s.output(0, "report", s.run(), "--format", "json")
 	var r report.Report

@@ -25,13 +25,13 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	book, _, err := store.Open(run.id, 0, journal.Options{}, func(*journal.Recovered) ([]byte, error) {
+	opened, _, err := store.Open(run.id, 0, journal.Options{}, func(*journal.Recovered) ([]byte, error) {
 		return []byte(`{"v":99,"state":{"Options":"of another shape"}}`), nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := book.Close(); err != nil {
+	if err := opened.Close(); err != nil {
 		t.Fatal(err)
 	}
 	segment := filepath.Join(state, "runs", run.id, "journal-000002")

@@ -27,8 +27,8 @@ var beside = []sideAction{
 		await[contract.Withdrawn](s, "the word", nil)
 		done()
 		s.send(contract.Continue{})
-		until(h.t, "the changed word", func() bool { return h.heard("a changed word") > 0 })
-		if h.heard("a word to be") > 0 {
+		until(h.t, "the changed word", func() bool { return h.delivered("a changed word") > 0 })
+		if h.delivered("a word to be") > 0 {
 			h.t.Error("a word was heard that was changed, or taken back")
 		}
 		return nil

@@ -84,11 +84,11 @@ func (h *modelHome) sound(processRuns ...*script) {
 	h.t.Helper()
 	last := processRuns[len(processRuns)-1]
 	out, _ := last.output(0, "replay", last.run())
-	books, err := contractLinesOf(out)
+	replayed, err := contractLinesOf(out)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	of := processRunsOf(books)
+	of := processRunsOf(replayed)
 	if len(of) != len(processRuns) {
 		h.t.Fatalf("the books hold %d lives, there were %d", len(of), len(processRuns))
 	}
@@ -199,8 +199,8 @@ func (h *modelHome) once() {
 	}
 }
 
-// heard counts the requests to the model whose newest input contains a text.
-func (h *modelHome) heard(text string) int {
+// delivered counts the requests to the model whose newest input contains a text.
+func (h *modelHome) delivered(text string) int {
 	n := 0
 	for _, r := range h.model.Requests() {
 		if strings.Contains(r.Incoming, text) {

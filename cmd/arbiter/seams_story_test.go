@@ -19,7 +19,7 @@ import (
 // paths are left out: two runs of one play have the same tale, with every frontend.
 type runStory map[string][]string
 
-// subagents is added to an agent's id in a tale, and stands for the agent's subagents.
+// subagents is added to an agent's id in a story, and stands for the agent's subagents.
 const subagents = "'s subagents"
 
 // storyOf reduces the lines of a run, of all its processes, to its tale.
@@ -117,8 +117,8 @@ func lasting(text string) string {
 	return text
 }
 
-// told returns the lines of a tale, for comparison.
-func (t runStory) told() []string {
+// lines returns the lines of a story, for comparison.
+func (t runStory) lines() []string {
 	var list []string
 	for _, who := range slices.Sorted(maps.Keys(t)) {
 		for _, what := range t[who] {
@@ -135,7 +135,7 @@ func TestStoryOrder(t *testing.T) {
 	line := func(id string, b contract.Body) contract.Line {
 		return contract.Line{Event: contract.Event{ID: id, Body: b}}
 	}
-	said := func(from, to, text string) contract.Line {
+	message := func(from, to, text string) contract.Line {
 		return line(from, contract.Message{MessageID: "m-1", From: from, To: to, Kind: "question", Text: text})
 	}
 	spawn := func(id string, n int) contract.Line { return line(id, contract.Spawn{Generation: n, SessionID: west}) }
@@ -148,7 +148,7 @@ func TestStoryOrder(t *testing.T) {
 	}
 	base := []contract.Line{
 		line("supervisor", contract.Session{CWD: "/tmp/a"}), spawn("orch-1", 1), spawn("orch-2", 1),
-		said("orch-1", "arbiter", "in /tmp/a at 10:11:12?"), said("orch-2", "arbiter", "left?"), ask("p1"),
+		message("orch-1", "arbiter", "in /tmp/a at 10:11:12?"), message("orch-2", "arbiter", "left?"), ask("p1"),
 		answer("p1", "allow", "human"),
 		line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 3}),
 		line("orch-1", contract.Done{Reason: "released"}),
@@ -159,7 +159,7 @@ func TestStoryOrder(t *testing.T) {
 	}
 	for name, other := range map[string][]contract.Line{
 		"place and time": append([]contract.Line{line("supervisor", contract.Session{CWD: "/tmp/b"})},
-			change(3, said("orch-1", "arbiter", "in /tmp/b at 11:11:12?"))[1:]...),
+			change(3, message("orch-1", "arbiter", "in /tmp/b at 11:11:12?"))[1:]...),
 		"spawned in between": change(1, spawn("orch-2", 1), spawn("orch-1", 1)),
 		"said in between":    change(3, base[4], base[3]),
 		"other names":        change(5, ask("p9"), answer("p9", "allow", "human")),
@@ -170,13 +170,13 @@ func TestStoryOrder(t *testing.T) {
 		"decided and numbers": change(7,
 			line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 4})),
 	} {
-		if diff := cmp.Diff(storyOf(base).told(), storyOf(other).told()); diff != "" {
+		if diff := cmp.Diff(storyOf(base).lines(), storyOf(other).lines()); diff != "" {
 			t.Errorf("%s makes another tale:\n%s", name, diff)
 		}
 	}
 	for name, other := range map[string][]contract.Line{
-		"other words":        change(3, said("orch-1", "arbiter", "no")),
-		"another reader":     change(3, said("orch-1", "human", "in /tmp/a at 10:11:12?")),
+		"other words":        change(3, message("orch-1", "arbiter", "no")),
+		"another reader":     change(3, message("orch-1", "human", "in /tmp/a at 10:11:12?")),
 		"another generation": change(1, spawn("orch-1", 2)),
 		"not allowed":        change(6, answer("p1", "deny", "human")),
 		"by somebody else":   change(6, answer("p1", "allow", "rule")),
@@ -186,9 +186,9 @@ func TestStoryOrder(t *testing.T) {
 		"by the rules":       change(7, line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "fallback"})),
 		"another end":        change(9, line("supervisor", contract.Result{Status: "failed", Summary: "done"})),
 		"two ends":           append(slices.Clone(base), base[9]),
-		"an order of words":  append([]contract.Line{said("orch-1", "arbiter", "first")}, base...),
+		"an order of words":  append([]contract.Line{message("orch-1", "arbiter", "first")}, base...),
 	} {
-		if cmp.Equal(storyOf(base).told(), storyOf(other).told()) {
+		if cmp.Equal(storyOf(base).lines(), storyOf(other).lines()) {
 			t.Errorf("%s makes no other tale", name)
 		}
 	}

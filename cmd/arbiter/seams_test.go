@@ -56,7 +56,7 @@ func TestFeatureInteractions(t *testing.T) {
 				}
 			})
 			for of, other := range stories {
-				if diff := cmp.Diff(stories["stand-in by json"].told(), other.told()); diff != "" {
+				if diff := cmp.Diff(stories["stand-in by json"].lines(), other.lines()); diff != "" {
 					t.Errorf("with %s the story differs:\n%s", of, diff)
 				}
 			}

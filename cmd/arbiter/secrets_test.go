@@ -92,13 +92,13 @@ func TestSecretsAreNotKept(t *testing.T) {
 			"; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
 	args := []string{"--rehearse", "--claude", claude, "--scenario", spilling(t), "--task", "Weave", "--env",
 		"ARBITER_STANDIN_TOKEN=" + nameless, "--debug"}
-	for _, face := range []string{"--json", "--plain"} {
-		t.Run(face, func(t *testing.T) {
+	for _, frontend := range []string{"--json", "--plain"} {
+		t.Run(frontend, func(t *testing.T) {
 			t.Parallel()
 			s := prepare(t, append([]string{"ANTHROPIC_API_KEY=" + printedSecrets()[0]}, secretsSeeded[1:]...),
-				append(args, face)...)
+				append(args, frontend)...)
 			var out string
-			if face == "--json" {
+			if frontend == "--json" {
 				s.launch()
 				for _, tool := range []string{"Bash", "Write"} {
 					asked := await[contract.PermissionRequest](s, "a request",

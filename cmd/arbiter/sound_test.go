@@ -19,9 +19,9 @@ func TestSound(t *testing.T) {
 	if play, _ := openSound(settings.ScreenSettings{Sound: settings.SoundOff}); play != nil {
 		t.Error("it is not off")
 	}
-	for bells, face := range []settings.ScreenSettings{{Sound: settings.SoundOn, Notify: notify.Options{Bell: true}},
+	for bells, screen := range []settings.ScreenSettings{{Sound: settings.SoundOn, Notify: notify.Options{Bell: true}},
 		{Sound: settings.SoundOn}} {
-		play, silence := openSound(face)
+		play, silence := openSound(screen)
 		if got := play(tui.SoundAsked); got != bells {
 			t.Errorf("%d bells, want %d", got, bells)
 		}
@@ -30,12 +30,12 @@ func TestSound(t *testing.T) {
 		}
 		silence()
 	}
-	heard := filepath.Join(dir, "heard")
-	if err := syscall.Mkfifo(heard, 0o600); err != nil {
+	played := filepath.Join(dir, "heard")
+	if err := syscall.Mkfifo(played, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("ANTHROPIC_API_KEY", "secret")
-	script := "#!/bin/sh\n{ printf '%s ' \"$1$ANTHROPIC_API_KEY\"; /usr/bin/head -c 4 \"$2\"; } >" + heard + "\n"
+	script := "#!/bin/sh\n{ printf '%s ' \"$1$ANTHROPIC_API_KEY\"; /usr/bin/head -c 4 \"$2\"; } >" + played + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "aplay"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestSound(t *testing.T) {
 	if got := play(tui.SoundDone); got != 0 {
 		t.Errorf("%d bells ring beside the player", got)
 	}
-	if raw, err := os.ReadFile(heard); err != nil || string(raw) != "-q RIFF" { // blocks until the player has run
+	if raw, err := os.ReadFile(played); err != nil || string(raw) != "-q RIFF" { // blocks until the player has run
 		t.Errorf("the player heard %q, %v", raw, err)
 	}
 }

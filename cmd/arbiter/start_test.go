@@ -20,7 +20,7 @@ func TestPackagesStartCheaply(t *testing.T) {
 		mostOfAll = 128 << 10 // in bytes
 		mostOfOne = 24 << 10
 	)
-	said := initialized(t, "version")
+	output := initialized(t, "version")
 	type cost struct {
 		pkg   string
 		bytes int
@@ -29,7 +29,7 @@ func TestPackagesStartCheaply(t *testing.T) {
 	all := 0
 	// This package is left out, because the variables of its tests are in the same binary.
 	line := regexp.MustCompile(`(?m)^init github\.com/arbiter-cli/arbiter/(\S+) .* clock, (\d+) bytes, \d+ allocs$`)
-	for _, m := range line.FindAllStringSubmatch(said, -1) {
+	for _, m := range line.FindAllStringSubmatch(output, -1) {
 		if m[1] == "cmd/arbiter" {
 			continue
 		}
@@ -41,7 +41,7 @@ func TestPackagesStartCheaply(t *testing.T) {
 		all += n
 	}
 	if len(list) < 10 {
-		t.Fatalf("found %d packages in what GODEBUG=inittrace=1 printed: %s", len(list), said)
+		t.Fatalf("found %d packages in what GODEBUG=inittrace=1 printed: %s", len(list), output)
 	}
 	slices.SortFunc(list, func(a, b cost) int { return cmp.Compare(b.bytes, a.bytes) })
 	if all > mostOfAll || list[0].bytes > mostOfOne {
@@ -53,13 +53,13 @@ func TestPackagesStartCheaply(t *testing.T) {
 // TestHookStartsEarly: `arbiter hook`, for which a session waits at each tool call, answers before main and before
 // the packages that take longest to initialize. See package hookclient.
 func TestHookStartsEarly(t *testing.T) {
-	said := initialized(t, "hook", "--socket", filepath.Join(t.TempDir(), "nobody"))
-	if !strings.Contains(said, "init net @") {
-		t.Fatalf("package net, which a hook uses, is not initialized: %s", said)
+	output := initialized(t, "hook", "--socket", filepath.Join(t.TempDir(), "nobody"))
+	if !strings.Contains(output, "init net @") {
+		t.Fatalf("package net, which a hook uses, is not initialized: %s", output)
 	}
 	for _, late := range []string{"main", "net/http", "github.com/modelcontextprotocol/go-sdk/mcp",
 		"github.com/yuin/goldmark/parser", "github.com/urfave/cli/v2"} {
-		if strings.Contains(said, "init "+late+" @") {
+		if strings.Contains(output, "init "+late+" @") {
 			t.Errorf("%s is initialized before a hook is answered", late)
 		}
 	}
@@ -73,10 +73,10 @@ func initialized(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("arbiter", args...)
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	return said.String()
+	return output.String()
 }

@@ -35,9 +35,9 @@ func newWorked(t *testing.T) worked {
 	w := worked{Dir: gittest.New(t, map[string]string{"a": "1\n", "gone": "1\n", "mine": "1\n"}), state: t.TempDir()}
 	store, err := journal.OpenStore(w.state)
 	w.Must(err)
-	book, err := store.Create(journal.Meta{Run: gittest.Run, CWD: w.Path, Began: time.Now()}, journal.Options{})
+	run, err := store.Create(journal.Meta{Run: gittest.Run, CWD: w.Path, Began: time.Now()}, journal.Options{})
 	w.Must(err)
-	w.Must(book.Close(), store.Close())
+	w.Must(run.Close(), store.Close())
 	t.Chdir(w.Path)
 	w.repo = w.Open(nil)
 	return w

@@ -172,7 +172,7 @@ func (w *inliner) link(n ast.Node, destination []byte, image bool) {
 	w.children(n)
 	w.in--
 	w.flush()
-	said := ""
+	text := ""
 	for i := lines; i <= len(w.lines); i++ {
 		line := w.line
 		if i < len(w.lines) {
@@ -181,12 +181,12 @@ func (w *inliner) link(n ast.Node, destination []byte, image bool) {
 		if i == lines {
 			line = line[min(spans, len(line)):]
 		}
-		said += line.Text()
+		text += line.Text()
 	}
 	url := sanitize.Line(decode(string(destination)), 0)
-	switch said = strings.TrimSpace(said); {
-	case url == "" || url == said || url == "mailto:"+said:
-	case said == "":
+	switch text = strings.TrimSpace(text); {
+	case url == "" || url == text || url == "mailto:"+text:
+	case text == "":
 		w.add(url, render.Link)
 	default:
 		w.add(" (", w.base)

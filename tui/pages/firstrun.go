@@ -183,7 +183,7 @@ func (f *FirstRun) wayLines(w int, explained bool) []render.Line {
 
 // body explains what is missing.
 func (f *FirstRun) body(w int) (lines []render.Line) {
-	say := func(r render.Role, s string) { lines = append(lines, render.WrapText(r, s, w)...) }
+	addText := func(r render.Role, s string) { lines = append(lines, render.WrapText(r, s, w)...) }
 	gap := func() { lines = append(lines, nil) }
 	command := "  " + install
 	if render.Width(command) > w {
@@ -196,38 +196,38 @@ func (f *FirstRun) body(w int) (lines []render.Line) {
 	}
 	switch d.Lack {
 	case LoggedOut:
-		say(render.Title, "I do not know you yet.")
+		addText(render.Title, "I do not know you yet.")
 		gap()
-		say(render.Base,
+		addText(render.Base,
 			version+" is installed, but you are not logged in. Log in with your Claude account, or set ANTHROPIC_API_KEY "+
 				"and start again.")
 	case OddClaude:
-		say(render.Title, "This voice does not answer.")
+		addText(render.Title, "This voice does not answer.")
 		gap()
-		say(render.Base, version+" was found, but Arbiter cannot drive it. Install the present version:")
+		addText(render.Base, version+" was found, but Arbiter cannot drive it. Install the present version:")
 		gap()
-		say(render.Code, command)
+		addText(render.Code, command)
 		gap()
 	default:
-		say(render.Title, "I have no voice yet.")
+		addText(render.Title, "I have no voice yet.")
 		gap()
-		say(render.Base, "Arbiter works through Claude Code, the program claude, and found none. Install it:")
+		addText(render.Base, "Arbiter works through Claude Code, the program claude, and found none. Install it:")
 		gap()
-		say(render.Code, command)
+		addText(render.Code, command)
 		gap()
 	}
 	if d.Problem != "" {
-		say(render.Warn, d.Problem)
+		addText(render.Warn, d.Problem)
 	}
 	if d.Path != "" {
-		say(render.Dim, "Found at "+d.Path)
+		addText(render.Dim, "Found at "+d.Path)
 	}
 	if d.Lack != LoggedOut {
-		say(render.Dim, "If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.")
+		addText(render.Dim, "If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.")
 	}
 	if d.Busy {
 		gap()
-		say(render.Emphasis, "Patience.")
+		addText(render.Emphasis, "Patience.")
 	}
 	return lines
 }
