@@ -17,7 +17,7 @@ import (
 
 // takeEnding handles inputs that arrive while the agents are being stopped.
 func (st *step) takeEnding(f input.Body) {
-	if st.Ending.Said && tellsOf(f) {
+	if st.Ending.Said && reports(f) {
 		return // the result is the last line; the loop does nothing after it
 	}
 	switch f := f.(type) {
@@ -70,8 +70,8 @@ func (st *step) takeEnding(f input.Body) {
 	}
 }
 
-// tellsOf reports whether an input leads to events while a run is ending.
-func tellsOf(f input.Body) bool {
+// reports reports whether an input leads to events while a run is ending.
+func reports(f input.Body) bool {
 	switch f.(type) {
 	case input.AgentEvent, input.Command, input.PermissionAsked, input.Reverted, input.Stopped:
 		return true

@@ -117,7 +117,7 @@ func (st *step) take(f input.Body) {
 		st.decided(f)
 	case input.DaySpent:
 		st.Budget.Day.Read(f.Day, f.OthersUSD, f.OwnUSD, st.Spent())
-		st.costs().TellSharedLevels()
+		st.costs().ReportSharedLevels()
 	case input.WokeFromSleep:
 		st.processes().WokeFromSleep(f)
 	case input.CallDecided:

@@ -23,7 +23,7 @@ func (st *step) began(f input.Began) {
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
-	process.TellDistrust(&st.out, f.Distrust)
+	process.ReportDistrust(&st.out, f.Distrust)
 	st.documents().CriteriaFromOptions()
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})

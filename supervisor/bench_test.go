@@ -101,14 +101,14 @@ func BenchmarkResumeMillion(b *testing.B) {
 		var run *journal.Run
 		took(&resumed, &resumedBytes, func() {
 			run, _, err = store.Open(testRun, 0, big, func(r *journal.Recovered) (snapshot []byte, err error) {
-				got, snapshot, err = Restore(r, TellEvents)
+				got, snapshot, err = Restore(r, RecordEvents)
 				return snapshot, err
 			})
 		})
 		if err := errors.Join(err, run.Close()); err != nil {
 			b.Fatal(err)
 		}
-		var fold Fold
+		var fold Replayer
 		took(&replayed, &replayedBytes, func() {
 			_, err = store.Read("whole", func(r journal.Record) error {
 				if r.Kind == journal.Narration {
@@ -137,7 +137,7 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 		b.Fatal(err)
 	}
 	var s State
-	var telling Telling
+	var telling LogEncoder
 	n := 0
 	weave(b, events, func(in input.Input) {
 		payload, err := input.EncodeInput(in)
@@ -162,10 +162,10 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 		if snapshots == 0 {
 			return
 		}
-		for _, x := range TellEvents(nil, Replayed{Input: in, Effects: out}, nil) {
+		for _, x := range RecordEvents(nil, Replayed{Input: in, Effects: out}, nil) {
 			line, err := telling.Content(seq, in.At, x)
 			if err == nil {
-				err = run.Tell(kind, line)
+				err = run.AppendEvents(kind, line)
 			}
 			if err != nil {
 				b.Fatal(err)

@@ -71,7 +71,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.do(effect.DropBridge{Host: f.Host}) // nothing needs this host any more
 		return
 	}
-	lifecycle.TellSwept(&st.out, f.Swept)
+	lifecycle.ReportSwept(&st.out, f.Swept)
 	livesThere := func(a *roster.Agent) bool { return a.Host == f.Host }
 	st.attaching().Reread(livesThere, "the bridge was lost")
 	st.processes().RestartWhere(livesThere)
@@ -125,7 +125,7 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 		return
 	}
 	for _, id := range there {
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
+		st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
 			"The "+
 			"human was told, and it goes on when they have mended that. Or release it, and summon a successor on another "+
 			"host.", id, host, reason))

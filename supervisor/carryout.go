@@ -111,7 +111,8 @@ func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem s
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The decider leaves it to you how the task goes on. Rule.")
+		st.mail().Notify(contract.Arbiter, conversation.KindNotice,
+			"The decider leaves it to you how the task goes on. Rule.")
 	}
 }
 

@@ -82,5 +82,5 @@ func (st *step) snapshotTaken(f input.SnapshotTaken) {
 		st.judgeTree(o.Tree)
 	}
 	st.repeatRecorded()
-	st.files().TellOverlaps(o.Overlaps)
+	st.files().ReportOverlaps(o.Overlaps)
 }

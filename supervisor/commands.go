@@ -22,7 +22,7 @@ import (
 func (st *step) commanded(c contract.Command) {
 	switch b := c.Body.(type) {
 	case contract.Say:
-		st.say(c.Ref, b)
+		st.humanMessage(c.Ref, b)
 	case contract.Permit:
 		approval.Answer(st.processes(), c.Ref, b)
 	case contract.EditMessage:
@@ -62,7 +62,7 @@ func (st *step) commanded(c contract.Command) {
 		}
 		st.out.Accept(c.Ref, "plan set")
 		planning.Set(st.processes(), b.Steps)
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
+		st.mail().Notify(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
 		st.documents().SetCriteria(c.Ref, b)
 	case contract.Revert:
@@ -75,7 +75,7 @@ func (st *step) commanded(c contract.Command) {
 		case settings.Policy:
 			st.Permission.PolicyChanged(&st.out)
 		case settings.Costs:
-			st.costs().TellSharedLevels()
+			st.costs().ReportSharedLevels()
 		case settings.Model:
 			st.processes().ConfigureModel(c.Ref, b)
 		}
@@ -108,7 +108,7 @@ func (st *step) killCommand(ref, id string) {
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it",
 			Message: notice})
 	} else {
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, notice)
+		st.mail().Notify(contract.Arbiter, conversation.KindNotice, notice)
 	}
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }

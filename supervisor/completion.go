@@ -68,7 +68,7 @@ func (st *step) sendBack() {
 		st.mail().Log(contract.Supervisor, conversation.KindNotice, what+"."+list)
 		return
 	}
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
 		"does not "+
 		"count any more, rule COMPLETE again and say in `summary` why.")
 }
@@ -82,13 +82,13 @@ func (st *step) decidedByOther() bool {
 	return due
 }
 
-// tellDecider reports to the decider why a COMPLETE did not take effect.
-func (st *step) tellDecider(text string) {
+// notifyDecider reports to the decider why a COMPLETE did not take effect.
+func (st *step) notifyDecider(text string) {
 	if st.decidedByOther() {
 		st.mail().Log(contract.Supervisor, conversation.KindNotice, text)
 		return
 	}
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, text)
 }
 
 // leaveToHuman asks a human what else to do, or ends the run if no human is present.

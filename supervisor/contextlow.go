@@ -41,7 +41,7 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	st.mail().Log(id, v.Kind, v.Message)
 	st.exchange()
 	if !st.pendingFor(id) {
-		st.mail().Tell(id, conversation.KindRelief, "Your report is in the work log. Hand off now.")
+		st.mail().Notify(id, conversation.KindRelief, "Your report is in the work log. Hand off now.")
 	}
 	return true
 }
@@ -97,7 +97,7 @@ func (st *step) setAside(m conversation.Mail) {
 	if !cut {
 		st.Conversation.EndTurn(m.Wire)
 		st.mail().Quote(m.ID, "(set aside: the model refused it as too long)")
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
+		st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
 			"refused it as too long. It was set aside, and the human was told. "+
 			"Judge without it, or ask for it in fewer words.", m.Kind, whose))
 		return
@@ -139,7 +139,7 @@ func (st *step) askRenewal() {
 		return
 	}
 	st.Renewal.Stage = renewal.Asked
-	st.mail().Tell(a.ID, conversation.KindRenewal, renewal.DemandText(a))
+	st.mail().Notify(a.ID, conversation.KindRenewal, renewal.DemandText(a))
 }
 
 // renewByRecord replaces the Arbiter by a successor although it left no document.

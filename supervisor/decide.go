@@ -71,7 +71,7 @@ func (st *step) answered(f input.Decided) {
 // overtaken, decides nothing.
 func (st *step) decided(f input.Decided) {
 	st.answered(f)
-	st.costs().TellSharedLevels()
+	st.costs().ReportSharedLevels()
 	p := st.Rulings.DeciderRequest
 	if p == nil || f.Serial != p.Serial {
 		return

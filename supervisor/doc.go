@@ -13,7 +13,7 @@
 // input is from), agentconfig (how a process starts), toolset and settings. This package coordinates them. A
 // file uses only files that are listed below it:
 //
-//	fold                          replay of a history, input by input
+//	replayer                      replay of a history, input by input
 //	apply, resume, begin          what each input and each timer leads to; how a run begins or is resumed
 //	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
 //	afterend                      inputs that come while a run ends

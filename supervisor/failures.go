@@ -35,7 +35,7 @@ func (st *step) broken(id string, c bridge.Category, message string) {
 	if st.agentFailed(id, c, message) {
 		return
 	}
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
 		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.",
 		a.Name, id, words.Cite(message), c))
 }
@@ -96,7 +96,7 @@ func (st *step) reportLostAgent(id, why string) {
 		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindGone, Why: "it " + why, Message: text})
 		return
 	}
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, text)
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, text)
 }
 
 // enterFallback lets the rules decide until the Arbiter can rule again, and announces it. It returns false

@@ -27,7 +27,7 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	a.Fallbacks++
 	said := strings.TrimSpace(t.Text)
 	if said == "" {
-		said = saidIn(t)
+		said = textOf(t)
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
@@ -60,8 +60,8 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	st.fallbackArbiter(said)
 }
 
-// saidIn returns the text of a verdict that cannot be acted on.
-func saidIn(t bridge.Turn) string {
+// textOf returns the text of a verdict that cannot be acted on.
+func textOf(t bridge.Turn) string {
 	var v struct{ Message string }
 	if json.Unmarshal(t.Verdict, &v) == nil && strings.TrimSpace(v.Message) != "" {
 		return strings.TrimSpace(v.Message)

@@ -22,9 +22,9 @@ func (st *step) handOver(h handoff.Handover) {
 
 // goOnWith continues to process a document, whose time limit begins anew.
 func (st *step) goOnWith(h handoff.Handover) {
-	patience := h.Patience()
+	limit := h.MaxDuration()
 	if st.advance(h.Serial) {
-		st.do(effect.SetTimer{Key: handoff.TimerKey(h.Serial), After: patience})
+		st.do(effect.SetTimer{Key: handoff.TimerKey(h.Serial), After: limit})
 	}
 }
 
@@ -73,10 +73,10 @@ func (st *step) handedOver(h handoff.Handover) {
 			Attached: attached})
 	case handoff.KindGone:
 		st.Handoff.QueueForSuccessor(h)
-		st.mail().TellWith(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
+		st.mail().NotifyWith(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
 			attached)
 	case handoff.KindKilled:
-		st.mail().TellWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
+		st.mail().NotifyWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
 	case handoff.KindReleased:
 		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
@@ -127,7 +127,7 @@ func (st *step) repeated(h handoff.Handover) {
 	st.Handoff.Repeated(h, func(p handoff.Proved) string { return p.LastChangeText(&st.Changes) })
 	switch {
 	case st.overtaken(c):
-	case st.Handoff.TellBroken():
+	case st.Handoff.ReportBroken():
 		st.Handoff.Completing = nil
 		st.sendBack()
 	default:
@@ -144,7 +144,7 @@ func (st *step) judge() {
 	}
 	if how := criteria.AskHow(); how != "" && st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		st.Handoff.Completing = nil
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, how)
+		st.mail().Notify(contract.Arbiter, conversation.KindNotice, how)
 		return
 	}
 	if !st.Changes.Judge(&st.out, st.Options.Workspace) {
@@ -200,7 +200,7 @@ func (st *step) criteriaFinished() {
 	case acceptance.Rejected:
 		st.Handoff.Completing = nil
 		st.emit(contract.Supervisor, contract.Notice{Text: o.Text})
-		st.tellDecider(o.Text + "\n\nWhat failed, quoted:\n" + words.QuoteLines(o.Evidence))
+		st.notifyDecider(o.Text + "\n\nWhat failed, quoted:\n" + words.QuoteLines(o.Evidence))
 	default:
 		st.Handoff.Completing = nil
 		st.leaveToHuman(o.Text)

@@ -51,7 +51,7 @@ func (st *step) answerAlone() {
 	}
 	st.NotifiedAlone = true
 	st.Question.Open = nil
-	st.mail().Tell(contract.Arbiter, conversation.KindAnswer, aloneText)
+	st.mail().Notify(contract.Arbiter, conversation.KindAnswer, aloneText)
 }
 
 // inputEnded records that no human will answer from now on.
@@ -139,7 +139,7 @@ func (st *step) exchange() {
 	switch {
 	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
 		st.Conversation.ExchangeLimitHits = 1
-		st.mail().Tell(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
+		st.mail().Notify(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
 			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it "+
 			"does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
 	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:

@@ -26,7 +26,7 @@ func checkRenewing(t *testing.T, s *State) {
 	}
 	a := s.Agents[0]
 	for _, m := range s.Conversation.Mail {
-		if s.Budget.Room(s.account().Limits(), s.Spent()) <= s.busyCount() {
+		if s.Budget.Remaining(s.account().Limits(), s.Spent()) <= s.busyCount() {
 			break // little is left of a cost limit
 		}
 		if to, _ := s.Agent(m.To); !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && to.Status == roster.Ready && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {

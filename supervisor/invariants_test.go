@@ -183,7 +183,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		facts = append(facts, nil)
 	}
 	finished := 0
-	var fold Fold
+	var fold Replayer
 	timers := alarms{}
 	before := fingerprint(t, &s)
 	for i, fact := range facts {

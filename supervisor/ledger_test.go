@@ -21,7 +21,7 @@ import (
 // ledger returns the message records of a play's history, by their text.
 func (p *play) ledger() map[string]conversation.MessageRecord {
 	p.t.Helper()
-	var fold Fold
+	var fold Replayer
 	var m conversation.Messages
 	for _, r := range records(p.t, p.in) {
 		step, err := fold.Replay(r)
@@ -169,7 +169,7 @@ func notes(m *conversation.Messages, r Replayed, after *State) {
 		case effect.Emit:
 			switch b := e.Event.Body.(type) {
 			case contract.Message:
-				m.Said(r.Input.At, b)
+				m.Message(r.Input.At, b)
 			case contract.Delivered:
 				m.Delivered(b.MessageID)
 			}

@@ -157,7 +157,7 @@ func ruledFate(verdict map[string]any, wire string) bridge.DeliveryStatus {
 // folds compares the state of a play with the state computed from its journal.
 func (p *play) folds() {
 	p.t.Helper()
-	var fold Fold
+	var fold Replayer
 	for i, r := range records(p.t, p.in) {
 		if err := fold.Take(r); err != nil {
 			p.t.Fatalf("fact %d: %v", i, err)

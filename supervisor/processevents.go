@@ -160,22 +160,22 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case left.End == lifecycle.TurnCutOff || left.End == lifecycle.TurnUnanswered && left.Ruled != nil:
 		st.Edit(id).InterruptedTurn = left.Over
 		if back {
-			st.mail().Tell(id, conversation.KindRetry, takeover.TurnCutOff)
+			st.mail().Notify(id, conversation.KindRetry, takeover.TurnCutOff)
 			break
 		}
-		st.mail().Tell(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started "+
+		st.mail().Notify(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started "+
 			"again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
 	case left.End == lifecycle.TurnUnanswered && back:
-		st.mail().Tell(id, conversation.KindRetry, takeover.TurnCutOff)
+		st.mail().Notify(id, conversation.KindRetry, takeover.TurnCutOff)
 	case left.End == lifecycle.TurnUnanswered:
-		st.mail().Tell(id, conversation.KindRetry, "Your process ended before you could answer the last message. It stands "+
-			"in your history: take it up now.")
+		st.mail().Notify(id, conversation.KindRetry, "Your process ended before you could answer the last message. It "+
+			"stands in your history: take it up now.")
 	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
-		st.mail().Tell(id, conversation.KindRetry, brokenWay)
+		st.mail().Notify(id, conversation.KindRetry, brokenWay)
 	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.mail().Tell(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and go "+
-			"on with your work.")
+		st.mail().Notify(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and "+
+			"go on with your work.")
 	}
 }
 

@@ -60,8 +60,8 @@ func (st *step) limited(id string, t bridge.Turn) {
 	st.retryAfter(a, d, t)
 }
 
-// apiTrouble handles API errors that the CLI has given up on after its own retries.
-func (st *step) apiTrouble(id string, t bridge.Turn) {
+// apiFailed handles API errors that the CLI has given up on after its own retries.
+func (st *step) apiFailed(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	if st.Options.MaxWait > 0 && (t.Category == bridge.CatOverloaded || t.Category == bridge.CatRateLimit) {
 		// Waiting helps here, and costs nothing.

@@ -13,9 +13,9 @@ import (
 )
 
 // toldTwice is an EventRecorder with a record before the events of each step.
-func toldTwice(before *State, step Replayed, after *State) []Told {
-	return append([]Told{{Record: fmt.Appendf(nil, `{"kind":"%T"}`, step.Input.Body)}},
-		TellEvents(before, step, after)...)
+func toldTwice(before *State, step Replayed, after *State) []LogItem {
+	return append([]LogItem{{Record: fmt.Appendf(nil, `{"kind":"%T"}`, step.Input.Body)}},
+		RecordEvents(before, step, after)...)
 }
 
 // onDisk is a store with a run that a loop records.
@@ -72,14 +72,14 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 
 	// The effects of each input.
 	states := []State{{}}
-	var told [][]Told
+	var told [][]LogItem
 	for _, in := range inputs {
 		s := states[len(states)-1]
 		next, out := Apply(s, in)
 		states, told = append(states, next), append(told, toldTwice(&s, Replayed{Input: in, Effects: out}, &next))
 	}
 	var whole []eventlog.Content
-	var telling Telling
+	var telling LogEncoder
 	starts := []int{0} // of the lines of each input
 	for i, list := range told {
 		for _, x := range list {
@@ -104,7 +104,7 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 
 // restoreAfter writes a run with a snapshot after so many inputs and so many lines of the event log, and
 // resumes it.
-func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]Told, whole []eventlog.Content, starts []int, snapshot, lines int) {
+func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]LogItem, whole []eventlog.Content, starts []int, snapshot, lines int) {
 	t.Helper()
 	d := newOnDisk(t)
 	run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})
@@ -114,7 +114,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]T
 	tell := func(lines []eventlog.Content) {
 		t.Helper()
 		for _, x := range lines {
-			if err := run.Tell(journal.Fact, x); err != nil {
+			if err := run.AppendEvents(journal.Fact, x); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -140,7 +140,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]T
 			}
 		}
 		for j := max(snapshot-2, 0); j < snapshot; j++ {
-			s.Waiting = append(s.Waiting, Waiting{At: inputs[j].At, Input: uint64(j + 1), Told: told[j]})
+			s.Waiting = append(s.Waiting, Waiting{At: inputs[j].At, Input: uint64(j + 1), Items: told[j]})
 		}
 		if !run.Snapshot(s.Encode) {
 			t.Fatal("no snapshot was taken")

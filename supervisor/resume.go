@@ -81,10 +81,10 @@ func (st *step) resumed(f input.Resumed) {
 		st.emit(contract.Supervisor, contract.Notice{Text: "the run is still paused by a human: nothing is sent before " +
 			"it is continued (`/continue`; the command continue)"})
 	}
-	process.TellDistrust(&st.out, f.Distrust)
+	process.ReportDistrust(&st.out, f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and the run needs none
 		// The human who resumes the run may not have seen its result.
-		st.sayAgain()
+		st.reportAgain()
 		return
 	}
 	if st.Ending != nil {
@@ -122,8 +122,8 @@ func (st *step) resumed(f input.Resumed) {
 	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, ""
 }
 
-// sayAgain ends a complete run once more, with the same result.
-func (st *step) sayAgain() {
+// reportAgain ends a complete run once more, with the same result.
+func (st *step) reportAgain() {
 	ending := *st.Ending
 	ending.Said = false
 	st.Ending = &ending
@@ -222,7 +222,7 @@ func (st *step) awake() {
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
 		". Rule how it goes on.")
 	st.pump()
 }

@@ -87,7 +87,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 		}
 		// Each refusal costs a turn of the Arbiter: it must not continue like that without an end.
 		if st.exchange(); st.Ending == nil {
-			st.mail().Tell(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
+			st.mail().Notify(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
 		st.complete(v)
@@ -167,7 +167,7 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 		a.Standing = roster.Working
 		st.exchange()
 		if !st.pendingFor(id) {
-			st.mail().Tell(id, conversation.KindContinue, "Your report is in the work log. Continue.")
+			st.mail().Notify(id, conversation.KindContinue, "Your report is in the work log. Continue.")
 		}
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-// say routes a message of the human.
-func (st *step) say(ref string, c contract.Say) {
+// humanMessage routes a message of the human.
+func (st *step) humanMessage(ref string, c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
 	a, ok := st.Agent(to)
 	if !ok || !a.Alive() {
@@ -88,7 +88,7 @@ func (st *step) pump() {
 	if st.Paused || st.budgetHolds() {
 		return
 	}
-	room := st.account().Room() - st.busyCount()
+	room := st.account().Remaining() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
 		if m.Sent || st.Conversation.Held && conversation.BetweenAgents(m.From, m.Kind) ||

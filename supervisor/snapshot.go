@@ -15,7 +15,7 @@ import (
 
 // StateVersion is the version of [State] as a snapshot holds it. Raise it with every change that makes older
 // snapshots wrong: a field that means something else, or a new field that must not be zero.
-const StateVersion = 9
+const StateVersion = 10
 
 // VersionError refuses a snapshot of another version of [State].
 type VersionError struct{ Found, Known int }
@@ -34,10 +34,10 @@ func (e *VersionError) Error() string {
 // effects and events wait until their input is durable.
 type Snapshot struct {
 	State     State
-	Seq       uint64   // of the last event in the log
-	Unwritten []Untold // oldest first
+	Seq       uint64           // of the last event in the log
+	Unwritten []UnwrittenItems // oldest first
 
-	// Waiting are steps whose events wait for the disk: Encode adds them to Untold. It is only read.
+	// Waiting are steps whose events wait for the disk: Encode adds them to Unwritten. It is only read.
 	Waiting []Waiting
 }
 
@@ -45,12 +45,12 @@ type Snapshot struct {
 type Waiting struct {
 	At    time.Time
 	Input uint64 // the number of the input; 0: it is not recorded
-	Told  []Told
+	Items []LogItem
 }
 
-// Untold is what an input leads to and the event log does not have yet. The numbers of its events are not
+// UnwrittenItems is what an input leads to and the event log does not have yet. The numbers of its events are not
 // known.
-type Untold struct {
+type UnwrittenItems struct {
 	Input uint64
 	At    time.Time
 	Lines []UnwrittenLine
@@ -64,28 +64,28 @@ type UnwrittenLine struct {
 
 // encoded is a snapshot as one JSON object.
 type encoded struct {
-	Version int             `json:"v"`
-	Seq     uint64          `json:"seq,omitempty"`
-	Untold  []Untold        `json:"untold,omitempty"`
-	State   json.RawMessage `json:"state"`
+	Version        int              `json:"v"`
+	Seq            uint64           `json:"seq,omitempty"`
+	UnwrittenItems []UnwrittenItems `json:"unwritten,omitempty"`
+	State          json.RawMessage  `json:"state"`
 }
 
 // Encode encodes a snapshot; decodeSnapshot decodes it.
 func (s Snapshot) Encode() ([]byte, error) {
-	e := encoded{Version: StateVersion, Seq: s.Seq, Untold: s.Unwritten}
+	e := encoded{Version: StateVersion, Seq: s.Seq, UnwrittenItems: s.Unwritten}
 	for _, u := range s.Waiting {
-		if u.Input == 0 || len(u.Told) == 0 {
+		if u.Input == 0 || len(u.Items) == 0 {
 			continue
 		}
-		untold := Untold{Input: u.Input, At: u.At}
-		for _, x := range u.Told {
-			line, err := new(Telling).Content(u.Input, u.At, x)
+		unwritten := UnwrittenItems{Input: u.Input, At: u.At}
+		for _, x := range u.Items {
+			line, err := new(LogEncoder).Content(u.Input, u.At, x)
 			if err != nil {
 				return nil, err
 			}
-			untold.Lines = append(untold.Lines, UnwrittenLine{bytes.TrimSuffix(line.Line, []byte("\n")), line.Record})
+			unwritten.Lines = append(unwritten.Lines, UnwrittenLine{bytes.TrimSuffix(line.Line, []byte("\n")), line.Record})
 		}
-		e.Untold = append(e.Untold, untold)
+		e.UnwrittenItems = append(e.UnwrittenItems, unwritten)
 	}
 	var err error
 	if e.State, err = jsonl.Marshal(s.State); err != nil {
@@ -107,32 +107,32 @@ func decodeSnapshot(raw []byte) (Snapshot, error) {
 	if e.Version != StateVersion {
 		return Snapshot{}, &VersionError{Found: e.Version, Known: StateVersion}
 	}
-	s := Snapshot{Seq: e.Seq, Unwritten: e.Untold}
+	s := Snapshot{Seq: e.Seq, Unwritten: e.UnwrittenItems}
 	if err := json.Unmarshal(e.State, &s.State); err != nil {
 		return Snapshot{}, fmt.Errorf("decode state: %w", err)
 	}
 	return s, nil
 }
 
-// told returns the untold events as a step publishes them.
-func (u Untold) told() (list []Told, err error) {
+// items returns the unwritten events as a step publishes them.
+func (u UnwrittenItems) items() (list []LogItem, err error) {
 	for _, line := range u.Lines {
 		if line.Record != nil {
-			list = append(list, Told{Record: line.Record})
+			list = append(list, LogItem{Record: line.Record})
 			continue
 		}
 		e, err := contract.DecodeLine(line.Line)
 		if err != nil {
 			return nil, fmt.Errorf("decode state: an event of input %d: %w", u.Input, err)
 		}
-		list = append(list, Told{Event: e.Event})
+		list = append(list, LogItem{Event: e.Event})
 	}
 	return list, nil
 }
 
-// Told is what the event log records of one step of a run: an event, or a record that no frontend receives. Its
+// LogItem is what the event log records of one step of a run: an event, or a record that no frontend receives. Its
 // Event has no body where Record is set.
-type Told struct {
+type LogItem struct {
 	Event  contract.Event
 	Record json.RawMessage
 }
@@ -140,23 +140,23 @@ type Told struct {
 // EventRecorder returns what the event log records of a step, in the order in which it happened: before and
 // after are the states around it. It is a pure function, so that records that a crash kept from being written
 // can be made again.
-type EventRecorder func(before *State, step Replayed, after *State) []Told
+type EventRecorder func(before *State, step Replayed, after *State) []LogItem
 
-// TellEvents is the [EventRecorder] of a run whose log holds only events.
-func TellEvents(_ *State, step Replayed, _ *State) (told []Told) {
+// RecordEvents is the [EventRecorder] of a run whose log holds only events.
+func RecordEvents(_ *State, step Replayed, _ *State) (items []LogItem) {
 	for _, e := range step.Effects {
 		if emit, ok := e.(effect.Emit); ok {
-			told = append(told, Told{Event: emit.Event})
+			items = append(items, LogItem{Event: emit.Event})
 		}
 	}
-	return told
+	return items
 }
 
-// Telling counts the events that the log records: those of each process of the run from its `session` event on.
-type Telling struct{ Seq uint64 }
+// LogEncoder counts the events that the log records: those of each process of the run from its `session` event on.
+type LogEncoder struct{ Seq uint64 }
 
 // Content returns the log's content for an event or record.
-func (t *Telling) Content(input uint64, at time.Time, x Told) (eventlog.Content, error) {
+func (t *LogEncoder) Content(input uint64, at time.Time, x LogItem) (eventlog.Content, error) {
 	c := eventlog.Content{Input: input, At: at, Record: x.Record}
 	if x.Record != nil {
 		return c, nil
@@ -166,7 +166,7 @@ func (t *Telling) Content(input uint64, at time.Time, x Told) (eventlog.Content,
 	}
 	line, err := contract.EncodeLine(nil, t.Seq+1, at, x.Event)
 	if err != nil {
-		return c, fmt.Errorf("tell of input %d: %w", input, err)
+		return c, fmt.Errorf("log an event of input %d: %w", input, err)
 	}
 	t.Seq++
 	c.Line = line

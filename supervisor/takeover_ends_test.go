@@ -58,7 +58,7 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 			p.do(input.Signal{Signal: "INT"})
 			p.finished()
 		}
-		var fold Fold
+		var fold Replayer
 		for i, in := range p.in {
 			raw, err := input.EncodeInput(in)
 			if err != nil {

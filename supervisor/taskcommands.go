@@ -41,7 +41,7 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 	st.mail().Post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry,
 		Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
 		"at work.",
 		a.Name, a.ID))
 	// The human has decided, so the Arbiter does not have to.
@@ -74,7 +74,7 @@ func (st *step) reset(ref string) {
 	if len(half) > 0 {
 		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
 	}
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, notice)
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, notice)
 }
 
 // overrule drops the questions to the human or another decider: the human has ruled. It keeps a question that
@@ -120,7 +120,7 @@ func (st *step) forceAgent(ref, mode string) {
 		},
 	})
 	st.emit(contract.Human, forced)
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
 		"task "+
 		"as its brief.", last.Name, last.ID, mode))
 }
@@ -154,7 +154,7 @@ func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 		st.processes().Release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
 		"what "+
 		"%s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true

@@ -73,7 +73,7 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	}
 	st.mail().AwaitNextTurn(a)
 	st.Permission.TurnOver(&st.out, id)
-	st.costs().TellLevels(id)
+	st.costs().ReportLevels(id)
 	if !a.Alive() {
 		return // it is being released; nothing reads its last message
 	}
@@ -157,7 +157,7 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	if errors.As(err, &p) {
 		text = p.Text
 	}
-	st.mail().Tell(id, conversation.KindCorrection, text)
+	st.mail().Notify(id, conversation.KindCorrection, text)
 }
 
 // interrupted handles a turn that was stopped before its verdict. The sender of the stop has usually left a
@@ -178,15 +178,16 @@ func (st *step) interrupted(id string) {
 		st.ask("The Arbiter was interrupted. Speak again, or depart.")
 		return
 	case a.CompactionBlocked:
-		st.mail().Tell(id, conversation.KindRelief, "You were stopped, because your context is full and you went on. Hand "+
+		st.mail().Notify(id, conversation.KindRelief, "You were stopped, because your context is full and you went on. Hand "+
 			"off now.")
 		return
 	case a.ReachedLimit != "" && a.Standing == roster.Working:
-		st.mail().Tell(id, conversation.KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+		st.mail().Notify(id, conversation.KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
 	a.Standing = roster.Waiting
-	st.mail().Tell(contract.Arbiter, conversation.KindNotice, a.Name+" ("+id+") was interrupted and waits for your word.")
+	st.mail().Notify(contract.Arbiter, conversation.KindNotice,
+		a.Name+" ("+id+") was interrupted and waits for your word.")
 }
 
 // turnFailed handles API errors and refusals.
@@ -200,7 +201,7 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 	case bridge.CatUsageLimit:
 		st.limited(id, t)
 	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout:
-		st.apiTrouble(id, t)
+		st.apiFailed(id, t)
 	case bridge.CatPromptTooLong, bridge.CatCompaction:
 		st.exhausted(id, t)
 	case bridge.CatResume:
@@ -219,13 +220,13 @@ func (st *step) overspent(id string, t bridge.Turn) {
 		return
 	}
 	st.processes().Relaunch(id, restart.Resource, "the limit of costs that its process was started with is spent")
-	st.mail().Tell(id, conversation.KindRetry, brokenWay)
+	st.mail().Notify(id, conversation.KindRetry, brokenWay)
 }
 
 // retryNow continues a turn that an API error cut off. The message is in the session's history already, so the
 // agent is only told to continue with it.
 func (st *step) retryNow(a *roster.Agent) {
 	if a.Status == roster.Ready && !st.pendingFor(a.ID) {
-		st.mail().Tell(a.ID, conversation.KindRetry, brokenWay)
+		st.mail().Notify(a.ID, conversation.KindRetry, brokenWay)
 	}
 }

@@ -49,7 +49,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var s supervisor.State
-	var effectsOf supervisor.Telling
+	var encoder supervisor.LogEncoder
 	for i, f := range inputs {
 		in := input.Input{At: at.Add(time.Duration(i) * time.Second), Body: f, From: s.Senders().Origin(f)}
 		raw, err := input.EncodeInput(in)
@@ -61,10 +61,10 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 			t.Fatal(err)
 		}
 		after, effects := supervisor.Apply(s, in)
-		for _, x := range audit.Told(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
-			line, err := effectsOf.Content(seq, in.At, x)
+		for _, x := range audit.LogItems(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
+			line, err := encoder.Content(seq, in.At, x)
 			if err == nil {
-				err = run.Tell(journal.Fact, line)
+				err = run.AppendEvents(journal.Fact, line)
 			}
 			if err != nil {
 				t.Fatal(err)

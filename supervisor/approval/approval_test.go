@@ -49,7 +49,7 @@ func TestAnswer(t *testing.T) {
 		Scope: contract.ScopeRun}
 	c.Channel = "elsewhere"
 	Answer(c, "r1", no)
-	if len(c.Permission.Open) != 1 || len(parttest.Told[contract.Rejected](c)) != 1 {
+	if len(c.Permission.Open) != 1 || len(parttest.Emitted[contract.Rejected](c)) != 1 {
 		t.Error("an answer by another channel is taken")
 	}
 	c.Channel = input.ChannelStdin

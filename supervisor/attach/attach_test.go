@@ -42,7 +42,7 @@ func handed(t *testing.T) (*Context, *roster.Agent) {
 // states are those of the takeover events so far.
 func states(c *Context) string {
 	var list []string
-	for _, e := range parttest.Told[contract.Takeover](c.Context) {
+	for _, e := range parttest.Emitted[contract.Takeover](c.Context) {
 		list = append(list, e.State)
 	}
 	return strings.Join(list, " ")
@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 		change(c, a)
 		before := *a
 		c.Attach("r", a.ID)
-		rejected := parttest.Told[contract.Rejected](c.Context)
+		rejected := parttest.Emitted[contract.Rejected](c.Context)
 		if len(rejected) != 1 || !strings.Contains(rejected[0].Message, want) {
 			t.Errorf("want %q: %+v", want, rejected)
 		}

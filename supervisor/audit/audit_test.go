@@ -31,14 +31,14 @@ func recorded(t *testing.T, facts ...input.Body) *eventlog.Log {
 	t.Helper()
 	var (
 		state   supervisor.State
-		telling supervisor.Telling
+		telling supervisor.LogEncoder
 		chain   eventlog.Chain
 		raw     []byte
 	)
 	for i, f := range facts {
 		in := input.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Body: f}
 		after, effects := supervisor.Apply(state, in)
-		for _, told := range Told(&state, supervisor.Replayed{Input: in, Effects: effects}, &after) {
+		for _, told := range LogItems(&state, supervisor.Replayed{Input: in, Effects: effects}, &after) {
 			content, err := telling.Content(uint64(i+1), in.At, told)
 			if err == nil {
 				raw, err = chain.Append(raw, content)

@@ -76,11 +76,11 @@ func (a *auditor) take(e eventlog.Entry) error {
 		if !audited()[contract.EventNameOf(e.Line)] {
 			return nil
 		}
-		told, err := contract.DecodeWritten(e.Line)
+		event, err := contract.DecodeWritten(e.Line)
 		if err != nil {
 			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
 		}
-		for _, line.Entry = range entriesOfEvent(told) {
+		for _, line.Entry = range entriesOfEvent(event) {
 			if err := a.add(line); err != nil {
 				return err
 			}

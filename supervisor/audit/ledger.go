@@ -21,13 +21,13 @@ func Ledger(ctx context.Context, log *eventlog.Log) (ledger conversation.Message
 		default:
 			return nil
 		}
-		told, err := contract.DecodeWritten(e.Line)
+		event, err := contract.DecodeWritten(e.Line)
 		if err != nil {
 			return fmt.Errorf("read line %d of the event log: %w", e.N, err)
 		}
-		switch b := told.Body.(type) {
+		switch b := event.Body.(type) {
 		case contract.Message:
-			ledger.Said(e.At, b)
+			ledger.Message(e.At, b)
 		case contract.Delivered:
 			ledger.Delivered(b.MessageID)
 		}

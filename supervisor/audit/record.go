@@ -103,12 +103,12 @@ func (r Record) Entry() Entry {
 	return d
 }
 
-// Told is a [supervisor.EventRecorder]: the events of a step unchanged, and between them the records that an
+// LogItems is a [supervisor.EventRecorder]: the events of a step unchanged, and between them the records that an
 // audit, an explanation of decisions and a ledger of messages need.
-func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.State) []supervisor.Told {
-	told := make([]supervisor.Told, 1, len(step.Effects)+4) // the first one is the origin
+func LogItems(before *supervisor.State, step supervisor.Replayed, after *supervisor.State) []supervisor.LogItem {
+	items := make([]supervisor.LogItem, 1, len(step.Effects)+4) // the first one is the origin
 	isAudited := false
-	add := func(r json.RawMessage) { told = append(told, supervisor.Told{Record: r}) }
+	add := func(r json.RawMessage) { items = append(items, supervisor.LogItem{Record: r}) }
 	take := func(list entries) {
 		for _, d := range list {
 			add(recordOf(d))
@@ -125,21 +125,21 @@ func Told(before *supervisor.State, step supervisor.Replayed, after *supervisor.
 	}
 	for _, e := range step.Effects {
 		if emit, ok := e.(effect.Emit); ok {
-			told = append(told, supervisor.Told{Event: emit.Event})
+			items = append(items, supervisor.LogItem{Event: emit.Event})
 			isAudited = isAudited || audited()[emit.Event.Body.EventName()]
 			continue
 		}
 		take(entriesOfEffect(e, after))
 	}
 	if !isAudited {
-		return told[1:]
+		return items[1:]
 	}
 	from := step.Input.From
 	if from.By == "" {
 		from = before.Senders().Origin(step.Input.Body)
 	}
-	told[0].Record = encode(originRecord{KindOrigin, from.By, from.Session, from.Gen, from.Channel})
-	return told
+	items[0].Record = encode(originRecord{KindOrigin, from.By, from.Session, from.Gen, from.Channel})
+	return items
 }
 
 // shelved are the messages that a step has ruled on without their reader.

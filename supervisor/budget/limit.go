@@ -88,11 +88,11 @@ const dearest = 5
 // Observe records what the turn of an Orchestrator has cost since its last report, or since it began.
 func (s *State) Observe(usd float64) { s.StepUSD = max(s.StepUSD, usd) }
 
-// Room returns how many turns may run at once. What is left must be enough for what all of them but one may
+// Remaining returns how many turns may run at once. What is left must be enough for what all of them but one may
 // cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
 // to its end whatever it costs: together the turns exceed a limit by at most that one turn. Once a limit is
 // spent, none may run.
-func (s *State) Room(l Limits, spent float64) int {
+func (s *State) Remaining(l Limits, spent float64) int {
 	room, step := math.MaxInt, s.StepUSD
 	if step <= 0 {
 		step = dearest
@@ -118,9 +118,9 @@ func (l Limit) Raised() float64 {
 	return math.Ceil((max(l.SpentUSD, l.LimitUSD)+l.LimitUSD/2)*100) / 100
 }
 
-// TellLevels emits a budget event for each shared limit whose level has changed since it was last reported. It
+// ReportLevels emits a budget event for each shared limit whose level has changed since it was last reported. It
 // returns the limits that became nearly spent.
-func (s *State) TellLevels(c *effect.Collector, l Limits, spent float64) (nearly []Limit) {
+func (s *State) ReportLevels(c *effect.Collector, l Limits, spent float64) (nearly []Limit) {
 	told := [2]*string{&s.Level, &s.Day.Level}
 	for i, limit := range s.Shared(l, spent) {
 		level := limit.Level()

@@ -27,11 +27,11 @@ func TestRoom(t *testing.T) {
 		{State{StepUSD: 0.5}, 9.5, 1}, {State{StepUSD: 0.5}, 9.99, 1}, {State{StepUSD: 0.5}, 10, 0}, {State{}, 0, 2},
 		{State{StepUSD: 0.5, Day: Day{OthersUSD: 99.5}}, 0, 1},
 	} {
-		if got := c.s.Room(Limits{RunUSD: 10, DayUSD: 100}, c.spent); got != c.want {
+		if got := c.s.Remaining(Limits{RunUSD: 10, DayUSD: 100}, c.spent); got != c.want {
 			t.Errorf("%+v, $%v spent: room for %d turns, want %d", c.s, c.spent, got, c.want)
 		}
 	}
-	if got := (&State{}).Room(Limits{}, 1e9); got < 1e6 {
+	if got := (&State{}).Remaining(Limits{}, 1e9); got < 1e6 {
 		t.Errorf("without limits there is room for %d turns", got)
 	}
 	for _, c := range []struct {

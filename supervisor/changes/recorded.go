@@ -32,7 +32,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 		}
 	}
 	o := Outcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
-	s.tellLeft(out, r.Left)
+	s.reportLeft(out, r.Left)
 	switch {
 	case r.Failed != "":
 		if !s.Failed {
@@ -51,7 +51,7 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 		s.attribute(turn, r.Serial, r.Paths)
 		s.date(r.Paths, out.Now)
 		o.Overlaps = s.overlaps(turn, r.Paths)
-		s.tell(out, turn, r)
+		s.report(out, turn, r)
 		for _, overlap := range o.Overlaps {
 			out.Emit(contract.Supervisor, overlap)
 		}
@@ -60,8 +60,8 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 	return o
 }
 
-// tellLeft reports files that a snapshot does not contain, each once.
-func (s *State) tellLeft(out *effect.Collector, left []string) {
+// reportLeft reports files that a snapshot does not contain, each once.
+func (s *State) reportLeft(out *effect.Collector, left []string) {
 	told := func(text string) bool { return slices.Contains(s.Left, text) }
 	left = slices.DeleteFunc(slices.Clone(left), told)
 	if len(left) == 0 || len(s.Left) >= maxLeft {
@@ -186,8 +186,8 @@ func (s *State) overlaps(t Turn, paths []string) []contract.Overlap {
 	return found
 }
 
-// tell emits what a turn changed; the changes of the agent's next turn begin here.
-func (s *State) tell(out *effect.Collector, t Turn, r Recorded) {
+// report emits what a turn changed; the changes of the agent's next turn begin here.
+func (s *State) report(out *effect.Collector, t Turn, r Recorded) {
 	m := s.mark(t.Agent)
 	e := contract.Changes{Files: []contract.FileChange{}}
 	for _, c := range r.Files {

@@ -53,8 +53,8 @@ func (s *State) EditLog() []Entry {
 	return s.WorkLog
 }
 
-// Said records a message as the latest of the conversation.
-func (s *State) Said(m *contract.Message) {
+// Remember records a message as the latest of the conversation.
+func (s *State) Remember(m *contract.Message) {
 	keep := s.RecentMessages
 	if len(keep) >= RecentMessagesKept {
 		keep = keep[len(keep)-RecentMessagesKept+1:]
@@ -81,8 +81,8 @@ func (s *State) Correct(id string, change func(*contract.Message)) {
 	}
 }
 
-// RemoveSaid removes a message from the recorded conversation.
-func (s *State) RemoveSaid(id string) {
+// Forget removes a message from the recorded conversation.
+func (s *State) Forget(id string) {
 	s.RecentMessages = slices.DeleteFunc(slices.Clone(s.RecentMessages), func(x *contract.Message) bool {
 		return x.MessageID == id
 	})

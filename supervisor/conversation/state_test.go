@@ -93,7 +93,7 @@ func TestResendOnce(t *testing.T) {
 func TestRecentMessagesAreBounded(t *testing.T) {
 	var s State
 	for i := range RecentMessagesKept + 5 {
-		s.Said(&contract.Message{MessageID: fmt.Sprint(i), Text: "as said"})
+		s.Remember(&contract.Message{MessageID: fmt.Sprint(i), Text: "as said"})
 	}
 	if n := len(s.RecentMessages); n != RecentMessagesKept || s.RecentMessages[0].MessageID != "5" {
 		t.Fatalf("%d are remembered, from %s", n, s.RecentMessages[0].MessageID)

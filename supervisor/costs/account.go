@@ -45,8 +45,8 @@ func (a Account) Used() bridge.Usage {
 // Reached returns a cost limit that all agents share and that is reached, and whether there is one.
 func (a Account) Reached() (budget.Limit, bool) { return a.Budget.Reached(a.Limits(), a.Spent()) }
 
-// Room is how many turns may run at once.
-func (a Account) Room() int { return a.Budget.Room(a.Limits(), a.Spent()) }
+// Remaining is how many turns may run at once.
+func (a Account) Remaining() int { return a.Budget.Remaining(a.Limits(), a.Spent()) }
 
 // Holds reports whether messages are held back because of a usage window's reserve or a cost limit.
 func (a Account) Holds() bool {

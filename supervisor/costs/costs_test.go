@@ -40,7 +40,7 @@ func TestTurnEnded(t *testing.T) {
 func TestLevelsOfAnAgent(t *testing.T) {
 	c := working(runconfig.Options{MaxCostPerAgent: 2.2})
 	for range 2 {
-		c.TellLevels("orch-2")
+		c.ReportLevels("orch-2")
 	}
 	var levels []string
 	for _, e := range c.Mail.Out.Effects() {

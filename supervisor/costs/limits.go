@@ -45,13 +45,13 @@ func (c *Context) Spends(id string, b bridge.Spent) {
 	c.observe(a, b.CostUSD)
 	a.Live = b
 	c.Mail.Out.Emit(id, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: c.Spent()})
-	c.TellLevels(id)
+	c.ReportLevels(id)
 }
 
-// TellLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads
+// ReportLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads
 // it with its next message: so it knows before an agent stops, and does not summon an Orchestrator that the run
 // cannot pay for.
-func (c *Context) TellLevels(id string) {
+func (c *Context) ReportLevels(id string) {
 	a := c.Roster.Edit(id)
 	limit := c.ofAgent(a)
 	if level := budget.Level(a.Spent(), limit); level != a.Level {
@@ -64,12 +64,12 @@ func (c *Context) TellLevels(id string) {
 				"are spent.", a.Name, id, a.Spent(), limit))
 		}
 	}
-	c.TellSharedLevels()
+	c.ReportSharedLevels()
 }
 
-// TellSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.
-func (c *Context) TellSharedLevels() {
-	for _, l := range c.Budget.TellLevels(c.Mail.Out, c.Limits(), c.Spent()) {
+// ReportSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.
+func (c *Context) ReportSharedLevels() {
+	for _, l := range c.Budget.ReportLevels(c.Mail.Out, c.Limits(), c.Spent()) {
 		if len(c.Roster.Agents) > 0 {
 			c.log(l.Text() + " Bring the task to an end, or to a point where another run can go on: no further " +
 				"Orchestrator starts, and at 100 % nothing more is sent.")
@@ -120,7 +120,7 @@ func (c *Context) WorkTimeOver(id string) {
 
 // ResumeStopped makes an agent resume a turn that was stopped because little was left of a limit.
 func (c *Context) ResumeStopped(id string) {
-	c.Mail.Tell(id, conversation.KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
+	c.Mail.Notify(id, conversation.KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
 		"for several turns at once. Take up the last message again where you left it.")
 }
 
@@ -135,7 +135,7 @@ func (c *Context) Raise() string {
 		case contract.ScopeDay:
 			c.Options.MaxCostPerDay = to
 		}
-		c.TellSharedLevels()
+		c.ReportSharedLevels()
 		raised = append(raised, fmt.Sprintf("%s $%.2f", l.Flag(), to))
 	}
 	return strings.Join(raised, " and ")
@@ -152,7 +152,7 @@ func (a Account) StopTurns(out *effect.Collector) {
 			running = append(running, agent)
 		}
 	}
-	room := max(a.Room(), 1)
+	room := max(a.Remaining(), 1)
 	if len(running) <= room {
 		return
 	}

@@ -100,17 +100,17 @@ func (s standing) instead(other string, t trouble, why string) (Decision, bool) 
 	default:
 		why += fmt.Sprintf(": %s is to look at it", other)
 	}
-	return Decision{Decision: SelectMode, Mode: other, Reason: why + ".", Message: message + t.told(), Source: ByRules},
+	return Decision{Decision: SelectMode, Mode: other, Reason: why + ".", Message: message + t.text(), Source: ByRules},
 		false
 }
 
 func retry(t trouble, reason string) Decision {
 	return Decision{Decision: Retry, Reason: reason, Source: ByRules,
-		Message: "Your last try failed. Find out why before you try again, and take another way." + t.told()}
+		Message: "Your last try failed. Find out why before you try again, and take another way." + t.text()}
 }
 
-// told describes the failure for the next agent; empty if nothing is known.
-func (t trouble) told() string {
+// text describes the failure for the next agent; empty if nothing is known.
+func (t trouble) text() string {
 	if strings.TrimSpace(t.message) == "" {
 		return ""
 	}

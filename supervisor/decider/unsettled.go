@@ -28,11 +28,11 @@ func (s standing) resolvePoint(p *decision.OpenPoint, current string) (d Decisio
 	name, reason := p.Agent, fmt.Sprintf("%s left work open, and others have worked since: it is to look again.",
 		p.Agent)
 	message := "When you last handed over, or another " + p.Agent +
-		" did, this was left open. See whether it is settled, and what else is wrong or missing:" + told(p.Remaining)
+		" did, this was left open. See whether it is settled, and what else is wrong or missing:" + listed(p.Remaining)
 	if !mended || !s.has(p.Agent) {
 		name, reason = s.mender(p.Agent),
 			fmt.Sprintf("%s left work open, which is to be done before the task is complete.", p.Agent)
-		message = "The " + p.Agent + " has left this open. Do it, and prove that it is done:" + told(p.Remaining)
+		message = "The " + p.Agent + " has left this open. Do it, and prove that it is done:" + listed(p.Remaining)
 	}
 	d, _ = s.hand(name, current, reason)
 	d.Message, d.Aside = message, true
@@ -47,7 +47,7 @@ func (s standing) fixCompletion(current string) (d Decision, clear bool) {
 	}
 	d, _ = s.hand(s.mender(""), current, "Checks that proved the work fail at the end.")
 	d.Message, d.Aside = "The supervisor has run the checks of the task's documents once more, and these fail. Find "+
-		"out what broke them, and put it right:"+told(points), true
+		"out what broke them, and put it right:"+listed(points), true
 	return d, false
 }
 
@@ -62,8 +62,8 @@ func (s standing) mender(finder string) string {
 	return s.pick()
 }
 
-// told lists points for a message.
-func told(points []string) string {
+// listed lists points for a message.
+func listed(points []string) string {
 	var b strings.Builder
 	for _, p := range points {
 		b.WriteString("\n- " + clip(oneLine(p), 300))

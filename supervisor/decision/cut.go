@@ -35,13 +35,13 @@ func Cut(s string, most int) string {
 	if most < 2 {
 		return strings.Repeat(mark, max(most, 0))
 	}
-	telling := tellingLines(beyond(s, most*3/5), most*2/5)
-	first := head(s, most-2-utf8.RuneCountInString(strings.Join(telling, "\n")))
-	telling = slices.DeleteFunc(telling, func(l string) bool { return strings.Contains(first, l) })
-	if len(telling) == 0 {
+	significant := significantLines(beyond(s, most*3/5), most*2/5)
+	first := head(s, most-2-utf8.RuneCountInString(strings.Join(significant, "\n")))
+	significant = slices.DeleteFunc(significant, func(l string) bool { return strings.Contains(first, l) })
+	if len(significant) == 0 {
 		return head(s, most-1) + mark
 	}
-	return first + mark + "\n" + strings.Join(telling, "\n")
+	return first + mark + "\n" + strings.Join(significant, "\n")
 }
 
 // head returns the first runes of a longer text: at most most, to the end of a word if one ends in the last
@@ -101,9 +101,9 @@ type line struct {
 	text      string
 }
 
-// tellingLines picks lines, or sentences of long lines, within so many runes, line ends included. The first
+// significantLines picks lines, or sentences of long lines, within so many runes, line ends included. The first
 // line may be the rest of a line; it counts like any other.
-func tellingLines(s string, room int) []string {
+func significantLines(s string, room int) []string {
 	longest := min(lineRunes, room-1)
 	if longest < 2 {
 		return nil

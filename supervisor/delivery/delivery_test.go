@@ -49,7 +49,7 @@ func sends(c *Context) (wires []string) {
 func TestClosed(t *testing.T) {
 	c := ready()
 	c.Closed = true
-	c.Tell(contract.Arbiter, conversation.KindNotice, "too late")
+	c.Notify(contract.Arbiter, conversation.KindNotice, "too late")
 	if len(c.Conversation.Mail) != 0 || len(c.Out.Effects()) != 0 {
 		t.Errorf("queued %v, did %v", c.Conversation.Mail, c.Out.Effects())
 	}
@@ -58,7 +58,7 @@ func TestClosed(t *testing.T) {
 // TestProofOverdue: a message without proof is written once more under its ID, and then its agent is restarted.
 func TestProofOverdue(t *testing.T) {
 	c := ready()
-	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")
+	c.Notify(contract.Arbiter, conversation.KindNotice, "a word")
 	c.Send(0, false)
 	wire := c.Conversation.Mail[0].Wire
 	if id, restart := c.ProofOverdue(wire); restart != "" {
@@ -75,7 +75,7 @@ func TestProofOverdue(t *testing.T) {
 // TestDelivered: a message with proof leaves the queue, and its timer is stopped.
 func TestDelivered(t *testing.T) {
 	c := ready()
-	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")
+	c.Notify(contract.Arbiter, conversation.KindNotice, "a word")
 	c.Send(0, false)
 	wire := c.Conversation.Mail[0].Wire
 	c.Delivered(wire)
@@ -101,7 +101,7 @@ func TestDelivered(t *testing.T) {
 // restarted.
 func TestSendFailed(t *testing.T) {
 	c := ready()
-	c.Tell(contract.Arbiter, conversation.KindNotice, "a word")
+	c.Notify(contract.Arbiter, conversation.KindNotice, "a word")
 	agent := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
 	for n := 1; n <= maxSends; n++ {
 		c.Send(0, false)

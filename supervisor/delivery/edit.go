@@ -45,7 +45,7 @@ func (c *Context) Withdraw(ref string, given contract.WithdrawMessage) {
 	c.Out.Accept(ref, "message "+m.ID+" is taken back")
 	c.TakeBack(func(x conversation.Mail) bool { return x.ID == m.ID })
 	c.Out.Emit(m.From, contract.Withdrawn{MessageID: m.ID})
-	c.Conversation.RemoveSaid(m.ID)
+	c.Conversation.Forget(m.ID)
 }
 
 // findUnsent finds a message of the human that was never sent, or says why it cannot be changed. A message that

@@ -42,16 +42,16 @@ func (c *Context) speak(from string, m contract.Message) {
 		m.SessionID, m.Generation = a.SessionID, a.Generation
 	}
 	c.Out.Emit(from, m)
-	c.Conversation.Said(&m)
+	c.Conversation.Remember(&m)
 }
 
-// Tell posts a message of the supervisor to an agent.
-func (c *Context) Tell(to, kind, text string) {
+// Notify posts a message of the supervisor to an agent.
+func (c *Context) Notify(to, kind, text string) {
 	c.Post(conversation.Mail{From: contract.Supervisor, To: to, Kind: kind, Text: text})
 }
 
-// TellWith posts a message of the supervisor to the Arbiter, with attachments.
-func (c *Context) TellWith(text string, attached []conversation.Attached) {
+// NotifyWith posts a message of the supervisor to the Arbiter, with attachments.
+func (c *Context) NotifyWith(text string, attached []conversation.Attached) {
 	c.Post(conversation.Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: conversation.KindNotice,
 		Text: text, Attached: attached})
 }

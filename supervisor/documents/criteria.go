@@ -37,7 +37,7 @@ func (c *Context) SetCriteria(ref string, given contract.SetAcceptance) {
 		if criteria := c.Task.Acceptance.Text(); criteria != "" {
 			text = "The human set the acceptance criteria:\n" + criteria
 		}
-		c.Tell(contract.Arbiter, conversation.KindNotice, text)
+		c.Notify(contract.Arbiter, conversation.KindNotice, text)
 	}
 }
 

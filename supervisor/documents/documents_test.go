@@ -61,7 +61,7 @@ func TestWay(t *testing.T) {
 	if done, underWay := c.Next(serial); done != nil || underWay {
 		t.Error("it is still under way")
 	}
-	if n := len(parttest.Told[contract.Check](c.Context)); n != 2 {
+	if n := len(parttest.Emitted[contract.Check](c.Context)); n != 2 {
 		t.Errorf("%d checks were told", n)
 	}
 }

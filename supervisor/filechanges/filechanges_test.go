@@ -39,7 +39,7 @@ func TestTurnEnded(t *testing.T) {
 // later.
 func TestTellOverlaps(t *testing.T) {
 	c, _ := working()
-	c.TellOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
+	c.ReportOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
 	mail, log := c.Conversation.Mail, c.Conversation.WorkLog
 	if len(mail) != 2 || len(log) != 1 || !strings.Contains(log[0].Text, "a.go (orch-1, orch-2)") {
 		t.Errorf("mail %+v, log %+v", mail, log)
@@ -50,7 +50,7 @@ func TestTellOverlaps(t *testing.T) {
 func TestRevert(t *testing.T) {
 	c, p := working()
 	c.Revert("r1", contract.Revert{Path: "a.go"})
-	if n := len(parttest.Told[contract.Accepted](p)); n != 0 {
+	if n := len(parttest.Emitted[contract.Accepted](p)); n != 0 {
 		t.Fatalf("%d commands were accepted before anything was done", n)
 	}
 	asked := parttest.Did[changes.Revert](p)
@@ -58,7 +58,7 @@ func TestRevert(t *testing.T) {
 		t.Fatalf("asked for %+v", asked)
 	}
 	c.Reverted(input.Reverted{Serial: asked[0].Serial})
-	if n, mail := len(parttest.Told[contract.Accepted](p)), c.Conversation.Mail; n != 1 || len(mail) != 2 {
+	if n, mail := len(parttest.Emitted[contract.Accepted](p)), c.Conversation.Mail; n != 1 || len(mail) != 2 {
 		t.Errorf("%d commands accepted, mail %+v", n, mail)
 	}
 }

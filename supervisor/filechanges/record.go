@@ -50,11 +50,11 @@ func (c *Context) TurnEnded(id string, t bridge.Turn, document int) {
 	c.Changes.TurnEnded(c.Out, c.Options.Workspace, turn, working)
 }
 
-// maxOverlapsTold bounds the files that one message names.
-const maxOverlapsTold = 10
+// maxOverlapsReported bounds the files that one message names.
+const maxOverlapsReported = 10
 
-// TellOverlaps notifies agents of files that others changed, too: one message per agent, for all files.
-func (c *Context) TellOverlaps(overlaps []contract.Overlap) {
+// ReportOverlaps notifies agents of files that others changed, too: one message per agent, for all files.
+func (c *Context) ReportOverlaps(overlaps []contract.Overlap) {
 	if len(overlaps) == 0 {
 		return
 	}
@@ -77,7 +77,7 @@ func (c *Context) TellOverlaps(overlaps []contract.Overlap) {
 			continue
 		}
 		if a.Standing == roster.Working && a.Status == roster.Busy {
-			c.Tell(id, conversation.KindNotice, "You and another Orchestrator changed the same "+
+			c.Notify(id, conversation.KindNotice, "You and another Orchestrator changed the same "+
 				"files:\n"+listed(files[id])+
 				"\nRead them again before you go on, keep the other's changes, and report to the Arbiter if they "+
 				"contradict yours.")
@@ -87,8 +87,8 @@ func (c *Context) TellOverlaps(overlaps []contract.Overlap) {
 
 // listed joins the first lines of a list.
 func listed(lines []string) string {
-	if n := len(lines) - maxOverlapsTold; n > 0 {
-		lines = append(lines[:maxOverlapsTold:maxOverlapsTold], fmt.Sprintf("- and %d more", n))
+	if n := len(lines) - maxOverlapsReported; n > 0 {
+		lines = append(lines[:maxOverlapsReported:maxOverlapsReported], fmt.Sprintf("- and %d more", n))
 	}
 	return strings.Join(lines, "\n")
 }

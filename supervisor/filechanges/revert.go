@@ -57,7 +57,7 @@ func (c *Context) Reverted(f input.Reverted) {
 			continue
 		}
 		if a.Standing == roster.Working && a.Status == roster.Busy {
-			c.Tell(a.ID, conversation.KindNotice, notice)
+			c.Notify(a.ID, conversation.KindNotice, notice)
 			continue
 		}
 		e := c.Roster.Edit(a.ID) // this is no reason to begin a turn

@@ -16,10 +16,10 @@ import (
 
 // Bounds of a record that the supervisor writes.
 const (
-	recordSaid  = 6_000  // bytes of an agent's last texts
-	recordBrief = 12_000 // of its brief
-	recordTold  = 6_000  // of the messages it received since
-	recordFiles = 200
+	recordSaid     = 6_000  // bytes of an agent's last texts
+	recordBrief    = 12_000 // of its brief
+	recordReceived = 6_000  // of the messages it received since
+	recordFiles    = 200
 )
 
 // Source is what the supervisor writes a document from, in place of an Orchestrator.
@@ -86,8 +86,8 @@ func (s *Source) context() string {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
 	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(cmp.Or(a.Brief, noText), recordBrief))
-	if told := s.toldSince(a.ID); told != "" {
-		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(told, recordTold))
+	if told := s.receivedSince(a.ID); told != "" {
+		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(told, recordReceived))
 	}
 	if len(seen.Texts) > 0 {
 		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",
@@ -121,8 +121,8 @@ func (s *Source) context() string {
 	return b.String()
 }
 
-// toldSince is what the human and the Arbiter said to an Orchestrator after its brief.
-func (s *Source) toldSince(id string) string {
+// receivedSince is what the human and the Arbiter said to an Orchestrator after its brief.
+func (s *Source) receivedSince(id string) string {
 	var parts []string
 	for _, m := range s.Recent {
 		if m.To == id && m.From != contract.Supervisor && m.Kind != conversation.KindBrief {

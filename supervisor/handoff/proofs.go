@@ -151,9 +151,9 @@ func (s *State) Repeated(h Handover, changed func(Proved) string) {
 	}
 }
 
-// TellBroken marks the checks that no longer hold as reported, and reports whether one of them was not reported
+// ReportBroken marks the checks that no longer hold as reported, and reports whether one of them was not reported
 // before. A check that never held was reported with its document.
-func (s *State) TellBroken() (news bool) {
+func (s *State) ReportBroken() (news bool) {
 	s.Proofs = slices.Clone(s.Proofs)
 	for i := range s.Proofs {
 		if p := &s.Proofs[i]; p.Broken() {

@@ -104,9 +104,9 @@ func (h *Handover) ChecksOf(timeout time.Duration) int {
 // Completes reports whether the checks decide whether a COMPLETE takes effect.
 func (h *Handover) Completes() bool { return h.Kind == KindRepeated || h.Kind == KindAccept }
 
-// Patience bounds the processing of a document, because the work waits for it. A repetition gets this time for
+// MaxDuration bounds the processing of a document, because the work waits for it. A repetition gets this time for
 // every ten checks.
-func (h *Handover) Patience() time.Duration {
+func (h *Handover) MaxDuration() time.Duration {
 	switch h.Kind {
 	case KindAccept: // each command has its own time limit
 		return AcceptTimeout * time.Duration(1+len(h.Document.Checks))

@@ -75,13 +75,13 @@ func TestProofsThatBreak(t *testing.T) {
 	if len(checks) != 2 || len(authors) != 2 {
 		t.Fatalf("to be repeated: %+v", checks)
 	}
-	if s.TellBroken() {
+	if s.ReportBroken() {
 		t.Error("what never held did not break")
 	}
 	repeated := &verdict.Document{Checks: checks}
 	s.Repeated(Handover{Document: repeated, Receipts: []verdict.Receipt{failed, failed}},
 		func(p Proved) string { return p.Files[0] + " was changed by orch-2" })
-	if !s.TellBroken() || s.TellBroken() {
+	if !s.ReportBroken() || s.ReportBroken() {
 		t.Error("it is news once")
 	}
 	if len(s.NoLongerHold()) != 1 || len(s.Failing()) != 2 || len(s.FailedChecks()) != 1 {

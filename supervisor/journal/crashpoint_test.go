@@ -167,7 +167,7 @@ func playLife(dir string, say func(string, ...any)) error {
 // work.
 func tellAndSnapshot(r *Run) error {
 	upTo := r.Durable()
-	if err := r.Tell(Fact, linesOf(upTo)...); err != nil {
+	if err := r.AppendEvents(Fact, linesOf(upTo)...); err != nil {
 		return err
 	}
 	for made := false; !made; {

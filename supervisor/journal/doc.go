@@ -40,7 +40,7 @@
 // made again from the inputs. They are fsynced before a segment with a snapshot gets its name, at Close, and
 // every second. The header of the segment says up to where. After that place, the next process that opens the
 // run keeps the unbroken sequence of good lines, cuts off the rest, and adds what is missing
-// ([Recovered.Tell]). After a failed fsync all lines since the last good fsync are written again, from memory,
+// ([Recovered.AppendEvents]). After a failed fsync all lines since the last good fsync are written again, from memory,
 // in the same place.
 //
 // # Writes of other processes
@@ -54,8 +54,8 @@
 //
 // Each [Run] has one goroutine, the writer, the only one that writes to the run's files. It takes all that is
 // pending as one batch: one write, one fsync, then [Options.Committed]; then the lines of the event log, then a
-// snapshot. What is appended meanwhile is the next batch. [Run.Append], [Run.Tell] and [Run.Snapshot] only
-// change memory. [Run.Append] wakes the writer at once; [Run.AppendSoon] and [Run.Tell] wake it after
+// snapshot. What is appended meanwhile is the next batch. [Run.Append], [Run.AppendEvents] and [Run.Snapshot] only
+// change memory. [Run.Append] wakes the writer at once; [Run.AppendSoon] and [Run.AppendEvents] wake it after
 // [SoonDelay], so that their bytes usually share the commit of an urgent input. Callbacks run on the writer's
 // goroutine and under no lock. [Run.Close] ends the goroutine and waits for it; the run's lock is released
 // last. A [Store] has no goroutine.

@@ -172,12 +172,12 @@ func resumeTest(r *Recovered) ([]byte, error) {
 	for seq := told + 1; seq <= upTo; seq++ {
 		lines := linesOf(seq)
 		switch {
-		case seq < r.Told.Input:
+		case seq < r.LastLogged.Input:
 			continue
-		case seq == r.Told.Input:
+		case seq == r.LastLogged.Input:
 			lines = lines[min(r.Lines, len(lines)):]
 		}
-		if err := r.Tell(lines...); err != nil {
+		if err := r.AppendEvents(lines...); err != nil {
 			return nil, err
 		}
 	}

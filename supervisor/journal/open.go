@@ -17,11 +17,11 @@ import (
 // Recovered is a run that is being opened, for the code that restores its state.
 type Recovered struct {
 	Recovery
-	// Told is the last line of the event log, and Lines how many lines follow from the same input; Event is the
+	// LastLogged is the last line of the event log, and Lines how many lines follow from the same input; Event is the
 	// last event in the log. They are zero if no line was added since the snapshot.
-	Told  eventlog.Content
-	Lines int
-	Event eventlog.Content
+	LastLogged eventlog.Content
+	Lines      int
+	Event      eventlog.Content
 
 	read   func(each func(Record) error) error
 	missed []byte
@@ -32,8 +32,8 @@ type Recovered struct {
 // is returned.
 func (r *Recovered) Records(each func(Record) error) error { return r.read(each) }
 
-// Tell adds lines to the event log that a crash kept from being written.
-func (r *Recovered) Tell(lines ...eventlog.Content) (err error) {
+// AppendEvents adds lines to the event log that a crash kept from being written.
+func (r *Recovered) AppendEvents(lines ...eventlog.Content) (err error) {
 	for _, x := range lines {
 		if r.missed, err = r.chain.Append(r.missed, x); err != nil {
 			return err
@@ -50,11 +50,11 @@ func (r *Recovered) note(x eventlog.Entry) {
 	}
 	switch {
 	case x.Input == 0:
-	case x.Input == r.Told.Input:
+	case x.Input == r.LastLogged.Input:
 		r.Lines++
-		r.Told = x.Content
+		r.LastLogged = x.Content
 	default:
-		r.Lines, r.Told = 1, x.Content
+		r.Lines, r.LastLogged = 1, x.Content
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 		return nil, sc.rec, err
 	}
 	recovered := &Recovered{read: func(each func(Record) error) error { return readAgain(h.dir, id, sc.end.seq, each) }}
-	events, damage, err := openEvents(h.dir, sc.told(), sc.end.seq, recovered.note)
+	events, damage, err := openEvents(h.dir, sc.logEnd(), sc.end.seq, recovered.note)
 	if err != nil {
 		return nil, sc.rec, err
 	}
@@ -155,7 +155,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 }
 
 // takeOver begins a segment with a snapshot of everything that was found.
-func (s *scanner) takeOver(snapshot []byte, told eventlog.Position) (*segment, error) {
+func (s *scanner) takeOver(snapshot []byte, logEnd eventlog.Position) (*segment, error) {
 	number, keep := 1, 1
 	if n := len(s.segs); n > 0 {
 		number, keep = s.segs[n-1].number+1, s.segs[s.start].number
@@ -164,7 +164,7 @@ func (s *scanner) takeOver(snapshot []byte, told eventlog.Position) (*segment, e
 		snapshot = nil // nothing has happened yet
 	}
 	h := newHeader(s.run, s.end.seq+1, s.end.seq, s.end.crc, len(snapshot))
-	h.told = told
+	h.logEnd = logEnd
 	var frames []byte
 	if len(snapshot) > 0 {
 		frames = snapshotFrame(snapshot, h)
@@ -181,12 +181,12 @@ func (s *scanner) lost() bool {
 	return s.end.seq == 0 && slices.ContainsFunc(s.segs, func(f found) bool { return f.header.base > 1 })
 }
 
-// told is how far the event log was durable when the segment that reading began with got its name.
-func (s *scanner) told() eventlog.Position {
+// logEnd is how far the event log was durable when the segment that reading began with got its name.
+func (s *scanner) logEnd() eventlog.Position {
 	if len(s.segs) == 0 {
 		return eventlog.Position{}
 	}
-	return s.segs[s.start].header.told
+	return s.segs[s.start].header.logEnd
 }
 
 // readAgain passes what was checked just before to each.

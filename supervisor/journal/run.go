@@ -193,12 +193,12 @@ func (r *Run) late() {
 	}
 }
 
-// Tell adds lines to the event log: all lines that follow from one input, in one call, because recovery finds
-// missing lines by the number of lines of an input. The inputs must be durable, and in order. Tell only
+// AppendEvents adds lines to the event log: all lines that follow from one input, in one call, because recovery finds
+// missing lines by the number of lines of an input. The inputs must be durable, and in order. It only
 // buffers; the writer writes the lines after its next commit, at the latest after SoonDelay. If the run's files
 // have reached NarrationBytes, narration is refused with ErrDropped; after Close everything is refused with
 // ErrClosed.
-func (r *Run) Tell(k Kind, lines ...eventlog.Content) error {
+func (r *Run) AppendEvents(k Kind, lines ...eventlog.Content) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -377,8 +377,8 @@ func (r *Run) advance(seq uint64, n int) {
 	r.st.advanced = make(chan struct{})
 }
 
-// told records that n bytes of the event log are written.
-func (r *Run) told(n int) {
+// eventsWritten records that n bytes of the event log are written.
+func (r *Run) eventsWritten(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.takenLen -= n

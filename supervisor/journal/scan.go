@@ -180,7 +180,7 @@ func (s *scanner) adoptRecordRun(w *window, seg *found) {
 	if f.Kind == Snapshot {
 		seg.header = newHeader(s.run, f.Seq+1, 0, f.prev, len(f.Payload))
 	}
-	seg.header.told = unknownEnd
+	seg.header.logEnd = unknownEnd
 	seg.bad = errHeader
 }
 

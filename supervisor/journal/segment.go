@@ -45,7 +45,7 @@ func segmentNumber(name string) (int, bool) {
 //	 32  length   uint8   of the run's id
 //	 33  run      64 bytes
 //	 97  first    uint32  offset of its first input; behind the header: there is no snapshot
-//	101  told     uint64  how long the event log was, all of it durable, when the file got its name
+//	101  log end  uint64  how long the event log was, all of it durable, when the file got its name
 //	109  lines    uint64  of it
 //	117  sum      uint32  of the last of them
 //	121  reserved
@@ -67,7 +67,7 @@ type header struct {
 	prev    uint32
 	run     string
 	first   int64
-	told    eventlog.Position // of the event log's end
+	logEnd  eventlog.Position // of the event log's end
 }
 
 // newHeader returns the header of a segment that begins with input base.
@@ -88,9 +88,9 @@ func (h header) encode() []byte {
 	binary.LittleEndian.PutUint32(b[28:], h.prev)
 	b[32] = byte(copy(b[33:33+maxRunID], h.run))
 	binary.LittleEndian.PutUint32(b[97:], uint32(h.first))
-	binary.LittleEndian.PutUint64(b[101:], uint64(h.told.Offset))
-	binary.LittleEndian.PutUint64(b[109:], h.told.Prev.N)
-	binary.LittleEndian.PutUint32(b[117:], h.told.Prev.Sum)
+	binary.LittleEndian.PutUint64(b[101:], uint64(h.logEnd.Offset))
+	binary.LittleEndian.PutUint64(b[109:], h.logEnd.Prev.N)
+	binary.LittleEndian.PutUint32(b[117:], h.logEnd.Prev.Sum)
 	binary.LittleEndian.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli()))
 	return append(b, b...)
 }
@@ -141,7 +141,7 @@ func decodeCopy(b []byte) (header, bool) {
 		prev:    binary.LittleEndian.Uint32(b[28:]),
 		run:     string(b[33 : 33+min(int(b[32]), maxRunID)]),
 		first:   int64(binary.LittleEndian.Uint32(b[97:])),
-		told: eventlog.Position{
+		logEnd: eventlog.Position{
 			Offset: int64(binary.LittleEndian.Uint64(b[101:])),
 			Prev:   eventlog.Chain{N: binary.LittleEndian.Uint64(b[109:]), Sum: binary.LittleEndian.Uint32(b[117:])},
 		},

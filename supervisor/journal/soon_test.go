@@ -90,7 +90,7 @@ func TestLinesShareAWrite(t *testing.T) {
 		synctest.Wait()
 		line := eventlog.Content{Input: 1, At: time.Now(), Record: []byte(`{}`)}
 		for range 3 {
-			if err := r.Tell(Fact, line); err != nil {
+			if err := r.AppendEvents(Fact, line); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -103,7 +103,7 @@ func TestLinesShareAWrite(t *testing.T) {
 		if n, c := logged.Load(), commits.Load(); n != 1 || c != 2 {
 			t.Errorf("%d writes to the event log after %d commits, want 1 and 2", n, c)
 		}
-		if err := r.Tell(Fact, line); err != nil {
+		if err := r.AppendEvents(Fact, line); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(SoonDelay)

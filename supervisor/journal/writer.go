@@ -57,7 +57,7 @@ func (w *writer) run() {
 			if err = w.step(); err == nil {
 				continue
 			}
-			w.tell(err)
+			w.report(err)
 			retry = time.After(w.r.opts.Retry)
 		}
 		if late || (stop == nil && !w.busy()) {
@@ -71,7 +71,7 @@ func (w *writer) run() {
 		case <-retry:
 		case <-w.syncDue:
 			w.syncDue = nil
-			w.tellLate(w.events.sync())
+			w.reportLate(w.events.sync())
 		case j := <-w.r.jobs:
 			w.do(j)
 		case <-stop:
@@ -127,7 +127,7 @@ func (w *writer) step() error {
 		lines := w.work.lines
 		w.work.lines = nil // the event log keeps them until they are durable
 		err := w.events.write(lines, w.work.chain)
-		w.r.told(n)
+		w.r.eventsWritten(n)
 		if cap(lines) <= windowSize {
 			w.spare.lines = lines // the event log has copied them
 		}
@@ -138,7 +138,7 @@ func (w *writer) step() error {
 			return err
 		}
 		if !w.events.failed {
-			w.tell(nil)
+			w.report(nil)
 		}
 	}
 	if encode := w.work.encode; encode != nil {
@@ -161,7 +161,7 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	durable := w.r.Durable()
 	w.highest++
 	h := newHeader(w.r.id, durable+1, durable, w.crc, len(payload))
-	h.told = w.events.durable
+	h.logEnd = w.events.durable
 	crash("journal.snapshot.before")
 	seg, err := createSegment(w.r.dir, w.highest, h, snapshotFrame(payload, h))
 	if err != nil {
@@ -181,12 +181,12 @@ func (w *writer) snapshot(encode func() ([]byte, error)) int64 {
 	return size
 }
 
-// tellLate reports what keeps lines of the event log from being durable.
-func (w *writer) tellLate(err error) {
+// reportLate reports what keeps lines of the event log from being durable.
+func (w *writer) reportLate(err error) {
 	if err != nil {
-		w.tell(err)
+		w.report(err)
 	} else if !w.busy() {
-		w.tell(nil)
+		w.report(nil)
 	}
 }
 
@@ -198,7 +198,7 @@ func (w *writer) commit() error {
 			// The pages that a failed fsync did not write look clean afterwards, and the next fsync succeeds
 			// without them. So of this segment, only what was durable before is ever trusted again.
 			if !errors.Is(err, errSpent) {
-				w.tell(err)
+				w.report(err)
 			}
 			err = w.moveOn()
 		}
@@ -269,7 +269,7 @@ func (w *writer) cutBack(cause error) error {
 func (w *writer) moveOn() error {
 	w.highest++
 	h := newHeader(w.r.id, w.first, w.last, w.crc, 0)
-	h.told = w.events.durable
+	h.logEnd = w.events.durable
 	seg, err := createSegment(w.r.dir, w.highest, h, w.batch)
 	if err != nil {
 		return err
@@ -290,13 +290,13 @@ func (w *writer) acknowledge() {
 	}
 	w.batch = nil
 	w.r.advance(w.last, grown)
-	w.tell(nil)
+	w.report(nil)
 	crash("journal.commit.committed.before")
 	w.r.opts.Committed(w.last)
 }
 
-// tell reports trouble, once for each cause, and when it is over.
-func (w *writer) tell(err error) {
+// report reports trouble, once for each cause, and when it is over.
+func (w *writer) report(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -333,7 +333,7 @@ func (w *writer) save(m Meta) error {
 func (w *writer) leave() (err error) {
 	if !w.seg.spent {
 		if err = w.alone(); err != nil {
-			w.tell(err)
+			w.report(err)
 		}
 	}
 	if w.seg.spent {

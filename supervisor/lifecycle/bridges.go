@@ -106,8 +106,8 @@ func (s *State) edit(host string) *Bridge {
 	return &s.Bridges[i]
 }
 
-// tell records the status of another host, and reports a change. Emits: host.
-func (b *Bridge) tell(c *effect.Collector, status Status, reason string) {
+// report records the status of another host, and reports a change. Emits: host.
+func (b *Bridge) report(c *effect.Collector, status Status, reason string) {
 	if b.Host == Here || b.Status == status && b.Reason == reason {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *State) Want(c *effect.Collector, host string) {
 		return // the bridge of this host is always replaced
 	}
 	if left := b.Until.Sub(c.Now); left > 0 {
-		s.edit(host).tell(c, StatusWaiting, stillRuns)
+		s.edit(host).report(c, StatusWaiting, stillRuns)
 		c.Do(effect.SetTimer{Key: TimerKey(host), After: left})
 		return
 	}
@@ -138,7 +138,7 @@ func (s *State) Due(c *effect.Collector, host string) {
 	if b := s.Bridge(host); b.Up || b.Parked {
 		return
 	}
-	s.edit(host).tell(c, StatusWaiting, "it is being started")
+	s.edit(host).report(c, StatusWaiting, "it is being started")
 	c.Do(effect.OpenBridge{Host: host})
 }
 
@@ -152,7 +152,7 @@ func (s *State) Lost(c *effect.Collector, host, reason string, until time.Time) 
 		return false
 	}
 	b.Up = false
-	b.tell(c, StatusLost, reason)
+	b.report(c, StatusLost, reason)
 	return true
 }
 
@@ -165,7 +165,7 @@ func (s *State) Back(c *effect.Collector, host string, claude bridge.ClaudeInfo,
 		return false
 	}
 	b.Up, b.Claude, b.Dir, b.Until, b.Unanswered = true, claude, dir, time.Time{}, 0
-	b.tell(c, StatusUp, "")
+	b.report(c, StatusUp, "")
 	return true
 }
 
@@ -189,7 +189,7 @@ func (s *State) Retry(c *effect.Collector, host string, p restart.Policy, seed, 
 	of := "the bridge "
 	if host != Here {
 		of = "host " + host + ": the bridge "
-		s.edit(host).tell(c, StatusLost, words.Head(reason, maxReason))
+		s.edit(host).report(c, StatusLost, words.Head(reason, maxReason))
 	}
 	c.Emit(contract.Supervisor, contract.Restart{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(),
 		Reason: of + d.Reason})
@@ -204,7 +204,7 @@ const maxReason = 1000
 func (s *State) Park(c *effect.Collector, host, reason string) {
 	b := s.edit(host)
 	b.Up, b.Parked = false, true
-	b.tell(c, StatusDown, words.Head(reason, maxReason))
+	b.report(c, StatusDown, words.Head(reason, maxReason))
 	c.StopTimer(TimerKey(host))
 }
 
@@ -226,7 +226,7 @@ func (s *State) Unpark(c *effect.Collector, host string) bool {
 
 // Leave stops the start of a bridge on a host that nothing needs any more. Emits: host.
 func (s *State) Leave(c *effect.Collector, host string) {
-	s.edit(host).tell(c, StatusDown, "")
+	s.edit(host).report(c, StatusDown, "")
 	c.StopTimer(TimerKey(host))
 }
 
@@ -271,8 +271,8 @@ func (s *State) Answered(host string) {
 	}
 }
 
-// TellSwept reports processes that a lost bridge had left and that were ended. Emits: notice.
-func TellSwept(c *effect.Collector, n int) {
+// ReportSwept reports processes that a lost bridge had left and that were ended. Emits: notice.
+func ReportSwept(c *effect.Collector, n int) {
 	if n > 0 {
 		c.Emit(contract.Supervisor, contract.Notice{Text: "ended processes that the lost bridge left behind: " +
 			words.Count(n, "process")})

@@ -70,8 +70,8 @@ func Did[E effect.Effect](c *process.Context) (list []E) {
 	return list
 }
 
-// Told returns the bodies of the events of one kind so far.
-func Told[B contract.Body](c *process.Context) (list []B) {
+// Emitted returns the bodies of the events of one kind so far.
+func Emitted[B contract.Body](c *process.Context) (list []B) {
 	for _, e := range Did[effect.Emit](c) {
 		if b, ok := e.Event.Body.(B); ok {
 			list = append(list, b)

@@ -25,15 +25,15 @@ func Deny(c *effect.Collector, r Request, by, reason string) {
 
 // answer reports a ruling to the frontends and to the waiting process.
 func answer(c *effect.Collector, r Request, d ruling) {
-	tell(c, r, d)
+	report(c, r, d)
 	c.Do(Respond{
 		Request: r.Params.Request,
 		Result:  bridge.PermissionResult{Behavior: d.Behavior, Message: d.message},
 	})
 }
 
-// tell reports a ruling to the frontends.
-func tell(c *effect.Collector, r Request, d ruling) {
+// report reports a ruling to the frontends.
+func report(c *effect.Collector, r Request, d ruling) {
 	c.Emit(r.Params.ID, contract.Permission{
 		Request: r.ID, Behavior: d.Behavior, By: d.By, Tool: r.Params.Tool, Rule: d.Rule,
 		Action: r.Key(), Scope: d.scope, Reason: d.Reason, Subagent: r.Params.Subagent,
@@ -82,7 +82,7 @@ func (s *State) keep(c *effect.Collector, r Request, d ruling) {
 	s.Answered = append(slices.Clip(s.Answered), Answer{
 		Agent: r.Params.ID, Action: r.Key(), Behavior: d.Behavior, Message: d.message,
 	})
-	tell(c, r, d)
+	report(c, r, d)
 }
 
 // TimedOut denies a request that was not answered in time. The id is what follows [TimerPrefix] in the timer's key.
@@ -170,7 +170,7 @@ func (s *State) closeUnclaimed(c *effect.Collector, agent, by, reason string) {
 			left = append(left, r)
 			continue
 		}
-		tell(c, r, ruling{Finding: Finding{Behavior: bridge.Deny, By: by, Reason: reason}})
+		report(c, r, ruling{Finding: Finding{Behavior: bridge.Deny, By: by, Reason: reason}})
 	}
 	s.Unclaimed = left
 }

@@ -134,7 +134,7 @@ func (s *State) open(c *effect.Collector, r Request, wait time.Duration) {
 // Decided closes an unclaimed request whose action was decided without a new request.
 func (s *State) Decided(c *effect.Collector, agent, action string, f Finding) {
 	if r, waited := s.unclaim(agent, action); waited {
-		tell(c, r, ruling{Finding: f})
+		report(c, r, ruling{Finding: f})
 	}
 }
 

@@ -42,7 +42,7 @@ func Remind(c *process.Context, a *roster.Agent) {
 func Skip(c *process.Context, i int) {
 	c.Task.Skip(i)
 	changed(c)
-	c.Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
+	c.Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
 		c.Task.Plan[i].Text))
 	if a, ok := c.Roster.Agent(c.Task.Plan[i].Agent); ok && a.Works() {
 		c.Post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindInstruction,

@@ -34,8 +34,8 @@ func TestSet(t *testing.T) {
 	parttest.Orchestrator(c).Status = roster.Down
 	Set(c, []contract.Step{{Text: "parse"}})
 	reminded := parttest.Did[effect.Configure](c)
-	if len(parttest.Told[contract.Plan](c)) != 1 || len(reminded) != 1 || reminded[0].Params.ID != contract.Arbiter {
-		t.Errorf("reminded %+v, told %+v", reminded, parttest.Told[contract.Plan](c))
+	if len(parttest.Emitted[contract.Plan](c)) != 1 || len(reminded) != 1 || reminded[0].Params.ID != contract.Arbiter {
+		t.Errorf("reminded %+v, told %+v", reminded, parttest.Emitted[contract.Plan](c))
 	}
 }
 
@@ -77,7 +77,7 @@ func TestStumbled(t *testing.T) {
 	if !Stumbled(c, "orch-1", "it fails") || c.Task.History.Len() != 1 || c.Task.Failures != 1 {
 		t.Errorf("%d executions ended, %d failed", c.Task.History.Len(), c.Task.Failures)
 	}
-	if e := parttest.Told[contract.Error](c); len(e) != 1 || e[0].Category != bridge.CatTool {
+	if e := parttest.Emitted[contract.Error](c); len(e) != 1 || e[0].Category != bridge.CatTool {
 		t.Errorf("the human is given %+v", e)
 	}
 }

@@ -134,7 +134,7 @@ func (c *Context) Recall(id string) {
 	b.WriteString(c.Conversation.Recollect(id, max(recallChars-b.Len(), conversation.QuotedTalk), c.Roster.DisplayName))
 	b.WriteString("\nFiles in the workspace are as you left them: look before you build on anything. If no message " +
 		"follows this one, say where you stand.")
-	c.Tell(id, conversation.KindRetry, b.String())
+	c.Notify(id, conversation.KindRetry, b.String())
 }
 
 // CallOffRenewal cancels a renewal that the Arbiter has been asked for: it takes back the request for a

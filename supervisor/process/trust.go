@@ -105,9 +105,9 @@ func (c *Context) trustDecided() {
 	c.RestartAll()
 }
 
-// TellDistrust reports that a process run of Arbiter begins without the workspace's own settings, although they
+// ReportDistrust reports that a process run of Arbiter begins without the workspace's own settings, although they
 // were trusted before.
-func TellDistrust(out *effect.Collector, text string) {
+func ReportDistrust(out *effect.Collector, text string) {
 	if text == "" {
 		return
 	}

@@ -39,7 +39,7 @@ func (c *Context) Probed(f input.Probed) {
 	a.Watch = lifecycle.Observe(a.Watch, lifecycle.Probe{
 		Result: f.Result, At: c.Out.Now, Busy: a.Status == roster.Busy, Silence: c.Options.Scaled(lifecycle.Silence),
 	})
-	c.tellQuiet(a, silent)
+	c.reportQuiet(a, silent)
 	if a.Watch.Stopped && !wasStopped {
 		c.Out.Emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it continues when it gets SIGCONT"})
 	}
@@ -54,8 +54,8 @@ func (c *Context) Probed(f input.Probed) {
 	c.hung(a)
 }
 
-// tellQuiet reports each long silence of an agent once. It only informs.
-func (c *Context) tellQuiet(a *roster.Agent, silent time.Duration) {
+// reportQuiet reports each long silence of an agent once. It only informs.
+func (c *Context) reportQuiet(a *roster.Agent, silent time.Duration) {
 	limit := c.Options.QuietAfter
 	was := a.Watch.Silent
 	a.Watch.Silent = limit > 0 && silent >= limit && !c.Permission.Awaits(a.ID)
@@ -78,7 +78,7 @@ func (c *Context) hung(a *roster.Agent) {
 		return
 	}
 	w.Hung = true
-	c.Tell(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
+	c.Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
 		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again, on "+
 			"the same history; release_orchestrator ends it; CONTINUE waits on.",
 		a.Name, a.ID, a.ID))

@@ -105,7 +105,7 @@ func NewSet(overrides map[string]string) (*Set, error) {
 func read(name, text string) (*template.Template, error) {
 	t, err := template.New(name).Option("missingkey=error").Funcs((&budget{}).functions()).Parse(text)
 	if err != nil {
-		return nil, told(err)
+		return nil, explained(err)
 	}
 	for _, part := range t.Templates() {
 		if part.Tree != nil {
@@ -234,7 +234,7 @@ func (s *Set) render(name, part string, data any) (string, error) {
 func (s *Set) execute(name, part string, data any) (string, error) {
 	t, err := s.templates[name].Clone()
 	if err != nil {
-		return "", told(err)
+		return "", explained(err)
 	}
 	b := &budget{left: maxWork}
 	out := &bounded{}
@@ -245,7 +245,7 @@ func (s *Set) execute(name, part string, data any) (string, error) {
 	case b.left < 0:
 		return "", fmt.Errorf("%s works without end, or almost", name)
 	case err != nil:
-		return "", told(err)
+		return "", explained(err)
 	}
 	return strings.TrimSpace(out.String()), nil
 }

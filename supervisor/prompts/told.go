@@ -18,9 +18,9 @@ var (
 	})
 )
 
-// told turns an error of text/template into one for the author of a template: it begins with file and line, and
+// explained turns an error of text/template into one for the author of a template: it begins with file and line, and
 // lists the existing members.
-func told(err error) error {
+func explained(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	if m := noMember().FindStringSubmatchIndex(text); m != nil {
 		name := text[m[2]:m[3]]

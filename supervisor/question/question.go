@@ -148,7 +148,7 @@ func (s *State) Put(c *effect.Collector, p Part) {
 	} else {
 		s.Asked, s.Open = p.Number, joined
 	}
-	tell(c, p)
+	report(c, p)
 }
 
 // again adds to a question that is open already, and returns it as it was put first: now the Arbiter may ask
@@ -172,11 +172,11 @@ func (s *State) again(p Part) Part {
 // Repeat emits all open questions once more.
 func (s *State) Repeat(c *effect.Collector) {
 	for _, p := range s.Open.List() {
-		tell(c, p)
+		report(c, p)
 	}
 }
 
-func tell(c *effect.Collector, p Part) {
+func report(c *effect.Collector, p Part) {
 	e := contract.Question{Text: p.Text}
 	if p.Number > 0 {
 		e.Question = p.ID()

@@ -173,9 +173,9 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		n.over()
 		synctest.Wait()
 		if l := n.loop; len(l.timers) > 12 || len(l.starts) > 4 || len(l.lanes) > 8 ||
-			len(l.tools.waiting)+len(l.permissions.waiting)+len(l.books.undone) != 0 {
+			len(l.tools.waiting)+len(l.permissions.waiting)+len(l.outbox.pending) != 0 {
 			t.Errorf("left: %d timers, %d starts, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.starts),
-				len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
+				len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.outbox.pending))
 		}
 	})
 }

@@ -7,7 +7,7 @@
 // The files:
 //
 //	loop, run             the loop: what it owns, and one input after the other
-//	books                 the journal, and what waits for the disk
+//	outbox                the journal, and what waits for the disk
 //	perform, workers      effects, and the goroutines that carry them out
 //	decideworker          … those of deciders
 //	terminalworker        … those of terminals

@@ -109,9 +109,9 @@ func TestTwoDays(t *testing.T) {
 		synctest.Wait()
 		l := n.loop
 		if len(l.timers) > 12 || len(l.lanes) > 4 || len(l.tools.waiting)+len(l.permissions.waiting)+
-			len(l.books.undone) != 0 {
+			len(l.outbox.pending) != 0 {
 			t.Errorf("left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes),
-				len(l.tools.waiting), len(l.permissions.waiting), len(l.books.undone))
+				len(l.tools.waiting), len(l.permissions.waiting), len(l.outbox.pending))
 		}
 		for key := range l.timers {
 			t.Log("timer", key)
@@ -142,9 +142,9 @@ func TestASlowDisk(t *testing.T) {
 			t.Errorf("accepted %v", a)
 		}
 		book.takes(-1)
-		n.chatter(maxUndone + 10*inboxSize)
+		n.chatter(maxPending + 10*inboxSize)
 		synctest.Wait()
-		if waiting := len(n.loop.inbox); waiting > inboxSize || book.count() > 2000+maxUndone+100 {
+		if waiting := len(n.loop.inbox); waiting > inboxSize || book.count() > 2000+maxPending+100 {
 			t.Errorf("%d inputs wait, %d records", waiting, book.count())
 		}
 		before := book.count()
@@ -155,7 +155,7 @@ func TestASlowDisk(t *testing.T) {
 		book.takes(0)
 		book.sync()
 		time.Sleep(time.Second)
-		if got := len(hearing[contract.Assistant](n)); got != 2000+maxUndone+10*inboxSize {
+		if got := len(hearing[contract.Assistant](n)); got != 2000+maxPending+10*inboxSize {
 			t.Errorf("%d texts arrived", got)
 		}
 		n.loop.Put(input.Signal{Signal: "INT"})

@@ -73,7 +73,7 @@ func (q *requests[R]) put(
 // permission decides a call, or asks the human to decide it.
 func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionParams,
 	call toolCall) (bridge.PermissionResult, error) {
-	if trouble := l.books.trouble.Load(); trouble != nil {
+	if trouble := l.outbox.trouble.Load(); trouble != nil {
 		return bridge.PermissionResult{}, fmt.Errorf("what is decided cannot be recorded now: %s", *trouble)
 	}
 	if len(p.Input) > maxAskedInput {
@@ -86,7 +86,7 @@ func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionP
 	d := l.ruling(call)
 	asked := input.PermissionAsked{
 		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
-		Action: permission.Key(p.Tool, p.Input), Told: l.told.take(p), Changes: changes,
+		Action: permission.Key(p.Tool, p.Input), Told: l.judged.take(p), Changes: changes,
 	}
 	if d.Behavior == policy.Ask {
 		asked.Suggestions = l.suggest(p)

@@ -29,8 +29,8 @@ func (h hostHandler) Event(e bridge.Event) {
 	}
 	h.l.subagents.Take(e)
 	if h.l.redact != nil && h.l.onAnotherHost(e.ID, h.host) == "" {
-		var told bool
-		if e, told = h.l.pieces.Event(e, h.l.redact); !told {
+		var pass bool
+		if e, pass = h.l.pieces.Event(e, h.l.redact); !pass {
 			return
 		}
 	}

@@ -41,7 +41,7 @@ func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	switch f.Behavior {
 	case bridge.Allow:
 		if f.Announced() {
-			l.told.add(p)
+			l.judged.add(p)
 		}
 		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
 	case bridge.Ask:
@@ -97,7 +97,7 @@ func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 	deny := func(by, reason string) policy.Decision {
 		return policy.Decision{Behavior: policy.Deny, By: by, Reason: reason}
 	}
-	if trouble := l.books.trouble.Load(); trouble != nil {
+	if trouble := l.outbox.trouble.Load(); trouble != nil {
 		return deny(contract.ByJournal, "what is decided cannot be recorded now ("+*trouble+")")
 	}
 	s := l.Snapshot()
@@ -231,34 +231,34 @@ func (l *Loop) granted(c toolCall) (rule string, ok bool) {
 	return p.Covered(c.request())
 }
 
-// toldCalls are calls whose permission was reported when they were judged: if the CLI still asks about such a
+// judgedCalls are calls whose permission was reported when they were judged: if the CLI still asks about such a
 // call, the permission is not reported again. Only the last few are kept.
-type toldCalls struct {
+type judgedCalls struct {
 	mu   sync.Mutex
 	list []string
 }
 
-const maxToldCalls = 64
+const maxJudgedCalls = 64
 
-func toldKey(ref bridge.AgentRef, toolUse string) string { return ref.String() + " " + toolUse }
+func judgedKey(ref bridge.AgentRef, toolUse string) string { return ref.String() + " " + toolUse }
 
-func (t *toldCalls) add(p bridge.JudgeParams) {
+func (t *judgedCalls) add(p bridge.JudgeParams) {
 	if p.ToolUse == "" {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.list) == maxToldCalls {
+	if len(t.list) == maxJudgedCalls {
 		t.list = slices.Delete(t.list, 0, 1)
 	}
-	t.list = append(t.list, toldKey(p.AgentRef, p.ToolUse))
+	t.list = append(t.list, judgedKey(p.AgentRef, p.ToolUse))
 }
 
 // take reports whether a call was reported, and forgets it.
-func (t *toldCalls) take(p bridge.PermissionParams) bool {
+func (t *judgedCalls) take(p bridge.PermissionParams) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := slices.Index(t.list, toldKey(p.AgentRef, p.ToolUse))
+	i := slices.Index(t.list, judgedKey(p.AgentRef, p.ToolUse))
 	if i < 0 {
 		return false
 	}

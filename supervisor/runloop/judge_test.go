@@ -298,12 +298,12 @@ func TestToldOnce(t *testing.T) {
 	if f := ask(); f.Told {
 		t.Error("the same call twice")
 	}
-	for i := range 3 * maxToldCalls {
+	for i := range 3 * maxJudgedCalls {
 		call.ToolUse = strings.Repeat("x", i+1)
 		judgement(t, l, "orch-1", call)
 	}
-	if len(l.told.list) != maxToldCalls {
-		t.Errorf("%d calls are kept", len(l.told.list))
+	if len(l.judged.list) != maxJudgedCalls {
+		t.Errorf("%d calls are kept", len(l.judged.list))
 	}
 	close(l.done)
 }

@@ -68,8 +68,8 @@ func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 	return seq, nil
 }
 
-// Tell keeps the lines of the event log.
-func (j *fakeJournal) Tell(_ journal.Kind, lines ...eventlog.Content) error {
+// AppendEvents keeps the lines of the event log.
+func (j *fakeJournal) AppendEvents(_ journal.Kind, lines ...eventlog.Content) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.forget {

@@ -66,7 +66,7 @@ type Loop struct {
 	keptRules []policy.Rule   // what is always allowed here
 	refuses   func(runconfig.Options) error
 	sink      Sink
-	teller    supervisor.EventRecorder
+	recorder  supervisor.EventRecorder
 	log       *slog.Logger
 	open      Opener            // nil: the loss of a bridge ends the run
 	drop      func(host string) // ends the present bridge of a host, which is then lost
@@ -79,7 +79,7 @@ type Loop struct {
 	state  atomic.Pointer[supervisor.State]
 	dirty  chan struct{} // capacity 1: the state has changed
 	clock  *clock.Clock
-	books  outbox
+	outbox outbox
 
 	// What follows belongs to the loop's goroutine.
 	ports    ports
@@ -101,7 +101,7 @@ type Loop struct {
 	calls       atomic.Uint64 // of tools
 	inputs      sync.Map      // of permissions, by the request: json.RawMessage, as the tool would get it
 
-	told      toldCalls
+	judged    judgedCalls
 	subagents admission.Subagents
 
 	grants Grants // nil: nothing is kept for later runs
@@ -134,7 +134,7 @@ const inboxSize = 256
 // NewLoop returns a loop that has not begun. The port may be nil until [Loop.Run].
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
-		policy: p, sink: sink, teller: supervisor.TellEvents, log: log,
+		policy: p, sink: sink, recorder: supervisor.RecordEvents, log: log,
 		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1),
 		done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
@@ -142,7 +142,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	}
 	l.rules.set(p)
 	l.broken = make(chan *Fault, 1)
-	l.books.init()
+	l.outbox.init()
 	l.state.Store(&supervisor.State{})
 	return l
 }

@@ -25,23 +25,23 @@ type Journal interface {
 	Append(k journal.Kind, payload []byte) (uint64, error)
 	// AppendSoon is Append for a record that may wait a moment to share a write with others.
 	AppendSoon(k journal.Kind, payload []byte) (uint64, error)
-	// Tell buffers lines of the event log.
-	Tell(k journal.Kind, lines ...eventlog.Content) error
+	// AppendEvents buffers lines of the event log.
+	AppendEvents(k journal.Kind, lines ...eventlog.Content) error
 	// Snapshot replaces the inputs so far by the state after all that was appended. It reports whether encode
 	// will be called, by another goroutine.
 	Snapshot(encode func() ([]byte, error)) bool
 }
 
 const (
-	// maxUndone is how many inputs may wait for the disk before the loop stops taking more.
-	maxUndone = 4096
+	// maxPending is how many inputs may wait for the disk before the loop stops taking more.
+	maxPending = 4096
 	// A snapshot is due after so many inputs, or bytes of them: a resume replays the inputs after the snapshot,
 	// at some 20 µs an input, and a snapshot costs about a millisecond.
 	snapshotInputs = 1000
 	snapshotBytes  = 2 << 20
 )
 
-// outbox is the loop's side of the journal. Effects wait in undone until the inputs that caused them are on
+// outbox is the loop's side of the journal. Effects wait in pending until the inputs that caused them are on
 // disk.
 type outbox struct {
 	durable atomic.Uint64          // records up to this one are on disk
@@ -50,19 +50,19 @@ type outbox struct {
 	wake    chan struct{}          // capacity 1: durable or trouble has changed
 
 	// The rest belongs to the loop's goroutine.
-	journal Journal
-	last    uint64 // the last record appended
-	inputs  int    // since the last snapshot
-	bytes   int    // of these inputs
-	telling supervisor.Telling
-	undone  []undone
-	told    *string // the trouble that was reported
-	closed  bool    // nothing is recorded any more
-	givenUp bool    // and the loop no longer waits for the journal
-	dropped bool    // reported once that narration is not kept any more
+	journal  Journal
+	last     uint64 // the last record appended
+	inputs   int    // since the last snapshot
+	bytes    int    // of these inputs
+	encoder  supervisor.LogEncoder
+	pending  []pendingInput
+	reported *string // the trouble that was reported
+	closed   bool    // nothing is recorded any more
+	givenUp  bool    // and the loop no longer waits for the journal
+	dropped  bool    // reported once that narration is not kept any more
 }
 
-type undone struct {
+type pendingInput struct {
 	supervisor.Waiting
 	upTo    uint64
 	ports   ports // the bridges at that moment; a later one has other agents
@@ -80,36 +80,36 @@ func (b *outbox) hint() {
 
 // Record sets the journal. Call it before [Loop.Run]; have the journal call
 // [Loop.Committed] and [Loop.Trouble].
-func (l *Loop) Record(j Journal) { l.books.journal = j }
+func (l *Loop) Record(j Journal) { l.outbox.journal = j }
 
-// Tells sets what the event log records of each step; the default is the events. Call it before [Loop.Run].
-func (l *Loop) Tells(t supervisor.EventRecorder) { l.teller = t }
+// RecordWith sets what the event log records of each step; the default is the events. Call it before [Loop.Run].
+func (l *Loop) RecordWith(t supervisor.EventRecorder) { l.recorder = t }
 
 // Committed reports that all records up to one are on disk.
 func (l *Loop) Committed(upTo uint64) {
-	l.books.durable.Store(upTo)
-	l.books.hint()
+	l.outbox.durable.Store(upTo)
+	l.outbox.hint()
 }
 
 // Trouble reports that nothing can be written now, and why; nil: it can again.
 func (l *Loop) Trouble(err error) {
 	if err == nil {
-		l.books.trouble.Store(nil)
+		l.outbox.trouble.Store(nil)
 	} else {
 		text := err.Error()
-		l.books.trouble.Store(&text)
+		l.outbox.trouble.Store(&text)
 		if errors.Is(err, journal.ErrForeignWrite) {
-			l.books.foreign.Store(&text)
+			l.outbox.foreign.Store(&text)
 		}
 	}
-	l.books.hint()
+	l.outbox.hint()
 }
 
 // await makes effects, and their events, wait for all that is recorded so far.
-func (b *outbox) await(u undone) {
-	if len(u.effects) > 0 || len(u.Told) > 0 {
+func (b *outbox) await(u pendingInput) {
+	if len(u.effects) > 0 || len(u.Items) > 0 {
 		u.upTo = b.last
-		b.undone = append(b.undone, u)
+		b.pending = append(b.pending, u)
 	}
 }
 
@@ -117,7 +117,7 @@ func (b *outbox) await(u undone) {
 // that the journal does not accept the input. Unless the input is only too large, the journal accepts nothing
 // any more, and the outbox is closed.
 func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effect) (uint64, error) {
-	b := &l.books
+	b := &l.outbox
 	if b.journal == nil || b.closed || !input.Recorded(in.Body) {
 		return 0, nil
 	}
@@ -141,12 +141,12 @@ func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effe
 		crashpoint.Here("loop.append")
 		return seq, nil
 	case kind == journal.Narration && errors.Is(err, journal.ErrTooLarge):
-		l.say(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+		l.report(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 			Text: "something that an agent did or said is too large for the journal and is not recorded: " + err.Error(),
 		}})
 		return 0, nil
 	case kind == journal.Narration && !errors.Is(err, journal.ErrClosed):
-		l.tellDropped()
+		l.reportDropped()
 		return 0, nil
 	case commanded && errors.Is(err, journal.ErrTooLarge):
 		return 0, err
@@ -174,22 +174,22 @@ func mayWait(f input.Body, effects []effect.Effect) bool {
 	})
 }
 
-// say reports an event that no input caused to every frontend, and to the event log.
-func (l *Loop) say(at time.Time, e contract.Event) {
-	l.tell(supervisor.Waiting{At: at, Told: []supervisor.Told{{Event: e}}})
+// report reports an event that no input caused to every frontend, and to the event log.
+func (l *Loop) report(at time.Time, e contract.Event) {
+	l.logEvents(supervisor.Waiting{At: at, Items: []supervisor.LogItem{{Event: e}}})
 	l.sink(at, e)
 }
 
-// tell adds the events of an input that is on disk to the event log.
-func (l *Loop) tell(u supervisor.Waiting) {
-	b := &l.books
-	if b.journal == nil || b.givenUp || len(u.Told) == 0 {
+// logEvents adds the events of an input that is on disk to the event log.
+func (l *Loop) logEvents(u supervisor.Waiting) {
+	b := &l.outbox
+	if b.journal == nil || b.givenUp || len(u.Items) == 0 {
 		return
 	}
 	kind := journal.Narration
-	lines := make([]eventlog.Content, 0, len(u.Told))
-	for _, x := range u.Told {
-		line, err := b.telling.Content(u.Input, u.At, x)
+	lines := make([]eventlog.Content, 0, len(u.Items))
+	for _, x := range u.Items {
+		line, err := b.encoder.Content(u.Input, u.At, x)
 		if err != nil {
 			l.log.Error("an event cannot be written to the event log", "err", err)
 			continue
@@ -199,22 +199,22 @@ func (l *Loop) tell(u supervisor.Waiting) {
 			kind = journal.Fact
 		}
 	}
-	switch err := b.journal.Tell(kind, lines...); {
+	switch err := b.journal.AppendEvents(kind, lines...); {
 	case errors.Is(err, journal.ErrDropped):
-		l.tellDropped()
+		l.reportDropped()
 	case err != nil && !errors.Is(err, journal.ErrClosed):
-		l.log.Error("the event log does not take what was told", "input", u.Input, "err", err)
+		l.log.Error("the event log does not take the events of an input", "input", u.Input, "err", err)
 	}
 }
 
 // snapshot replaces the inputs so far by the present state, once there are enough of them.
 func (l *Loop) snapshot(due bool) {
-	b := &l.books
+	b := &l.outbox
 	if b.journal == nil || b.closed || b.last == 0 || !due && b.inputs < snapshotInputs && b.bytes < snapshotBytes {
 		return
 	}
-	s := supervisor.Snapshot{State: *l.state.Load(), Seq: b.telling.Seq}
-	for _, u := range b.undone {
+	s := supervisor.Snapshot{State: *l.state.Load(), Seq: b.encoder.Seq}
+	for _, u := range b.pending {
 		s.Waiting = append(s.Waiting, u.Waiting)
 	}
 	if b.journal.Snapshot(s.Encode) {
@@ -222,13 +222,13 @@ func (l *Loop) snapshot(due bool) {
 	}
 }
 
-// tellDropped reports once that the journal no longer keeps inputs that are only informative.
-func (l *Loop) tellDropped() {
-	if l.books.dropped {
+// reportDropped reports once that the journal no longer keeps inputs that are only informative.
+func (l *Loop) reportDropped() {
+	if l.outbox.dropped {
 		return
 	}
-	l.books.dropped = true
-	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+	l.outbox.dropped = true
+	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
 		Text: "the journal is long, or the disk slow: what agents say and do during turns is no longer recorded; " +
 			"messages, decisions and turns are",
 	}})
@@ -236,34 +236,34 @@ func (l *Loop) tellDropped() {
 
 // runDurableEffects carries out the effects of inputs that are on disk, in order.
 func (l *Loop) runDurableEffects(ctx context.Context) {
-	l.tellTrouble()
-	b := &l.books
+	l.reportTrouble()
+	b := &l.outbox
 	durable := b.durable.Load()
 	if b.journal == nil || b.givenUp {
 		durable = math.MaxUint64
 	}
 	n := 0
-	for n < len(b.undone) && b.undone[n].upTo <= durable && !l.over {
-		for _, e := range b.undone[n].effects {
-			l.perform(ctx, b.undone[n].ports, b.undone[n].At, e)
+	for n < len(b.pending) && b.pending[n].upTo <= durable && !l.over {
+		for _, e := range b.pending[n].effects {
+			l.perform(ctx, b.pending[n].ports, b.pending[n].At, e)
 		}
-		l.tell(b.undone[n].Waiting) // meanwhile the messages are sent
+		l.logEvents(b.pending[n].Waiting) // meanwhile the messages are sent
 		n++
 	}
-	if b.undone = b.undone[n:]; len(b.undone) == 0 {
-		b.undone = nil // release the array
+	if b.pending = b.pending[n:]; len(b.pending) == 0 {
+		b.pending = nil // release the array
 	}
 }
 
-// tellTrouble reports once when the journal cannot be written, and when it can again.
-func (l *Loop) tellTrouble() {
-	b := &l.books
-	l.tellForeign()
+// reportTrouble reports once when the journal cannot be written, and when it can again.
+func (l *Loop) reportTrouble() {
+	b := &l.outbox
+	l.reportForeignWrite()
 	now := b.trouble.Load()
-	if now == b.told || now != nil && b.told != nil && *now == *b.told {
+	if now == b.reported || now != nil && b.reported != nil && *now == *b.reported {
 		return
 	}
-	b.told = now
+	b.reported = now
 	e := contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: "the journal can be written again"}}
 	if now != nil {
 		e.Body = contract.Error{
@@ -274,17 +274,17 @@ func (l *Loop) tellTrouble() {
 		}
 	}
 	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
-	l.say(l.clock.Now(), e)
+	l.report(l.clock.Now(), e)
 }
 
-// tellForeign reports that another process wrote to the journal, even if the journal has recovered.
-func (l *Loop) tellForeign() {
-	text := l.books.foreign.Swap(nil)
+// reportForeignWrite reports that another process wrote to the journal, even if the journal has recovered.
+func (l *Loop) reportForeignWrite() {
+	text := l.outbox.foreign.Swap(nil)
 	if text == nil {
 		return
 	}
 	l.log.Error("journal", "foreign", *text)
-	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 		Category: bridge.CatInternal, Message: *text + "; the added data is ignored",
 		RecoveryOptions: []string{"find out which process does that: any process of this user can"},
 	}})
@@ -293,7 +293,7 @@ func (l *Loop) tellForeign() {
 // refuse answers a command that is too large or cannot be recorded now, and gives up the journal if the command
 // is to end the run.
 func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
-	b := &l.books
+	b := &l.outbox
 	if c, ok := in.Body.(input.Command); ok {
 		if why := contract.TooLarge(c.Command.Body); why != "" {
 			l.reject(c, why)
@@ -319,15 +319,15 @@ func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 
 // reject answers a command that is not recorded, and was not carried out.
 func (l *Loop) reject(c input.Command, why string) {
-	l.say(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
+	l.report(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
 }
 
 // giveUpJournal continues without a journal, until the end of the run. Of the effects that wait for it, the
 // events are reported; only those that end the run are carried out: the process that resumes the run finds the
 // state before them.
 func (l *Loop) giveUpJournal(ctx context.Context) {
-	b := &l.books
-	for _, u := range b.undone {
+	b := &l.outbox
+	for _, u := range b.pending {
 		for _, e := range u.effects {
 			switch e := e.(type) {
 			case effect.Emit:
@@ -340,5 +340,5 @@ func (l *Loop) giveUpJournal(ctx context.Context) {
 			}
 		}
 	}
-	b.undone, b.closed, b.givenUp = nil, true, true
+	b.pending, b.closed, b.givenUp = nil, true, true
 }

@@ -201,7 +201,7 @@ func TestASignalInTrouble(t *testing.T) {
 				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 			n.loop.Put(input.Stopped{})
 		},
-		"many events": func(n *life) { n.chatter(maxUndone + 2*inboxSize) },
+		"many events": func(n *life) { n.chatter(maxPending + 2*inboxSize) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		if book.count() != before {
 			t.Errorf("%d records more", book.count()-before)
 		}
-		var fold supervisor.Fold
+		var fold supervisor.Replayer
 		for _, r := range book.records {
 			if err := fold.Take(r); err != nil {
 				t.Fatal(err)

@@ -169,7 +169,7 @@ func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.St
 func (l *Loop) bug(f *Fault) contract.Exit {
 	l.fault = f
 	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))
-	l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 		Category: bridge.CatInternal, Message: "a fault of arbiter: " + f.Panic, RecoveryOptions: []string{},
 	}})
 	return contract.ExitBug

@@ -52,7 +52,7 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 		if alone != 2 {
 			t.Errorf("%d lines follow from no input, want the trouble and its end", alone)
 		}
-		var fold supervisor.Fold
+		var fold supervisor.Replayer
 		if err := fold.Take(book.snapshot); err != nil {
 			t.Fatal(err)
 		}
@@ -70,13 +70,13 @@ func TestSnapshotsAreTaken(t *testing.T) {
 			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
 			book.loop = l
 			l.Record(book)
-			l.fold(t.Context(),
+			l.applyInput(t.Context(),
 				input.Input{At: time.Unix(1, 0),
 					Body: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
 			n := 0
 			for book.snapshot.Seq == 0 && n < 2*snapshotInputs {
 				n++
-				l.fold(t.Context(),
+				l.applyInput(t.Context(),
 					input.Input{At: time.Unix(1, 0),
 						Body: input.AgentEvent{
 							Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},

@@ -29,29 +29,29 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 			exit = l.bug(faultOf(p))
 		}
 	}()
-	l.fold(ctx, input.Input{At: l.clock.Now(), Body: first})
+	l.applyInput(ctx, input.Input{At: l.clock.Now(), Body: first})
 	for !l.over {
 		inbox := l.inbox
-		if len(l.books.undone) >= maxUndone {
+		if len(l.outbox.pending) >= maxPending {
 			inbox = nil // the disk is slow: the bridge's reader waits
 		}
 		select {
 		case in := <-l.urgent: // urgent inputs come first, so that what they cause is expected
-			l.fold(ctx, in)
+			l.applyInput(ctx, in)
 			continue
 		default:
 		}
 		select {
 		case in := <-inbox:
 			if slept := l.clock.Slept(); slept > 0 {
-				l.fold(ctx, input.Input{At: l.clock.Now(), Body: input.WokeFromSleep{Slept: slept}})
+				l.applyInput(ctx, input.Input{At: l.clock.Now(), Body: input.WokeFromSleep{Slept: slept}})
 			}
-			l.fold(ctx, in)
+			l.applyInput(ctx, in)
 		case in := <-l.urgent:
-			l.fold(ctx, in)
+			l.applyInput(ctx, in)
 		case f := <-l.broken:
 			return l.bug(f)
-		case <-l.books.wake:
+		case <-l.outbox.wake:
 			l.runDurableEffects(ctx)
 		}
 	}
@@ -59,8 +59,8 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 	return l.exit
 }
 
-// fold applies one input. Its effects wait until it is on disk.
-func (l *Loop) fold(ctx context.Context, in input.Input) {
+// applyInput applies one input. Its effects wait until it is on disk.
+func (l *Loop) applyInput(ctx context.Context, in input.Input) {
 	if l.refuse(ctx, in) || l.stale(in.Body) || l.unknown(in) {
 		return
 	}
@@ -82,18 +82,18 @@ func (l *Loop) fold(ctx context.Context, in input.Input) {
 		if old := l.state.Load(); ok && !settings.SameRules(&old.Options, &state.Options) {
 			l.rules.set(l.rulesOf(&state.Options))
 		}
-		var told []supervisor.Told
+		var items []supervisor.LogItem
 		if input.Recorded(in.Body) { // pieces of text are sent at once, and not recorded
-			told = l.teller(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, state)
+			items = l.recorder(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, state)
 		}
 		l.publish(state)
-		waiting := supervisor.Waiting{At: in.At, Input: seq, Told: told}
-		l.books.await(undone{Waiting: waiting, ports: l.ports, effects: effects})
+		waiting := supervisor.Waiting{At: in.At, Input: seq, Items: items}
+		l.outbox.await(pendingInput{Waiting: waiting, ports: l.ports, effects: effects})
 		l.snapshot(false)
 	}
 	l.runDurableEffects(ctx)
-	if unrecorded != nil && l.books.closed {
-		l.fold(ctx, input.Input{At: in.At, Body: input.JournalFull{Message: unrecorded.Error()}})
+	if unrecorded != nil && l.outbox.closed {
+		l.applyInput(ctx, input.Input{At: in.At, Body: input.JournalFull{Message: unrecorded.Error()}})
 	}
 }
 

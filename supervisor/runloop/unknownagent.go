@@ -31,7 +31,7 @@ func (l *Loop) unknown(in input.Input) bool {
 			l.unknowns = map[string]bool{}
 		}
 		l.unknowns[key] = true
-		l.say(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
 			Category: bridge.CatProtocol,
 			Message: fmt.Sprintf("an input that claims to be from %.100q, generation %d, was dropped: %s", ref.ID,
 				ref.Generation, why),

@@ -34,7 +34,7 @@ func forSuccessor(c *process.Context) {
 	unruled := c.Conversation.ForSuccessor()
 	c.TakeBack(func(m conversation.Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
 	if unruled {
-		c.Tell(contract.Arbiter, conversation.KindNotice, "The Arbiter before you ended before it had ruled on what "+
+		c.Notify(contract.Arbiter, conversation.KindNotice, "The Arbiter before you ended before it had ruled on what "+
 			"was said to it last. Look what that was, and rule how it goes on.")
 	}
 }

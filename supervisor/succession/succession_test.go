@@ -26,7 +26,7 @@ func TestMeasured(t *testing.T) {
 	Compacted(c, id, bridge.Compact{Trigger: "auto"})
 	Measured(c, id, bridge.Context{Pct: 71, Window: 1000})
 	var levels []string
-	for _, w := range parttest.Told[contract.ContextWarning](c) {
+	for _, w := range parttest.Emitted[contract.ContextWarning](c) {
 		levels = append(levels, w.Level)
 	}
 	if want := []string{roster.LevelWarn, roster.LevelCritical, roster.LevelWarn}; !slices.Equal(levels, want) {
@@ -53,7 +53,7 @@ func TestInterrupt(t *testing.T) {
 // session.
 func TestRenew(t *testing.T) {
 	c := parttest.Run(runconfig.Options{})
-	c.Tell(contract.Arbiter, conversation.KindCorrection, "Give your verdict again.")
+	c.Notify(contract.Arbiter, conversation.KindCorrection, "Give your verdict again.")
 	a := c.Roster.Edit(contract.Arbiter)
 	a.Corrections, a.HasHistory = 2, true
 	Renew(c, handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Document: &verdict.Document{}},

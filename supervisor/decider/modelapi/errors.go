@@ -124,7 +124,7 @@ func reason(err error) string {
 // refusal says why a response is not an answer.
 func (c *Client) refusal(res *http.Response, body []byte) error {
 	e := &Error{status: res.StatusCode, kind: serverKind, after: retryAfter(res.Header, time.Now())}
-	e.what = c.told(body)
+	e.what = c.errorText(body)
 	if e.what == "" {
 		e.what = strings.ToLower(http.StatusText(res.StatusCode)) + kindOf(res.Header, body)
 	}
@@ -177,8 +177,8 @@ func exhausted(body []byte) bool {
 	return strings.Contains(string(body), "insufficient_quota") || strings.Contains(string(body), "billing_hard_limit")
 }
 
-// told is a body's description of an error; empty: it has none that can be read.
-func (c *Client) told(body []byte) string {
+// errorText is a body's description of an error; empty: it has none that can be read.
+func (c *Client) errorText(body []byte) string {
 	var m struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`

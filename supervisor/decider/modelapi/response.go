@@ -109,7 +109,7 @@ func (c *Client) read(body []byte, header http.Header) (decider.Answer, error) {
 			what: "the answer is not what this API answers" + kindOf(header, body),
 			hint: "check --decider-base-url and --decider-provider"})
 	case len(failure) > 0 && string(failure) != "null":
-		return a, c.failed(&Error{status: http.StatusOK, kind: serverKind, what: c.told(body)})
+		return a, c.failed(&Error{status: http.StatusOK, kind: serverKind, what: c.errorText(body)})
 	case refusal != "":
 		return a, c.failed(&Error{status: http.StatusOK, kind: refusedKind,
 			what: "the model refused: " + c.shown(refusal)})

@@ -81,7 +81,7 @@ var errFound = errors.New("found")
 
 // stageOf returns the scratch workspace of a rehearsal; empty if its journal does not name one.
 func stageOf(store *journal.Store, run string) string {
-	var fold supervisor.Fold
+	var fold supervisor.Replayer
 	_, _ = store.Read(run, func(r journal.Record) error { // an unreadable journal names no workspace
 		if err := fold.Take(r); err != nil {
 			return err

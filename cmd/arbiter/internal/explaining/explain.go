@@ -220,7 +220,7 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	if err != nil {
 		return err
 	}
-	var fold supervisor.Fold
+	var fold supervisor.Replayer
 	var last journal.Record
 	var at time.Time
 	recovery, err := store.ReadTo(run, upTo, func(r journal.Record) error {

@@ -68,7 +68,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 // equip sets up the loop, and returns the store for the images of the run.
 func (r *hostedRun) equip(loop *runloop.Loop) *images.Store {
 	loop.Record(r.storage.journal)
-	loop.Tells(audit.Told)
+	loop.RecordWith(audit.LogItems)
 	loop.Redact(r.diagnostics.mask)
 	o := r.choices.Options
 	store := images.NewStore(filepath.Join(r.storage.journal.Dir(), pastrun.ImagesDir), o.CWD)

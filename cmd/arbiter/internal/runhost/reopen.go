@@ -17,7 +17,7 @@ import (
 func (s *storage) reopen(run string) (*supervisor.State, error) {
 	var resumed *supervisor.State
 	restore := func(found *journal.Recovered) ([]byte, error) {
-		state, snapshot, err := supervisor.Restore(found, audit.Told)
+		state, snapshot, err := supervisor.Restore(found, audit.LogItems)
 		resumed = &state
 		return snapshot, err
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// Fold computes the state of a run from its journal: from a snapshot, and the inputs after it. It does not
+// Replayer computes the state of a run from its journal: from a snapshot, and the inputs after it. It does not
 // carry out the effects of these inputs: they were carried out, or will be reconciled.
-type Fold struct {
+type Replayer struct {
 	State   State
 	Records int // the number of the last input
 
-	snapshot Snapshot // the snapshot that the fold began with, without its state
+	snapshot Snapshot // the snapshot that it began with, without its state
 }
 
-// Take folds one record.
-func (f *Fold) Take(r journal.Record) error {
+// Take applies one record.
+func (f *Replayer) Take(r journal.Record) error {
 	if r.Kind == journal.Snapshot {
 		s, err := decodeSnapshot(r.Payload)
 		if err != nil {
@@ -34,17 +34,17 @@ func (f *Fold) Take(r journal.Record) error {
 	return err
 }
 
-// Replay folds one input and returns it with the effects it had.
-func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
+// Replay applies one input and returns it with the effects it had.
+func (f *Replayer) Replay(r journal.Record) (happened Replayed, err error) {
 	in, err := input.DecodeInput(r.Payload)
 	if err != nil {
 		return happened, fmt.Errorf("record %d: %w", r.Seq, err)
 	}
 	defer func() {
-		// An input that this version cannot apply ends the fold, not the program: the journal stays as it is
+		// An input that this version cannot apply ends the replay, not the program: the journal stays as it is
 		// for a version that can.
 		if p := recover(); p != nil {
-			err = fmt.Errorf("record %d (%T) cannot be folded: %v", r.Seq, in.Body, p)
+			err = fmt.Errorf("record %d (%T) cannot be applied: %v", r.Seq, in.Body, p)
 		}
 	}()
 	state, effects := Apply(f.State, in)
@@ -55,48 +55,48 @@ func (f *Fold) Replay(r journal.Record) (happened Replayed, err error) {
 
 // Restore computes the state of a run from what its journal recovered, and adds to the event log the events
 // that a crash kept from being written. It also returns the snapshot to continue from.
-func Restore(r *journal.Recovered, tell EventRecorder) (State, []byte, error) {
-	var fold Fold
-	var telling Telling
+func Restore(r *journal.Recovered, record EventRecorder) (State, []byte, error) {
+	var replayer Replayer
+	var encoder LogEncoder
 	if r.Event.Line != nil {
 		e, err := contract.DecodeLine(r.Event.Line)
 		if err != nil {
 			return State{}, nil, fmt.Errorf("the last event of the event log: %w", err)
 		}
-		telling.Seq = e.Seq
+		encoder.Seq = e.Seq
 	}
 	// missing adds those lines of an input that the log does not have.
-	missing := func(input uint64, at time.Time, told []Told) error {
+	missing := func(input uint64, at time.Time, items []LogItem) error {
 		has := 0
 		switch {
-		case input < r.Told.Input:
+		case input < r.LastLogged.Input:
 			return nil
-		case input == r.Told.Input:
-			has = min(r.Lines, len(told))
+		case input == r.LastLogged.Input:
+			has = min(r.Lines, len(items))
 		}
-		for _, x := range told[has:] {
-			line, err := telling.Content(input, at, x)
+		for _, x := range items[has:] {
+			line, err := encoder.Content(input, at, x)
 			if err == nil {
-				err = r.Tell(line)
+				err = r.AppendEvents(line)
 			}
 			if err != nil {
-				return fmt.Errorf("what record %d told: %w", input, err)
+				return fmt.Errorf("the events of record %d: %w", input, err)
 			}
 		}
 		return nil
 	}
 	err := r.Records(func(x journal.Record) error {
 		if x.Kind == journal.Snapshot {
-			if err := fold.Take(x); err != nil {
+			if err := replayer.Take(x); err != nil {
 				return err
 			}
 			if r.Event.Line == nil {
-				telling.Seq = fold.snapshot.Seq
+				encoder.Seq = replayer.snapshot.Seq
 			}
-			for _, u := range fold.snapshot.Unwritten {
-				told, err := u.told()
+			for _, u := range replayer.snapshot.Unwritten {
+				items, err := u.items()
 				if err == nil {
-					err = missing(u.Input, u.At, told)
+					err = missing(u.Input, u.At, items)
 				}
 				if err != nil {
 					return err
@@ -104,16 +104,16 @@ func Restore(r *journal.Recovered, tell EventRecorder) (State, []byte, error) {
 			}
 			return nil
 		}
-		before := fold.State
-		step, err := fold.Replay(x)
+		before := replayer.State
+		step, err := replayer.Replay(x)
 		if err != nil {
 			return err
 		}
-		return missing(x.Seq, step.Input.At, tell(&before, step, &fold.State))
+		return missing(x.Seq, step.Input.At, record(&before, step, &replayer.State))
 	})
 	if err != nil {
 		return State{}, nil, err
 	}
-	raw, err := Snapshot{State: fold.State, Seq: telling.Seq}.Encode()
-	return fold.State, raw, err
+	raw, err := Snapshot{State: replayer.State, Seq: encoder.Seq}.Encode()
+	return replayer.State, raw, err
 }
