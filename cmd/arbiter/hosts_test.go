@@ -100,7 +100,7 @@ func TestHostsCommand(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"rm n2":                         "the pool all names n2: take it out there first",
-		"rm mars":                       `there is no host "mars": use one of box, n2, here`,
+		"rm mars":                       `there is no host "mars" in`,
 		"rm here":                       `"here" is this machine`,
 		"rm":                            "give one host",
 		"add box -- ssh box":            `there is a host or pool "box" already`,
