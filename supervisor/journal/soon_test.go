@@ -57,13 +57,13 @@ func TestSoonSharesACommit(t *testing.T) {
 			t.Fatalf("after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
 		}
 		addSoon(t, r, 3) // the whole delay begins again
-		time.Sleep(SoonDelay - 1)
+		time.Sleep(SoonDelay - time.Nanosecond)
 		synctest.Wait()
 		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
 			t.Fatalf("just before the second delay is over: durable up to %d, %d commits", d, n)
 		}
 		addSoon(t, r, 4)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if d, n := r.Durable(), commits.Load(); d != 4 || n != 2 {
 			t.Fatalf("after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
