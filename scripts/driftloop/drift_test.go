@@ -117,7 +117,7 @@ func TestTable(t *testing.T) {
 func TestWords(t *testing.T) {
 	for name, want := range map[string]string{
 		"TestLiveAPIErrors": "api errors", "TestLiveMCP": "mcp", "TestLiveNotLoggedIn": "not logged in",
-		"TestOtherDeciderDecides": "another than the arbiter decides",
+		"TestOtherDeciderDecides": "other decider decides",
 		"hooks-eof":               "hooks eof", "every frame is known": "every frame is known",
 		"TestLiveQueryWithoutAVerdict": "query without a verdict", "api-400": "api 400",
 	} {
