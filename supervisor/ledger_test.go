@@ -169,7 +169,7 @@ func notes(m *conversation.Messages, r Replayed, after *State) {
 		case effect.Emit:
 			switch b := e.Event.Body.(type) {
 			case contract.Message:
-				m.Message(r.Input.At, b)
+				m.AddMessage(r.Input.At, b)
 			case contract.Delivered:
 				m.Delivered(b.MessageID)
 			}

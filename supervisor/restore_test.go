@@ -104,7 +104,8 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 
 // restoreAfter writes a run with a snapshot after so many inputs and so many lines of the event log, and
 // resumes it.
-func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]LogItem, whole []eventlog.Content, starts []int, snapshot, lines int) {
+func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]LogItem, whole []eventlog.Content,
+	starts []int, snapshot, lines int) {
 	t.Helper()
 	d := newOnDisk(t)
 	run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})

@@ -83,7 +83,8 @@ func (s Snapshot) Encode() ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			unwritten.Lines = append(unwritten.Lines, UnwrittenLine{bytes.TrimSuffix(line.Line, []byte("\n")), line.Record})
+			event := bytes.TrimSuffix(line.Line, []byte("\n"))
+			unwritten.Lines = append(unwritten.Lines, UnwrittenLine{event, line.Record})
 		}
 		e.UnwrittenItems = append(e.UnwrittenItems, unwritten)
 	}
@@ -152,7 +153,8 @@ func RecordEvents(_ *State, step Replayed, _ *State) (items []LogItem) {
 	return items
 }
 
-// LogEncoder counts the events that the log records: those of each process of the run from its `session` event on.
+// LogEncoder encodes items for the event log, and numbers the events: those of each process of the run from its
+// `session` event on.
 type LogEncoder struct{ Seq uint64 }
 
 // Content returns the log's content for an event or record.

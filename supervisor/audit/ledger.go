@@ -27,7 +27,7 @@ func Ledger(ctx context.Context, log *eventlog.Log) (ledger conversation.Message
 		}
 		switch b := event.Body.(type) {
 		case contract.Message:
-			ledger.Message(e.At, b)
+			ledger.AddMessage(e.At, b)
 		case contract.Delivered:
 			ledger.Delivered(b.MessageID)
 		}

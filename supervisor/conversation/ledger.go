@@ -35,8 +35,8 @@ type Messages struct {
 	byID map[string]int
 }
 
-// Message adds a message.
-func (m *Messages) Message(at time.Time, b contract.Message) {
+// AddMessage adds a message.
+func (m *Messages) AddMessage(at time.Time, b contract.Message) {
 	if m.byID == nil {
 		m.byID = map[string]int{}
 	}

@@ -19,7 +19,7 @@ type Run struct {
 	lock *Lock
 	opts Options
 	wake chan struct{} // capacity 1: there is something to take
-	soon *time.Timer   // calls hint; nil until the writer is started
+	soon *time.Timer   // calls late; nil until the writer is started
 	jobs chan job
 	stop chan struct{} // closed by Close
 	done chan struct{} // closed when the writer has ended

@@ -319,7 +319,8 @@ func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 
 // reject answers a command that is not recorded, and was not carried out.
 func (l *Loop) reject(c input.Command, why string) {
-	l.report(l.clock.Now(), contract.Event{ID: contract.Human, Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
+	l.report(l.clock.Now(), contract.Event{ID: contract.Human,
+		Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
 }
 
 // giveUpJournal continues without a journal, until the end of the run. Of the effects that wait for it, the

@@ -81,15 +81,15 @@ var errFound = errors.New("found")
 
 // stageOf returns the scratch workspace of a rehearsal; empty if its journal does not name one.
 func stageOf(store *journal.Store, run string) string {
-	var fold supervisor.Replayer
+	var replayer supervisor.Replayer
 	_, _ = store.Read(run, func(r journal.Record) error { // an unreadable journal names no workspace
-		if err := fold.Take(r); err != nil {
+		if err := replayer.Take(r); err != nil {
 			return err
 		}
-		if fold.State.Options.CWD != "" {
+		if replayer.State.Options.CWD != "" {
 			return errFound
 		}
 		return nil
 	})
-	return fold.State.Options.CWD
+	return replayer.State.Options.CWD
 }

@@ -220,17 +220,17 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	if err != nil {
 		return err
 	}
-	var fold supervisor.Replayer
+	var replayer supervisor.Replayer
 	var last journal.Record
 	var at time.Time
 	recovery, err := store.ReadTo(run, upTo, func(r journal.Record) error {
 		last.Seq = r.Seq
 		if r.Kind == journal.Snapshot {
-			err := fold.Take(r)
-			at = fold.State.Budget.Runtime.LastAt
+			err := replayer.Take(r)
+			at = replayer.State.Budget.Runtime.LastAt
 			return err
 		}
-		step, err := fold.Replay(r)
+		step, err := replayer.Replay(r)
 		at = step.Input.At
 		return err
 	})
@@ -250,10 +250,10 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	if upTo != ^uint64(0) && last.Seq < upTo {
 		return command.Usagef("run %s has %d records, and no record %d", command.ShortID(run), last.Seq, upTo)
 	}
-	record := fold.State.Record()
+	record := replayer.State.Record()
 	in := decision.Select(record)
 	questions := []decisionlog.Question{{Select: &in}}
-	if fold.State.Task.History.Len() > 0 { // otherwise there is nothing to judge
+	if replayer.State.Task.History.Len() > 0 { // otherwise there is nothing to judge
 		in := decision.Evaluate(record)
 		questions = append(questions, decisionlog.Question{Evaluate: &in})
 	}

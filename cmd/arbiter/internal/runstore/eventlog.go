@@ -49,7 +49,7 @@ func SayDamaged(stderr io.Writer, list []string) {
 
 // LastState returns the last state of a run.
 func LastState(store *Runs, run string) (supervisor.State, journal.Recovery, error) {
-	var fold supervisor.Replayer
-	recovery, err := store.Read(run, fold.Take)
-	return fold.State, recovery, err
+	var replayer supervisor.Replayer
+	recovery, err := store.Read(run, replayer.Take)
+	return replayer.State, recovery, err
 }
