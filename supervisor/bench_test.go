@@ -79,7 +79,7 @@ func BenchmarkResumeMillion(b *testing.B) {
 	}
 	defer store.Close()
 	big := journal.Options{NarrationBytes: 4 << 30, MaxBytes: 4 << 30}
-	snapped := millionEvents(b, store, testRun, events, big, 1000)
+	snapped := millionEvents(b, store, testRun, events, big, 4000)
 	whole := millionEvents(b, store, "whole", events, big, 0)
 	if err := errors.Join(snapped.Close(), whole.Close()); err != nil {
 		b.Fatal(err)

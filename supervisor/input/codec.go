@@ -108,12 +108,7 @@ func encodeData(f Body) ([]byte, error) {
 		}
 		return f.Event.MarshalJSON()
 	case Command:
-		c, err := encodeCommand(f.Command)
-		if err != nil {
-			return nil, err
-		}
-		c.Channel = f.Channel
-		return jsonl.Marshal(c)
+		return encodeCommand(f)
 	}
 	return jsonl.Marshal(f)
 }
@@ -128,13 +123,32 @@ type command struct {
 	Text    string           `json:"text,omitempty"`
 }
 
-func encodeCommand(c contract.Command) (command, error) {
-	if m, ok := c.Body.(contract.Malformed); ok {
-		return command{Ref: c.Ref, Problem: m.Problem, Text: string(m.Raw)}, nil
+func encodeCommand(f Command) ([]byte, error) {
+	c := command{Channel: f.Channel}
+	if m, ok := f.Command.Body.(contract.Malformed); ok {
+		c.Ref, c.Problem, c.Text = f.Command.Ref, m.Problem, string(m.Raw)
+		return jsonl.Marshal(c)
 	}
-	line, err := contract.MarshalCommand(c)
-	say, _ := c.Body.(contract.Say)
-	return command{Line: line, Images: say.Kept}, err
+	if say, ok := f.Command.Body.(contract.Say); ok {
+		c.Images = say.Kept
+	}
+	line, err := contract.MarshalCommand(f.Command)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := jsonl.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	// The line is added by hand: encoding/json would read it once more, which costs as much as applying the command.
+	data := make([]byte, 0, len(fields)+len(`,"line":`)+len(line))
+	data = append(data, fields[:len(fields)-len("}")]...)
+	if len(data) > len("{") {
+		data = append(data, ',')
+	}
+	data = append(data, `"line":`...)
+	data = append(data, line...)
+	return append(data, '}'), nil
 }
 
 // DecodeInput reads what EncodeInput wrote. An input that this version does not know is an error: a history

@@ -104,6 +104,15 @@ func addBatches(t *testing.T, r *Run, last, n uint64) {
 	}
 }
 
+// addLogged is addBatches, and lets the lines of each batch be written to the event log before the next one.
+func addLogged(t *testing.T, r *Run, last, n uint64) {
+	t.Helper()
+	for seq := r.Durable() + 1; seq <= last; seq += n {
+		addBatches(t, r, min(seq+n-1, last), n)
+		time.Sleep(SoonDelay)
+	}
+}
+
 func addBatch(t *testing.T, r *Run, from, last uint64) {
 	t.Helper()
 	r.mu.Lock()
@@ -118,8 +127,8 @@ func addBatch(t *testing.T, r *Run, from, last uint64) {
 var scenarios = []scenario{
 	{"orderly", func(t *testing.T, m *memFS, s *Store) {
 		r := createOn(t, m, s)
-		addBatches(t, r, 12, 3)
-		addBatches(t, r, 40, 14)
+		addLogged(t, r, 12, 3)
+		addLogged(t, r, 40, 14)
 		if err := r.Finish(t.Context(), "complete"); err != nil {
 			t.Fatal(err)
 		}
@@ -131,12 +140,12 @@ var scenarios = []scenario{
 	{"snapshots", func(t *testing.T, m *memFS, s *Store) {
 		r := createOn(t, m, s)
 		for n := uint64(10); n < 50; n += 10 {
-			addBatches(t, r, n, 4)
+			addLogged(t, r, n, 4)
 			last[m].snapshot(t)
 		}
 		addBatch(t, r, 41, 45) // not durable when it is requested
 		last[m].snapshot(t)
-		addBatches(t, r, 50, 4)
+		addLogged(t, r, 50, 4)
 		m.reboot()
 		r.Close()
 		r = openOn(t, m, freshStore(t, m))
@@ -147,7 +156,7 @@ var scenarios = []scenario{
 	}},
 	{"no room for a snapshot", func(t *testing.T, m *memFS, s *Store) {
 		r := createOn(t, m, s)
-		addBatches(t, r, 10, 4)
+		addLogged(t, r, 10, 4)
 		last[m].snapshot(t)
 		for i, call := range []string{"write", "sync", "rename", "syncdir"} {
 			name := segmentName(3 + i)
@@ -155,7 +164,7 @@ var scenarios = []scenario{
 				name = testRun
 			}
 			failTimes(m, call, name, 1, syscall.ENOSPC)
-			addBatches(t, r, r.Durable()+5, 5)
+			addLogged(t, r, r.Durable()+5, 5)
 			last[m].snapshot(t)
 			m.setFault(nil)
 		}
@@ -171,12 +180,12 @@ var scenarios = []scenario{
 		}{{"write", &errPartial{50, syscall.ENOSPC}}, {"sync", syscall.EIO}, {"write", &errPartial{3, syscall.EIO}},
 			{"sync", syscall.ENOSPC}} {
 			failTimes(m, f.call, eventlog.Name, 1, f.err)
-			addBatches(t, r, r.Durable()+6, 3)
+			addLogged(t, r, r.Durable()+6, 3)
 			time.Sleep(3 * time.Second)
 			m.setFault(nil)
 		}
 		failTimes(m, "sync", eventlog.Name, 1, syscall.EIO)
-		addBatches(t, r, r.Durable()+6, 3)
+		addLogged(t, r, r.Durable()+6, 3)
 		last[m].snapshot(t)
 		addBatches(t, r, r.Durable()+6, 3)
 		synctest.Wait()
@@ -185,19 +194,19 @@ var scenarios = []scenario{
 	}},
 	{"full disk", func(t *testing.T, m *memFS, s *Store) {
 		r := createOn(t, m, s)
-		addBatches(t, r, 10, 5)
+		addLogged(t, r, 10, 5)
 		failTimes(m, "write", segmentName(1), 2, &errPartial{700, syscall.ENOSPC})
-		addBatches(t, r, 30, 10)
+		addLogged(t, r, 30, 10)
 		closeRun(t, r)
 	}},
 	{"failed fsync", func(t *testing.T, m *memFS, s *Store) {
 		r := createOn(t, m, s)
 		addBatches(t, r, 10, 5)
 		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
-		addBatches(t, r, 30, 10)
+		addLogged(t, r, 30, 10)
 		failTimes(m, "syncdir", testRun, 1, syscall.EIO)
 		failTimes2(m, "sync", segmentName(2), 1, syscall.EIO)
-		addBatches(t, r, 50, 10)
+		addLogged(t, r, 50, 10)
 		closeRun(t, r)
 	}},
 	// The process ends after its fsync has failed and before it can react.
@@ -224,7 +233,7 @@ var scenarios = []scenario{
 		if got < 11 || got > 20 {
 			t.Errorf("%d records after the kill, want 11 to 20", got)
 		}
-		addBatches(t, r, got+10, 5)
+		addLogged(t, r, got+10, 5)
 		closeRun(t, r)
 	}},
 	{"killed in a batch", func(t *testing.T, m *memFS, s *Store) {
@@ -235,7 +244,7 @@ var scenarios = []scenario{
 			} else {
 				r = openOn(t, m, freshStore(t, m))
 			}
-			addBatches(t, r, r.Durable()+7, 3)
+			addLogged(t, r, r.Durable()+7, 3)
 			failTimes(m, "write", "", 1, &errPartial{int(300 + 100*life), errDead})
 			add(t, r, r.Durable()+1, r.Durable()+8)
 			synctest.Wait()

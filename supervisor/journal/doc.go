@@ -56,9 +56,9 @@
 // pending as one batch: one write, one fsync, then [Options.Committed]; then the lines of the event log, then a
 // snapshot. What is appended meanwhile is the next batch. [Run.Append], [Run.AppendEvents] and [Run.Snapshot] only
 // change memory. [Run.Append] wakes the writer at once; [Run.AppendSoon] and [Run.AppendEvents] wake it after
-// [SoonDelay], so that their bytes usually share the commit of an urgent input. Callbacks run on the writer's
-// goroutine and under no lock. [Run.Close] ends the goroutine and waits for it; the run's lock is released
-// last. A [Store] has no goroutine.
+// [SoonDelay]. So an input that is not urgent usually shares the commit of an urgent one, and the lines of several
+// commits share one write. Callbacks run on the writer's goroutine and under no lock. [Run.Close] ends the goroutine
+// and waits for it; the run's lock is released last. A [Store] has no goroutine.
 //
 // # Limits
 //

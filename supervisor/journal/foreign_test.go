@@ -123,6 +123,7 @@ func TestForeignLines(t *testing.T) {
 		}
 		checkTold(t, s, 8)
 		addBatches(t, r, 10, 2)
+		time.Sleep(SoonDelay)
 		synctest.Wait()
 		log().data = log().data[:len(log().data)-5] // of lines that are not durable
 		addBatches(t, r, 12, 2)

@@ -195,7 +195,7 @@ func (r *Run) late() {
 
 // AppendEvents adds lines to the event log: all lines that follow from one input, in one call, because recovery finds
 // missing lines by the number of lines of an input. The inputs must be durable, and in order. It only
-// buffers; the writer writes the lines after its next commit, at the latest after SoonDelay. If the run's files
+// buffers; the writer writes the lines SoonDelay later, together with all that came meanwhile. If the run's files
 // have reached NarrationBytes, narration is refused with ErrDropped; after Close everything is refused with
 // ErrClosed.
 func (r *Run) AppendEvents(k Kind, lines ...eventlog.Content) error {
@@ -347,17 +347,28 @@ func (r *Run) Close() error {
 	return r.st.err
 }
 
-// take returns the oldest entry for the writer, and whether there is one.
-func (r *Run) take(spare spare) (e entry, first, last uint64, ok bool) {
+// take returns the oldest entry for the writer, and whether there is one. Lines of the event log stay in the queue
+// until the delay of hintSoon is over: so all commits of that time share one write to it. It uses the spare buffers
+// that it needs.
+func (r *Run) take(spare *spare) (e entry, first, last uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e = r.st.queue[0]
+	var kept entry
+	if r.st.soon && !r.st.closed && len(r.st.queue) == 1 && len(e.lines) > 0 {
+		kept.lines, kept.chain = e.lines, e.chain
+		e.lines = nil
+	}
 	if e.empty() {
 		return e, 0, 0, false
 	}
 	if r.st.queue = r.st.queue[1:]; len(r.st.queue) == 0 {
-		r.st.queue = append(r.st.queue, entry{frames: spare.frames[:0], lines: spare.lines[:0]})
-		r.unhint()
+		kept.frames, spare.frames = spare.frames[:0], nil
+		if kept.lines == nil {
+			kept.lines, spare.lines = spare.lines[:0], nil
+			r.unhint()
+		}
+		r.st.queue = append(r.st.queue, kept)
 	}
 	first = r.st.next - uint64(r.st.records)
 	last = first + uint64(e.records) - 1

@@ -82,35 +82,46 @@ func TestSoonSharesACommit(t *testing.T) {
 	})
 }
 
-// TestLinesShareAWrite: lines of the event log are written with the next commit, or after SoonDelay.
+// TestLinesShareAWrite: lines of the event log are written together, SoonDelay after the first of them, however many
+// commits there are before that; at once before a snapshot, and at Close.
 func TestLinesShareAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, commits, logged := soonRun(t)
-		add(t, r, 1, 1)
-		synctest.Wait()
-		line := eventlog.Content{Input: 1, At: time.Now(), Record: []byte(`{}`)}
-		for range 3 {
+		expect := func(when string, writes, committed int32) {
+			t.Helper()
+			synctest.Wait()
+			if n, c := logged.Load(), commits.Load(); n != writes || c != committed {
+				t.Errorf("%s: %d writes to the event log and %d commits, want %d and %d", when, n, c, writes, committed)
+			}
+		}
+		addLine := func() {
+			t.Helper()
+			line := eventlog.Content{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
 			if err := r.AppendEvents(Fact, line); err != nil {
 				t.Fatal(err)
 			}
-			synctest.Wait()
 		}
-		if n := logged.Load(); n != 0 {
-			t.Fatalf("%d writes to the event log before the delay is over", n)
-		}
+		add(t, r, 1, 1)
+		expect("after the first input", 0, 1)
+		addLine()
+		time.Sleep(SoonDelay / 2)
 		add(t, r, 2, 2)
-		synctest.Wait()
-		if n, c := logged.Load(), commits.Load(); n != 1 || c != 2 {
-			t.Errorf("%d writes to the event log after %d commits, want 1 and 2", n, c)
-		}
-		if err := r.AppendEvents(Fact, line); err != nil {
-			t.Fatal(err)
-		}
+		expect("after a commit before the delay is over", 0, 2)
+		addLine()
+		time.Sleep(SoonDelay/2 - time.Nanosecond)
+		expect("just before the delay is over", 0, 2)
+		time.Sleep(time.Nanosecond)
+		expect("after the delay", 1, 2)
+		addLine()
 		time.Sleep(SoonDelay)
-		synctest.Wait()
-		if n, c := logged.Load(), commits.Load(); n != 2 || c != 2 {
-			t.Errorf("%d writes to the event log after the delay, %d commits, want 2 and 2", n, c)
+		expect("after another delay", 2, 2)
+		addLine()
+		if !r.Snapshot(func() ([]byte, error) { return nil, nil }) {
+			t.Error("no snapshot was begun")
 		}
+		expect("before a snapshot", 3, 3)
+		addLine()
 		closeRun(t, r)
+		expect("at the end", 4, 3)
 	})
 }

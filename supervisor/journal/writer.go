@@ -102,11 +102,11 @@ func (w *writer) fill() bool {
 	if w.busy() {
 		return true
 	}
-	work, first, last, ok := w.r.take(w.spare)
+	work, first, last, ok := w.r.take(&w.spare)
 	if !ok {
 		return false
 	}
-	w.spare, w.work = spare{}, work
+	w.work = work
 	if len(work.frames) > 0 {
 		w.first, w.last, w.synced = first, last, false
 		w.batch, w.work.frames = work.frames, nil

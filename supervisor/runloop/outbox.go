@@ -36,9 +36,9 @@ const (
 	// maxPending is how many inputs may wait for the disk before the loop stops taking more.
 	maxPending = 4096
 	// A snapshot is due after so many inputs, or bytes of them: a resume replays the inputs after the snapshot,
-	// at some 20 µs an input, and a snapshot costs about a millisecond.
-	snapshotInputs = 1000
-	snapshotBytes  = 2 << 20
+	// at some 20 µs an input, and a snapshot keeps the disk busy for about 5 ms.
+	snapshotInputs = 4000
+	snapshotBytes  = 4 << 20
 )
 
 // outbox is the loop's side of the journal. Effects wait in pending until the inputs that caused them are on
