@@ -249,7 +249,15 @@ func spawnParams(id string, generation int) SpawnParams {
 	return SpawnParams{AgentRef: AgentRef{id, generation}, Config: AgentConfig{SessionID: "s-" + id, CWD: "/w"}}
 }
 
-func bubble(t *testing.T, f func(t *testing.T)) { t.Helper(); synctest.Test(t, f) }
+// bubble runs a test in a bubble of synctest. At its end it lets goroutines finish that outlive a call, such as the
+// stop of an agent that ignored its context: they may still write to the test's log.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f(t)
+		synctest.Wait()
+	})
+}
 
 type testWriter struct{ t *testing.T }
 
