@@ -42,6 +42,7 @@ type state struct {
 	lost     Lost
 	closed   bool
 	soon     bool // the timer is set
+	due      bool // the timer has fired since the first of the lines in the last entry was added
 	// snapshots is 1 while a snapshot is being written
 	snapshots int
 	advanced  chan struct{} // closed and replaced when durable moves
@@ -188,6 +189,7 @@ func (r *Run) late() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.soon = false
+	r.st.due = len(r.last().lines) > 0
 	if len(r.st.queue) > 1 || !r.last().empty() {
 		r.hint()
 	}
@@ -348,14 +350,14 @@ func (r *Run) Close() error {
 }
 
 // take returns the oldest entry for the writer, and whether there is one. Lines of the event log stay in the queue
-// until the delay of hintSoon is over: so all commits of that time share one write to it. It uses the spare buffers
-// that it needs.
+// until their delay is over: so all commits of that time share one write to it. It uses the spare buffers that it
+// needs.
 func (r *Run) take(spare *spare) (e entry, first, last uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e = r.st.queue[0]
 	var kept entry
-	if r.st.soon && !r.st.closed && len(r.st.queue) == 1 && len(e.lines) > 0 {
+	if !r.st.due && !r.st.closed && len(r.st.queue) == 1 && len(e.lines) > 0 {
 		kept.lines, kept.chain = e.lines, e.chain
 		e.lines = nil
 	}
@@ -366,6 +368,7 @@ func (r *Run) take(spare *spare) (e entry, first, last uint64, ok bool) {
 		kept.frames, spare.frames = spare.frames[:0], nil
 		if kept.lines == nil {
 			kept.lines, spare.lines = spare.lines[:0], nil
+			r.st.due = false
 			r.unhint()
 		}
 		r.st.queue = append(r.st.queue, kept)

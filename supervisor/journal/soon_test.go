@@ -125,3 +125,45 @@ func TestLinesShareAWrite(t *testing.T) {
 		expect("at the end", 4, 3)
 	})
 }
+
+// TestLinesAreNotDelayedTwice: the delay of the first line counts, even if other lines are added while a commit keeps
+// the writer busy.
+func TestLinesAreNotDelayedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		r, err := freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, r, 1, 1)
+		syncRun(t, r)
+		var slow atomic.Bool
+		var logged atomic.Int32
+		m.setFault(func(call, name string) error {
+			if call == "sync" && strings.HasPrefix(name, "journal-") && slow.Load() {
+				time.Sleep(2 * SoonDelay)
+			}
+			if call == "write" && name == eventlog.Name {
+				logged.Add(1)
+			}
+			return nil
+		})
+		addLine := func() {
+			t.Helper()
+			if err := r.AppendEvents(Fact, eventlog.Content{Input: 1, At: time.Now(), Record: []byte(`{}`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		addLine()
+		slow.Store(true)
+		add(t, r, 2, 2) // its commit takes twice the delay
+		time.Sleep(SoonDelay + time.Nanosecond)
+		addLine()
+		time.Sleep(SoonDelay - time.Nanosecond)
+		synctest.Wait()
+		if n := logged.Load(); n != 1 {
+			t.Errorf("%d writes to the event log after the commit, want 1", n)
+		}
+		closeRun(t, r)
+	})
+}
