@@ -62,7 +62,7 @@ func (r *registry) claim(ref AgentRef, session string) (*incarnation, error) {
 				fmt.Sprintf("%s lives, in generation %d", ref.ID, last.ref.Generation))
 		}
 		if ref.Generation <= last.ref.Generation {
-			return nil, rpcErrorf(CodeStale, fmt.Sprintf("generation %d of %s has been; the next must be greater",
+			return nil, rpcErrorf(CodeStale, fmt.Sprintf("generation %d of %s is not new: the next one must be greater",
 				last.ref.Generation, ref.ID))
 		}
 	}

@@ -181,7 +181,7 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 		return r, err
 	case r.ProtocolVersion != ProtocolVersion:
 		return r, &RPCError{Code: CodeVersion,
-			Message: fmt.Sprintf("the bridge speaks protocol version %d, this client %d", r.ProtocolVersion,
+			Message: fmt.Sprintf("the bridge uses protocol version %d, this client version %d", r.ProtocolVersion,
 				ProtocolVersion)}
 	case p.Remote == nil:
 		return r, nil

@@ -207,7 +207,7 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 					t.Errorf("Serve: %v", err)
 				}
 				if swept != 300 {
-					t.Errorf("swept after %d ms; the check's own processes are no strays", swept)
+					t.Errorf("swept after %d ms; the check's own processes are not strays", swept)
 				}
 				r.stop()
 			})

@@ -154,7 +154,7 @@ func (c *conversation) afterInitialize(serve handlerFunc) handlerFunc {
 func (c *conversation) initialize(ctx context.Context, p InitializeParams) (InitializeResult, error) {
 	if p.ProtocolVersion != ProtocolVersion {
 		return InitializeResult{}, p.versionError(c.version,
-			fmt.Sprintf("the client speaks protocol version %d, this bridge %d", p.ProtocolVersion, ProtocolVersion))
+			fmt.Sprintf("the client uses protocol version %d, this bridge version %d", p.ProtocolVersion, ProtocolVersion))
 	}
 	if err := c.mayBeRemote(p); err != nil {
 		return InitializeResult{}, err

@@ -123,7 +123,7 @@ func strictAnswer(data []byte, behaviors ...string) (behavior, message string, e
 	behavior, _ = jsonl.String(m["behavior"])
 	message, _ = jsonl.String(m["message"])
 	if !slices.Contains(behaviors, behavior) {
-		return "", "", fmt.Errorf("behavior is none of %s: %.40s", strings.Join(behaviors, ", "), m["behavior"])
+		return "", "", fmt.Errorf("behavior is not one of %s: %.40s", strings.Join(behaviors, ", "), m["behavior"])
 	}
 	return behavior, message, nil
 }

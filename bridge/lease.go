@@ -21,7 +21,7 @@ type lease struct {
 	length  time.Duration
 	now     func() time.Duration        // includes the time in suspend
 	renewed func(until time.Duration)   // may be nil
-	tick    func(context.Context) error // asks the client; an error is no answer
+	tick    func(context.Context) error // asks the client; an error is not an answer
 
 	mu    sync.Mutex
 	until time.Duration

@@ -47,11 +47,11 @@ func (p *RemoteParams) check() error {
 
 func (p ResolveParams) check() error {
 	if len(p.Paths) > maxResolved {
-		return fmt.Errorf("paths: %d are too many; %d is the most", len(p.Paths), maxResolved)
+		return fmt.Errorf("paths: %d are too many; the limit is %d", len(p.Paths), maxResolved)
 	}
 	for _, path := range p.Paths {
 		if !filepath.IsAbs(path) || len(path) > maxPathLength || strings.ContainsRune(path, 0) {
-			return fmt.Errorf("paths: this is no absolute path: %.100q", path)
+			return fmt.Errorf("paths: this is not an absolute path: %.100q", path)
 		}
 	}
 	return nil
@@ -79,7 +79,7 @@ func (p PrepareWorkParams) check() error {
 // checkCommit keeps branch names and options out of git's arguments.
 func checkCommit(name, id string) error {
 	if n := len(id); n != 40 && n != 64 || strings.Trim(id, "0123456789abcdef") != "" {
-		return fmt.Errorf("%s is no commit: %.100q", name, id)
+		return fmt.Errorf("%s is not a commit: %.100q", name, id)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (p SpawnParams) check() error {
 		return err
 	}
 	if len(p.Pending) > maxPending {
-		return fmt.Errorf("pending lists %d messages; %d is the most", len(p.Pending), maxPending)
+		return fmt.Errorf("pending lists %d messages; the limit is %d", len(p.Pending), maxPending)
 	}
 	for i, id := range p.Pending {
 		switch {
@@ -127,7 +127,7 @@ func (p ConfigureParams) check() error {
 		return err
 	}
 	if p.Model == "" && p.PermissionMode == "" && p.Reminder == "" {
-		return errors.New("none of model, permission_mode and reminder is given")
+		return errors.New("give at least one of model, permission_mode and reminder")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ type Querier interface {
 	// Query starts a CLI for one prompt, under its owner's mark. When ctx ends, or the time limit of p is
 	// over, all processes that it started are ended before Query returns; that takes at most a second.
 	// Failures are *RPCError with a category. If the model finished without the output that the schema
-	// requires, that is no failure: Output is then absent.
+	// requires, that is not a failure: Output is then absent.
 	Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error)
 }
 
@@ -29,7 +29,7 @@ func (p QueryParams) check() error {
 	case len(p.Prompt)+len(p.SystemPrompt) > MaxQueryPrompt:
 		return errors.New("the prompt is too long")
 	case len(p.JSONSchema) > 0 && !isObject(p.JSONSchema):
-		return errors.New("json_schema is no object")
+		return errors.New("json_schema is not an object")
 	}
 	if err := required("prompt", p.Prompt); err != nil {
 		return err

@@ -152,11 +152,11 @@ func TestHostilePeer(t *testing.T) {
 				send("\x00" + long) // then say adds no line end
 			}
 		}, "a line of more than"},
-		"lines that are no messages": {func(send func(string)) {
+		"lines that are not messages": {func(send func(string)) {
 			for range maxStray + 1 {
 				send("Welcome to box!")
 			}
-		}, "lines that are no messages"},
+		}, "lines that are not messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -196,7 +196,7 @@ func (s *stream) deliver(m message) {
 func (s *stream) skip(line []byte, why string) {
 	n := s.stray.Add(1)
 	if n > maxStray && s.strict.Load() {
-		s.fail(violation("it sent %d lines that are no messages, the last one: %.100q", n, line))
+		s.fail(violation("it sent %d lines that are not messages, the last one: %.100q", n, line))
 	}
 	if n <= 10 || n&(n-1) == 0 {
 		s.log.Warn("skipped a stray line", "count", n, "why", why, "line", string(line[:min(len(line), 200)]))
@@ -240,7 +240,7 @@ func (s *stream) ReadObject(v any) error {
 			s.skip(line, err.Error())
 			s.params = nil
 			return decoded.UnmarshalJSON(madeUpAnswer(env.ID, jsonrpc2.CodeInternalError,
-				"the answer is no JSON-RPC response"))
+				"the answer is not a JSON-RPC response"))
 		default:
 			s.skip(line, err.Error())
 		}

@@ -137,7 +137,7 @@ func (p PTYOpenParams) check() error {
 	}
 	if len(p.Term) > maxTerm ||
 		strings.ContainsFunc(p.Term, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == '=' }) {
-		return fmt.Errorf("term is no terminal's name: %.100q", p.Term)
+		return fmt.Errorf("term is not a terminal's name: %.100q", p.Term)
 	}
 	return nil
 }

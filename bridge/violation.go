@@ -155,7 +155,7 @@ func (r InitializeResult) honest(p InitializeParams) error {
 	}
 	for name, value := range map[string]string{"home": info.Home, "dir": info.Dir, "cache": info.Cache} {
 		if !cleanPath(value) {
-			return violation("its %s is no clean absolute path: %.100q", name, value)
+			return violation("its %s is not a clean absolute path: %.100q", name, value)
 		}
 	}
 	for name, value := range map[string]string{"dir": info.Dir, "cache": info.Cache} {
@@ -167,11 +167,11 @@ func (r InitializeResult) honest(p InitializeParams) error {
 		return violation("its cache is not below its directory: %.100q", info.Cache)
 	}
 	if info.Sandbox != "" && !cleanPath(info.Sandbox) {
-		return violation("its sandbox is no absolute path: %.100q", info.Sandbox)
+		return violation("its sandbox is not an absolute path: %.100q", info.Sandbox)
 	}
 	for _, hidden := range info.SandboxHide {
 		if !cleanPath(hidden) {
-			return violation("it hides what is no absolute path: %.100q", hidden)
+			return violation("it hides what is not an absolute path: %.100q", hidden)
 		}
 	}
 	for _, text := range []string{info.Hostname, info.OS, info.Arch, info.Namespace, info.SandboxReason, r.Version,

@@ -31,7 +31,7 @@ task="$(realpath -- "$task")" || exit 2
 
 work="$fleet/$index/work" state="$fleet/$index/state" events="$fleet/$index/events.jsonl"
 mkdir -p "$state" || exit 5
-if [ ! -e "$work" ]; then # a clone that was interrupted is no directory yet
+if [ ! -e "$work" ]; then # a clone that was interrupted is not a directory yet
   rm -rf "$work.new"
   git clone --quiet -- "$repository" "$work.new" && mv "$work.new" "$work" || exit 5
 fi

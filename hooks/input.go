@@ -50,7 +50,7 @@ type Input struct {
 }
 
 // Parse parses an event by the exact names of its fields: encoding/json would accept `Agent_ID` for `agent_id`.
-// Unknown events and fields are no error. A known field of another type is one: guessing whose call it was
+// Unknown events and fields are not errors. A known field of another type is one: guessing whose call it was
 // would be worse.
 func Parse(raw json.RawMessage) (Input, error) {
 	var in Input

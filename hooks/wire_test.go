@@ -142,7 +142,7 @@ func TestFit(t *testing.T) {
 			t.Errorf("%d units, want as many of %d as go", n, MaxContext)
 		}
 		if kept, ok := strings.CutSuffix(got, cutMark); !ok || !strings.HasPrefix(text, kept) {
-			t.Error("it is no beginning of the text, with the mark")
+			t.Error("it is not a beginning of the text, with the mark")
 		}
 	}
 }

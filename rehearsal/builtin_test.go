@@ -48,7 +48,7 @@ func TestBuiltinAssignsActorsByBrief(t *testing.T) {
 	}
 }
 
-// An Orchestrator that was summoned twice, because a crash hid the first summons, does no harm.
+// An Orchestrator that was spawned twice, because a crash hid the first spawns, does no harm.
 func TestBuiltinWithTwoTasks(t *testing.T) {
 	verdict := func(a answer) (decision, to string) {
 		for _, b := range a.Content {

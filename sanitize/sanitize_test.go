@@ -17,7 +17,7 @@ func TestText(t *testing.T) {
 		{"C0", "a\x00\x01\x07\x08\x0b\x0c\x0e\x1fb\x7f", "ab"},
 		{"C1", "a\u0080\u0085\u009a\u009cb", "ab"},
 		{"invalid UTF-8", "a\xff\xc3(\xe2\x28\xa1\xed\xa0\x80", "a\uFFFD\uFFFD(\uFFFD(\uFFFD\uFFFD\uFFFD\uFFFD"},
-		{"raw 8-bit CSI is no UTF-8", "\x9b31mred", "\uFFFD31mred"},
+		{"raw 8-bit CSI is not UTF-8", "\x9b31mred", "\uFFFD31mred"},
 
 		{"colour", "\x1b[31mred\x1b[0m", "red"},
 		{"colour, private and with intermediates", "\x1b[?25l\x1b[>0;1 qx\x1b[38:2:1:2:3mx", "xx"},

@@ -26,7 +26,7 @@ func (p *play) criteria(failing map[string]string) (run []string) {
 	p.t.Helper()
 	for c, open := p.checking(); open; c, open = p.checking() {
 		if !c.Criterion {
-			p.t.Fatalf("%q is no criterion", c.Params.Command)
+			p.t.Fatalf("%q is not a criterion", c.Params.Command)
 		}
 		run = append(run, c.Params.Command)
 		r := ok("ok")

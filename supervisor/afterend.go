@@ -86,7 +86,7 @@ func (st *step) refuseCommand(f input.Command) bool {
 	case who == rights.Nobody && what == rights.Malformed:
 		return false // it is rejected, with what is wrong with it
 	case !rights.May(who, what):
-		st.out.Reject(f.Command.Ref, "%s is taken from stdin, the screen and the control socket only", what)
+		st.out.Reject(f.Command.Ref, "%s is accepted from stdin, the screen and the control socket only", what)
 		return true
 	}
 	return false
@@ -96,7 +96,7 @@ func (st *step) refuseCommand(f input.Command) bool {
 // skips the orderly end.
 func (st *step) commandedLate(f input.Command) {
 	if _, halt := f.Command.Body.(contract.Halt); halt && !st.refuseCommand(f) {
-		st.out.Accept(f.Command.Ref, "the run is ending, and nothing is waited for any more")
+		st.out.Accept(f.Command.Ref, "the run is ending and no longer waits for anything")
 		st.do(effect.Shutdown{Fast: true})
 		return
 	}

@@ -56,7 +56,7 @@ func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
 		switch unread := st.unreadWords(); {
 		case len(unread) == 0:
 		case st.Rulings.FallbackReason == "":
-			st.returnDecision(p, d, "the Arbiter has yet to read, or to answer, what the human said last")
+			st.returnDecision(p, d, "the Arbiter has not yet read, or answered, the last message of the human")
 			return
 		case st.HumanPresent:
 			st.rulesReadNothing(unread)

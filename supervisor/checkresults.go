@@ -46,7 +46,7 @@ func (st *step) merged(f input.Merged) {
 	}
 	h := st.Handoff.Edit(o.Document)
 	switch {
-	case h == nil: // the document is not wanted any more
+	case h == nil: // the document is no longer needed
 	case o.Back != "":
 		st.Handoff.Remove(o.Document)
 		st.out.StopTimer(handoff.TimerKey(o.Document))

@@ -17,7 +17,7 @@ func (st *step) runDueDecisions() {
 	if st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		return
 	}
-	// The rules decide at once, and may then be asked again: each decision summons, addresses or ends. The
+	// The rules decide at once, and may then be asked again: each decision spawns, addresses or ends. The
 	// bound only guards against a bug.
 	for range 8 {
 		if st.Ending != nil || st.Paused || st.budgetHolds() || st.Conversation.Held || st.Rulings.DeciderRequest != nil {

@@ -9,7 +9,7 @@
 //
 // Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings,
 // renewal, question, permission, budget, changes, lifecycle, takeover. Packages that change several parts are
-// process, documents, planning, summons, costs and succession. Other packages only read them: sender (who an
+// process, documents, planning, spawning, costs and succession. Other packages only read them: sender (who an
 // input is from), agentconfig (how a process starts), toolset and settings. This package coordinates them. A
 // file uses only files that are listed below it:
 //
@@ -24,7 +24,7 @@
 //	decide, fallback, carryout    the points of decision that are due, the rules' answers, what is done about an answer
 //	route                         validation of a verdict, and what follows from it
 //	restarts, halt                what restarts after a failure, and what stays stopped until a human decides
-//	contextlow, failures, summon  a full context, an agent that cannot continue, another Orchestrator
+//	contextlow, failures, spawn  a full context, an agent that cannot continue, another Orchestrator
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human
 //	spending                      limits of costs and reserves that are reached

@@ -28,7 +28,7 @@ func TestThoseLongGone(t *testing.T) {
 	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
 		t.Errorf("the first: %+v", a)
 	}
-	if a := p.agent(roster.OrchestratorID(p.s.Summoned)); a.Forgotten || a.Brief == "" {
+	if a := p.agent(roster.OrchestratorID(p.s.Spawned)); a.Forgotten || a.Brief == "" {
 		t.Errorf("the last: %+v", a)
 	}
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, waits)); !a.IsError || !strings.Contains(a.Text, "not at hand any more") {
@@ -38,18 +38,18 @@ func TestThoseLongGone(t *testing.T) {
 	p.verdict(again, report("handoff", "I am full.", true))
 	leave(again)
 	for range roster.NamesKept + 20 {
-		p.s.Handoff.SuccessorQueue = []string{again} // no successor is summoned
-		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Summoned))); a.IsError {
+		p.s.Handoff.SuccessorQueue = []string{again} // no successor is spawned
+		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Spawned))); a.IsError {
 			t.Fatal(a.Text)
 		}
-		p.spawned(roster.OrchestratorID(p.s.Summoned))
-		leave(roster.OrchestratorID(p.s.Summoned))
+		p.spawned(roster.OrchestratorID(p.s.Spawned))
+		leave(roster.OrchestratorID(p.s.Spawned))
 	}
 	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > roster.NamesKept+3 {
-		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Summoned, a)
+		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Spawned, a)
 	}
 	status := p.call("arbiter", "status", `{}`).Text
-	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Summoned-roster.GoneShown), roster.OrchestratorID(p.s.Summoned))
+	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-roster.GoneShown), roster.OrchestratorID(p.s.Spawned))
 	if n := strings.Count(status, "orch-"); n != roster.GoneShown {
 		t.Errorf("%d are listed", n)
 	}

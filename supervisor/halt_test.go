@@ -45,7 +45,7 @@ func TestHalt(t *testing.T) {
 	if n := len(effects[effect.Spawn](p)); n != 0 || p.s.Lifecycle.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
 		t.Errorf("%d starts, %d crashes", n, p.s.Lifecycle.Crashes)
 	}
-	// Messages given meanwhile wait, and so do agents that are summoned.
+	// Messages given meanwhile wait, and so do agents that are spawned.
 	p.say("And write the manual.")
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Fatal(why)

@@ -236,7 +236,7 @@ func TestRecords(t *testing.T) {
 			p.verdict(one, report("progress", "half of it stands", false))
 			p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 			c.end(p, one)
-			if s := effects[effect.Survey](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
+			if s := effects[effect.Inspect](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
 				t.Fatalf("surveys: %+v", s)
 			}
 			p.survey(traces)
@@ -263,7 +263,7 @@ func TestNothingWasBegun(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.command(contract.Kill{ID: "orch-1"})
-	if n := len(effects[effect.Survey](p)); n != 0 {
+	if n := len(effects[effect.Inspect](p)); n != 0 {
 		t.Error("surveyed for nothing")
 	}
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
@@ -278,7 +278,7 @@ func TestInspectionTimesOut(t *testing.T) {
 	p.do(input.BridgeLost{Message: "gone"})
 	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
 	p.do(input.BridgeBack{})
-	s := effects[effect.Survey](p)
+	s := effects[effect.Inspect](p)
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
 	}

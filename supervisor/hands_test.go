@@ -65,7 +65,7 @@ func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 		t.Fatal("the new words are not asked about")
 	}
 	p.answers(q, "SELECT_MODE", "planner")
-	if p.s.Summoned != 0 {
+	if p.s.Spawned != 0 {
 		t.Fatal("the answer about the old words counts")
 	}
 	p.answers(again, "SELECT_MODE", "tester")
@@ -141,7 +141,7 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.folds()
 }
 
-// TestTheBridgeIsEndedByAHalt: that is no crash, whichever of the two inputs comes first, and however often.
+// TestTheBridgeIsEndedByAHalt: that is not a crash, whichever of the two inputs comes first, and however often.
 func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 	for _, first := range []string{"halt", "loss", "loss of the next"} {
 		p := begin(t, nil)
@@ -195,7 +195,7 @@ func TestADeciderIsHaltedToo(t *testing.T) {
 	p.command(contract.Halt{})
 	q.Failed = "signal: killed"
 	p.do(q)
-	if p.s.Summoned != 0 || p.s.Rulings.Decisions != 0 {
+	if p.s.Spawned != 0 || p.s.Rulings.Decisions != 0 {
 		t.Fatalf("the rules decided: %s", p.s.LivingText())
 	}
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed", Expected: true}})
@@ -221,7 +221,7 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	}
 	p = begin(t, nil)
 	p.command(contract.Halt{})
-	if r := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`); !r.IsError || p.s.Summoned != 0 {
+	if r := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`); !r.IsError || p.s.Spawned != 0 {
 		t.Errorf("halted: %+v", r)
 	}
 }

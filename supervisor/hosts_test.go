@@ -30,7 +30,7 @@ func spread(t *testing.T, change func(*runconfig.Options)) *play {
 	})
 }
 
-// spawnOn lets the Arbiter summon an Orchestrator on a host, and returns its id, or the answer if there is
+// spawnOn lets the Arbiter spawn an Orchestrator on a host, and returns its id, or the answer if there is
 // none.
 func (p *play) spawnOn(host string) (id, problem string) {
 	p.t.Helper()
@@ -38,7 +38,7 @@ func (p *play) spawnOn(host string) (id, problem string) {
 	if a.IsError {
 		return "", a.Text
 	}
-	return roster.OrchestratorID(p.s.Summoned), ""
+	return roster.OrchestratorID(p.s.Spawned), ""
 }
 
 // hostUp brings up the bridge of a host.

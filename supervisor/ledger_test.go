@@ -95,7 +95,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 					waiting++
 				}
 			}
-			if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Shelved+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
+			if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Demoted+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
 				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, fact, l, waiting)
 			}
 			fact = randomFact(r, &s)
@@ -127,7 +127,7 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 	id := p.working()
 	p.verdict(id, report("done", "the plan is done", true))
 	p.decides(decider.Rules{})
-	if p.s.Conversation.Ledger.Shelved == 0 {
+	if p.s.Conversation.Ledger.Demoted == 0 {
 		t.Fatal("nothing was shelved")
 	}
 	list := p.ledger()
@@ -136,7 +136,7 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 			t.Errorf("%.40q is listed as waiting", text)
 		}
 	}
-	if r := list["Build it"]; r.Status != conversation.MessageShelved {
+	if r := list["Build it"]; r.Status != conversation.MessageDemoted {
 		t.Errorf("the task is listed as %q", r.Status)
 	}
 }
@@ -160,8 +160,8 @@ func TestWhoIsAlive(t *testing.T) {
 // notes applies a step as the records of the event log describe it.
 func notes(m *conversation.Messages, r Replayed, after *State) {
 	for _, e := range after.Conversation.WorkLog {
-		if e.Shelved {
-			m.Shelved(e.ID)
+		if e.Demoted {
+			m.Demoted(e.ID)
 		}
 	}
 	for _, e := range r.Effects {

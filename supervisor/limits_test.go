@@ -192,7 +192,7 @@ func TestWaitsAreNoFailures(t *testing.T) {
 	}
 	fails(bridge.CatServer)
 	if p.s.Ending == nil {
-		t.Error("the third failure was no reason to give up")
+		t.Error("the third failure was not a reason to give up")
 	}
 	p.folds()
 }
@@ -229,7 +229,7 @@ func TestRefusedSummonsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSummonsInALoop: an Arbiter that summons and releases in one turn, again and again, has no more living
+// TestSummonsInALoop: an Arbiter that spawns and releases in one turn, again and again, has no more living
 // Orchestrators at once than allowed, and reaches the limit of one task. The refused calls count as exchanges.
 func TestSummonsInALoop(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxIterations = 2, 7 })
@@ -246,8 +246,8 @@ func TestSummonsInALoop(t *testing.T) {
 			p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 		}
 	}
-	if p.s.Ending == nil || p.s.Summoned != 7 || refused == 0 {
-		t.Errorf("%d were summoned, %d calls refused, the run ends: %v", p.s.Summoned, refused, p.s.Ending != nil)
+	if p.s.Ending == nil || p.s.Spawned != 7 || refused == 0 {
+		t.Errorf("%d were summoned, %d calls refused, the run ends: %v", p.s.Spawned, refused, p.s.Ending != nil)
 	}
 
 	p = begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
@@ -256,7 +256,7 @@ func TestSummonsInALoop(t *testing.T) {
 	for ; calls < 100 && p.s.Ending == nil; calls++ {
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
 	}
-	if p.s.Ending == nil || calls > 20 || p.s.Summoned != 1 {
-		t.Errorf("the run goes on after %d calls, %d were summoned", calls, p.s.Summoned)
+	if p.s.Ending == nil || calls > 20 || p.s.Spawned != 1 {
+		t.Errorf("the run goes on after %d calls, %d were summoned", calls, p.s.Spawned)
 	}
 }

@@ -48,7 +48,7 @@ var moreWays = map[string]way{
 	}},
 }
 
-// blank reports whether a text is empty when shown: then it is no message.
+// blank reports whether a text is empty when shown: then it is not a message.
 func blank(text string) bool { return strings.TrimSpace(sanitize.Text(text)) == "" }
 
 // teller lets agents say texts, and knows the effects of a plain text.

@@ -162,7 +162,7 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 	if a := p.agent("orch-1"); a.Status != roster.Restarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
 		t.Errorf("%s is %s on %s", a.ID, a.Status, a.SessionID)
 	}
-	p.contains("error", last[contract.Error](p).Message, `speaks for session "another"`)
+	p.contains("error", last[contract.Error](p).Message, `reports session "another"`)
 	if kills := effects[effect.Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
 		t.Errorf("kills: %+v", kills)
 	}

@@ -94,9 +94,9 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 				t.Errorf("in %s it is asked again: %+v", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
 			}
 			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
-			summoned := p.s.Summoned
+			summoned := p.s.Spawned
 			p.do(input.Decided(late))
-			if p.s.Summoned != summoned {
+			if p.s.Spawned != summoned {
 				t.Error("what came too late was carried out")
 			}
 			at := p.working()
@@ -105,7 +105,7 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 				t.Errorf("then it is asked: %+v", p.s.Rulings.DeciderRequest)
 			}
 			p.do(input.Decided(late)) // with the same number and point
-			if p.s.Summoned != summoned || p.s.Rulings.DeciderRequest == nil {
+			if p.s.Spawned != summoned || p.s.Rulings.DeciderRequest == nil {
 				t.Error("an answer to another question was taken")
 			}
 			p.folds()

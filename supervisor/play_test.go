@@ -153,13 +153,13 @@ func (p *play) call(id, tool, raw string) effect.AnswerTool {
 	return effect.AnswerTool{}
 }
 
-// summon lets the Arbiter call spawn_orchestrator and brings up the new Orchestrator.
+// spawn lets the Arbiter call spawn_orchestrator and brings up the new Orchestrator.
 func (p *play) summon(brief string) string {
 	p.t.Helper()
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
 		p.t.Fatalf("spawn_orchestrator: %s", a.Text)
 	}
-	id := roster.OrchestratorID(p.s.Summoned)
+	id := roster.OrchestratorID(p.s.Spawned)
 	p.spawned(id)
 	return id
 }

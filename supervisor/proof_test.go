@@ -81,7 +81,7 @@ func TestAProofThatComesLate(t *testing.T) {
 	p.folds()
 }
 
-// TestSilenceWithAReason: a missing proof is no loss while the CLI retries the API, or while its process is
+// TestSilenceWithAReason: a missing proof is not a loss while the CLI retries the API, or while its process is
 // stopped.
 func TestSilenceWithAReason(t *testing.T) {
 	for name, c := range map[string]struct{ begins, ends func(p *play) }{

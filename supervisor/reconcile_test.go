@@ -345,25 +345,25 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 	p.folds()
 }
 
-// TestASummonIsNotDoubled: a turn that was cut off after a summons continues, and makes the same call again.
+// TestASummonIsNotDoubled: a turn that was cut off after a spawn continues, and makes the same call again.
 func TestASummonIsNotDoubled(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")
 	p.rebirth("arbiter", bridge.DeliveryBegun)
 	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`)
-	if p.s.Summoned != 1 || !strings.Contains(a.Text, one) || !strings.Contains(a.Text, "already") {
-		t.Fatalf("%d summoned: %s", p.s.Summoned, a.Text)
+	if p.s.Spawned != 1 || !strings.Contains(a.Text, one) || !strings.Contains(a.Text, "already") {
+		t.Fatalf("%d summoned: %s", p.s.Spawned, a.Text)
 	}
-	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Summoned != 2 {
+	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Spawned != 2 {
 		t.Error("a second one of the kind is wanted, and refused")
 	}
-	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"something else"}`); p.s.Summoned != 3 {
+	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"something else"}`); p.s.Spawned != 3 {
 		t.Error("another brief is another summon")
 	}
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.spawned("orch-2")
 	p.verdict("orch-2", report("question", "Which?", true))
-	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Summoned != 4 {
+	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Spawned != 4 {
 		t.Error("another turn is another summon")
 	}
 }

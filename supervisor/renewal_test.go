@@ -268,7 +268,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.full(one, 71)
 	p.verdict(one, report("progress", "half", false))
 	if strings.Contains(p.lastSent(one), "Hand off") {
-		t.Error("a warning is no end")
+		t.Error("a warning is not an end")
 	}
 	p.full(one, 86)
 	p.verdict(one, report("progress", "two thirds", false))
@@ -279,7 +279,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.verdict(one, report("progress", "I go on", false))
 	p.verdict(one, report("progress", "and on", false))
 	a := p.agent(one)
-	if a.Status != roster.Parked || len(effects[effect.Survey](p)) != 1 {
+	if a.Status != roster.Parked || len(effects[effect.Inspect](p)) != 1 {
 		t.Fatalf("after %d demands it is %s", a.HandoffDemands, a.Status)
 	}
 	p.survey(traces)

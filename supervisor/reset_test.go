@@ -32,8 +32,8 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			if m := last[contract.Message](p); m.Kind != conversation.KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
 				t.Errorf("%s: %s: %s: %q", of, v["decision"], m.Kind, m.Text)
 			}
-			if p.s.Task.Phase != machine.Idle || p.s.Summoned > 0 || p.s.Ending != nil {
-				t.Fatalf("%s: %s: %s, %d summoned, ending %+v", of, v["decision"], p.s.Task.Phase, p.s.Summoned, p.s.Ending)
+			if p.s.Task.Phase != machine.Idle || p.s.Spawned > 0 || p.s.Ending != nil {
+				t.Fatalf("%s: %s: %s, %d summoned, ending %+v", of, v["decision"], p.s.Task.Phase, p.s.Spawned, p.s.Ending)
 			}
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?"))
 			p.mustCommand(contract.Reset{})

@@ -14,7 +14,7 @@ import (
 func (st *step) wind(e Ending) {
 	e.Question, e.Requests = st.Question.Open, st.Permission.All()
 	st.Ending = &e
-	const stopped = "the run is being stopped; ask again when it is taken up"
+	const stopped = "the run is being stopped; ask again when it is resumed"
 	st.Permission.Shutdown(&st.out, stopped)
 	st.Question.Open, st.Lifecycle.Waking, st.Rulings.DeciderRequest = nil, false, nil
 	st.do(effect.SetTimer{Key: timeoutKey})

@@ -36,7 +36,7 @@ func (s *State) Reached() bool {
 
 // wasAsked reports whether the run was ever given a task.
 func (s *State) wasAsked() bool {
-	return s.Task.Text != "" || s.Options.Task != "" || s.HumanSpoke || s.Summoned > 0 || s.Budget.Runtime.Processes > 1
+	return s.Task.Text != "" || s.Options.Task != "" || s.HumanSpoke || s.Spawned > 0 || s.Budget.Runtime.Processes > 1
 }
 
 // Pointless reports whether the run ended normally before it was given a task: nothing in it is worth keeping.

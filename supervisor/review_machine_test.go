@@ -61,8 +61,8 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 		t.Fatal(why)
 	}
 	p.answers(first, "SELECT_MODE", "planner")
-	if p.s.Summoned != 1 {
-		t.Fatalf("the human forced one agent, and %d were summoned", p.s.Summoned)
+	if p.s.Spawned != 1 {
+		t.Fatalf("the human forced one agent, and %d were summoned", p.s.Spawned)
 	}
 	id := p.working()
 	p.verdict(id, report("done", "half of it", true))
@@ -135,7 +135,7 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
 	}
 	p.answers(q, "SELECT_MODE", "developer")
-	if n := p.s.Summoned; n != 2 {
+	if n := p.s.Spawned; n != 2 {
 		t.Errorf("%d were summoned", n)
 	}
 	p.say("How is it?")

@@ -238,7 +238,7 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 	}
 }
 
-// TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is summoned.
+// TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is spawned.
 func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p := begin(t, nil)
 	one := p.summon("build it")

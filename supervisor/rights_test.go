@@ -174,7 +174,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			before := fingerprint(t, &p.s)
 			out := p.do(input.Command{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
 			if sender.By(channel) != "" {
-				if refused(out, "is taken from stdin") {
+				if refused(out, "is accepted from stdin") {
 					t.Errorf("%T by %q is not heard", b, channel)
 				}
 				continue
@@ -184,7 +184,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			if fingerprint(t, &after) != before {
 				t.Errorf("%T by %q changes the state", b, channel)
 			}
-			if !malformed && (!refused(out, "is taken from stdin") || len(out) != 1) {
+			if !malformed && (!refused(out, "is accepted from stdin") || len(out) != 1) {
 				t.Errorf("%T by %q: %+v", b, channel, out)
 			}
 		}
@@ -259,7 +259,7 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 		was := p.s.Task.Phase
 		n := len(told[contract.Decision](p))
 		p.verdict(one, v)
-		if p.s.Task.Phase != was || p.s.Summoned != 1 || len(told[contract.Decision](p)) != n || p.s.Ending != nil {
+		if p.s.Task.Phase != was || p.s.Spawned != 1 || len(told[contract.Decision](p)) != n || p.s.Ending != nil {
 			t.Errorf("an Orchestrator ruled %v", v)
 		}
 		if m := p.lastSent(one); !strings.Contains(m, "kind: correction") {
@@ -308,5 +308,5 @@ var commandBodies = []contract.CommandBody{
 	contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
 	contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1,2 +1,3"},
 	contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
-	contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
+	contract.Malformed{Problem: "line 3 is not JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/rulings"
-	"github.com/arbiter-cli/arbiter/supervisor/summons"
+	"github.com/arbiter-cli/arbiter/supervisor/spawning"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -81,7 +81,7 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 		if from == contract.Supervisor {
 			st.processes().ReleaseFinished()
 		}
-		problem := st.summon(summons.Request{Brief: v.Message, Mode: v.Mode, By: from})
+		problem := st.spawnOrchestrator(spawning.Request{Brief: v.Message, Mode: v.Mode, By: from})
 		if problem == "" || st.Ending != nil {
 			break
 		}
@@ -105,7 +105,7 @@ func (st *step) isReport(v verdict.Arbiter) bool {
 }
 
 // succession makes sure that a hand-off gets a successor: the Arbiter had its turn, and if it only waits, the
-// supervisor summons one.
+// supervisor spawns one.
 func (st *step) succession(v verdict.Arbiter) {
 	if st.Ending != nil || len(st.Handoff.SuccessorQueue) == 0 || v.Decision != verdict.Continue || v.To != "" ||
 		st.AnyWorks() {
@@ -116,11 +116,11 @@ func (st *step) succession(v verdict.Arbiter) {
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " +
 		st.Handoff.NextPredecessor() + "; the supervisor summons one"})
-	next := summons.Request{
+	next := spawning.Request{
 		Brief:       "Take up the work that is handed to you below, where it was left.",
 		SuccessorOf: st.Handoff.NextPredecessor(), By: contract.Supervisor,
 	}
-	if problem := st.summon(next); problem != "" && st.Ending == nil {
+	if problem := st.spawnOrchestrator(next); problem != "" && st.Ending == nil {
 		st.ask("No successor could be summoned: " + problem)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // TestWholeDialogue goes through the dialogue of the hierarchy from the task to the result: question, answer,
-// summons, clarification, report, hand-off, successor.
+// spawns, clarification, report, hand-off, successor.
 func TestWholeDialogue(t *testing.T) {
 	p := begin(t, nil)
 	p.contains("the task", p.lastSent("arbiter"), "Build it", "from: human", "kind: task")
@@ -260,7 +260,7 @@ func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) failed", "kind: notice")
 }
 
-// TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off, the supervisor summons a
+// TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off, the supervisor spawns a
 // successor.
 func TestSuccessorWithoutTheArbiter(t *testing.T) {
 	p := begin(t, nil)
@@ -268,8 +268,8 @@ func TestSuccessorWithoutTheArbiter(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("handoff", "context thins", true))
 	p.verdict("arbiter", ruling("CONTINUE", "So be it."))
-	if p.s.Summoned != 2 {
-		t.Fatalf("%d summoned", p.s.Summoned)
+	if p.s.Spawned != 2 {
+		t.Fatalf("%d summoned", p.s.Spawned)
 	}
 	p.spawned("orch-2")
 	p.contains("its brief", p.lastSent("orch-2"), "from: supervisor", "port 8080")
@@ -348,7 +348,7 @@ func TestCeilingOfExchanges(t *testing.T) {
 }
 
 // TestCeilingWithoutAHuman: the limit ends the run wherever it is reached – by a report, a question, an answer
-// or a summons – and nothing follows the end.
+// or a spawn – and nothing follows the end.
 func TestCeilingWithoutAHuman(t *testing.T) {
 	for limit := 2; limit < 8; limit++ {
 		p := begin(t, func(o *runconfig.Options) { o.MaxExchanges, o.HumanPresent = limit, false })
@@ -362,7 +362,7 @@ func TestCeilingWithoutAHuman(t *testing.T) {
 			case p.agent(id).Standing == roster.Waiting && i%4 == 0:
 				p.verdict("arbiter", ruling("SELECT_MODE", "another", "mode", "developer"))
 				if p.s.Ending == nil {
-					id = roster.OrchestratorID(p.s.Summoned)
+					id = roster.OrchestratorID(p.s.Spawned)
 					p.spawned(id)
 				}
 			case p.agent(id).Standing == roster.Waiting:

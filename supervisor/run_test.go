@@ -261,7 +261,7 @@ func TestCommands(t *testing.T) {
 	refused(contract.RetryLast{}, "no living")
 	refused(contract.ForceAgent{Mode: "wizard"}, "wizard")
 	refused(contract.Choose{Option: "retry"}, "no such option")
-	refused(contract.Malformed{Problem: "line 3 is no JSON"}, "line 3")
+	refused(contract.Malformed{Problem: "line 3 is not JSON"}, "line 3")
 	granted(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: "pending"}}})
 	granted(contract.SkipStep{})
 	granted(contract.ForceAgent{Mode: "planner"})

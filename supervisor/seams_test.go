@@ -102,7 +102,7 @@ func TestAReleasedAgentEnds(t *testing.T) {
 }
 
 // TestWhoWaitsInLine: no document that waits for a successor is lost, but the queue is bounded, and no document
-// in it prevents the spawn of other agents.
+// in it prevents the spawns of other agents.
 func TestWhoWaitsInLine(t *testing.T) {
 	for _, waiting := range []int{2, roster.RecordsKept + 10} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
@@ -116,8 +116,8 @@ func TestWhoWaitsInLine(t *testing.T) {
 			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
 				t.Fatal(a.Text)
 			}
-			p.spawned(roster.OrchestratorID(p.s.Summoned))
-			return roster.OrchestratorID(p.s.Summoned)
+			p.spawned(roster.OrchestratorID(p.s.Spawned))
+			return roster.OrchestratorID(p.s.Spawned)
 		}
 		var line []string
 		for range waiting {

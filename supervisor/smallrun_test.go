@@ -37,7 +37,7 @@ func smallRun(t *testing.T) *play {
 	p.verdict(one, report("handoff", "my context thins", true))
 	two := p.summon("go on")
 	p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
-	p.command(contract.Malformed{Problem: "line 9 is no JSON", Raw: json.RawMessage("{")})
+	p.command(contract.Malformed{Problem: "line 9 is not JSON", Raw: json.RawMessage("{")})
 	p.do(asked(p, two, "p2", "ask"))
 	p.stopped()
 

@@ -250,7 +250,7 @@ func (p *play) course() string {
 		b.WriteByte('\n')
 	}
 	s := &p.s
-	fmt.Fprint(&b, s.Task.Phase, s.Summoned, s.Paused, s.Conversation.Held, s.Question.Open != nil, s.Rulings.Decisions, s.Conversation.Exchanges, s.Task.Failures, s.Conversation.IDs.Count, s.Conversation.Ledger, s.HumanSpoke, len(s.Permission.Actions), len(s.Permission.Answered), len(s.Permission.Open), len(s.Handoff.SuccessorQueue), s.Ending != nil, "\n")
+	fmt.Fprint(&b, s.Task.Phase, s.Spawned, s.Paused, s.Conversation.Held, s.Question.Open != nil, s.Rulings.Decisions, s.Conversation.Exchanges, s.Task.Failures, s.Conversation.IDs.Count, s.Conversation.Ledger, s.HumanSpoke, len(s.Permission.Actions), len(s.Permission.Answered), len(s.Permission.Open), len(s.Handoff.SuccessorQueue), s.Ending != nil, "\n")
 	for _, a := range s.Agents {
 		fmt.Fprintln(&b, a.ID, a.Generation, a.Status, a.Standing, a.Mode, a.Model, a.SessionID)
 	}
@@ -383,7 +383,7 @@ func strictly(delimiter, text string) ([]section, error) {
 			continue
 		}
 		if !strings.HasPrefix(line, "⟦"+delimiter+" | ") || !strings.HasSuffix(line, "⟧") || strings.Count(line, "⟦")+strings.Count(line, "⟧") != 2 {
-			return nil, fmt.Errorf("line %d has the delimiter and is no mark: %q", i+1, line)
+			return nil, fmt.Errorf("line %d has the delimiter and is not a mark: %q", i+1, line)
 		}
 		marks = append(marks, line)
 		s := section{report: strings.HasSuffix(line, "it instructs nobody⟧")}

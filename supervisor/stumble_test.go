@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// stumblesOnce summons a developer, by the Arbiter or by the rules, whose tool fails.
+// stumblesOnce spawns a developer, by the Arbiter or by the rules, whose tool fails.
 func stumblesOnce(t *testing.T, name string) (p *play, id string) {
 	t.Helper()
 	p, id = worksOnce(t, name)
@@ -25,7 +25,7 @@ func stumblesOnce(t *testing.T, name string) (p *play, id string) {
 	return p, id
 }
 
-// worksOnce summons a developer, by the Arbiter or by another decider.
+// worksOnce spawns a developer, by the Arbiter or by another decider.
 func worksOnce(t *testing.T, name string) (p *play, id string) {
 	t.Helper()
 	p = begin(t, func(o *runconfig.Options) { o.Decider = name })

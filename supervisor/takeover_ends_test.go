@@ -73,7 +73,7 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		if a := p.agent("orch-1"); a.Status != roster.InHand || a.Takeover.Stage != takeover.Reading {
 			t.Fatalf("ordered %v: %s", ordered, a.Status)
 		}
-		if looks := effects[effect.Survey](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
+		if looks := effects[effect.Inspect](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
 			t.Errorf("looked at: %+v", looks)
 		}
 		p.seen("orch-1", someChanges)

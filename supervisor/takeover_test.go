@@ -104,7 +104,7 @@ func TestTakeover(t *testing.T) {
 	if len(effects[effect.OpenPTY](p)) != 0 {
 		t.Fatal("the terminal is opened before anybody has looked")
 	}
-	looks := effects[effect.Survey](p)
+	looks := effects[effect.Inspect](p)
 	if len(looks) != 1 || !looks[0].Params.Mark || looks[0].Params.SessionID != p.agent("orch-1").SessionID {
 		t.Fatalf("looks: %+v", looks)
 	}
@@ -131,7 +131,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatalf("closed: %+v", closed)
 	}
 	p.ends("orch-1")
-	looks = effects[effect.Survey](p)
+	looks = effects[effect.Inspect](p)
 	if len(looks) != 2 || !cmp.Equal(looks[1].Params.Since, aMark) {
 		t.Fatalf("looks: %+v", looks)
 	}

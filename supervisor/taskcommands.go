@@ -14,7 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/question"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/summons"
+	"github.com/arbiter-cli/arbiter/supervisor/spawning"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -33,7 +33,7 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 		st.out.Reject(ref, "there is no living Orchestrator to try again: summon one with force_agent, or send a message")
 		return false
 	case a.Works():
-		st.out.Reject(ref, "%s is at work already", a.ID)
+		st.out.Reject(ref, "%s is already at work", a.ID)
 		return false
 	}
 	st.out.Accept(ref, "retry: "+a.ID)
@@ -92,7 +92,7 @@ func (st *step) overrule() {
 	})
 }
 
-// forceAgent summons an Orchestrator of a mode that a human chose.
+// forceAgent spawns an Orchestrator of a mode that a human chose.
 func (st *step) forceAgent(ref, mode string) {
 	if _, ok := st.Options.ModeNamed(mode); !ok {
 		st.out.Reject(ref, "there is no mode %q; modes: %s", mode, strings.Join(st.Options.ModeNames(), ", "))
@@ -102,7 +102,8 @@ func (st *step) forceAgent(ref, mode string) {
 		st.out.Reject(ref, "there is no task yet: send a message first")
 		return
 	}
-	if problem := st.summon(summons.Request{Brief: st.Task.Text, Mode: mode, By: contract.Human}); problem != "" {
+	problem := st.spawnOrchestrator(spawning.Request{Brief: st.Task.Text, Mode: mode, By: contract.Human})
+	if problem != "" {
 		st.out.Reject(ref, "%s", problem)
 		return
 	}

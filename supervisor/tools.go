@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/rights"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/sender"
-	"github.com/arbiter-cli/arbiter/supervisor/summons"
+	"github.com/arbiter-cli/arbiter/supervisor/spawning"
 	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -101,14 +101,14 @@ func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 }
 
 func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
-	if a, again := st.SummonedBefore(in.Prompt, in.Mode); again {
+	if a, again := st.SpawnedBefore(in.Prompt, in.Mode); again {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.",
 			a.ID, a.Name), nil
 	}
 	if st.ruleCheck().NothingWanted() {
 		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
 	}
-	if problem := st.summon(summons.Request{
+	if problem := st.spawnOrchestrator(spawning.Request{
 		Brief: in.Prompt, Mode: in.Mode, SuccessorOf: in.SuccessorOf, By: contract.Arbiter, Isolated: in.Isolated,
 		Host: in.Host,
 	}); problem != "" {
@@ -124,7 +124,7 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
 	if a.Host != lifecycle.Here {
-		hosts := summons.Hosts{Options: &st.Options, Roster: &st.Roster, Lifecycle: &st.Lifecycle}
+		hosts := spawning.Hosts{Options: &st.Options, Roster: &st.Roster, Lifecycle: &st.Lifecycle}
 		text += hosts.Text(a.Host)
 	}
 	if st.Options.Workspace.Enabled() && a.Isolation == "" && st.LivingCount() > 1 {

@@ -48,7 +48,7 @@ func Decode(line []byte) (records []Record, whole bool) {
 	var w wireRecord
 	switch err := json.Unmarshal(line, &w); {
 	case !readable(err):
-		return salvage(line), false
+		return recoverRecords(line), false
 	case line[0] != '{':
 		return nil, true // no object
 	}
@@ -67,8 +67,8 @@ var beginnings = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`)}
 // maxStubs is how many incomplete records a damaged line may have before the search ends.
 const maxStubs = 8
 
-// salvage finds the records in a damaged line.
-func salvage(line []byte) (records []Record) {
+// recoverRecords finds the records in a damaged line.
+func recoverRecords(line []byte) (records []Record) {
 	for stubs := 0; stubs < maxStubs; {
 		at := nextBeginning(line)
 		if at < 0 {

@@ -29,7 +29,7 @@ type Delivery struct {
 
 // ReadDeliveries reads the delivery status of messages by the ids with which they were sent, in the order of
 // ids. No process may be writing the transcript. An error means that the file could not be read at all; damage
-// in it is no error.
+// in it is not an error.
 func ReadDeliveries(ctx context.Context, path string, ids []string) ([]Delivery, error) {
 	f, err := open(path)
 	if err != nil {

@@ -76,7 +76,7 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	}
 	h.remembered()
 	limits = limits.orDefaults()
-	main, inline := newDoings(limits), newDoings(limits)
+	main, inline := newActivity(limits), newActivity(limits)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Digest{}, fmt.Errorf("read transcript again: %w", err)
 	}
@@ -119,7 +119,7 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 	}
 	var all []*activity
 	for _, file := range files {
-		one := newDoings(limits)
+		one := newActivity(limits)
 		damaged, err := one.readSubagent(ctx, file, session, "", func(Record) {})
 		if damaged > 0 {
 			d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))

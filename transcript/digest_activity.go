@@ -35,7 +35,7 @@ const (
 // noOutcome are the texts that the CLI writes in place of an outcome (observed with CLI 2.1.329).
 var noOutcome = []string{"[Tool call interrupted:", "Command running in background with ID:"}
 
-func newDoings(limits DigestLimits) *activity {
+func newActivity(limits DigestLimits) *activity {
 	return &activity{limits: limits, calls: map[string]call{}}
 }
 

@@ -66,7 +66,7 @@ type Follower struct {
 	// OnIdle, if set, is called when a look has reached the end.
 	OnIdle func()
 	// OnProblem, if set, is called once with each reason why the file cannot be read, and with nil when that is
-	// over. It is no problem if the file does not exist yet; it is one if the file is gone (fs.ErrNotExist).
+	// over. It is not a problem if the file does not exist yet; it is one if the file is gone (fs.ErrNotExist).
 	OnProblem func(error)
 }
 

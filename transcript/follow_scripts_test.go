@@ -82,7 +82,7 @@ var scripts = []struct{ name, text string }{
 			2 "a"
 		append d/f "x\n"
 			2 "bbx"`},
-	{"cut back within what is no line yet", `
+	{"cut back within what is not a line yet", `
 		append d/f "a\nrest"
 			turn 1 opened 0
 			1 "a"

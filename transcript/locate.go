@@ -19,7 +19,7 @@ var sessionID = sync.OnceValue(func() *regexp.Regexp {
 // Locate finds the transcript of a session in any project: the CLI chooses the names of the projects'
 // directories, and a session that is resumed elsewhere stays where it began. The result need not be a regular
 // file; reading it shows that. Of several files Locate returns the last written one, since a copy is older. It
-// does not look for an id that is no UUID.
+// does not look for an id that is not a UUID.
 func Locate(configDir, session string) (path string, ok bool) {
 	if configDir == "" || !sessionID().MatchString(session) {
 		return "", false

@@ -32,7 +32,7 @@ const MaxLook = 256 << 20
 // It does not consider branches: if two processes wrote the session, the last line counts, even if it is not on
 // the branch that a resume takes.
 //
-// Its cost depends on what was written since that line, not on the file's size. It is no error if the file has
+// Its cost depends on what was written since that line, not on the file's size. It is not an error if the file has
 // no reading.
 func ReadNewest(path string) (Newest, error) {
 	f, err := open(path)

@@ -159,7 +159,7 @@ func TestNewest(t *testing.T) {
 				got = fmt.Sprint(n.Sample.Usage.Context())
 				if line, _, _ := strings.Cut(content[n.Offset:], "\n"); !strings.Contains(line, n.Sample.MessageID) ||
 					n.Offset > 0 && content[n.Offset-1] != '\n' {
-					t.Errorf("offset %d of %+v is no line's", n.Offset, n)
+					t.Errorf("offset %d of %+v is not a line's", n.Offset, n)
 				}
 			case n.Compacted:
 				got = "compacted"

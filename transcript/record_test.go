@@ -81,7 +81,7 @@ func TestOddFields(t *testing.T) {
 	}
 	got, _ := Decode([]byte(`{"type":7,"uuid":"u"}`))
 	if u, ok := got[0].(*Other); !ok || u.UUID != "u" {
-		t.Errorf("a type that is no text: %#v", got[0])
+		t.Errorf("a type that is not a text: %#v", got[0])
 	}
 }
 

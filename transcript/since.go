@@ -45,7 +45,7 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	}
 	limits = limits.orDefaults()
 	session := strings.TrimSuffix(filepath.Base(path), extension)
-	main, inline := newDoings(limits), newDoings(limits)
+	main, inline := newActivity(limits), newActivity(limits)
 	damaged, err := eachRecord(ctx, f, func(rec Record) {
 		switch head := rec.Head(); {
 		case !head.of(session):
@@ -114,7 +114,7 @@ func (s *Since) subagents(ctx context.Context, path, session string, at time.Tim
 		if info, err := os.Stat(file); err != nil || info.ModTime().Before(at.Truncate(time.Second)) {
 			continue
 		}
-		one := newDoings(limits)
+		one := newActivity(limits)
 		if _, err := one.readSubagent(ctx, file, session, since, s.count); err != nil {
 			s.Problems = append(s.Problems, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
 		}

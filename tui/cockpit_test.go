@@ -26,7 +26,7 @@ func (s *scene) atWork() {
 	s.Advance(12 * time.Second)
 }
 
-// fourAtWork summons four agents: one runs a command, one edits, one reads, one thinks.
+// fourAtWork spawns four agents: one runs a command, one edits, one reads, one thinks.
 func (p *fakeRun) fourAtWork() {
 	p.t.Helper()
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"Write the exporter","status":"active"},

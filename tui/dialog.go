@@ -226,7 +226,7 @@ func (ds *dialogs) askKill(id string) {
 // askEnd asks before ending the run.
 func (ds *dialogs) askEnd(title string, do func()) bool {
 	return ds.confirm(title,
-		"Every agent is stopped in the midst of what it does, with all that its tools have started. What is in the "+
+		"Every agent is stopped in the middle of what it does, with all that its tools have started. What is in the "+
 			"files stays; what was left half-done is said at the end.", "End it", do)
 }
 

@@ -86,7 +86,7 @@ type Fault struct {
 	Stack []byte
 }
 
-func (f *Fault) Error() string { return "a fault of arbiter's screen: " + f.Panic }
+func (f *Fault) Error() string { return "bug in arbiter's screen: " + f.Panic }
 
 // queuedCommand is a command that waits to be sent to a run.
 type queuedCommand struct {

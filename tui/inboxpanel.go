@@ -316,7 +316,7 @@ func coveredBy(ctx context.Context, s *supervisor.State, rules []string, home st
 		if ctx.Err() != nil {
 			return nil
 		}
-		found[rule] = inbox.Settles(s, rule, home)
+		found[rule] = inbox.Covered(s, rule, home)
 	}
 	return found
 }

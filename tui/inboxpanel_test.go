@@ -53,7 +53,7 @@ func TestInboxPanel(t *testing.T) {
 		if got := s.host.present().took(); got != (contract.Choose{Option: "retry"}) {
 			t.Errorf("took %+v", got)
 		}
-		s.Expect("Refused: orch-1 is at work already", "What waits for you · 2 of 5", // asked again
+		s.Expect("Refused: orch-1 is already at work", "What waits for you · 2 of 5", // asked again
 			"▸ Orchestrator I asks leave  Bash: go test ./header", "A: all 3 permission requests")
 		s.Advance(2 * time.Second)
 		s.Press("4")
@@ -132,7 +132,7 @@ func TestAllAtOnce(t *testing.T) {
 }
 
 // TestInboxPanelOpensOnRequests: it opens instead of several dialogs in a row, but never over text that is
-// being written or read; a letter of a word is no answer.
+// being written or read; a letter of a word is not an answer.
 func TestInboxPanelOpensOnRequests(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()

@@ -31,7 +31,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	end, err := history.Recent(ctx, log, recentEvents)
 	if err != nil {
 		log.Close()
-		return fmt.Errorf("read what was told in run %s: %w", run, err)
+		return fmt.Errorf("read the history of run %s: %w", run, err)
 	}
 	var empty bool
 	if !f.now(ctx, func() {
@@ -177,7 +177,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 func (f *Frontend) unread(err error) {
 	if f.ctx.Err() == nil {
 		f.post(func() {
-			f.root.dialogs.showText("What was told before cannot be read", err.Error())
+			f.root.dialogs.showText("Earlier events cannot be read", err.Error())
 		})
 	}
 }

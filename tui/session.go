@@ -185,7 +185,7 @@ func (s *session) over() bool {
 	}
 }
 
-// liveliest returns the most interesting agent: the last summoned one that works.
+// liveliest returns the most interesting agent: the last spawned one that works.
 func (s *session) liveliest() string {
 	if s.state == nil {
 		return ""

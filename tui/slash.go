@@ -255,7 +255,7 @@ func (cs *commands) chooseSummon() {
 		func(v any) { cs.d.session.send(contract.ForceAgent{Mode: v.(string)}) })
 }
 
-// modeCommand summons an Orchestrator, if the run has the mode.
+// modeCommand spawns an Orchestrator, if the run has the mode.
 func (cs *commands) modeCommand(mode string) bool {
 	if !slash.HasMode(cs.d.session.state, mode) {
 		cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", slash.Word(mode)))

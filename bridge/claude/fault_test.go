@@ -17,7 +17,7 @@ import (
 
 func TestGarbageIsSurvived(t *testing.T) {
 	s := fake(t, fakeGood)
-	turn := s.turn(fakeStarted + `raw this is no JSON
+	turn := s.turn(fakeStarted + `raw this is not JSON
 raw [1,2]
 raw
 out {"type":"brand_new","x":1}
@@ -37,7 +37,7 @@ out {"type":"control_cancel_request","request_id":"nobody"}
 		texts = append(texts, text)
 	}
 	want := []string{ // once per kind
-		"skipped a line that is no frame", `unknown frame "brand_new/"`, `unreadable frame "result/"`,
+		"skipped a line that is not a frame", `unknown frame "brand_new/"`, `unreadable frame "result/"`,
 		`unreadable frame "system/api_retry"`, `unknown frame "/"`, `an answer to an unknown request "nobody"`,
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {

@@ -81,7 +81,7 @@ func (d *adviser) remind(text string) {
 // false if there is no handler.
 func (r *reader) hooked(f controlRequest) bool {
 	a := r.a
-	in, _ := split(f.Request["input"]) // one that is no object has no members
+	in, _ := split(f.Request["input"]) // one that is not an object has no members
 	id, event := text(f.Request, "callback_id"), text(in, "hook_event_name")
 	switch {
 	case a.cfg.Judged && (id == judgeCallback || event == "PreToolUse"):

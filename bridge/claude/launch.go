@@ -137,7 +137,7 @@ func (p *plan) schema(schema json.RawMessage) {
 // contains it.
 func check(cfg bridge.AgentConfig) error {
 	if _, err := uuid.Parse(cfg.SessionID); err != nil {
-		return badConfig("session id %q is no UUID", cfg.SessionID)
+		return badConfig("session id %q is not a UUID", cfg.SessionID)
 	}
 	for _, list := range [][]string{cfg.Tools, cfg.AllowedTools, cfg.DisallowedTools, cfg.AskTools} {
 		for _, rule := range list {
@@ -155,7 +155,7 @@ func check(cfg bridge.AgentConfig) error {
 		return badConfig("permission mode %s: the rules decide, never the lack of them", bypass)
 	}
 	if !jsonl.IsNull(cfg.JSONSchema) && !json.Valid(cfg.JSONSchema) {
-		return badConfig("json schema is no JSON")
+		return badConfig("json schema is not JSON")
 	}
 	if strings.ContainsRune(strings.Join([]string{cfg.Model, cfg.Effort, cfg.PermissionMode, cfg.SystemPrompt,
 		cfg.AppendSystemPrompt}, ""), 0) {

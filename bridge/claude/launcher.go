@@ -203,7 +203,7 @@ func (a *agent) abort(cause error) error {
 	a.muted.Store(true)
 	close(a.launchDone)
 	_ = a.Stop(context.Background(), true) // the ladder is bounded by itself
-	message := fmt.Sprintf("the Claude CLI did not get ready: %v", cause)
+	message := fmt.Sprintf("the Claude CLI did not become ready: %v", cause)
 	if errCode(cause) == bridge.CodeEnded {
 		message = fmt.Sprintf("the Claude CLI ended before it was ready (%s)", a.child.State())
 	}

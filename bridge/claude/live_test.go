@@ -105,7 +105,7 @@ func TestLiveVerdict(t *testing.T) {
 		t.Errorf("turn: %+v", turn)
 	}
 	if uses := of[bridge.ToolUse](s.host); len(uses) != 0 {
-		t.Errorf("the verdict is no tool use: %+v", uses)
+		t.Errorf("the verdict is not a tool use: %+v", uses)
 	}
 	var text, partial string
 	for _, d := range of[bridge.Delta](s.host) {

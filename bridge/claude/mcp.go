@@ -100,7 +100,7 @@ func (s *toolServer) handler(agent context.Context, spec bridge.ToolSpec, schema
 		}
 		var value any
 		if err := json.Unmarshal(input, &value); err != nil {
-			return toolText(fmt.Sprintf("The arguments are no JSON: %v.", err), true), nil
+			return toolText(fmt.Sprintf("The arguments are not JSON: %v.", err), true), nil
 		}
 		if err := schema.Validate(value); err != nil {
 			return toolText(fmt.Sprintf("The arguments do not match the tool's schema: %v.", err), true), nil

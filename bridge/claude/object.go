@@ -30,7 +30,7 @@ func split(data []byte) (object, error) {
 }
 
 // fieldReader reads known fields of an object and keeps the first error: if a known field has a wrong type,
-// the whole frame counts as unreadable; an absent field is no error.
+// the whole frame counts as unreadable; an absent field is not an error.
 type fieldReader struct {
 	obj object
 	err error

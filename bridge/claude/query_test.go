@@ -137,7 +137,7 @@ func (a *api) toolNames(n int) []string {
 	return names
 }
 
-// TestLiveQueryWithoutAVerdict: this is no failure, the caller may find the answer in the text.
+// TestLiveQueryWithoutAVerdict: this is not a failure, the caller may find the answer in the text.
 func TestLiveQueryWithoutAVerdict(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		q := newAsking(t, spec, startAPI(t, reply{text: "the tester"}, reply{text: "I said so"}))

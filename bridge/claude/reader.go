@@ -75,7 +75,7 @@ func (r *reader) line(line []byte) {
 	f, err := decode(line)
 	if err != nil {
 		r.a.noteOutput()
-		r.a.notice("garbage", fmt.Sprintf("skipped a line that is no frame: %.120q", line))
+		r.a.notice("garbage", fmt.Sprintf("skipped a line that is not a frame: %.120q", line))
 		return
 	}
 	if _, answer := f.(controlResponse); !answer { // a ping's answer is not a sign of work

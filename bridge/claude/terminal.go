@@ -131,7 +131,7 @@ func mergeSettings(ours, more string) (string, error) {
 	}
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(more), &all); err != nil || all == nil {
-		return "", badConfig("settings are no JSON object")
+		return "", badConfig("settings are not a JSON object")
 	}
 	own := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(ours), &own); err != nil {

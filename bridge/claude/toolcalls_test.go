@@ -149,7 +149,7 @@ func TestLiveToolCalls(t *testing.T) {
 }
 
 // TestToolCallsOfALostTurn: what was known when the process died is reported, and a call
-// without a result is no failure.
+// without a result is not a failure.
 func TestToolCallsOfALostTurn(t *testing.T) {
 	t.Parallel()
 	use := func(id, tool, input string) string {

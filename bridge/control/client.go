@@ -64,7 +64,7 @@ func Dial(ctx context.Context, path string, progress func(string)) (*Client, Sta
 	}
 	if st.V != Version {
 		c.Close()
-		return nil, st, fmt.Errorf("that arbiter speaks version %d of the protocol, this one %d", st.V, Version)
+		return nil, st, fmt.Errorf("that arbiter uses version %d of the protocol, this one version %d", st.V, Version)
 	}
 	return c, st, nil
 }

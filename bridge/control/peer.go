@@ -32,11 +32,11 @@ func (p Peer) String() string {
 func Identify(conn *net.UnixConn) Peer {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return Peer{Problem: fmt.Sprintf("it cannot be looked at: %v", err)}
+		return Peer{Problem: fmt.Sprintf("it cannot be inspected: %v", err)}
 	}
 	var c credentials
 	if err := raw.Control(func(fd uintptr) { c, err = credentialsOf(int(fd)) }); err != nil {
-		return Peer{Problem: fmt.Sprintf("it cannot be looked at: %v", err)}
+		return Peer{Problem: fmt.Sprintf("it cannot be inspected: %v", err)}
 	}
 	if err != nil {
 		return Peer{Problem: fmt.Sprintf("the system does not say who it is: %v", err)}

@@ -31,7 +31,7 @@ func (c *client) notify(part any) error {
 	case RunEnded:
 		return c.stream.WriteObject(newNotification(NotifyRunEnded, part))
 	}
-	return fmt.Errorf("control: %T is no part of a subscription", part)
+	return fmt.Errorf("control: %T is not part of a subscription", part)
 }
 
 // put submits a frontend's command.

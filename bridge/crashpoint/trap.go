@@ -37,7 +37,7 @@ func parseTarget(text string) (target, error) {
 	if counted {
 		var err error
 		if t.n, err = strconv.Atoi(n); err != nil {
-			return target{}, fmt.Errorf("%s=%s: %q is no number", atVariable, text, n)
+			return target{}, fmt.Errorf("%s=%s: %q is not a number", atVariable, text, n)
 		}
 	}
 	if t.name == "" || t.n < 1 {

@@ -65,7 +65,7 @@ func startError(shell, cwd string, err error) error {
 		return &bridge.RPCError{Code: codeInvalidParams,
 			Message: fmt.Sprintf("the directory %s is not there: %v", cwd, statErr)}
 	} else if !info.IsDir() {
-		return &bridge.RPCError{Code: codeInvalidParams, Message: cwd + " is no directory"}
+		return &bridge.RPCError{Code: codeInvalidParams, Message: cwd + " is not a directory"}
 	}
 	return &bridge.RPCError{Code: bridge.CodeUnsupported,
 		Message: fmt.Sprintf("no command can be run by %s: %v", shell, err)}

@@ -31,7 +31,7 @@ func (w *Collector) Inspect(ctx context.Context, p bridge.InspectParams) (bridge
 func readPast(ctx context.Context, p bridge.InspectParams, r *bridge.InspectResult) (problems []string) {
 	path, ok := transcriptOf(p)
 	if !ok {
-		return []string{"transcript: there is none of this session"}
+		return []string{"transcript: this session has none"}
 	}
 	d, err := transcript.ReadDigest(ctx, path, transcript.DigestLimits{})
 	problems = d.Problems

@@ -73,7 +73,7 @@ func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes
 	files map[string]bool) (problems []string) {
 	path, ok := transcriptOf(p)
 	if !ok {
-		return []string{"transcript: there is none of this session"}
+		return []string{"transcript: this session has none"}
 	}
 	s, err := transcript.ReadSince(ctx, path, p.Since.Transcript, time.UnixMilli(p.Since.AtMS), transcript.DigestLimits{
 		Texts: maxTyped, TextBytes: typedBytes, Files: maxChanged,

@@ -114,7 +114,7 @@ func (c *Child) Confines() bool { return c.monitored }
 func (c *Child) Remember() { c.remember() }
 
 // Signal sends sig to the child's process group. For a monitored child it goes to the processes for which
-// the monitor waits, unless it is KILL. It is no error if the child has ended.
+// the monitor waits, unless it is KILL. It is not an error if the child has ended.
 func (c *Child) Signal(sig syscall.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,7 +55,7 @@ func parentChain(pid int) (line []proc, err error) {
 		p, err := procAt(next)
 		switch {
 		case err != nil && len(line) == 0:
-			return nil, fmt.Errorf("process %d cannot be looked at: %w", pid, err)
+			return nil, fmt.Errorf("process %d cannot be inspected: %w", pid, err)
 		case err != nil:
 			return nil, errLineageChanged // the parent has ended, and another has taken its place
 		case len(line) > 0 && p.start > line[len(line)-1].start, len(line) > 1000:

@@ -34,7 +34,7 @@ const (
 // must call [EnterNamespace] before anything else.
 //
 // A trial comes first, by starting cmd's program for a moment: many containers refuse clone, or a new /proc
-// if theirs is masked. A failed trial is no error; cmd then stays unchanged. The result says which
+// if theirs is masked. A failed trial is not an error; cmd then stays unchanged. The result says which
 // isolation is used, and why there is no namespace.
 //
 // Inside, only processes of the namespace are visible, and mounts made there are not seen outside. HOME,

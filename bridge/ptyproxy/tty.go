@@ -27,7 +27,7 @@ func openTTY(tty *os.File) (*userTTY, error) {
 	err = conn.Control(func(fd uintptr) {
 		saved, err := unix.IoctlGetTermios(int(fd), getTermios)
 		if err != nil {
-			failed = fmt.Errorf("%s is no terminal: %w", tty.Name(), err)
+			failed = fmt.Errorf("%s is not a terminal: %w", tty.Name(), err)
 			return
 		}
 		u.saved = *saved

@@ -50,7 +50,7 @@ func version(ctx context.Context, program string) (string, error) {
 	}
 	m := versionPattern().FindSubmatch(out)
 	if m == nil {
-		return "", fmt.Errorf("%s is no bubblewrap: --version says %.100q", program, out)
+		return "", fmt.Errorf("%s is not bubblewrap: --version says %.100q", program, out)
 	}
 	major, _ := strconv.Atoi(string(m[1])) // the pattern allows only digits
 	minor, _ := strconv.Atoi(string(m[2]))

@@ -35,7 +35,7 @@ type mount struct {
 // add resolves path and gives it a view. A path that does not exist is skipped, unless must is set.
 func (m mounts) add(path string, v view, must bool) error {
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-		return fmt.Errorf("%.200q is no absolute path", path)
+		return fmt.Errorf("%.200q is not an absolute path", path)
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if missing(err) && !must {

@@ -89,7 +89,7 @@ func submodules(dir string) (list []string, err error) {
 		case err != nil:
 			return err
 		case seen > maxModules:
-			return fmt.Errorf("%s: too much to be looked through for submodules", dir)
+			return fmt.Errorf("%s: too much to be searched for submodules", dir)
 		case !d.IsDir():
 			return nil
 		}

@@ -101,7 +101,7 @@ func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e probeTask) (p
 		return f, fmt.Errorf("bubblewrap cannot confine here (%w): %s", err, strings.TrimSpace(complaints.text(500)))
 	}
 	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Nonce != e.Nonce {
-		return f, errors.New("the probe was not run: what should have run it said nothing of it")
+		return f, errors.New("the probe was not run: the program that should run it reported nothing")
 	}
 	return f, nil
 }
@@ -152,7 +152,7 @@ func (b *probePlan) verify(f probeReport) error {
 	}
 	for _, path := range b.task.Read {
 		if seen, tried := f.Read[path]; seen != "" || !tried {
-			return fmt.Errorf("%s can be looked into inside", path)
+			return fmt.Errorf("%s is readable inside", path)
 		}
 	}
 	for _, path := range b.task.Connect {

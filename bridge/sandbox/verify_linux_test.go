@@ -39,7 +39,7 @@ exec ` + real + ` "${a[@]}" "$@"
 	for name, c := range map[string]struct{ script, want string }{
 		"it is not there":       {"", "no such file"},
 		"it cannot be run":      {"nothing to execute", "exec format error"},
-		"it is another program": {"#!/bin/sh\necho sandbox-exec 1.0", "no bubblewrap"},
+		"it is another program": {"#!/bin/sh\necho sandbox-exec 1.0", "is not bubblewrap"},
 		"it is too old":         {"#!/bin/sh\necho bubblewrap 0.1.8", "too old"},
 		"it has no permission": {"#!/bin/sh\n" + says +
 			"echo bwrap: No permissions to create new namespace >&2; exit 1", "No permissions"},
@@ -53,11 +53,11 @@ exec ` + real + ` "${a[@]}" "$@"
 			filter(`if [ "$1" = --ro-bind ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},
 		"it hides nothing": {filter(`if [ "$1" = --tmpfs ] && [ "$2" = "` + w.state +
 			`" ]; then shift 2; continue; fi; if [ "$1" = --remount-ro ] && [ "$2" = "` + w.state +
-			`" ]; then shift 2; continue; fi`), "can be looked into"},
+			`" ]; then shift 2; continue; fi`), "is readable inside"},
 		"it hides one thing less": {filter(`if [ "$2" = "` + filepath.Join(w.home, ".ssh") +
-			`" ]; then shift 2; continue; fi`), "can be looked into"},
+			`" ]; then shift 2; continue; fi`), "is readable inside"},
 		"it hides no file": {filter(`if [ "$3" = "` + filepath.Join(w.home, ".netrc") +
-			`" ]; then shift 3; continue; fi`), "can be looked into"},
+			`" ]; then shift 3; continue; fi`), "is readable inside"},
 		"it does not seal": {filter(`if [ "$1" = --remount-ro ]; then shift 2; continue; fi`),
 			"can be written to"},
 		"it shares temporary files": {filter(`if [ "$1" = --tmpfs ] && [ "$2" = /var/tmp ]; then a+=(--bind /var/tmp /var/tmp); shift 2; continue; fi`), "not private"},

@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestFullDialogue: task, question, answer on stdin, summon, clarification, real
+// TestFullDialogue: task, question, answer on stdin, spawn, clarification, real
 // tools, a blocking subagent, a queued report, the document, and the end.
 func TestFullDialogue(t *testing.T) {
 	for _, p := range players(t) {
@@ -116,7 +116,7 @@ func answersOf(s *script) (by []string) {
 	return by
 }
 
-// TestParallel: two Orchestrators summoned in one turn work at the same time.
+// TestParallel: two Orchestrators spawned in one turn work at the same time.
 func TestParallel(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestParallel(t *testing.T) {
 }
 
 // TestAnotherTask: a built-in scenario that was played and gets a second task says that its script has one
-// task. It does not summon Orchestrators without end.
+// task. It does not spawn Orchestrators without end.
 func TestAnotherTask(t *testing.T) {
 	for _, p := range players(t) {
 		for _, scenario := range []string{"small-job", "dialogue", "parallel", "generations", "demo"} {

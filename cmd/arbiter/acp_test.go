@@ -162,7 +162,7 @@ func TestACPElsewhere(t *testing.T) {
 	e.refuses("session/prompt", `{"sessionId":"`+e.session+`/orch-1","prompt":[]}`, "takes no prompts")
 	e.refuses("session/prompt", `{"sessionId":"`+e.session+`","prompt":[]}`, "the prompt is empty")
 	e.refuses("session/set_mode", `{"sessionId":"`+e.session+`","modeId":"allow-all"}`, "no permission mode")
-	e.refuses("session/list", `{"cursor":"x"}`, "is no cursor")
+	e.refuses("session/list", `{"cursor":"x"}`, "is not a cursor")
 }
 
 // TestACPForms: a client that supports forms answers a question with a form while the prompt continues; if it

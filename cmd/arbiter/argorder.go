@@ -91,7 +91,7 @@ func sorted(words []string, flags []cli.Flag) []string {
 			continue
 		}
 		n := taken(words, flags)
-		if n > len(words) { // a value is missing; the words before it are no value
+		if n > len(words) { // a value is missing; the words before it are not values
 			return append(first, words...)
 		}
 		first, words = append(first, words[:n]...), words[n:]

@@ -45,7 +45,7 @@ func (still) PTYOpen(context.Context, bridge.PTYOpenParams) (bridge.PTYOpenResul
 	return bridge.PTYOpenResult{}, nil
 }
 func (still) PTYClose(context.Context, bridge.AgentRef) error { return nil }
-func (still) Survey(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
+func (still) Inspect(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
 	return bridge.InspectResult{}, errStill
 }
 func (still) Probe(context.Context, bridge.AgentRef) (bridge.ProbeResult, error) {

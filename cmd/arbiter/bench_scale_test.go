@@ -25,7 +25,7 @@ func crowdPlayer() {
 	os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// crowdPlay is a play whose Arbiter summons that many Orchestrators. Each of them reads a file every five
+// crowdPlay is a play whose Arbiter spawns that many Orchestrators. Each of them reads a file every five
 // seconds.
 func crowdPlay(agents int) string {
 	var text strings.Builder

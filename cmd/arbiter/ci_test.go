@@ -155,7 +155,7 @@ func TestActionIsSafe(t *testing.T) {
 		step := step.(mapping)
 		script, _ := step["run"].(string)
 		if script == "" || step["shell"] != "bash" || step["uses"] != nil {
-			t.Errorf("step %v is no script of bash", step["name"])
+			t.Errorf("step %v is not a script of bash", step["name"])
 		}
 		for _, bad := range []string{"${{", "curl", "wget", "eval", "| sh", "| bash"} {
 			if strings.Contains(script, bad) {

@@ -11,7 +11,7 @@ import (
 )
 
 // aloneDecided is a task that is completed without a decision by the Arbiter: a model that sees only the inputs
-// has the developer summoned, then the tester, and ends the task.
+// has the developer spawned, then the tester, and ends the task.
 const aloneDecided = `
 name: alone
 title: A decider of its own

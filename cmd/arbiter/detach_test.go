@@ -55,10 +55,10 @@ func TestRunPort(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	port := runPort{env{}, state}
 	for args, want := range map[string]string{
-		"--json":                       "--json is no flag for a run that a client begins",
-		"--cwd=/":                      "--cwd is no flag",
-		"--task=x":                     "--task is no flag",
-		"--session=x":                  "--session is no flag",
+		"--json":                       "--json is not a flag for a run that a client begins",
+		"--cwd=/":                      "--cwd is not a flag",
+		"--task=x":                     "--task is not a flag",
+		"--session=x":                  "--session is not a flag",
 		"host":                         `leave out host`,
 		"--no-such-flag":               "no-such-flag",
 		"--max-cost=many":              "max-cost",

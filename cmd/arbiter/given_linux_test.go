@@ -61,7 +61,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, f)
 	}
 	s.launch()
-	s.finish(contract.ExitEnvironment) // the program is no claude
+	s.finish(contract.ExitEnvironment) // the program is not claude
 
 	read := func(name string) []string {
 		raw, err := os.ReadFile(filepath.Join(dir, "first", name))

@@ -118,7 +118,7 @@ func TestRulesForUnknownTools(t *testing.T) {
 	state := t.TempDir()
 	p, err := settings.RulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"},
 		Ask: []string{"NotebookEdit", "Raed"}})
-	if got := settings.UnknownTools(p); err != nil || !strings.HasSuffix(got, "hold for nothing: --deny Bsh, --ask Raed") {
+	if got := settings.UnknownTools(p); err != nil || !strings.HasSuffix(got, "never apply: --deny Bsh, --ask Raed") {
 		t.Errorf("%v, %q", err, got)
 	}
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)

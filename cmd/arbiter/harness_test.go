@@ -294,7 +294,7 @@ func (s *script) see(what string, fits func(contract.Line) bool) contract.Line {
 }
 
 // stall fires when no event came for one patience, or after six of them in any case: a run with many CLI
-// processes on a busy machine is slow, which is no failure.
+// processes on a busy machine is slow, which is not a failure.
 type stall struct {
 	C    <-chan struct{}
 	Stop context.CancelFunc

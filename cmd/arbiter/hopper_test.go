@@ -94,7 +94,7 @@ const lastQuestion = "Proceed?"
 
 const hopDocument = `{"accomplished":["hops"],"remaining":[],"key_context":"none","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}`
 
-// answer ends the turn: the Arbiter summons once, answers questions, and completes
+// answer ends the turn: the Arbiter spawns once, answers questions, and completes
 // when it reads anything else; the Orchestrator reports until its hops are made.
 func (h *hopping) answer(uuid, text string) {
 	verdict := `{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`

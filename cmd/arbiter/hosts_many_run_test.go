@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// manyHands is a play in which n Orchestrators write a file each. The first is summoned to a pool, the second
+// manyHands is a play in which n Orchestrators write a file each. The first is spawned to a pool, the second
 // to a host by name, and the others to any host with a free slot.
 func manyHands(n int) string {
 	var play strings.Builder

@@ -40,7 +40,7 @@ func TestHostsAsked(t *testing.T) {
 		"--hosts mars": `--hosts "mars": there is no host or pool "mars": use one of box, all, here`,
 		"--hosts box,": `a name is empty`,
 		"--lease 1s":   "--lease 1s: must be between 5s and 1h0m0s",
-		"--hosts box --rehearse": "--hosts and --rehearse exclude each other: a rehearsal's workspace is no Git " +
+		"--hosts box --rehearse": "--hosts and --rehearse exclude each other: a rehearsal's workspace is not a Git " +
 			"repository",
 	} {
 		args := append(strings.Fields(line), "--json", "--no-input", "--task", "Weave", "--config", file)

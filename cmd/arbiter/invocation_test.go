@@ -162,7 +162,7 @@ var wrongInvocations = []struct {
 	{`replay 3f2a`, `there is no run "3f2a"; arbiter sessions lists the runs`, usage},
 	{`halt`, `no run is live in WORK: give its RUN; arbiter ps lists the live runs`, usage},
 	{`attach`, `no run is live in WORK: give its RUN; arbiter ps lists the live runs`, usage},
-	{`host`, `arbiter host is started by arbiter itself: its stdin is no description of a run (EOF)`, usage},
+	{`host`, `arbiter host is started by arbiter itself: its stdin is not a description of a run (EOF)`, usage},
 
 	// The environment.
 	{`HOME= XDG_STATE_HOME= sessions`, `there is no state directory: set HOME, XDG_STATE_HOME or --state-dir`, environment},

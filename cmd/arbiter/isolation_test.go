@@ -121,7 +121,7 @@ actors:
 			run := uuid.NewString()
 			o.call("initialize", map[string]any{"protocol_version": bridge.ProtocolVersion, "client": "a test", "run": run,
 				"claude": claude})
-			o.write("this is no JSON")
+			o.write("this is not JSON")
 			o.refused("spawn", map[string]any{"id": 7}, -32602)
 			o.refused("no_such_method", map[string]any{}, -32601)
 			o.refused("message", map[string]any{"id": "a", "generation": 1, "message_id": uuid.NewString(),
@@ -198,7 +198,7 @@ func (o *outsider) read() map[string]any {
 	}
 	var m map[string]any
 	if err := json.Unmarshal(line, &m); err != nil {
-		o.t.Fatalf("a line that is no object: %s", line)
+		o.t.Fatalf("a line that is not an object: %s", line)
 	}
 	if m["jsonrpc"] != "2.0" {
 		o.t.Errorf("no JSON-RPC 2.0: %s", line)
@@ -257,7 +257,7 @@ func (o *outsider) event(name string) map[string]any {
 	}
 }
 
-// TestTrust is a run that is no rehearsal: the user's own environment and workspace, with rules on the command
+// TestTrust is a run that is not a rehearsal: the user's own environment and workspace, with rules on the command
 // line. The workspace's own files are loaded only with --trust.
 func TestTrust(t *testing.T) {
 	claude := realClaude(t)

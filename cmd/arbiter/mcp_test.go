@@ -211,7 +211,7 @@ func TestMCPForm(t *testing.T) {
 	}
 	h.work = h.home
 	text = h.fails(contract.ExitUsage, "mcp", "--", "--json")
-	if !strings.Contains(text, "--json is no flag for a run") {
+	if !strings.Contains(text, "--json is not a flag for a run") {
 		t.Errorf("a wrong flag: %s", text)
 	}
 }

@@ -73,7 +73,7 @@ func TestMemoryCommands(t *testing.T) {
 	w.memory(contract.ExitUsage, "", "give numbers", "rm", "--all", "1")
 	w.memory(contract.ExitComplete, "Removed: one\nRemoved: three\n", "", "rm", "3", "1")
 	w.Must(os.WriteFile(store.Path(), []byte("{"), 0o600))
-	w.prints("cannot be read: it is no JSON object", contract.ExitEnvironment, "memory")
+	w.prints("cannot be read: it is not a JSON object", contract.ExitEnvironment, "memory")
 	w.memory(contract.ExitComplete, "Everything is forgotten.\n", "", "rm", "--all")
 	w.prints(none, contract.ExitComplete, "memory")
 	w.prints(`memory has no command "frob"`, contract.ExitUsage, "memory", "frob")

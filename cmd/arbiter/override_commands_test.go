@@ -204,13 +204,13 @@ func (s *script) aPlan(want ...string) {
 	})
 }
 
-// whoWas finds the spawn of an agent.
+// whoWas finds the spawns of an agent.
 func (s *script) whoWas(id string) contract.Spawn {
 	s.t.Helper()
 	return await(s, "the spawn of "+id, func(who string, _ contract.Spawn) bool { return who == id })
 }
 
-// TestOverridesWhileOneWorks: while an agent works, the plan is set, steps are skipped, others are summoned,
+// TestOverridesWhileOneWorks: while an agent works, the plan is set, steps are skipped, others are spawned,
 // and all is reset. A command that is not possible in a state is refused, with what would be possible.
 func TestOverridesWhileOneWorks(t *testing.T) {
 	t.Parallel()
@@ -225,7 +225,7 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 			s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
 			s.accepts(contract.SkipStep{}, "step 1: card")
 			s.aPlan("card skipped", "spin pending", "try pending")
-			s.rejects(contract.RetryLast{}, "orch-1 is at work already")
+			s.rejects(contract.RetryLast{}, "orch-1 is already at work")
 			s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
 			s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
 			s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
@@ -272,7 +272,7 @@ func TestOverridesInEvaluation(t *testing.T) {
 		s.accepts(contract.RetryLast{}, "orch-1")
 		s.moves("evaluating", "executing", "RETRY")
 		s.at("orch-1")
-		s.rejects(contract.RetryLast{}, "orch-1 is at work already")
+		s.rejects(contract.RetryLast{}, "orch-1 is already at work")
 		s.accepts(steps("spin"))
 		s.accepts(contract.Cancel{})
 		s.moves("executing", "cancelled", "CANCEL")

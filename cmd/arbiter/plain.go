@@ -263,7 +263,7 @@ func (e env) plain(c settings.Choices) error {
 		Covers: func(rule string) []string {
 			if l := h.Session(); l != nil {
 				home, _ := os.UserHomeDir() // without a home, rules with ~ match nothing
-				return inbox.Settles(l.Snapshot(), rule, home)
+				return inbox.Covered(l.Snapshot(), rule, home)
 			}
 			return nil
 		},

@@ -117,7 +117,7 @@ func (g *gateway) requests() []map[string]any {
 	return slices.Clone(g.bodies)
 }
 
-// besideProvider prepares a run that is no rehearsal: its agents use the scripted model, and its decider uses a
+// besideProvider prepares a run that is not a rehearsal: its agents use the scripted model, and its decider uses a
 // gateway.
 func besideProvider(t *testing.T, p player, provider string, first ...int) (*script, *gateway) {
 	t.Helper()

@@ -249,7 +249,7 @@ var notRun = map[string]string{
 	"report -":                               "reads events from stdin; TestReportOfARun does it",
 	"replay RUN --decisions --decider-model": "asks a model; TestDecideOnAnInput and TestReplayDecisions have one",
 	"send":                                   "takes a run that is alive; TestAnswersFromASecondTerminal does it",
-	"sessions export":                        "takes a run that is no rehearsal; TestARunContinuesElsewhere does it",
+	"sessions export":                        "takes a run that is not a rehearsal; TestARunContinuesElsewhere does it",
 	"sessions import":                        "takes an archive; TestARunContinuesElsewhere does it",
 	"sessions rm":                            "removes the run of the other lines; TestStrays does it",
 	"status":                                 "takes a run that is alive; TestPsAndStatus does it",

@@ -108,7 +108,7 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 }
 
 // TestModelIsTriedOnInput: an answer that cannot be used is corrected, and after several such answers there
-// is no decision; a refused login gives the exit code for the environment.
+// is not a decision; a refused login gives the exit code for the environment.
 func TestModelIsTriedOnInput(t *testing.T) {
 	for _, p := range players(t) {
 		for _, c := range []struct {

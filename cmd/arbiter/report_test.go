@@ -145,7 +145,7 @@ func TestReportRefuses(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run([]string{"arbiter", "report", "-"}, strings.NewReader("{}\n"), &out,
 		&errs); code != int(contract.ExitUsage) ||
-		!strings.Contains(errs.String(), "line 1 is no event of arbiter --json") || out.Len() > 0 {
+		!strings.Contains(errs.String(), "line 1 is not an event of arbiter --json") || out.Len() > 0 {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 	t.Chdir(t.TempDir())

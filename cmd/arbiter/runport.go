@@ -90,7 +90,7 @@ func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control
 // Start implements [runport.Runs].
 func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
 	if s.Run != "" && uuid.Validate(s.Run) != nil {
-		return "", command.Usagef("%q is no id for a run: use a UUID", s.Run)
+		return "", command.Usagef("%q is not an id for a run: use a UUID", s.Run)
 	}
 	c, err := p.choices(s.Dir, "", s.Args)
 	if err != nil {
@@ -152,7 +152,7 @@ func (p runPort) Log(run string) (*eventlog.Log, error) {
 // Report implements [runport.Runs].
 func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) error {
 	if !slices.Contains(report.Formats(), report.Format(format)) {
-		return command.Usagef("%q is no format of a report", format)
+		return command.Usagef("%q is not a format of a report", format)
 	}
 	store, err := p.open()
 	if err != nil {
@@ -183,7 +183,7 @@ func (p runPort) choices(dir, run string, args []string) (settings.Choices, erro
 	app.Action = func(ctx *cli.Context) error {
 		for _, name := range notForClients {
 			if ctx.IsSet(name) {
-				return command.Usagef("--%s is no flag for a run that a client begins", name)
+				return command.Usagef("--%s is not a flag for a run that a client begins", name)
 			}
 		}
 		if ctx.NArg() > 0 {

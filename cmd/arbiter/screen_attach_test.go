@@ -122,7 +122,7 @@ func TestAttachmentReportsFailure(t *testing.T) {
 	p.await("exit code 1", "No conversation found", "awaits a word")
 	second := h.open("attach", "orch-1")
 	second.await("No conversation found")
-	second.Type("\r") // the terminal was opened, so a program that ends is no refusal
+	second.Type("\r") // the terminal was opened, so a program that ends is not a refusal
 	second.await("exit code 1")
 	h.left(second, contract.ExitComplete)
 	p.press("Ctrl+C", "Ctrl+C")

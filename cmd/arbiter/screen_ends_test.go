@@ -242,7 +242,7 @@ func TestScreenFault(t *testing.T) {
 				p.press("x")
 			}
 			after := h.ended(p, contract.ExitBug)
-			if !strings.Contains(after, "a fault of arbiter's screen: "+failureCaused) {
+			if !strings.Contains(after, "bug in arbiter's screen: "+failureCaused) {
 				t.Errorf("it says:\n%s", after)
 			}
 			if !begun {

@@ -72,7 +72,7 @@ func TestScreenWaysOutOfAFailure(t *testing.T) {
 	}
 }
 
-// TestScreenOverrides: another agent is summoned, everything is reset, and the next task is cancelled in the
+// TestScreenOverrides: another agent is spawned, everything is reset, and the next task is cancelled in the
 // middle of a tool. Each command that cannot be undone asks first, and the end says what was left half-done.
 func TestScreenOverrides(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestScreenOverrides(t *testing.T) {
 	p.await(`There is no mode "wizard"`)
 	p.clear()
 	p.Type("/retry\n")
-	p.await("orch-1 is at work already")
+	p.await("orch-1 is already at work")
 	p.Type("/summon reviewer\n")
 	p.await("Orchestrator II")
 	p.Type("/reset\n")
@@ -118,7 +118,7 @@ func TestPlainReportsInterruptedWork(t *testing.T) {
 	p := h.overriding("developer", spinning, "--plain")
 	p.await("Spin it, developer.")
 	p.Type("/retry\n")
-	p.await("orch-1 is at work already")
+	p.await("orch-1 is already at work")
 	until(t, "a command that runs", func() bool {
 		for _, cmd := range h.alive() {
 			if strings.HasPrefix(cmd, "sleep 1000") {

@@ -86,7 +86,7 @@ func (play seamPlay) through(t *testing.T, who player,
 
 func always(play string) func() string { return func() string { return play } }
 
-// twoThreads begins the script of an Arbiter that summons two Orchestrators, and ends when the human says so.
+// twoThreads begins the script of an Arbiter that spawns two Orchestrators, and ends when the human says so.
 const twoThreads = `actors:
   - name: arbiter
     match: {role: arbiter}
@@ -222,7 +222,7 @@ actors:
 }
 
 // chairs: the human takes over an Orchestrator's session, and the Arbiter is renewed meanwhile. Then the human
-// takes it over while the check of the Orchestrator's document runs, and its successor is summoned before the
+// takes it over while the check of the Orchestrator's document runs, and its successor is spawned before the
 // session is given back.
 var chairs = seamPlay{
 	name: "a renewal during a takeover, and a takeover during a hand-off",

@@ -41,7 +41,7 @@ actors:
       - say: It is spun.
 `
 
-// orchestratorStorm is a play in which the Arbiter summons and releases Orchestrators without end.
+// orchestratorStorm is a play in which the Arbiter spawns and releases Orchestrators without end.
 const orchestratorStorm = `name: storm
 title: One after the other
 actors:
@@ -57,7 +57,7 @@ actors:
 `
 
 // TestStormsAreBounded: no more subagents work at the same time than allowed, and others are denied before they
-// start. An Arbiter that summons without end reaches the limit of its task.
+// start. An Arbiter that spawns without end reaches the limit of its task.
 func TestStormsAreBounded(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run("subagents/"+who.name, func(t *testing.T) {

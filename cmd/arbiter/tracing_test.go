@@ -91,7 +91,7 @@ func (c *spanCollector) lineages(service string) []string {
 	return list
 }
 
-// traceOf prepares a run that is no rehearsal, and that sends its spans and those of its agents to a collector.
+// traceOf prepares a run that is not a rehearsal, and that sends its spans and those of its agents to a collector.
 func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
 	t.Helper()
 	model := scriptedModel(t, "workflow")

@@ -46,7 +46,7 @@ var failures = []struct {
 	{"(NotFound)", Failure{"Kubernetes has no such pod: kubectl get pods lists them", true}},
 	{"container not found", Failure{"the pod has no such container, or it has ended: see kubectl describe pod", true}},
 	{"must be logged in to the server", Failure{"log in to the cluster", true}},
-	{"(Forbidden)", Failure{"your account of the cluster must not do this", true}},
+	{"(Forbidden)", Failure{"your cluster account is not allowed to do this", true}},
 	{"Could not resolve hostname", Failure{"check the host's name and your network", false}},
 	{"Connection refused", Failure{"check that its server runs, and the port", false}},
 	{"Connection timed out", Failure{"check your network, and that the host is up", false}},

@@ -105,5 +105,5 @@ func (l *Lesson) setDate(value string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no date: write YYYY-MM-DD", sanitize.Line(value, 60))
+	return fmt.Errorf("%q is not a date: write YYYY-MM-DD", sanitize.Line(value, 60))
 }

@@ -124,7 +124,7 @@ func TestWritersAtOnce(t *testing.T) {
 func TestUnreadableFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	for want, text := range map[string]string{
-		"no JSON object": "{", "not have version 1": `{"v":2}`,
+		"not a JSON object": "{", "not have version 1": `{"v":2}`,
 		"is for the workspace": `{"v":1,"cwd":"/x","lessons":[],"outcomes":[]}`,
 		"unknown field":        `{"v":1,"more":1}`, "after top-level value": `{"v":1} {}`,
 		"over 2048 KiB": strings.Repeat(" ", maxBytes+1),
@@ -233,7 +233,7 @@ func TestParse(t *testing.T) {
 		`line 2: "two" has no name`: "lesson: one\ntwo", "line 1: lesson is empty": "lesson:",
 		"line 1: run comes before":   "run: x",
 		"line 3: run is given twice": "lesson: a\nrun: x\nrun: y",
-		`line 2: there is no "x"`:    "lesson: a\nx: y", "line 2: \"soon\" is no date": "lesson: a\ndate: soon",
+		`line 2: there is no "x"`:    "lesson: a\nx: y", "line 2: \"soon\" is not a date": "lesson: a\ndate: soon",
 		"line 1: lesson has 501":    "lesson: " + strings.Repeat("x", 501),
 		"line 101: there can be 50": strings.Repeat("lesson: a\n\n", 51),
 	} {

@@ -33,7 +33,7 @@ func (d *Dir) ReadJSON(name string, limit int64, version int, into any) (found b
 func Decode(b []byte, version int, into any) error {
 	var head struct{ V *int }
 	if err := json.Unmarshal(b, &head); err != nil {
-		return fmt.Errorf("it is no JSON object (%w)", err)
+		return fmt.Errorf("it is not a JSON object (%w)", err)
 	}
 	if head.V == nil || *head.V != version {
 		return fmt.Errorf("it does not have version %d, the one that this arbiter reads", version)
@@ -49,7 +49,7 @@ func DecodeStrict(b []byte, into any) error {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows its end")
+		return errors.New("there is more data after its end")
 	}
 	return nil
 }

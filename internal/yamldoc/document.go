@@ -48,7 +48,7 @@ type Document struct {
 func Parse(file string, src []byte) (d *Document, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the parser has panicked on hostile input before
-			d, err = nil, &Error{File: file, Line: 1, Text: "this is no YAML"}
+			d, err = nil, &Error{File: file, Line: 1, Text: "this is not YAML"}
 		}
 	}()
 	// A field that is given twice is reported by Fields, like any other problem.

@@ -83,7 +83,7 @@ func edit(src []byte, key, value string) (out []byte, err error) {
 func meaning(src []byte) (map[string]any, error) {
 	m := map[string]any{}
 	if err := yaml.Unmarshal(src, &m); err != nil {
-		return nil, fmt.Errorf("the file is no YAML mapping: %s", strings.SplitN(err.Error(), "\n", 2)[0])
+		return nil, fmt.Errorf("the file is not a YAML mapping: %s", strings.SplitN(err.Error(), "\n", 2)[0])
 	}
 	return m, nil
 }

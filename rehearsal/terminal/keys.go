@@ -120,7 +120,7 @@ func parseKey(name string) (key, error) {
 		k.seq = seqKeys[strings.ToLower(rest)]
 	}
 	if k.char == 0 && k.seq == "" {
-		return key{}, fmt.Errorf("%q is no key", name)
+		return key{}, fmt.Errorf("%q is not a key", name)
 	}
 	return k, nil
 }

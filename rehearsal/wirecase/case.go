@@ -132,7 +132,7 @@ func parseSteps(b []byte) (out []Step, err error) {
 		case wants != (arg != ""):
 			return nil, fmt.Errorf("line %d: step %q: wrong number of arguments", i+1, op)
 		case (op == "<" || op == "!") && !json.Valid([]byte(arg)):
-			return nil, fmt.Errorf("line %d: the pattern is no JSON: %s", i+1, arg)
+			return nil, fmt.Errorf("line %d: the pattern is not JSON: %s", i+1, arg)
 		}
 		out = append(out, Step{i + 1, op, arg})
 	}

@@ -38,7 +38,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	if l.ended != nil && l.ended.Status == contract.StatusComplete {
 		switch {
 		case r.jobDone():
-		case r.flipped: // the damage may lose a summons that the Arbiter's session remembers
+		case r.flipped: // the damage may lose a spawn that the Arbiter's session remembers
 			r.f.harmed++
 			r.logf("  %s: complete without the files, over a damaged journal", r.name())
 		default:
@@ -189,7 +189,7 @@ func (r *round) check() {
 }
 
 // isFromHuman reports whether a token is in an envelope from the human. The supervisor quotes the human's
-// messages to a new Arbiter, which is no delivery.
+// messages to a new Arbiter, which is not a delivery.
 func isFromHuman(incoming, token string) bool {
 	for at := 0; ; {
 		i := strings.Index(incoming[at:], token)

@@ -70,7 +70,7 @@ func (l *processRun) connect() {
 	r.f.clients += 2 + len(c.hung) + len(c.conns)
 }
 
-// client starts an arbiter command on the run. It lacks the round's mark, since it is no part of the run.
+// client starts an arbiter command on the run. It lacks the round's mark, since it is not part of the run.
 func (l *processRun) client(stdout *os.File, command string, args ...string) *exec.Cmd {
 	r := l.r
 	cmd := exec.Command(r.bin, append([]string{command, "--state-dir", filepath.Join(r.dir, "state"), r.run},

@@ -35,7 +35,7 @@ func helpFor(point string) string {
 	for prefix, help := range map[string]string{
 		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
 		"journal.events.cut.": byTear, "journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
-		"loop.survey": byHuman, "loop.decide": byDecider, "loop.place": byIsolation, "loop.merge": byIsolation,
+		"loop.inspect": byHuman, "loop.decide": byDecider, "loop.place": byIsolation, "loop.merge": byIsolation,
 	} {
 		if strings.HasPrefix(point, prefix) {
 			return help

@@ -106,7 +106,7 @@ func TestCompanionPoints(t *testing.T) {
 	if want := []string{simple[1], simple[3]}; !slices.Equal(also, want) {
 		t.Errorf("beside a second try: %v, want %v", also, want)
 	}
-	if also, rest := companions("loop.survey", wanted, nil, 2); len(also) > 0 || !slices.Equal(rest, wanted) {
+	if also, rest := companions("loop.inspect", wanted, nil, 2); len(also) > 0 || !slices.Equal(rest, wanted) {
 		t.Errorf("a point that needs help has company: %v, %v", also, rest)
 	}
 }

@@ -279,7 +279,7 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		switch {
 		case r.jobDone():
 			l.sendMessage(closing)
-		case r.questions > 2: // a summons was lost
+		case r.questions > 2: // a spawn was lost
 			l.send("force", contract.ForceAgent{Mode: "developer"})
 		default:
 			l.sendMessage("weave dawn")

@@ -51,7 +51,7 @@ func TestOutcome(t *testing.T) {
 		t.Errorf("after a second try: %v", o.cells)
 	}
 	if _, err := read(strings.NewReader("FAIL build failed\n"), false); err == nil {
-		t.Error("what is no JSON was read")
+		t.Error("what is not JSON was read")
 	}
 }
 

@@ -158,7 +158,7 @@ func again(s suite, rows []string) string {
 	return pattern
 }
 
-// test runs tests of a suite's package and keeps their output. A failed test is no error.
+// test runs tests of a suite's package and keeps their output. A failed test is not an error.
 func (t trial) test(s suite, pattern, file string) error {
 	t.logf("%s -run %s", s.pkg, pattern)
 	err := t.command(filepath.Join(t.root, s.pkg), file, "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",

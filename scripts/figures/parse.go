@@ -28,7 +28,7 @@ func parse(text string) ([]result, error) {
 		for i := 2; i+1 < len(fields); i += 2 {
 			n, err := strconv.ParseFloat(fields[i], 64)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %q is no figure", fields[0], fields[i])
+				return nil, fmt.Errorf("%s: %q is not a figure", fields[0], fields[i])
 			}
 			r.figures[fields[i+1]] = n
 		}

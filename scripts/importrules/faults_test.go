@@ -83,7 +83,7 @@ func checkFaults(table string, tree fs.FS) (problems []string) {
 		}
 	}
 	for row := range seen {
-		bad("%s is no row", row)
+		bad("%s is not a row", row)
 	}
 	return problems
 }
@@ -100,7 +100,7 @@ func missingTest(tree fs.FS, name string) string {
 	}
 	m := testName.FindStringSubmatch(name)
 	if m == nil {
-		return fmt.Sprintf("%q is no test: want directory.TestName", name)
+		return fmt.Sprintf("%q is not a test: want directory.TestName", name)
 	}
 	files, _ := fs.Glob(tree, path.Join(m[1], "*_test.go"))
 	for _, file := range files {
@@ -140,10 +140,10 @@ func TestFaultTableIsRead(t *testing.T) {
 		"| P1 | it breaks | a/b.TestThree | |\n":            "no a/b.TestThree",
 		"| P1 | it breaks | a/b.TestOn | |\n":               "no a/b.TestOn",
 		"| P1 | it breaks | a.TestOne | |\n":                "no a.TestOne",
-		"| P1 | it breaks | TestOne | |\n":                  "is no test",
+		"| P1 | it breaks | TestOne | |\n":                  "is not a test",
 		"| P1 | it breaks | scripts/walk | |\n":             `no script "scripts/walk"`,
 		"| P1 | it breaks | a/b.TestOne, a/b.TestOne | |\n": "twice",
-		p1 + "| Q1 | it breaks | a/b.TestOne | |\n":         "Q1 is no row",
+		p1 + "| Q1 | it breaks | a/b.TestOne | |\n":         "Q1 is not a row",
 	} {
 		table := strings.Replace(sound.String(), p1, broken, 1)
 		if problems := checkFaults(table, tree); !slices.ContainsFunc(problems,

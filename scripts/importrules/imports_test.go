@@ -105,7 +105,7 @@ var forbidden = []rule{
 	{from: "./supervisor/rulecheck", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "os", "net",
 		"log/slog"}, direct: true,
 		why: "a ruling is held against the state here; who is corrected is decided above"},
-	{from: "./supervisor/summons", to: []string{"./supervisor", "./supervisor/input", "./supervisor/machine", "os", "net",
+	{from: "./supervisor/spawning", to: []string{"./supervisor", "./supervisor/input", "./supervisor/machine", "os", "net",
 		"log/slog", "math/rand/v2"}, direct: true,
 		why: "Orchestrators are placed and made here; whether the task allows another is decided above"},
 	{from: "./supervisor/handoff", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect",

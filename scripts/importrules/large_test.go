@@ -31,7 +31,7 @@ func TestLargePackages(t *testing.T) {
 	}
 	for _, line := range strings.Split(section, "\n- `")[1:] {
 		if name, _, _ := strings.Cut(line, "`"); files[name] == 0 {
-			t.Errorf("docs/packages.md gives a reason for %s, which is no package", name)
+			t.Errorf("docs/packages.md gives a reason for %s, which is not a package", name)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestPackagesTable(t *testing.T) {
 		names := expand(cells[1])
 		for _, name := range names {
 			if imports[name] == nil {
-				t.Errorf("the table names %s, which is no package", name)
+				t.Errorf("the table names %s, which is not a package", name)
 			}
 			if listed[name] {
 				t.Errorf("the table names %s twice", name)

@@ -43,7 +43,7 @@ func TestRacedTestsExist(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("scripts/raced.sh names %s, which is no test: was it renamed?", match[1])
+			t.Errorf("scripts/raced.sh names %s, which is not a test: was it renamed?", match[1])
 		}
 	}
 }

@@ -50,10 +50,10 @@ func (s *Subagents) Admit(agent bridge.AgentRef, toolUse string, living []bridge
 	case toolUse != "" && slices.Contains(s.working, c):
 		return ""
 	case l.AtOnce > 0 && len(s.working) >= l.AtOnce:
-		return fmt.Sprintf("%s at work already, which is the most (--max-subagents): wait until one has ended, or do "+
+		return fmt.Sprintf("%s already at work, which is the limit (--max-subagents): wait until one has ended, or do "+
 			"the work without one", subagents(len(s.working)))
 	case l.PerHour > 0 && len(s.started) >= l.PerHour:
-		return fmt.Sprintf("%s started within an hour, which is the most (--max-subagents-per-hour): the next may start "+
+		return fmt.Sprintf("%s started within an hour, which is the limit (--max-subagents-per-hour): the next may start "+
 			"in %s, so do the work without one", subagents(len(s.started)), s.wait(at))
 	}
 	s.working, s.started = append(s.working, c), append(s.started, at)

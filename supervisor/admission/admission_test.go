@@ -30,7 +30,7 @@ func admitted(t *testing.T, s *Subagents, l Limits, at time.Time, agent bridge.A
 func TestAtOnce(t *testing.T) {
 	var s Subagents
 	l := Limits{AtOnce: 2}
-	full := "2 subagents at work already, which is the most (--max-subagents)"
+	full := "2 subagents already at work, which is the limit (--max-subagents)"
 	admitted(t, &s, l, noon, one, "a", "")
 	admitted(t, &s, l, noon, one, "a", "") // the same call
 	admitted(t, &s, l, noon, two, "b", "")

@@ -54,7 +54,7 @@ func TestLookup(t *testing.T) {
 func TestParse(t *testing.T) {
 	a, err := parse("x.md", []byte("---\nname: x\ndescription: d\ncolor: red\n---\nDo it.\n"))
 	if err != nil || a.Name != "x" || a.Source != "x.md" {
-		t.Errorf("a warning is no error: %+v, %v", a, err)
+		t.Errorf("a warning is not an error: %+v, %v", a, err)
 	}
 	a, err = parse("x.md", []byte("---\nname: x\nmaxTurns: 0\n---\nDo it.\n"))
 	var p Problem

@@ -184,7 +184,7 @@ func TestStrangeEntries(t *testing.T) {
 		"! repo/.claude/agents/out.md: cannot be looked at: a link leads out of the workspace",
 		"! repo/.claude/agents/outdir.md: cannot be looked at: a link leads out of the workspace",
 		"! repo/.claude/agents/pipe.md: is not a regular file",
-		"! repo/.claude/agents/big.md: the file has more than 64 KiB, the most an agent file may have; the file is not used")
+		"! repo/.claude/agents/big.md: the file has more than 64 KiB, the limit of an agent file; the file is not used")
 	if got := CheckFile(filepath.Join(h.root, "repo/.claude/agents/pipe.md")); len(got) != 1 ||
 		!strings.Contains(got[0].Text, "not a regular file") {
 		t.Error(got)

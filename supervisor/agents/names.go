@@ -46,7 +46,7 @@ func (r *reader) checkName(line int, name string) {
 	}
 	if numbered().MatchString(name) ||
 		slices.ContainsFunc(reserved, func(who string) bool { return strings.EqualFold(name, who) }) {
-		r.problem(line, "name", "%s is one who speaks in a run; choose another name", clip(name))
+		r.problem(line, "name", "%s is the name of a participant of every run; choose another name", clip(name))
 		return
 	}
 	if twin := lookalike(name); twin != "" {

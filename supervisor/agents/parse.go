@@ -38,7 +38,7 @@ func parse(file string, src []byte) (Agent, error) {
 func read(file string, src []byte) (Agent, []Problem) {
 	r := &reader{agent: Agent{Source: file}, file: file}
 	if len(src) > MaxFile {
-		r.problem(0, "", "the file has more than %d KiB, the most an agent file may have", MaxFile>>10)
+		r.problem(0, "", "the file has more than %d KiB, the limit of an agent file", MaxFile>>10)
 		return r.agent, r.problems
 	}
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
@@ -127,7 +127,7 @@ func (r *reader) front(front string) ([]yamldoc.Field, bool) {
 		if doc, again = yamldoc.Parse(r.file, []byte(fence+quoted(front))); again != nil {
 			var at *yamldoc.Error
 			if errors.As(err, &at) {
-				r.problem(at.Line, "", "the front matter is no YAML: %s", clip(at.Text))
+				r.problem(at.Line, "", "the front matter is not YAML: %s", clip(at.Text))
 			}
 			return nil, false
 		}

@@ -120,7 +120,7 @@ func (t *tree) walk(path string, info fs.FileInfo, down int) {
 		return
 	}
 	if t.entries += len(names); t.entries > maxEntries {
-		t.problem(path, "more than %d entries lie below %s; the rest is not looked at", maxEntries, t.path)
+		t.problem(path, "more than %d entries are below %s; the rest is not read", maxEntries, t.path)
 		names = names[:len(names)-1]
 	}
 	slices.Sort(names)

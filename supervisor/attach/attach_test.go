@@ -103,9 +103,9 @@ func TestALostTerminal(t *testing.T) {
 		t.Errorf("with the bridge of another host: %s", a.Takeover.Stage)
 	}
 	c.LoseTerminals(lifecycle.Here)
-	surveys := len(parttest.Did[effect.Survey](c.Context))
+	surveys := len(parttest.Did[effect.Inspect](c.Context))
 	c.Reread(func(*roster.Agent) bool { return true }, "the bridge was lost")
-	if n := len(parttest.Did[effect.Survey](c.Context)); n != surveys+1 || a.Takeover.Stage != takeover.Reading ||
+	if n := len(parttest.Did[effect.Inspect](c.Context)); n != surveys+1 || a.Takeover.Stage != takeover.Reading ||
 		a.Takeover.Why != takeover.BridgeLost {
 		t.Errorf("%d surveys more, %+v", n-surveys, a.Takeover)
 	}

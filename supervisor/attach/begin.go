@@ -47,7 +47,7 @@ func (c *Context) refusal(a *roster.Agent, id string) string {
 	case c.Halted:
 		return "everything is halted: continue first"
 	case c.Lifecycle.AwaitsTrust(a.Host):
-		return "no process is started before you have looked at what changed in the workspace: choose " +
+		return "no process starts before you have reviewed what changed in the workspace: choose " +
 			strings.Join(c.Lifecycle.TrustQuestion.Choices(), ", ")
 	case !c.Lifecycle.IsUp(a.Host):
 		return "there is no bridge at the moment: try again"
@@ -142,5 +142,5 @@ func (c *Context) TerminalOpened(f input.PTYOpened) {
 func (c *Context) inspectFor(a *roster.Agent, p bridge.InspectParams) {
 	dir := c.Dirs().Of(a.ID)
 	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, c.Options.Env, c.Dirs().Sandbox(dir)
-	c.Out.Do(effect.Survey{Serial: a.Takeover.Serial, Host: a.Host, Params: p})
+	c.Out.Do(effect.Inspect{Serial: a.Takeover.Serial, Host: a.Host, Params: p})
 }

@@ -5,5 +5,5 @@
 // it, the package reads what was done there, reports it to the Arbiter, and starts the agent's process again on
 // the session. The stages of a takeover are values of package takeover.
 //
-// Events: takeover, done of an agent without a process. Effects: OpenPTY, ClosePTY, Kill, Survey of a takeover.
+// Events: takeover, done of an agent without a process. Effects: OpenPTY, ClosePTY, Kill, Inspect of a takeover.
 package attach

@@ -43,9 +43,9 @@ func ledgerRecord(ledger *conversation.Messages, e eventlog.Entry) error {
 		return err
 	}
 	switch r.Kind {
-	case KindShelved:
+	case KindDemoted:
 		for _, id := range r.MessageIDs {
-			ledger.Shelved(id)
+			ledger.Demoted(id)
 		}
 	case KindAudit:
 		if id, _ := r.Detail["message_id"].(string); r.What == "sent" {

@@ -17,7 +17,7 @@ const (
 	KindOrigin   = "origin"
 	KindAudit    = "audit"
 	KindDecision = "decision"
-	KindShelved  = "shelved"
+	KindDemoted  = "shelved"
 )
 
 // Record is a record of the event log; its kind determines which members it has.
@@ -120,8 +120,8 @@ func LogItems(before *supervisor.State, step supervisor.Replayed, after *supervi
 		unused := f.Serial != 0 && (before.Rulings.DeciderRequest == nil || before.Rulings.DeciderRequest.Serial != f.Serial)
 		add(Record{Kind: KindDecision, Decided: &f, Unused: unused}.encode())
 	}
-	if ids := shelved(before, after); len(ids) > 0 {
-		add(Record{Kind: KindShelved, MessageIDs: ids}.encode())
+	if ids := demoted(before, after); len(ids) > 0 {
+		add(Record{Kind: KindDemoted, MessageIDs: ids}.encode())
 	}
 	for _, e := range step.Effects {
 		if emit, ok := e.(effect.Emit); ok {
@@ -142,17 +142,17 @@ func LogItems(before *supervisor.State, step supervisor.Replayed, after *supervi
 	return items
 }
 
-// shelved are the messages that a step has ruled on without their reader.
-func shelved(before, after *supervisor.State) (ids []string) {
-	if before.Conversation.Ledger.Shelved == after.Conversation.Ledger.Shelved {
+// demoted are the messages that a step has ruled on without their reader.
+func demoted(before, after *supervisor.State) (ids []string) {
+	if before.Conversation.Ledger.Demoted == after.Conversation.Ledger.Demoted {
 		return nil
 	}
 	was := map[string]bool{}
 	for _, e := range before.Conversation.WorkLog {
-		was[e.ID] = e.Shelved
+		was[e.ID] = e.Demoted
 	}
 	for _, e := range after.Conversation.WorkLog {
-		if e.Shelved && !was[e.ID] {
+		if e.Demoted && !was[e.ID] {
 			ids = append(ids, e.ID)
 		}
 	}

@@ -47,7 +47,7 @@ func Read(r io.Reader) (a Chain, err error) {
 		}
 		what, _ := fields["what"].(string)
 		if a.last != nil {
-			return a, &Broken{n, "it is behind the end"}
+			return a, &Broken{n, "it is after the end"}
 		}
 		if n == 1 {
 			if err := a.head(what, fields); err != nil {

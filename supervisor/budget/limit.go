@@ -121,13 +121,13 @@ func (l Limit) Raised() float64 {
 // ReportLevels emits a budget event for each shared limit whose level has changed since it was last reported. It
 // returns the limits that became nearly spent.
 func (s *State) ReportLevels(c *effect.Collector, l Limits, spent float64) (nearly []Limit) {
-	told := [2]*string{&s.Level, &s.Day.Level}
+	reported := [2]*string{&s.Level, &s.Day.Level}
 	for i, limit := range s.Shared(l, spent) {
 		level := limit.Level()
-		if level == *told[i] {
+		if level == *reported[i] {
 			continue
 		}
-		*told[i] = level
+		*reported[i] = level
 		if level != "" {
 			c.Emit(contract.Supervisor, contract.Budget{Scope: limit.Scope, SpentUSD: limit.SpentUSD,
 				LimitUSD: limit.LimitUSD, Level: level, Rehearsal: limit.Simulated})

@@ -11,7 +11,7 @@ func TestWindows(t *testing.T) {
 	var s State
 	resets := noon.Add(3 * time.Hour)
 	if _, news := s.Read("seven_day", 30, noon.Add(90*time.Hour), noon); !news {
-		t.Error("the first reading is no news")
+		t.Error("the first reading is not news")
 	}
 	w, news := s.Read("five_hour", 50, resets, noon)
 	if _, ok := w.Forecast(); !news || ok {

@@ -101,7 +101,7 @@ func TestAloneItIsTheAuthor(t *testing.T) {
 	}
 }
 
-// TestTwoAtWork: a change that neither agent's tools named may be from both, and is no overlap. A named file is
+// TestTwoAtWork: a change that neither agent's tools named may be from both, and is not an overlap. A named file is
 // attributed to the agent that named it, even if a snapshot of the other's turn showed it first.
 func TestTwoAtWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")

@@ -62,8 +62,8 @@ func (s *State) Recorded(out *effect.Collector, w runconfig.Workspace, r Recorde
 
 // reportLeft reports files that a snapshot does not contain, each once.
 func (s *State) reportLeft(out *effect.Collector, left []string) {
-	told := func(text string) bool { return slices.Contains(s.Left, text) }
-	left = slices.DeleteFunc(slices.Clone(left), told)
+	known := func(text string) bool { return slices.Contains(s.Left, text) }
+	left = slices.DeleteFunc(slices.Clone(left), known)
 	if len(left) == 0 || len(s.Left) >= maxLeft {
 		return
 	}

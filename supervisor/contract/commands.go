@@ -70,7 +70,7 @@ type (
 	// Pause holds back all messages; Continue sends messages again, and starts halted agents.
 	Pause    struct{}
 	Continue struct{}
-	// ForceAgent summons an Orchestrator with a mode.
+	// ForceAgent spawns an Orchestrator with a mode.
 	ForceAgent struct {
 		Mode string `json:"mode"`
 	}

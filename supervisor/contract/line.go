@@ -89,7 +89,7 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	}
 	fields := dst[start:]
 	if len(fields) < 2 || fields[0] != '{' {
-		return before, fmt.Errorf("encode event %s: its body is no object", name)
+		return before, fmt.Errorf("encode event %s: its body is not an object", name)
 	}
 	if len(fields) == len("{}") {
 		return append(dst[:start], "}\n"...), nil
@@ -217,7 +217,7 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 }
 
 // DecodeLine reads a line of the event stream. Unknown events and fields
-// are no error: the stream may come from a newer version.
+// are not errors: the stream may come from a newer version.
 func DecodeLine(data []byte) (Line, error) {
 	all, err := jsonl.Members(data)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestModelOutputOnALine(t *testing.T) {
 					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
 				}
 				if !utf8.Valid(line) {
-					t.Fatalf("%s: %s: %.300q is no UTF-8", c.Name, b.EventName(), line)
+					t.Fatalf("%s: %s: %.300q is not UTF-8", c.Name, b.EventName(), line)
 				}
 				for k, r := range string(line) {
 					if r < ' ' && !(r == '\n' && k == len(line)-1) || acted(r) {

@@ -159,7 +159,7 @@ var criterionFields = []field{
 // rawKept limits how many bytes of its line a Malformed keeps.
 const rawKept = 4 << 10
 
-// ParseCommand reads one line. A line that is no command comes back as Malformed,
+// ParseCommand reads one line. A line that is not a command comes back as Malformed,
 // whose Problem says what is wrong, where, and what is expected.
 func ParseCommand(line []byte) Command {
 	line = bytes.TrimSpace(line)

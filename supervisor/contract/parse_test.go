@@ -202,7 +202,7 @@ func FuzzParseCommand(f *testing.F) {
 			t.Fatalf("round trip (-first +second):\n%s", diff)
 		}
 		if !json.Valid(line) {
-			t.Fatal("a line that is no JSON was taken for a command")
+			t.Fatal("a line that is not JSON was taken for a command")
 		}
 	})
 }

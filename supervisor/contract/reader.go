@@ -15,7 +15,7 @@ const DefaultMaxLine = 16 << 20
 // ReadCommands yields the commands of r until it ends, fails, or yield returns
 // false. A line longer than max (0: DefaultMaxLine) becomes a Malformed, and
 // reading continues after it. Empty lines and a byte order mark are skipped, CRLF
-// is a line end, and the last line needs none. A problem names its line. The end of input is no error.
+// is a line end, and the last line needs none. A problem names its line. The end of input is not an error.
 func ReadCommands(r io.Reader, max int, yield func(Command) bool) error {
 	if max <= 0 {
 		max = DefaultMaxLine

@@ -97,7 +97,7 @@ func TestReadCommandsReportsFailure(t *testing.T) {
 		t.Errorf("error %v after %d reads, want %v after 1", err, broken.reads, broken.err)
 	}
 	if diff := cmp.Diff([]string{"pause"}, got); diff != "" {
-		t.Errorf("a torn line is no command (-want +got):\n%s", diff)
+		t.Errorf("a torn line is not a command (-want +got):\n%s", diff)
 	}
 }
 

@@ -6,7 +6,7 @@ const (
 	KindMessage      = "message"      // a message while no Orchestrator works
 	KindAnswer       = "answer"       // to a question
 	KindInterjection = "interjection" // a human's message while Orchestrators work
-	KindBrief        = "brief"        // the work that an Orchestrator is summoned for
+	KindBrief        = "brief"        // the work that an Orchestrator is spawned for
 	KindInstruction  = "instruction"  // the Arbiter's message to one that did not ask
 	KindRetry        = "retry"
 	KindReport       = "report" // the Arbiter's message to the human while work continues

@@ -13,7 +13,7 @@ const (
 	MessageWaiting   = "waiting"   // in a queue
 	MessageSent      = "sent"      // written to the agent, not proven yet
 	MessageDelivered = "delivered" // the agent has proven that it has the message
-	MessageShelved   = "shelved"   // decided without its reader, which reads about it later
+	MessageDemoted   = "shelved"   // decided without its reader, which reads about it later
 	MessageReturned  = "returned"  // its reader was released before it read it, or before a model answered it
 )
 
@@ -61,9 +61,9 @@ func (m *Messages) Delivered(id string) {
 	m.set(id, func(x *MessageRecord) { x.Status = MessageDelivered })
 }
 
-// Shelved records that a message was ruled on without its reader.
-func (m *Messages) Shelved(id string) {
-	m.set(id, func(x *MessageRecord) { x.Status = MessageShelved })
+// Demoted records that a message was ruled on without its reader.
+func (m *Messages) Demoted(id string) {
+	m.set(id, func(x *MessageRecord) { x.Status = MessageDemoted })
 }
 
 func (m *Messages) set(id string, change func(*MessageRecord)) {
@@ -82,7 +82,7 @@ func (m *Messages) Close(s *State) {
 		}
 	}
 	for _, x := range s.WorkLog {
-		if !x.Shelved {
+		if !x.Demoted {
 			waiting[x.ID] = MessageWaiting
 		}
 	}
@@ -92,7 +92,7 @@ func (m *Messages) Close(s *State) {
 			x.Status = status
 		} else if slices.Contains(s.Unanswered, x.ID) {
 			x.Status = MessageReturned
-		} else if x.Status != MessageDelivered && x.Status != MessageShelved && x.To != contract.Human {
+		} else if x.Status != MessageDelivered && x.Status != MessageDemoted && x.To != contract.Human {
 			x.Status = MessageReturned
 		}
 	}

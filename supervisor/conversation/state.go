@@ -121,7 +121,7 @@ type Entry struct {
 	At      time.Time
 	Carrier string // the message it is sent with, once there is one
 	Quiet   bool   // it was announced by another event
-	Shelved bool   `json:",omitempty"` // it was a separate message, and was ruled on without its reader
+	Demoted bool   `json:",omitempty"` // it was a separate message, and was ruled on without its reader
 }
 
 // Ledger counts what happened to messages to agents.
@@ -133,7 +133,7 @@ type Ledger struct {
 	Swallowed int `json:"swallowed"`         // not processed even then; the agent was restarted
 	Requeued  int `json:"requeued"`          // lost with a process, and queued again
 	Returned  int `json:"returned"`          // their reader was released before it read them
-	Shelved   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
+	Demoted   int `json:"shelved,omitempty"` // became reports of the work log: they were ruled on without the Arbiter
 }
 
 // Attached is a part of a message that its sender did not write: a document that is passed on, or what the

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	shelvedText = 4 << 10 // bytes of a message that becomes a work log entry
-	shelvedMost = 64      // entries; beyond them the oldest are dropped
+	demotedText = 4 << 10 // bytes of a message that becomes a work log entry
+	demotedMost = 64      // entries; beyond them the oldest are dropped
 )
 
 // MoveToWorkLog turns messages into entries of the work log: they were ruled on without their reader.
@@ -18,10 +18,10 @@ func (s *State) MoveToWorkLog(taken func(*Mail) bool) {
 			continue
 		}
 		s.WorkLog = append(s.EditLog(),
-			Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, shelvedText), At: m.At, Shelved: true})
+			Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, demotedText), At: m.At, Demoted: true})
 		s.Mail = slices.DeleteFunc(s.EditMail(), func(x Mail) bool { return x.ID == m.ID })
 		if !m.Told {
-			s.Ledger.Shelved++
+			s.Ledger.Demoted++
 		}
 	}
 }
@@ -29,7 +29,7 @@ func (s *State) MoveToWorkLog(taken func(*Mail) bool) {
 // BoundLog drops the oldest entries of the work log above a bound: if another decider decides, the Arbiter may
 // never read them.
 func (s *State) BoundLog() {
-	for range len(s.WorkLog) - shelvedMost {
+	for range len(s.WorkLog) - demotedMost {
 		if i := slices.IndexFunc(s.WorkLog, func(e Entry) bool { return e.Carrier == "" }); i >= 0 {
 			s.WorkLog = slices.Delete(s.EditLog(), i, i+1)
 		}

@@ -49,7 +49,7 @@ func (c *Context) Spends(id string, b bridge.Spent) {
 }
 
 // ReportLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads
-// it with its next message: so it knows before an agent stops, and does not summon an Orchestrator that the run
+// it with its next message: so it knows before an agent stops, and does not spawn an Orchestrator that the run
 // cannot pay for.
 func (c *Context) ReportLevels(id string) {
 	a := c.Roster.Edit(id)

@@ -91,7 +91,7 @@ func (s *DirStore) Get(key string) (Decision, bool) {
 // Put implements [Store]. If a decision cannot be kept, the question is asked again next time.
 func (s *DirStore) Put(key string, d Decision) {
 	if !isKey(key) {
-		s.warn(fmt.Errorf("decider: %q is no key of a decision", key))
+		s.warn(fmt.Errorf("decider: %q is not a key of a decision", key))
 		return
 	}
 	if err := s.put(key, d); err != nil {

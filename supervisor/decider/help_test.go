@@ -23,7 +23,7 @@ func builtIn() []decision.AgentDescription {
 	return agentsNamed(developer, planner, reviewer, tester)
 }
 
-// ran is an execution after its own summons.
+// ran is an execution after its own spawn.
 func ran(agent string, iteration int, status decision.Status) decision.Execution {
 	e := decision.Execution{Agent: agent, Iteration: iteration, Status: status,
 		StartedAt: epoch.Add(time.Duration(iteration) * time.Minute)}

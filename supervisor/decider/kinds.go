@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
-// The possible decisions. SELECT_MODE summons the named agent; CONTINUE continues with the one that worked
+// The possible decisions. SELECT_MODE spawns the named agent; CONTINUE continues with the one that worked
 // last, RETRY lets it try again in another way; COMPLETE ends the task.
 const (
 	SelectMode = "SELECT_MODE"

@@ -46,7 +46,7 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string {
-	return fmt.Sprintf("decider: none of %d answers could be used; the last: %v", e.Attempts, e.Err)
+	return fmt.Sprintf("decider: none of %d answers could be used; the last one: %v", e.Attempts, e.Err)
 }
 
 func (e *InvalidError) Unwrap() error { return e.Err }

@@ -87,7 +87,7 @@ func TestRulesSelect(t *testing.T) {
 		}), ruling{Retry, "", false}, []string{"2 failures in a row"}},
 		{"an agent that is gone", with(record(ran("wizard", 1, bad)), func(r *decision.Record) {
 			r.MaxFailures = 9
-		}), ruling{SelectMode, developer, false}, []string{"wizard", "not there any more"}},
+		}), ruling{SelectMode, developer, false}, []string{"wizard", "no longer exists"}},
 		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(planner, 3, bad)),
 			ruling{Retry, "", false}, []string{"3 failures in a row", "limit"}},
 		{"a whole plan, unchecked", planned(record(ran(developer, 1, ok)), step("complete", "")),

@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// maxStretches is how often the rules let an agent continue after one summons. Then they summon it again, which
+// maxStretches is how often the rules let an agent continue after one spawn. Then they spawn it again, which
 // counts as an iteration: so the limit of iterations ends every task that the rules lead.
 const maxStretches = 4
 
@@ -71,7 +71,7 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 		return retry(t, fmt.Sprintf("The provider failed under %s, and that passes: it tries again.", nameOf(t.agent))),
 			true
 	case gone && other != "":
-		return s.instead(other, t, fmt.Sprintf("%s failed, and is not there any more", nameOf(t.agent)))
+		return s.instead(other, t, fmt.Sprintf("%s failed, and no longer exists", nameOf(t.agent)))
 	case again >= 2 && other != "":
 		return s.instead(other, t,
 			fmt.Sprintf("%s has failed %s in a row", nameOf(t.agent), words.Count(again, "time")))
@@ -88,7 +88,7 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 		s.limits.MaxConsecutiveFailures)), false
 }
 
-// instead lets another agent continue where one failed. If there is no other, the same one is summoned again.
+// instead lets another agent continue where one failed. If there is no other, the same one is spawned again.
 func (s standing) instead(other string, t trouble, why string) (Decision, bool) {
 	message := "Go on where " + nameOf(t.agent) + " failed, in another way."
 	switch {

@@ -150,7 +150,7 @@ func (s standing) other(agent string) string {
 	return s.soundest([]string{agent})
 }
 
-// stretches counts the executions since the last summons: an agent that continues after the same summons causes
+// stretches counts the executions since the last spawn: an agent that continues after the same spawn causes
 // no iteration, so no limit stops it.
 func (s standing) stretches() int {
 	n := 0

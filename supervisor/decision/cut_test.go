@@ -63,7 +63,7 @@ func FuzzCut(f *testing.F) {
 		most = max(min(most, 5000), -5)
 		got := Cut(s, most)
 		if !utf8.ValidString(got) {
-			t.Errorf("cut to %d, %q is no UTF-8: %q", most, s, got)
+			t.Errorf("cut to %d, %q is not UTF-8: %q", most, s, got)
 		}
 		if n := utf8.RuneCountInString(got); n > max(most, 0) {
 			t.Errorf("cut to %d, %q has %d runes: %q", most, s, n, got)

@@ -66,7 +66,7 @@ func RecoveryOptions(f Failure) []RecoveryOption {
 		add(Retry, "Try again with the input put right", "The message says what was wrong with it")
 	case AgentError:
 		add(Retry, "Start the agent again", "A new process may not break where the last one did")
-		add(Abort, "Give the task up", "What breaks every agent is no fault of the work")
+		add(Abort, "Give the task up", "What breaks every agent is not a fault of the work")
 	default:
 		add(Retry, "Try again, another way", "It is not known what failed, so it may not fail again")
 		add(Skip, "Skip this step and go on with the next", "The step may not be needed for the task")

@@ -24,7 +24,7 @@ func (in EvaluateProgressInput) Key() string { return key(PointEvaluate, in) }
 func key(p Point, in any) string {
 	text, err := json.Marshal(in)
 	if err != nil {
-		panic("decision: an input that is no JSON: " + err.Error()) // NaN in a number: a bug
+		panic("decision: an input that is not JSON: " + err.Error()) // NaN in a number: a bug
 	}
 	var tree any
 	d := json.NewDecoder(bytes.NewReader(text))

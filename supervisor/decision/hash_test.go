@@ -44,7 +44,7 @@ func later(r Record) Record {
 func TestKeysAreOfTheSituation(t *testing.T) {
 	r := full()
 	if k := Select(r).Key(); !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(k) {
-		t.Errorf("key %q is no sha256", k)
+		t.Errorf("key %q is not a sha256", k)
 	}
 	if Select(r).Key() != Select(later(r)).Key() {
 		t.Error("time and money change a selection's key")

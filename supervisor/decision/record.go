@@ -20,12 +20,12 @@ type Record struct {
 	Elapsed, Timeout                time.Duration // Timeout 0: none
 }
 
-// Execution is one period of an Orchestrator's work, from a summons or an instruction to its `done`, `handoff`
+// Execution is one period of an Orchestrator's work, from a spawn or an instruction to its `done`, `handoff`
 // or end.
 type Execution struct {
 	Agent       string // the mode, or "orchestrator" where there is none
 	ID          string // orch-1
-	Iteration   int    // the summons it belongs to
+	Iteration   int    // the spawn it belongs to
 	StartedAt   time.Time
 	CompletedAt time.Time
 	Status      Status

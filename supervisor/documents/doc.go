@@ -8,5 +8,5 @@
 // Package handoff keeps the documents and the proofs of their checks. Package supervisor delivers a document
 // whose last step is done, and decides whether a COMPLETE takes effect.
 //
-// Events: check. Effects: Survey, RunCheck, Drop, Merge, timers.
+// Events: check. Effects: Inspect, RunCheck, Drop, Merge, timers.
 package documents

@@ -69,7 +69,7 @@ func TestWay(t *testing.T) {
 // TestGenerated: a document that its author cannot write is generated from what an inspection shows.
 func TestGenerated(t *testing.T) {
 	c, serial := handingOff(t, false)
-	asked := parttest.Did[effect.Survey](c.Context)
+	asked := parttest.Did[effect.Inspect](c.Context)
 	if len(asked) != 1 || asked[0].Serial != serial {
 		t.Fatalf("asked for %+v", asked)
 	}

@@ -39,7 +39,7 @@ func (c *Context) Next(serial int) (done *handoff.Handover, underWay bool) {
 	case h.Document == nil:
 		a, _ := c.Roster.Agent(h.Agent.ID)
 		dir := c.Dirs().Of(a.ID)
-		c.Out.Do(effect.Survey{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
+		c.Out.Do(effect.Inspect{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
 			SessionID: a.SessionID, CWD: dir, Env: c.Options.Env, Sandbox: c.Dirs().Sandbox(dir),
 		}})
 	case len(h.Receipts) < h.ChecksOf(timeout) && c.Halted: // until the human continues the run
@@ -96,7 +96,7 @@ func (c *Context) Record(h handoff.Handover) {
 // Forget drops all documents that are being processed, except the Arbiter's own: its renewal continues.
 func (c *Context) Forget() {
 	c.Handoff.Completing = nil
-	c.remove("the document is not wanted any more",
+	c.remove("the document is no longer needed",
 		func(h *handoff.Handover) bool { return h.Kind != handoff.KindRenewal })
 }
 
@@ -104,7 +104,7 @@ func (c *Context) Forget() {
 func (c *Context) DropRepetition() {
 	c.Handoff.Completing = nil
 	c.Task.Acceptance.Drop()
-	c.remove("the checks are not repeated any more", (*handoff.Handover).Completes)
+	c.remove("the checks are no longer repeated", (*handoff.Handover).Completes)
 }
 
 // DropCriteria ends the judging of acceptance criteria, and reports whether they were being judged.

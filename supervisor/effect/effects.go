@@ -55,8 +55,8 @@ type (
 	// Drop cancels a check, by its request, or all checks and the question to a decider: the processes that
 	// they have started are ended at once, and their results are not awaited.
 	Drop struct{ Request string }
-	// Survey inspects an agent's work from outside → Inspected.
-	Survey struct {
+	// Inspect inspects an agent's work from outside → Inspected.
+	Inspect struct {
 		Serial int
 		Host   string // where the agent works
 		Params bridge.InspectParams
@@ -103,7 +103,7 @@ func (Note) Effect()       {}
 func (Probe) Effect()      {}
 func (RunCheck) Effect()   {}
 func (Drop) Effect()       {}
-func (Survey) Effect()     {}
+func (Inspect) Effect()    {}
 func (Configure) Effect()  {}
 func (SetModel) Effect()   {}
 func (OpenBridge) Effect() {}

@@ -60,7 +60,7 @@ func (c *Context) Reverted(f input.Reverted) {
 			c.Notify(a.ID, conversation.KindNotice, notice)
 			continue
 		}
-		e := c.Roster.Edit(a.ID) // this is no reason to begin a turn
+		e := c.Roster.Edit(a.ID) // this is not a reason to begin a turn
 		e.ReturnNotice = words.Head(strings.TrimPrefix(e.ReturnNotice+"\n"+notice, "\n"), maxReturnNotice)
 	}
 }

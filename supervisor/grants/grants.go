@@ -41,7 +41,7 @@ func (g Grant) check() error {
 		return fmt.Errorf("it does not say which tool's action it is")
 	}
 	if sum, err := hex.DecodeString(g.Action); err != nil || len(sum) != 32 || hex.EncodeToString(sum) != g.Action {
-		return fmt.Errorf("action %q is no sha256 in hex", g.Action)
+		return fmt.Errorf("action %q is not a sha256 in hex", g.Action)
 	}
 	return nil
 }

@@ -134,8 +134,8 @@ func TestAddRefuses(t *testing.T) {
 		"neither a rule nor an action": {},
 		"a rule and an action":         {Rule: "Bash", Action: byHash.Action, Tool: "Write"},
 		"which tool's":                 {Action: byHash.Action},
-		"no sha256":                    {Action: "0a", Tool: "Write"},
-		"is no sha256":                 {Action: strings.Repeat("0A", 32), Tool: "Write"},
+		"not a sha256":                 {Action: "0a", Tool: "Write"},
+		"is not a sha256":              {Action: strings.Repeat("0A", 32), Tool: "Write"},
 		"closing parenthesis":          {Rule: "Bash(git *"},
 		"no longer needed":             {Rule: "Bash(" + strings.Repeat("x", maxBytes) + ")"},
 	} {
@@ -280,18 +280,18 @@ func TestCorruptFiles(t *testing.T) {
 	good, err := os.ReadFile(s.Path())
 	must(t, err)
 	for want, text := range map[string]string{
-		"unexpected end":     "",
-		"no JSON object":     "\x00\xff garbage",
-		"no JSON object (":   "[]",
-		"have version 1":     strings.Replace(string(good), `"v": 1`, `"v": 2`, 1),
-		"not have version 1": "{}",
-		"not have version":   "null",
-		"unknown field":      strings.Replace(string(good), `"v": 1`, `"v": 1, "also": 2`, 1),
-		"for the workspace":  strings.Replace(string(good), s.cwd, "/elsewhere", 1),
-		"after top-level":    string(good) + "{}",
-		"it is over":         string(good) + strings.Repeat(" ", maxBytes),
-		"no JSON object (un": string(good[:len(good)/2]),
-		"cannot unmarshal":   strings.Replace(string(good), `"grants": [`, `"grants": 7, "x": [`, 1),
+		"unexpected end":        "",
+		"not a JSON object":     "\x00\xff garbage",
+		"not a JSON object (":   "[]",
+		"have version 1":        strings.Replace(string(good), `"v": 1`, `"v": 2`, 1),
+		"not have version 1":    "{}",
+		"not have version":      "null",
+		"unknown field":         strings.Replace(string(good), `"v": 1`, `"v": 1, "also": 2`, 1),
+		"for the workspace":     strings.Replace(string(good), s.cwd, "/elsewhere", 1),
+		"after top-level":       string(good) + "{}",
+		"it is over":            string(good) + strings.Repeat(" ", maxBytes),
+		"not a JSON object (un": string(good[:len(good)/2]),
+		"cannot unmarshal":      strings.Replace(string(good), `"grants": [`, `"grants": 7, "x": [`, 1),
 	} {
 		must(t, os.WriteFile(s.Path(), []byte(text), 0o600))
 		var corrupt *CorruptError

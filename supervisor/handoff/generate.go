@@ -86,8 +86,8 @@ func (s *Source) context() string {
 		fmt.Fprintf(&b, "\nIn an earlier document it said: %s\n", a.Document.KeyContext)
 	}
 	fmt.Fprintf(&b, "\nIts brief was:\n%s\n", words.Head(cmp.Or(a.Brief, noText), recordBrief))
-	if told := s.receivedSince(a.ID); told != "" {
-		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(told, recordReceived))
+	if received := s.receivedSince(a.ID); received != "" {
+		fmt.Fprintf(&b, "\nSince then it was told, and perhaps did not read:\n%s\n", words.Tail(received, recordReceived))
 	}
 	if len(seen.Texts) > 0 {
 		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",

@@ -46,7 +46,7 @@ type Handover struct {
 	Document *verdict.Document  // nil until it is generated
 	Receipts []verdict.Receipt  // of its checks so far
 	Request  string             // the running check, as a permission request
-	Taken    bool               // a successor was summoned meanwhile
+	Taken    bool               // a successor was spawned meanwhile
 	Authors  []bridge.AgentRef  `json:",omitempty"` // of KindRepeated: the author of each check
 	Merged   *isolation.Outcome `json:",omitempty"` // of KindDone, of an author with a directory of its own
 }
@@ -56,7 +56,7 @@ type Kind string
 
 const (
 	KindDone     Kind = "done"    // to the Arbiter, with the Orchestrator's `done`
-	KindHandoff  Kind = "handoff" // to the Arbiter, and to the next Orchestrator summoned
+	KindHandoff  Kind = "handoff" // to the Arbiter, and to the next Orchestrator spawned
 	KindGone     Kind = "gone"    // the same, for an agent that can answer no more
 	KindReleased Kind = "left"    // into the work log: the agent was released before its work was done
 	KindKilled   Kind = "killed"  // to the Arbiter: the human ended it

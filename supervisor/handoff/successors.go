@@ -14,7 +14,7 @@ func (s *State) NextPredecessor() string {
 	return s.SuccessorQueue[0]
 }
 
-// AwaitsSuccessor reports whether an agent's document is kept for an Orchestrator that will be summoned: only
+// AwaitsSuccessor reports whether an agent's document is kept for an Orchestrator that will be spawned: only
 // so many of the queue are kept.
 func (s *State) AwaitsSuccessor(id string) bool {
 	at := slices.Index(s.SuccessorQueue, id)
@@ -28,7 +28,7 @@ func (s *State) Overtakes(h *Handover) bool {
 	})
 }
 
-// QueueForSuccessor queues a document for the next Orchestrator that is summoned, after those that wait
+// QueueForSuccessor queues a document for the next Orchestrator that is spawned, after those that wait
 // already: the Arbiter reads about them in the same order.
 func (s *State) QueueForSuccessor(h Handover) {
 	if id := h.Agent.ID; !h.Taken && !slices.Contains(s.SuccessorQueue, id) {
@@ -36,7 +36,7 @@ func (s *State) QueueForSuccessor(h Handover) {
 	}
 }
 
-// LeaveSuccessorQueue removes an agent from the queue: its successor was summoned, or is no longer wanted.
+// LeaveSuccessorQueue removes an agent from the queue: its successor was spawned, or is no longer wanted.
 func (s *State) LeaveSuccessorQueue(id string) {
 	s.Documents = slices.Clone(s.Documents)
 	for i := range s.Documents {

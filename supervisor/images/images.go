@@ -135,7 +135,7 @@ func (s *Store) Load(is contract.Image) ([]byte, error) {
 		return nil, fmt.Errorf("load an image: %w", err)
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != is.SHA256 {
-		return nil, fmt.Errorf("load an image: %s holds other contents than were kept", dir.Path(is.SHA256))
+		return nil, fmt.Errorf("load an image: %s does not have the content that was stored", dir.Path(is.SHA256))
 	}
 	return data, nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// Settles lists the ids of the open permission requests that an allow rule would settle. home is the user's
+// Covered lists the ids of the open permission requests that an allow rule would settle. home is the user's
 // home directory, for rules with ~. It follows symbolic links, so it takes time. The run decides by the exact
 // calls; here secrets in them are masked.
-func Settles(s *supervisor.State, rule, home string) []string {
+func Covered(s *supervisor.State, rule, home string) []string {
 	allow, err := policy.ParseRule(rule)
 	if s == nil || err != nil {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
-// TestSettles: a rule settles the requests that it covers, of any agent, but none that a deny or an ask rule
+// TestCovered: a rule settles the requests that it covers, of any agent, but none that a deny or an ask rule
 // may be about.
-func TestSettles(t *testing.T) {
+func TestCovered(t *testing.T) {
 	home := t.TempDir()
 	ask := func(id, agent, tool, in string) permission.Request {
 		return permission.Request{ID: id, Params: bridge.PermissionParams{
@@ -37,11 +37,11 @@ func TestSettles(t *testing.T) {
 		"Read(~/notes/**)":       nil,
 		"Bash(go test":           nil,
 	} {
-		if got := Settles(s, rule, home); !slices.Equal(got, want) {
+		if got := Covered(s, rule, home); !slices.Equal(got, want) {
 			t.Errorf("%s settles %v, want %v", rule, got, want)
 		}
 	}
-	if Settles(nil, "Bash", home) != nil {
+	if Covered(nil, "Bash", home) != nil {
 		t.Error("no run has requests")
 	}
 }

@@ -29,7 +29,7 @@ var (
 		contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
 		contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1,2 +1,3"}, contract.Choose{Option: "retry"},
 		contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
-		contract.Malformed{Problem: "line 3 is no JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
+		contract.Malformed{Problem: "line 3 is not JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
 	}
 )
 

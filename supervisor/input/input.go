@@ -181,7 +181,7 @@ type (
 		Result  bridge.CheckResult
 		Failed  string
 	}
-	// Inspected ends a Survey effect. Failed says why nothing was found.
+	// Inspected ends an Inspect effect. Failed says why nothing was found.
 	Inspected struct {
 		Serial int
 		Result bridge.InspectResult

@@ -13,7 +13,7 @@ const (
 )
 
 // setAside copies damaged parts to files of their own, for people to look at, and records the names. Torn parts
-// are no loss and are left out. The copies are optional: if copying fails, opening the run continues.
+// are not a loss and are left out. The copies are optional: if copying fails, opening the run continues.
 func setAside(dir directory, damage []Damage) {
 	for i := range damage {
 		if d := &damage[i]; !d.Torn && !d.Mended && d.Bytes > 0 {

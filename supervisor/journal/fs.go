@@ -17,7 +17,7 @@ type directory interface {
 	Dir(name string) (directory, error)
 	// Mkdir creates a directory, with mode 0700 whatever the umask, or fails with fs.ErrExist.
 	Mkdir(name string) error
-	// Open opens a regular file that is ours, has one name and is no link.
+	// Open opens a regular file that is ours, has one name and is not a link.
 	Open(name string, how openMode) (file, error)
 	Names() ([]string, error)
 	Rename(from, to string) error

@@ -207,7 +207,7 @@ func (r *Run) AppendEvents(k Kind, lines ...eventlog.Content) error {
 	case r.st.closed:
 		return ErrClosed
 	case k == Narration && r.st.size+int64(r.waiting()) > r.opts.NarrationBytes:
-		return fmt.Errorf("%w: the journal is over %d bytes", ErrDropped, r.opts.NarrationBytes)
+		return fmt.Errorf("%w: the journal is larger than %d bytes", ErrDropped, r.opts.NarrationBytes)
 	}
 	last, chain := r.last(), r.st.chain
 	n, more := len(last.lines), 0
@@ -256,11 +256,11 @@ func (r *Run) admit(k Kind, n int) error {
 		return fmt.Errorf("%w: the disk does not keep up", ErrDropped)
 	case k == Narration && size > r.opts.NarrationBytes:
 		r.st.lost.Size++
-		return fmt.Errorf("%w: the journal is over %d bytes", ErrDropped, r.opts.NarrationBytes)
+		return fmt.Errorf("%w: the journal is larger than %d bytes", ErrDropped, r.opts.NarrationBytes)
 	case k == Fact && waiting > 2*r.opts.MaxPending:
 		return fmt.Errorf("%w: %d bytes wait for the disk", ErrFull, waiting-n)
 	case k == Fact && size > r.opts.MaxBytes:
-		return fmt.Errorf("%w: it is over %d bytes", ErrFull, r.opts.MaxBytes)
+		return fmt.Errorf("%w: it is larger than %d bytes", ErrFull, r.opts.MaxBytes)
 	}
 	return nil
 }

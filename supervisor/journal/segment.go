@@ -154,7 +154,7 @@ func lostHeader(b []byte, file string, ours bool) error {
 	if ours || len(bytes.Trim(b, "\x00")) == 0 || strings.HasPrefix(magic, string(b)) {
 		return errHeader
 	}
-	return &ForeignError{File: file, Reason: "it is no journal"}
+	return &ForeignError{File: file, Reason: "it is not a journal"}
 }
 
 // segment is a file that records are added to.

@@ -172,7 +172,7 @@ func (s *State) Back(c *effect.Collector, host string, claude bridge.ClaudeInfo,
 // reopenPause is how long to wait before another bridge follows one that was ended on purpose.
 const reopenPause = time.Second
 
-// Reopen starts another bridge after a halt ended the last one: that is no failure. Effects: SetTimer.
+// Reopen starts another bridge after a halt ended the last one: that is not a failure. Effects: SetTimer.
 func (s *State) Reopen(c *effect.Collector, host string) {
 	after := max(reopenPause, s.Bridge(host).Until.Sub(c.Now))
 	c.Do(effect.SetTimer{Key: TimerKey(host), After: after})

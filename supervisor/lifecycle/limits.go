@@ -27,7 +27,7 @@ func ContextLevel(c bridge.Context, warn, critical float64) string {
 func ReachedLimit(a *roster.Agent, limits agents.Limits) string {
 	switch {
 	case limits.MaxTurns > 0 && a.Turns >= limits.MaxTurns:
-		return fmt.Sprintf("it has answered %s, the most of a %s", words.Count(a.Turns, "message"), a.Mode)
+		return fmt.Sprintf("it has answered %s, the limit of a %s", words.Count(a.Turns, "message"), a.Mode)
 	case limits.MaxCostUSD > 0 && a.CostUSD >= limits.MaxCostUSD:
 		return fmt.Sprintf("it has cost $%.4f of the $%.4f of a %s", a.CostUSD, limits.MaxCostUSD, a.Mode)
 	}

@@ -17,7 +17,7 @@ func OtherSession(a *roster.Agent, session string) string {
 	if session == "" || strings.EqualFold(session, a.SessionID) {
 		return ""
 	}
-	return fmt.Sprintf("its process speaks for session %.100q, and not for %s", session, a.SessionID)
+	return fmt.Sprintf("its process reports session %.100q instead of %s", session, a.SessionID)
 }
 
 // Disown reports such a process.

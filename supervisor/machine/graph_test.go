@@ -115,7 +115,7 @@ var (
 func TestDOTDrawsTheTable(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(DOT(), "\n"), "\n")
 	if lines[0] != "digraph machine {" || lines[len(lines)-1] != "}" {
-		t.Fatalf("it is no digraph: %q … %q", lines[0], lines[len(lines)-1])
+		t.Fatalf("it is not a digraph: %q … %q", lines[0], lines[len(lines)-1])
 	}
 	titles := map[string]string{}
 	var arrows []string
@@ -126,7 +126,7 @@ func TestDOTDrawsTheTable(t *testing.T) {
 		if m := dotEdge.FindStringSubmatch(line); m != nil {
 			for _, end := range m[1:3] {
 				if _, declared := titles[end]; !declared {
-					t.Errorf("%q speaks of %s, which is no node", line, end)
+					t.Errorf("%q speaks of %s, which is not a node", line, end)
 				}
 			}
 			if m[1] == "start" {

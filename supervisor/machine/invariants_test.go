@@ -30,7 +30,7 @@ func TestMovesLeadToStates(t *testing.T) {
 			t.Fatalf("%s by %s is %+v and %+v", from, on, m, again)
 		}
 		if ok && !slices.Contains(all, m.To) {
-			t.Fatalf("%s by %s leads to %q, which is no state", from, on, m.To)
+			t.Fatalf("%s by %s leads to %q, which is not a state", from, on, m.To)
 		}
 		if !ok && !cmp.Equal(m, Move{}) {
 			t.Fatalf("%s by %s is ignored and leads to %+v", from, on, m)

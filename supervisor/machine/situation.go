@@ -13,7 +13,7 @@ type Situation struct {
 	HasStep bool // the plan has a step that can be skipped
 	HasLast bool // there is an agent that can try again
 
-	Iterations, MaxIterations       int  // summons of this task
+	Iterations, MaxIterations       int  // spawns of this task
 	Failures, MaxFailures           int  // failed executions in a row
 	TotalFailures, MaxTotalFailures int  // of this task; maximum 0: no limit
 	Recoverable                     bool // the error can pass: rate limit, overload, network

@@ -40,8 +40,8 @@ const (
 	StartTask       Trigger = "START_TASK"
 	Cancel          Trigger = "CANCEL"
 	Reset           Trigger = "RESET"
-	AgentSelected   Trigger = "AGENT_SELECTED"         // an Orchestrator was summoned
-	SelectionFailed Trigger = "AGENT_SELECTION_FAILED" // the chosen one cannot be summoned
+	AgentSelected   Trigger = "AGENT_SELECTED"         // an Orchestrator was spawned
+	SelectionFailed Trigger = "AGENT_SELECTION_FAILED" // the chosen one cannot be spawned
 	AgentMessage    Trigger = "AGENT_MESSAGE"          // an Orchestrator sent a message: progress, a question
 	AgentToolCall   Trigger = "AGENT_TOOL_CALL"
 	AgentToolResult Trigger = "AGENT_TOOL_RESULT"

@@ -50,7 +50,7 @@ var Table = []Row{
 		Why: "corrected twice, then the rules decide; SPEC-0003 fails at once"},
 	{From: tasked, On: SelectionFailed, To: Error},
 	{From: live, On: AgentMessage, If: []Guard{SomeoneWorks}, To: Executing,
-		Why: "an Orchestrator that was done and is spoken to works again; it is no iteration"},
+		Why: "an Orchestrator that was done and is spoken to works again; it is not an iteration"},
 	{From: []State{Executing}, On: AgentToolCall, To: Same},
 	{From: []State{Executing}, On: AgentToolResult, To: Same},
 	{From: tasked, On: AgentComplete, To: Evaluating, Do: []Action{RecordExecution}},

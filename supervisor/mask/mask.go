@@ -151,7 +151,7 @@ func maskJSON(raw []byte, f func(string) string) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
-		return []byte(f(text)) // it was no JSON
+		return []byte(f(text)) // it was not JSON
 	}
 	out := raw
 	if each, changed := texts(v, f); changed {

@@ -18,7 +18,7 @@ type Pieces struct {
 type piece struct {
 	ref     bridge.AgentRef
 	verdict bool
-	told    string // the end of what was reported, unmasked
+	context string // the end of what was reported, unmasked
 	waits   string
 }
 
@@ -70,11 +70,11 @@ func (t *piece) next(text string, f func(string) string) string {
 		n = len(t.waits)
 	}
 	fresh := t.waits[:n]
-	before := f(t.told)
-	after := f(t.told + fresh)
-	t.waits, t.told = t.waits[n:], t.told+fresh
-	if over := len(t.told) - pieceContext; over > 0 {
-		t.told = strings.ToValidUTF8(t.told[over:], "")
+	before := f(t.context)
+	after := f(t.context + fresh)
+	t.waits, t.context = t.waits[n:], t.context+fresh
+	if over := len(t.context) - pieceContext; over > 0 {
+		t.context = strings.ToValidUTF8(t.context[over:], "")
 	}
 	shown, ok := strings.CutPrefix(after, before)
 	if !ok {

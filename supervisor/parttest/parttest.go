@@ -49,8 +49,8 @@ func Run(o runconfig.Options) *process.Context {
 // Orchestrator adds the next Orchestrator to a run, at work, with a running turn. The caller may change the
 // result.
 func Orchestrator(c *process.Context) *roster.Agent {
-	n := c.Roster.Summoned + 1
-	c.Roster.Summoned = n
+	n := c.Roster.Spawned + 1
+	c.Roster.Spawned = n
 	c.Roster.Add(&roster.Agent{
 		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(n), Generation: 1},
 			Role: roster.RoleOrchestrator, Name: roster.OrchestratorName(n)},

@@ -80,7 +80,7 @@ func (f *facts) fetch(look Lookup) error {
 		return err
 	}
 	if len(found) != len(paths) {
-		return fmt.Errorf("%d paths of %d were looked at", len(found), len(paths))
+		return fmt.Errorf("%d paths of %d were checked", len(found), len(paths))
 	}
 	for i, path := range paths {
 		f.known[path] = found[i]
@@ -101,7 +101,7 @@ func answer[T any](e *elsewhere, ask func(*Policy) T) (T, error) {
 		}
 		if err := f.fetch(e.look); err != nil {
 			var none T
-			return none, fmt.Errorf("the host's files could not be looked at: %w", err)
+			return none, fmt.Errorf("the host's files could not be read: %w", err)
 		}
 	}
 	var none T

@@ -15,7 +15,7 @@ type query struct {
 	cwd    string                     // where relative names begin
 	asked  bool                       // by the CLI
 	input  map[string]json.RawMessage // exact keys; encoding/json would fold them
-	broken bool                       // the input is no object
+	broken bool                       // the input is not an object
 
 	targets     []target // paths that it is about
 	haveTargets bool

@@ -97,7 +97,7 @@ func checkName(text, name string) error {
 	for i, c := range name {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && (i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
-			return fmt.Errorf("%q: %q is no tool's name", text, name)
+			return fmt.Errorf("%q: %q is not a tool's name", text, name)
 		}
 	}
 	for _, tools := range known {
@@ -196,7 +196,7 @@ func parsePath(spec string) (pathPattern, error) {
 			return p, fmt.Errorf(".. may stand only at the beginning of a path")
 		default:
 			if _, err := path.Match(seg, ""); err != nil {
-				return p, fmt.Errorf("%q is no pattern", seg)
+				return p, fmt.Errorf("%q is not a pattern", seg)
 			}
 			p.segs = append(p.segs, seg)
 		}

@@ -141,7 +141,7 @@ func (s *script) addCommand(c shell.Command, depth int, inner bool) {
 		s.doubt(doubtAbout(base, c))
 	}
 	if depth >= maxDepth {
-		s.unknown("it is nested too deeply to be looked at")
+		s.unknown("it is nested too deeply to be checked")
 		return
 	}
 	for _, t := range scriptsOf(base, c) {

@@ -39,7 +39,7 @@ func (c *Context) Release(id, reason string, now bool) {
 		a.Status = roster.Ended // there is no process to end
 	}
 	if slices.Contains(c.Handoff.SuccessorQueue, id) {
-		// Its document stays: the next Orchestrator that is summoned still receives it.
+		// Its document stays: the next Orchestrator that is spawned still receives it.
 		a.Standing = roster.HandedOff
 	}
 	c.Permission.TurnOver(c.Out, id)

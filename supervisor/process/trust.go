@@ -69,7 +69,7 @@ func (c *Context) ChooseTrust(ref, option string) {
 		c.Out.Do(effect.PinTrust{Host: q.Host, Hash: q.Hash})
 		c.trustDecided()
 	case lifecycle.ChooseWithout:
-		c.Out.Accept(ref, "the workspace's own settings are not loaded any more")
+		c.Out.Accept(ref, "the workspace's own settings are no longer loaded")
 		c.goWithout(q.Host, "the human chose so")
 	}
 }

@@ -60,7 +60,7 @@ func (q *Question) List() []Part {
 func (p Part) ID() string { return fmt.Sprintf("question-%d", p.Number) }
 
 // with returns the question with one more part. told reports that this part is open already.
-func (q *Question) with(p Part) (joined *Question, told bool) {
+func (q *Question) with(p Part) (joined *Question, isNew bool) {
 	parts := q.List()
 	if slices.ContainsFunc(parts, func(o Part) bool { return o.Text == p.Text }) {
 		return q, true

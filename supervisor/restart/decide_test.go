@@ -91,7 +91,7 @@ func TestDecide(t *testing.T) {
 			action: Wait, min: 20 * s, max: 40 * s, attempt: 3},
 		{name: "overload beyond the horizon", history: History{was(Overload, 10*m, 6*m), was(Overload, 2*m, 10*s)},
 			exit: Exit{Class: Overload}, action: Park, attempt: 3, reason: "still overloaded after 10m"},
-		{name: "overload is no crash",
+		{name: "overload is not a crash",
 			history: History{was(Overload, 50*s, s), was(Overload, 40*s, s), was(Overload, 30*s, s),
 				was(Overload, 20*s, s)}, exit: Exit{Class: Crash}, action: Restart, max: s, attempt: 1},
 
@@ -123,7 +123,7 @@ func TestDecide(t *testing.T) {
 			attempt: 3, reason: "usage limit for 5h0m"},
 		{name: "limits are not waited for", exit: Exit{Class: UsageLimit, ResetsAt: at(m)}, policy: never, action: Park,
 			attempt: 1, reason: "parked: usage limit, resets at 12:01 UTC"},
-		{name: "limit is no crash", history: History{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s),
+		{name: "limit is not a crash", history: History{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s),
 			was(UsageLimit, 30*s, s), was(UsageLimit, 20*s, s)}, exit: Exit{Class: Crash}, action: Restart, max: s,
 			attempt: 1},
 

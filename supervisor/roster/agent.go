@@ -19,7 +19,7 @@ type Agent struct {
 	AgentSpending
 }
 
-// AgentIdentity says who an agent is, and why it was summoned.
+// AgentIdentity says who an agent is, and why it was spawned.
 type AgentIdentity struct {
 	bridge.AgentRef
 	Role        Role
@@ -27,8 +27,8 @@ type AgentIdentity struct {
 	Mode        string
 	Model       string // chosen for it by a human; empty: the run's, or its mode's
 	SessionID   string // Claude's
-	Brief       string // the work it was summoned for
-	SummonedIn  string // the Arbiter's turn that summoned it, named by one of the turn's messages
+	Brief       string // the work it was spawned for
+	SpawnedIn   string // the Arbiter's turn that spawned it, named by one of the turn's messages
 	Predecessor string
 	Isolation   string `json:",omitempty"` // of its own directory; empty: it shares the run's
 	Host        string `json:",omitempty"` // that it runs on; empty: the one that Arbiter runs on

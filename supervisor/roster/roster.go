@@ -14,8 +14,8 @@ import (
 // It is a value that is copied with the state it is part of: agents are shared between copies until [Roster.Edit] or
 // [Roster.Add] replaces them.
 type Roster struct {
-	Agents   []*Agent // the Arbiter first, then the Orchestrators in order of summoning
-	Summoned int      // Orchestrators so far; the next one's number minus one
+	Agents  []*Agent // the Arbiter first, then the Orchestrators in order of spawning
+	Spawned int      // Orchestrators so far; the next one's number minus one
 
 	own []*Agent // not shared with an earlier state
 }
@@ -81,7 +81,7 @@ func (r *Roster) LivingCount() int {
 	return n
 }
 
-// Last returns the Orchestrator summoned last.
+// Last returns the Orchestrator spawned last.
 func (r *Roster) Last() (Agent, bool) {
 	if n := len(r.Agents); n > 1 {
 		return *r.Agents[n-1], true
@@ -139,11 +139,11 @@ func (r *Roster) IsOrchestrator(id string) bool {
 	return ok && a.Role == RoleOrchestrator
 }
 
-// Shown returns the Orchestrators that are listed for an Arbiter, in order of summoning: all living ones, and
+// Shown returns the Orchestrators that are listed for an Arbiter, in order of spawning: all living ones, and
 // those that ended last. The second result counts the rest.
 func (r *Roster) Shown() ([]*Agent, int) {
 	var list []*Agent
-	gone, others := 0, r.Summoned // minus those in the roster
+	gone, others := 0, r.Spawned // minus those in the roster
 	for _, a := range r.Agents {
 		if a.Role == RoleOrchestrator {
 			if others--; a.Gone() {
@@ -175,7 +175,7 @@ func OthersText(n int) string {
 	return fmt.Sprintf("- and %d before them, gone\n", n)
 }
 
-// HasSuccessor reports whether a successor of the agent was summoned.
+// HasSuccessor reports whether a successor of the agent was spawned.
 func (r *Roster) HasSuccessor(id string) bool {
 	for i := range r.Agents {
 		if r.Agents[i].Predecessor == id {
@@ -194,7 +194,7 @@ func (r *Roster) ModeEngagedBeside(mode, id string) bool {
 func (r *Roster) WasForgotten(id string) bool {
 	number, ok := strings.CutPrefix(id, "orch-")
 	n, err := strconv.Atoi(number)
-	return ok && err == nil && n >= 1 && n <= r.Summoned && OrchestratorID(n) == id
+	return ok && err == nil && n >= 1 && n <= r.Spawned && OrchestratorID(n) == id
 }
 
 // AnyWaiting reports whether an Orchestrator has asked and waits.

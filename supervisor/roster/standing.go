@@ -120,14 +120,14 @@ func (a *Agent) Unfinished() bool {
 		(a.Standing == Working || a.Standing == Waiting)
 }
 
-// SummonedBefore finds the Orchestrator that the same call of the Arbiter summoned before the Arbiter's process
+// SpawnedBefore finds the Orchestrator that the same call of the Arbiter spawned before the Arbiter's process
 // ended. The turn continues in another process, and the call is repeated.
-func (r *Roster) SummonedBefore(prompt, mode string) (Agent, bool) {
+func (r *Roster) SpawnedBefore(prompt, mode string) (Agent, bool) {
 	for i := range r.Agents {
 		a := r.Agents[i]
-		if a.SummonedIn != "" && slices.Contains(r.Agents[0].InterruptedTurn, a.SummonedIn) && a.Brief == prompt &&
+		if a.SpawnedIn != "" && slices.Contains(r.Agents[0].InterruptedTurn, a.SpawnedIn) && a.Brief == prompt &&
 			a.Mode == mode && a.Alive() {
-			r.Edit(a.ID).SummonedIn = "" // a further call means another Orchestrator
+			r.Edit(a.ID).SpawnedIn = "" // a further call means another Orchestrator
 			return *r.Agents[i], true
 		}
 	}

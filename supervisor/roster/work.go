@@ -50,7 +50,7 @@ const (
 	HandedOff Standing = "handed_off" // it said `handoff`
 )
 
-// Work is a running execution: one period of an Orchestrator's work, from a summons or an instruction to its
+// Work is a running execution: one period of an Orchestrator's work, from a spawn or an instruction to its
 // `done`, `handoff` or end.
 type Work struct {
 	Since     time.Time

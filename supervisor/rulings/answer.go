@@ -31,7 +31,7 @@ func Unfit(o *runconfig.Options, d decider.Decision) string {
 }
 
 // ByRules is the decision of the deterministic rules; why says why they decide. Its Decision is empty if there
-// is no agent that a rule could choose.
+// is not an agent that a rule could choose.
 func (p *Request) ByRules(why string) decider.Decision {
 	var rules decider.Rules
 	var d decider.Decision
@@ -92,7 +92,7 @@ func goOnText(t *task.State, v verdict.Arbiter) string {
 	return text + "\n\n" + v.Reason
 }
 
-// Brief is the brief of an Orchestrator that was not summoned by the Arbiter. aside: its work is not part of
+// Brief is the brief of an Orchestrator that was not spawned by the Arbiter. aside: its work is not part of
 // the plan. The error says why the user's template could not be used; the brief is usable all the same.
 func (s *State) Brief(w Standing, v verdict.Arbiter, aside bool) (text string, err error) {
 	set, err := prompts.NewSet(w.Options.Templates)

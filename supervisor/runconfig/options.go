@@ -74,7 +74,7 @@ type Options struct {
 	MaxSubagents        int
 	MaxSubagentsPerHour int
 
-	// Modes are the modes that an Orchestrator can be summoned as, as they were found when this process began;
+	// Modes are the modes that an Orchestrator can be spawned as, as they were found when this process began;
 	// nil: the built-in ones.
 	Modes []agents.Agent `json:",omitempty"`
 	// Templates are the user's own templates for [prompts], by file name.
@@ -174,7 +174,7 @@ func (o *Options) EnvOfArbiter() map[string]string {
 	return env
 }
 
-// AvailableModes are the modes that an Orchestrator can be summoned under, sorted by name.
+// AvailableModes are the modes that an Orchestrator can be spawned under, sorted by name.
 func (o *Options) AvailableModes() []agents.Agent {
 	if o.Modes == nil {
 		return agents.List()

@@ -6,7 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 )
 
-// ModeNamed finds a mode that an Orchestrator can be summoned under.
+// ModeNamed finds a mode that an Orchestrator can be spawned under.
 func (o *Options) ModeNamed(name string) (agents.Agent, bool) {
 	return agents.Lookup(o.AvailableModes(), name)
 }

@@ -61,7 +61,7 @@ func left(by string, n int) verdict.Document {
 	}
 }
 
-// chainPort has Orchestrators that hand off when their windows are full, and an Arbiter that summons their
+// chainPort has Orchestrators that hand off when their windows are full, and an Arbiter that spawns their
 // successors and is renewed itself.
 func chainPort(t *testing.T, lines int) *fakePort {
 	w := &windows{used: map[string]int{}}
@@ -84,7 +84,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		}
 		for {
 			s := f.loop.Snapshot()
-			if s.Summoned >= lines && len(s.Handoff.SuccessorQueue) == 0 {
+			if s.Spawned >= lines && len(s.Handoff.SuccessorQueue) == 0 {
 				break
 			}
 			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
@@ -145,14 +145,14 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		early, before, wroteEarly := n.size(), n.loop.Snapshot(), written.Load()
 		time.Sleep(23 * time.Hour)
 		late, after, wroteLate := n.size(), n.loop.Snapshot(), written.Load()
-		handoffs := after.Summoned - before.Summoned
+		handoffs := after.Spawned - before.Spawned
 		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each "+
 			"hand-off and the two dozen turns before it",
-			after.Summoned, after.Renewal.Count+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
-		if after.Ending != nil || after.Summoned < 250 || after.Renewal.Count < 30 || after.Lifecycle.Crashes < 20 ||
+			after.Spawned, after.Renewal.Count+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
+		if after.Ending != nil || after.Spawned < 250 || after.Renewal.Count < 30 || after.Lifecycle.Crashes < 20 ||
 			after.Conversation.Ledger.Seen < 5000 {
 			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
-				after.Ending, after.Summoned, after.Renewal.Count, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
+				after.Ending, after.Spawned, after.Renewal.Count, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
 		}
 		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||
 			late.underway > 4 || late.workLog > 100 {

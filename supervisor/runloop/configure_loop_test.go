@@ -62,7 +62,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 				"make six: deny mode", "kept it: allow rule"}},
 		"accept-edits": {contract.Configure{Permissions: "accept-edits"},
 			[]string{"", "", "", "/w/a.go: allow mode", "make six: allow mode", "kept it: allow rule"}},
-		"what is no change": {contract.Configure{Permissions: "ask"},
+		"what is not a change": {contract.Configure{Permissions: "ask"},
 			[]string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},
 		"what is not taken": {contract.Configure{Permissions: "allow-all"},
 			[]string{"", "", "", "", "make six: allow mode", "kept it: allow rule"}},

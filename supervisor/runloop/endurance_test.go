@@ -29,7 +29,7 @@ func busyPort(t *testing.T, summon int) *fakePort {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		if p.ID == contract.Arbiter {
-			for s := f.loop.Snapshot(); s.Summoned < summon; s = f.loop.Snapshot() {
+			for s := f.loop.Snapshot(); s.Spawned < summon; s = f.loop.Snapshot() {
 				if r, err := f.loop.ToolCall(ctx,
 					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
 						Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {

@@ -172,7 +172,7 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 		case p.ID != "arbiter":
 			work(f.loop, p.AgentRef)
 			f.ruled(p, report("done", "all of it", true))
-		case f.loop.Snapshot().Summoned == 0:
+		case f.loop.Snapshot().Spawned == 0:
 			if _, err := f.loop.ToolCall(t.Context(),
 				bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
 					Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil {

@@ -288,7 +288,7 @@ func (l *Loop) beyondMode(c toolCall) (rule, why string) {
 	}
 	mode, ok := s.Options.ModeNamed(a.Mode)
 	if !ok {
-		return "", "its mode " + a.Mode + " is not known any more"
+		return "", "its mode " + a.Mode + " is no longer known"
 	}
 	bare := l.bare(s, c.agent)
 	if allowed, rule, why := mode.Guard(bare.CWD, bare.Home).Allows(c.tool, c.input, c.cwd); !allowed {

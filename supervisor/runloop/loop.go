@@ -30,7 +30,7 @@ type Port interface {
 	Configure(ctx context.Context, p bridge.ConfigureParams) error
 	Probe(ctx context.Context, a bridge.AgentRef) (bridge.ProbeResult, error)
 	Check(ctx context.Context, p bridge.CheckParams) (bridge.CheckResult, error)
-	Survey(ctx context.Context, p bridge.InspectParams) (bridge.InspectResult, error)
+	Inspect(ctx context.Context, p bridge.InspectParams) (bridge.InspectResult, error)
 	PTYOpen(ctx context.Context, p bridge.PTYOpenParams) (bridge.PTYOpenResult, error)
 	PTYClose(ctx context.Context, a bridge.AgentRef) error
 	Shutdown(ctx context.Context, p bridge.ShutdownParams) (bridge.ShutdownResult, error)

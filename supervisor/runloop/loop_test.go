@@ -104,7 +104,7 @@ func (f *fakePort) PTYOpen(context.Context, bridge.PTYOpenParams) (bridge.PTYOpe
 
 func (f *fakePort) PTYClose(context.Context, bridge.AgentRef) error { return nil }
 
-func (f *fakePort) Survey(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
+func (f *fakePort) Inspect(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
 	return bridge.InspectResult{Texts: []string{"I was at it."}}, nil
 }
 
@@ -166,7 +166,7 @@ func TestLoopRunsATask(t *testing.T) {
 				return
 			}
 			s := f.loop.Snapshot()
-			if s.Summoned == 0 {
+			if s.Spawned == 0 {
 				r, err := f.loop.ToolCall(t.Context(),
 					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
 						Input: json.RawMessage(`{"prompt":"work"}`)})

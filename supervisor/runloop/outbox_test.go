@@ -285,7 +285,7 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestInputsThatTheJournalRejects: dropped narration is no failure, and a message that is too large is refused;
+// TestInputsThatTheJournalRejects: dropped narration is not a failure, and a message that is too large is refused;
 // the run continues.
 func TestInputsThatTheJournalRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -73,7 +73,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.revert(ctx, e) }))
 	case isolation.Merge:
 		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
-	case effect.Survey:
+	case effect.Inspect:
 		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.inspect(ctx, ports.on(e.Host), e) }))
 	case effect.Configure:
 		to := port(e.Params.ID)
@@ -170,7 +170,7 @@ func (l *Loop) bug(f *Fault) contract.Exit {
 	l.fault = f
 	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))
 	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
-		Category: bridge.CatInternal, Message: "a fault of arbiter: " + f.Panic, RecoveryOptions: []string{},
+		Category: bridge.CatInternal, Message: "bug in arbiter: " + f.Panic, RecoveryOptions: []string{},
 	}})
 	return contract.ExitBug
 }

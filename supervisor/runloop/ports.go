@@ -71,7 +71,7 @@ func (n none) Check(context.Context, bridge.CheckParams) (bridge.CheckResult, er
 	return bridge.CheckResult{}, n.err()
 }
 
-func (n none) Survey(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
+func (n none) Inspect(context.Context, bridge.InspectParams) (bridge.InspectResult, error) {
 	return bridge.InspectResult{}, n.err()
 }
 

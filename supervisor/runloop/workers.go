@@ -218,9 +218,9 @@ func checkReason(e effect.RunCheck) string {
 
 const surveyDeadline = time.Minute
 
-func (l *Loop) inspect(ctx context.Context, port Port, e effect.Survey) {
-	crashpoint.Here("loop.survey")
-	r, err := port.Survey(ctx, e.Params)
+func (l *Loop) inspect(ctx context.Context, port Port, e effect.Inspect) {
+	crashpoint.Here("loop.inspect")
+	r, err := port.Inspect(ctx, e.Params)
 	if errors.Is(err, bridge.ErrClosed) {
 		return // the agent has the same
 	}

@@ -62,7 +62,7 @@ func (s Run) Unknown(f input.Body, host string) (why string, named bool) {
 	a, known := s.Roster.Agent(ref.ID)
 	switch {
 	case !known && s.Roster.WasForgotten(ref.ID):
-		return "it is gone long since", false
+		return "it ended long ago", false
 	case !known:
 		return "this run has no such agent", true
 	case ref.Generation > a.Generation || ref.Generation < 1:

@@ -18,7 +18,7 @@ func run() Run {
 			Role: role, SessionID: "s-" + id}}
 	}
 	return Run{
-		Roster: &roster.Roster{Summoned: 3, Agents: []*roster.Agent{
+		Roster: &roster.Roster{Spawned: 3, Agents: []*roster.Agent{
 			agent(contract.Arbiter, roster.RoleArbiter), agent("orch-3", roster.RoleOrchestrator),
 		}},
 		Handoff: &handoff.State{}, Permission: &permission.State{},

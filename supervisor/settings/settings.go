@@ -128,7 +128,7 @@ func configureRule(c *effect.Collector, o *runconfig.Options, ref, to, text stri
 	*list = append(slices.Clone(*list), text)
 	unknown := ""
 	if !rule.Known() {
-		unknown = " (no tool of that name is known, so it may hold for nothing)"
+		unknown = " (no tool of that name is known, so it may never apply)"
 	}
 	c.Accept(ref, "from now on: "+to+" "+text+unknown)
 	c.Emit(contract.Supervisor, contract.Notice{

@@ -73,7 +73,7 @@ func (t Takeover) Opens(now time.Time, found bridge.InspectResult, failed string
 	t.Mark, t.Trouble, t.Stage = found.Mark, found.Problems, Opening
 	if failed != "" || t.Mark == nil {
 		t.Mark = &bridge.InspectMark{AtMS: now.UnixMilli(), Partial: true}
-		t.Trouble = append(slices.Clip(t.Trouble), cmp.Or(failed, "how things stood at first could not be noted"))
+		t.Trouble = append(slices.Clip(t.Trouble), cmp.Or(failed, "the first state of the files could not be recorded"))
 	}
 	return t
 }

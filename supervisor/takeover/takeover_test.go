@@ -77,8 +77,8 @@ func TestNothingNoted(t *testing.T) {
 	earlier := at(Inspecting)
 	earlier.Trouble = append(make([]string, 0, 4), "old")
 	for want, x := range map[string]Takeover{
-		"no git":           earlier.Opens(began, bridge.InspectResult{}, "no git"),
-		"how things stood": earlier.Opens(began, bridge.InspectResult{}, ""),
+		"no git":          earlier.Opens(began, bridge.InspectResult{}, "no git"),
+		"the first state": earlier.Opens(began, bridge.InspectResult{}, ""),
 		"the transcript; no space": earlier.Opens(began,
 			bridge.InspectResult{Mark: mark, Problems: []string{"the transcript"}}, "no space"),
 	} {

@@ -19,7 +19,7 @@ import (
 // it.
 const outputKept = 8 << 10
 
-// AnyMode is the mode in the history of Orchestrators that were summoned without one.
+// AnyMode is the mode in the history of Orchestrators that were spawned without one.
 const AnyMode = "orchestrator"
 
 // Worked adds what a turn of an Orchestrator used and changed.

@@ -93,12 +93,12 @@ func (s *State) InterruptedOf(r *roster.Roster, a *roster.Agent, now time.Time) 
 func (s *State) BreachText(maxFailures int) string {
 	if s.Phase == machine.Complete {
 		return words.Count(s.Iterations, "Orchestrator") +
-			" summoned for this task, which is the most (--max-iterations)"
+			" summoned for this task, which is the limit (--max-iterations)"
 	}
 	why := words.Count(s.Failures, "execution") + " in a row failed"
 	if s.Failures < maxFailures {
 		why = words.Count(s.TotalFailures, "execution") +
-			" of this task failed, which is the most (--max-total-failures)"
+			" of this task failed, which is the limit (--max-total-failures)"
 	}
 	if s.LastError != nil {
 		why += "; the last: " + words.Head(s.LastError.Message, 300)

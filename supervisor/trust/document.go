@@ -15,7 +15,7 @@ func (l *look) document(kind, path string, raw []byte) {
 	text := string(raw)
 	head := front(text)
 	what := lines(raw)
-	var told []string
+	var parts []string
 	for line := range strings.Lines(head) {
 		line = strings.TrimRight(line, "\r\n")
 		if line == "" || strings.ContainsAny(line[:1], " \t#-") {
@@ -28,16 +28,16 @@ func (l *look) document(kind, path string, raw []byte) {
 		if value = oneLine(value, 60); value == "" {
 			value = "…"
 		}
-		told = append(told, oneLine(key, 30)+": "+value)
+		parts = append(parts, oneLine(key, 30)+": "+value)
 	}
 	if inline := shellParts(text); len(inline) > 0 {
-		told = append(told, "runs "+oneLine(strings.Join(inline, "; "), 100))
+		parts = append(parts, "runs "+oneLine(strings.Join(inline, "; "), 100))
 		for _, c := range inline {
 			l.named(path, c)
 		}
 	}
-	if len(told) > 0 {
-		what = oneLine(strings.Join(told, ", "), shown)
+	if len(parts) > 0 {
+		what = oneLine(strings.Join(parts, ", "), shown)
 	}
 	if head != "" {
 		l.named(path, head)

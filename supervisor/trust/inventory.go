@@ -20,7 +20,7 @@ func Inventory(cwd string, own ...string) (Listing, error) {
 		return Listing{}, fmt.Errorf("look at the workspace: %w", err)
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return Listing{}, fmt.Errorf("look at the workspace: %s is no directory", abs)
+		return Listing{}, fmt.Errorf("look at the workspace: %s is not a directory", abs)
 	}
 	up, inRepo := upwards(abs)
 	root := abs

@@ -141,11 +141,11 @@ func Diff(old, now Listing) []Change {
 			list = append(list, Change{Removed, i})
 		}
 	}
-	told := map[string]bool{}
+	changed := map[string]bool{}
 	for _, c := range list {
-		told[c.Item.File] = told[c.Item.File] || c.Item.Kind != KindSettings
+		changed[c.Item.File] = changed[c.Item.File] || c.Item.Kind != KindSettings
 	}
-	list = slices.DeleteFunc(list, func(c Change) bool { return c.Item.Kind == KindSettings && told[c.Item.File] })
+	list = slices.DeleteFunc(list, func(c Change) bool { return c.Item.Kind == KindSettings && changed[c.Item.File] })
 	slices.SortFunc(list, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Item.File, b.Item.File), cmp.Compare(a.Item.Kind, b.Item.Kind),
 			cmp.Compare(a.Item.Name, b.Item.Name))

@@ -175,7 +175,7 @@ func (l *look) names(dir string) []string {
 func (l *look) overfull(why string) {
 	if !l.full {
 		l.full = true
-		l.unreadable(l.Root, why+": the rest is not looked at", "")
+		l.unreadable(l.Root, why+": the rest is not read", "")
 	}
 }
 

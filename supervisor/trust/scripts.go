@@ -49,7 +49,7 @@ var projectDir = sync.OnceValue(func() *regexp.Regexp {
 // named lists the files that a command names, and returns how many words it checked.
 func (l *look) named(from, command string) int {
 	if len(command) > maxParsed {
-		l.unreadable(from, "a command too long to be looked through", "")
+		l.unreadable(from, "a command too long to be searched", "")
 		return 1
 	}
 	dirs := []string{l.CWD, l.Root, filepath.Dir(from)}

@@ -103,7 +103,7 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 	default:
 		return r, true, nil
 	}
-	return Record{}, false, fmt.Errorf("the record of trust %s is not taken: %w", path, err)
+	return Record{}, false, fmt.Errorf("the record of trust %s is not used: %w", path, err)
 }
 
 func (s Store) read(path string) ([]byte, error) {

@@ -29,7 +29,7 @@ const (
 	CheckUnclear = "unclear" // it ran, but what was expected cannot be determined from the kept output
 )
 
-// Proofs of a claim. The author's own statement is no proof.
+// Proofs of a claim. The author's own statement is not proof.
 const (
 	Verified   = "verified"   // the check it names passed
 	Unverified = "unverified" // it names none, or one that was not run

@@ -58,7 +58,7 @@ func checkFlat(t *testing.T, path string, schema map[string]any) {
 	}
 	for _, r := range schema["required"].([]any) {
 		if properties[r.(string)] == nil {
-			t.Errorf("%s: required %v is no property", path, r)
+			t.Errorf("%s: required %v is not a property", path, r)
 		}
 	}
 }

@@ -85,7 +85,7 @@ var Commands = []Spec{
 	spec("hosts", "", "the hosts of this run, their agents, and how to retry one that is parked"),
 	spec("model", "[NAME=MODEL] [AGENT]", "the models with price and window, to choose one; NAME: change to it"),
 	spec("permissions", "[MODE=LEAVE] [i-accept-the-risk=RISK]", "what is allowed, asked and denied; MODE: change it"),
-	spec("focus", "AGENT", "look at one agent: its brief, and what it said and did last"),
+	spec("focus", "AGENT", "show one agent: its brief, and what it said and did last"),
 	spec("changes", "[PATH]", "the files that the run has changed, and their authors; PATH: what has changed in it"),
 	spec("settings", "[TEXT]",
 		"the settings; TEXT: the name of one and its new value, or default, for your configuration file"),

@@ -64,7 +64,7 @@ func TestCompleteCommand(t *testing.T) {
 	r.c.SetText("//p")
 	r.press("Tab")
 	if r.c.PopupOpen() {
-		t.Error("text with two slashes is no command")
+		t.Error("text with two slashes is not a command")
 	}
 }
 

@@ -144,7 +144,7 @@ func (c *Editor) notice(text string) {
 
 // tooLong returns the message for a text of n bytes of which at most most are allowed.
 func tooLong(n, most int) string {
-	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message holds %s at most. "+
+	return fmt.Sprintf("Too long, not sent (%s): save it in a file and name it with @. A message can have at most %s. "+
 		"Nothing is lost.", words.Bytes(n), words.Bytes(most))
 }
 
@@ -169,7 +169,7 @@ func (c *Editor) Send() bool {
 			return false
 		}
 	case slash(raw) && strings.Contains(firstWord(raw), chipOpen):
-		c.notice("A paste is no command: write a space between the command and the paste, or begin with \"//\" to " +
+		c.notice("A paste is not a command: write a space between the command and the paste, or begin with \"//\" to " +
 			"send it as text.")
 		return false
 	case slash(raw):

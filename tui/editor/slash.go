@@ -49,7 +49,7 @@ func literal(text string) string {
 // ParseSlash reads a slash command.
 func ParseSlash(text string) (Command, error) {
 	if !slash(text) {
-		return Command{}, refused("a command begins with one slash, such as /help", "this is no command")
+		return Command{}, refused("a command begins with one slash, such as /help", "this is not a command")
 	}
 	name := firstWord(text[1:])
 	s, ok := Lookup(name)
@@ -137,7 +137,7 @@ func (p param) check(arg string) string {
 	switch p.want {
 	case WantPlan:
 		if n, err := strconv.Atoi(arg); arg != "show" && arg != "set" && arg != "add" && (err != nil || n < 1) {
-			return fmt.Sprintf("%q is none of show, add, set, nor the number of a step", short(arg))
+			return fmt.Sprintf("%q is neither show, add or set nor the number of a step", short(arg))
 		}
 	case WantScope:
 		if arg != "run" && arg != "always" {
@@ -145,7 +145,7 @@ func (p param) check(arg string) string {
 		}
 	case WantLeave:
 		if !slices.ContainsFunc(permissionModes, func(m Candidate) bool { return m.Text == arg }) {
-			return fmt.Sprintf("%q is none of ask, rules, accept-edits, allow-all", short(arg))
+			return fmt.Sprintf("%q is not one of ask, rules, accept-edits, allow-all", short(arg))
 		}
 	case WantRisk:
 		if arg != acceptRisk {
@@ -159,9 +159,9 @@ func (p param) check(arg string) string {
 func unfinished(verb string) error {
 	switch verb {
 	case "set":
-		return refused("write them behind it, one step a line (Ctrl+J)", "/plan set: the steps are missing")
+		return refused("write them after it, one step per line (Ctrl+J)", "/plan set: the steps are missing")
 	case "add":
-		return refused("write what is to be done behind it", "/plan add: the step is missing")
+		return refused("write what is to be done after it", "/plan add: the step is missing")
 	}
 	return refused("write /plan "+verb+" done, start, skip, fail, pending, up, down, delete, text … or mode …",
 		"/plan %s: the change is missing", verb)
@@ -172,7 +172,7 @@ func unknown(name string) error {
 	if near := suggest(name); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "? Otherwise, " + literally
 	}
-	return refused(hint, "%q is no command", short("/"+name))
+	return refused(hint, "%q is not a command", short("/"+name))
 }
 
 func missing(s Spec, p param, at int) error {

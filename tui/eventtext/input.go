@@ -138,7 +138,7 @@ func changed(text string) bool {
 }
 
 // Unseen is shown with an input that contains characters that cannot be shown.
-const Unseen = "It holds characters that cannot be shown; they are left out here."
+const Unseen = "It contains characters that cannot be shown; they are left out here."
 
 // maxNesting is how deep JSON is indented. Every level takes room in every line.
 const maxNesting = 32

@@ -206,8 +206,8 @@ func Warnings(d contract.Decision) []string {
 	return list
 }
 
-// Summoned announces an agent.
-func Summoned(e contract.Event, s contract.Spawn, name func(string) string) string {
+// AgentSpawned announces an agent.
+func AgentSpawned(e contract.Event, s contract.Spawn, name func(string) string) string {
 	who := One(s.Name, MaxName)
 	if who == "" {
 		who = Called(name, e.ID)

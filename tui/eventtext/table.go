@@ -50,7 +50,7 @@ func word(e history.Entry, name func(string) string) wording {
 		return line("from " + One(b.From, MaxName) + " to " + One(b.To, MaxName) +
 			After(", by ", One(b.Trigger, MaxName)))
 	case contract.Spawn:
-		return line(strings.ReplaceAll(Summoned(e.Event, b, name), " – ", " as "))
+		return line(strings.ReplaceAll(AgentSpawned(e.Event, b, name), " – ", " as "))
 	case contract.Message:
 		return messageWords(e, b, name)
 	case contract.Delivered:

@@ -192,7 +192,7 @@ func samples() map[string][]history.Entry {
 			entry("arbiter", contract.Decision{
 				Decision: "SELECT_MODE", Mode: "tester", Source: "fallback", Reason: "The step is built; it has to be tested.",
 				Number: 12, Point: "select",
-				Warnings: []string{"the answer is no JSON", "the model gave mode \"wizard\", which is none"},
+				Warnings: []string{"the answer is not JSON", "the model gave mode \"wizard\", which is none"},
 			}),
 			entry("arbiter", contract.Decision{Decision: "CONTINUE", To: "orch-1", Source: "model", Reason: "It goes well.",
 				Number: 3, Point: "evaluate", CostUSD: 0.002}),

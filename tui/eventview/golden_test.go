@@ -61,7 +61,7 @@ func TestEveryEvent(t *testing.T) {
 	}
 	for name := range all {
 		if !slices.Contains(contract.EventNames(), name) {
-			t.Errorf("%s is no event of the contract", name)
+			t.Errorf("%s is not an event of the contract", name)
 		}
 	}
 }

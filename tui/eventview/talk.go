@@ -130,7 +130,7 @@ func (o Options) plainly(text string) string {
 func (o cards) spawn(e contract.Event, s contract.Spawn) View {
 	c := begin(e.ID)
 	r := render.Speaker(e.ID)
-	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.Summoned(e, s, o.Name)))
+	lines := o.sentence(r, o.Look.Glyphs.Current, o.plainly(eventtext.AgentSpawned(e, s, o.Name)))
 	c.Lines = lines
 	if strings.TrimSpace(s.Prompt) != "" && !s.Resumed {
 		c.Foldable = true // its brief comes as a message, too

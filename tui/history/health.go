@@ -52,9 +52,9 @@ func (h *health) err() error {
 	defer h.mu.Unlock()
 	switch {
 	case h.write != nil:
-		return fmt.Errorf("keep what was told: %w", h.write)
+		return fmt.Errorf("write the history: %w", h.write)
 	case h.read != nil:
-		return fmt.Errorf("read what was told: %w", h.read)
+		return fmt.Errorf("read the history: %w", h.read)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ type progress struct {
 	event  contract.SubagentProgress
 }
 
-// Open opens a store. If a directory cannot be used, that is no error: everything is then kept in memory,
+// Open opens a store. If a directory cannot be used, that is not an error: everything is then kept in memory,
 // as on a full disk.
 func Open(o Options) (*Store, error) {
 	if o.Memory < 0 || o.Disk < 0 {

@@ -138,7 +138,7 @@ func TestAll(t *testing.T) {
 	p.All()
 	expect(t, &p, "2 questions, answered at once:", "body of q", "body of a", "1 Write one answer to all")
 	if _, given := gives(t, &p, 2); given {
-		t.Error("back is no answer")
+		t.Error("back is not an answer")
 	}
 	expect(t, &p, "1 Write the answer")
 	if p.All(); !p.Set([]Item{two, three}) {

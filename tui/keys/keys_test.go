@@ -37,7 +37,7 @@ func TestTableIsSound(t *testing.T) {
 	}
 	for _, b := range table {
 		if !slices.Contains(Contexts, b.Context) {
-			t.Errorf("%q is no context of the help", b.Context)
+			t.Errorf("%q is not a context of the help", b.Context)
 		}
 	}
 	if a, ok := Look(Focus, "G"); !ok || a != Bottom {

@@ -12,7 +12,7 @@ type search struct {
 	at     spot   // the current match
 }
 
-// none3 is no match.
+// none3 is not a match.
 var none3 = spot{pos: pos{block: -1}}
 
 // span is some columns of a row.

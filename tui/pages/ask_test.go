@@ -66,7 +66,7 @@ func TestAskIgnoresEarlyKeys(t *testing.T) {
 		}
 	}
 	if _, ok := a.Press('y', after(3650)); ok {
-		t.Error("650 ms are no pause")
+		t.Error("650 ms are not a pause")
 	}
 	if got, ok := a.Press('y', after(3650+700)); !ok || got != "yes" {
 		t.Errorf("after a pause y is %q, %v", got, ok)

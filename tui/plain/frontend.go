@@ -232,7 +232,7 @@ func (s *session) printEvents() {
 		s.print(text, urgent)
 	}
 	if lost > 0 {
-		s.print(words.Count(lost, "event")+" came too fast to be told.", false)
+		s.print(words.Count(lost, "event")+" came too fast to be shown.", false)
 	}
 }
 

@@ -1,7 +1,7 @@
 package render
 
 // Dots is a drawing of dots, two by four per cell, in braille characters. A dot has a value that says to
-// what it belongs; 0 is no dot. The highest value in a cell determines how the cell is drawn.
+// what it belongs; 0 is not a dot. The highest value in a cell determines how the cell is drawn.
 type Dots struct {
 	columns, rows int
 	values        []uint8

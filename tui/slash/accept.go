@@ -25,7 +25,7 @@ func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, erro
 		n, wrong := strconv.Atoi(strings.TrimSpace(number))
 		if wrong != nil {
 			return contract.SetAcceptance{},
-				fmt.Errorf("%q is no number of a criterion: /accept lists them", Word(number))
+				fmt.Errorf("%q is not a number of a criterion: /accept lists them", Word(number))
 		}
 		err = criteria.HumanDrops(n)
 	} else {

@@ -33,7 +33,7 @@ func TestAccept(t *testing.T) {
 			{Text: "It is clean.", Command: "make lint", By: "arbiter"},
 		}},
 		"/accept drop 3": "there is no criterion 3: 2 criteria are set",
-		"/accept drop x": `"x" is no number of a criterion: /accept lists them`,
+		"/accept drop x": `"x" is not a number of a criterion: /accept lists them`,
 	} {
 		c, err := editor.ParseSlash(typed)
 		if err != nil {

@@ -80,7 +80,7 @@ func amend(d *Draft, s *supervisor.State, i int, change string) error {
 	return nil
 }
 
-// Modes returns the modes in which an Orchestrator of a run can be summoned.
+// Modes returns the modes in which an Orchestrator of a run can be spawned.
 func Modes(s *supervisor.State) []agents.Agent {
 	if s != nil && s.Options.Modes != nil {
 		return s.Options.Modes

@@ -36,7 +36,7 @@ func Key(name string) (*tcell.EventKey, error) {
 		var n int
 		if _, err := fmt.Sscanf(strings.ToUpper(base), "F%d", &n); err != nil || n < 1 || n > 63 ||
 			fmt.Sprint("F", n) != strings.ToUpper(base) {
-			return nil, fmt.Errorf("%q is no key", name)
+			return nil, fmt.Errorf("%q is not a key", name)
 		}
 		key = tcell.KeyF1 + tcell.Key(n-1)
 	}

@@ -89,7 +89,7 @@ func Unpack(ctx context.Context, r *workspace.Repo, file, base string) (head str
 	}
 	defer unlock()
 	if !commitID().MatchString(base) {
-		return "", fmt.Errorf("%.80q is no commit", base)
+		return "", fmt.Errorf("%.80q is not a commit", base)
 	}
 	there, err := r.Commit(ctx, base)
 	if err != nil {

@@ -229,7 +229,7 @@ func unmerged(d gittest.Dir) {
 	}
 }
 
-// TestAlreadyThere: files that already have their new content are no obstacle.
+// TestAlreadyThere: files that already have their new content are not an obstacle.
 func TestAlreadyThere(t *testing.T) {
 	d := worked(t, false)
 	d.Write("edit", "1\n2\n3\n4\n5\n6\nseven\n")

@@ -106,7 +106,7 @@ func (l Link) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched
 	}
 	tip, err := q.Text(ctx, "rev-parse", "--verify", "--quiet", incoming+"^{commit}")
 	if err != nil {
-		return f, fmt.Errorf("%s is no commit: %w", branch, err)
+		return f, fmt.Errorf("%s is not a commit: %w", branch, err)
 	}
 	before, err := l.Repo.Commit(ctx, branch)
 	if err != nil {

@@ -106,7 +106,7 @@ func carries(key string) bool {
 // returns the commit of the clone's HEAD.
 func (m *Manager) fetch(ctx context.Context, w Worktree) (head string, err error) {
 	if info, err := os.Lstat(filepath.Join(w.Dir, ".git")); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is no clone any more: its .git directory is missing (%w)", w.Dir, fs.ErrNotExist)
+		return "", fmt.Errorf("%s is not a clone any more: its .git directory is missing (%w)", w.Dir, fs.ErrNotExist)
 	}
 	below := m.repo.Ref(name(w.Orchestrator))
 	_, err = m.repo.Git.Write(ctx, "-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false",

@@ -75,8 +75,8 @@ func (c *Client) Ask(ctx context.Context, q decider.Question) (decider.Answer, e
 			return decider.Answer{}, err
 		}
 		c.leaveOut(p.name)
-		if p.told != "" {
-			notes = append(notes, fmt.Sprintf("%s takes no %s, and was asked without: %s", c.config.Model, p.told,
+		if p.label != "" {
+			notes = append(notes, fmt.Sprintf("%s takes no %s, and was asked without: %s", c.config.Model, p.label,
 				failed.what))
 		}
 	}

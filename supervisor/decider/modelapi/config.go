@@ -56,7 +56,7 @@ func CheckBaseURL(address string, withKey bool) error {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Opaque != "":
 		return errors.New("must begin with https:// or http:// and a host, such as http://127.0.0.1:11434/v1")
 	case u.User != nil:
-		return errors.New("holds a user or a password, and is recorded with the run: put the secret into an " +
+		return errors.New("contains a user or a password, and is recorded with the run: put the secret into an " +
 			"environment variable")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return errors.New("must end with its path: leave out what begins with ? or #")

@@ -135,7 +135,7 @@ func (c *Client) refusal(res *http.Response, body []byte) error {
 		e.hint = "redirects are not followed, so that no other server gets the key: set --decider-base-url to the " +
 			"address that answers"
 	case code == http.StatusUnauthorized && c.config.Key.Empty():
-		e.kind, e.hint = hopelessKind, "no key was sent: name the variable that holds it with --decider-key-env"
+		e.kind, e.hint = hopelessKind, "no key was sent: name the variable that contains it with --decider-key-env"
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		e.kind, e.hint = hopelessKind, "check the key in "+source+", or name another variable with --decider-key-env"
 	case code == http.StatusPaymentRequired, code == http.StatusTooManyRequests && exhausted(body):

@@ -14,7 +14,7 @@ type object = map[string]any
 // parameter is a member of a request that some models refuse.
 type parameter struct {
 	name    string // as refusals name it
-	told    string // describes what is left out then
+	label   string // describes what is left out then
 	into    func(body object)
 	instead *parameter // what is sent instead; nil: nothing
 }
@@ -22,8 +22,8 @@ type parameter struct {
 // parameters are those of the settings, in the order in which a refusal is searched for them.
 func (c Config) parameters(schema []byte) []parameter {
 	var list []parameter
-	add := func(name, told string, value any) {
-		list = append(list, parameter{name: name, told: told, into: func(b object) { b[name] = value }})
+	add := func(name, label string, value any) {
+		list = append(list, parameter{name: name, label: label, into: func(b object) { b[name] = value }})
 	}
 	limit := c.MaxTokens
 	if limit <= 0 {
@@ -34,11 +34,11 @@ func (c Config) parameters(schema []byte) []parameter {
 	}
 	if c.Provider == Anthropic {
 		if c.Effort != "" {
-			list = append(list, parameter{name: "effort", told: "effort", into: outputConfig("effort", c.Effort)})
+			list = append(list, parameter{name: "effort", label: "effort", into: outputConfig("effort", c.Effort)})
 		}
 		if len(schema) > 0 {
 			format := object{"type": "json_schema", "schema": json.RawMessage(schema)}
-			list = append(list, parameter{name: "output_config", told: "output schema",
+			list = append(list, parameter{name: "output_config", label: "output schema",
 				into: outputConfig("format", format)})
 		}
 		return append(list, parameter{into: func(b object) { b["max_tokens"] = limit }})

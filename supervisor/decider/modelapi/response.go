@@ -117,7 +117,7 @@ func (c *Client) read(body []byte, header http.Header) (decider.Answer, error) {
 		return a, c.failed(&Error{status: http.StatusOK, kind: refusedKind, what: "the model refused to answer"})
 	case a.Text == "" && stop == "" && a.Usage == (decider.Usage{}):
 		return decider.Answer{}, c.failed(&Error{status: http.StatusOK, kind: serverKind,
-			what: "the answer holds no text" + kindOf(header, body),
+			what: "the answer contains no text" + kindOf(header, body),
 			hint: "check --decider-base-url and --decider-provider"})
 	case stop == "length" || stop == "max_tokens":
 		limit := c.config.MaxTokens

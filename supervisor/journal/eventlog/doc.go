@@ -40,6 +40,6 @@
 //
 // A line that does not fit is skipped, and reported as damage if good ones follow. If its sum or its line feed
 // is damaged, the line after it cannot be verified, either. What follows the last good line is the torn end: a
-// crash leaves one, and so does reading while the last line is being written. It is no damage, and the next
+// crash leaves one, and so does reading while the last line is being written. It is not damage, and the next
 // writer cuts it off: it contains nothing that was made durable, or it can be made again from the journal.
 package eventlog

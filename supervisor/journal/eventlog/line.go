@@ -66,7 +66,7 @@ func (c *Chain) Append(dst []byte, x Content) ([]byte, error) {
 		return dst, errors.New("append to the event log: a line and a record at once")
 	}
 	if len(object) < 2 || object[0] != '{' || object[len(object)-1] != '}' || bytes.IndexByte(object, '\n') >= 0 {
-		return dst, fmt.Errorf("append to the event log: the %s is no JSON object on one line", name)
+		return dst, fmt.Errorf("append to the event log: the %s is not a JSON object on one line", name)
 	}
 	if y := x.At.Year(); y < 1678 || y > 2261 {
 		return dst, fmt.Errorf("append to the event log: the year %d has no Unix time in nanoseconds", y)

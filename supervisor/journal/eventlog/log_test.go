@@ -317,7 +317,7 @@ func TestWalksEndEarly(t *testing.T) {
 		t.Errorf("backward, cancelled: %v", err)
 	}
 	if _, err := logOf(raw[:50]).Each(t.Context(), Position{Offset: 51}, func(Entry) error { return nil }); err == nil {
-		t.Error("a log that became shorter is no error")
+		t.Error("a log that became shorter is not an error")
 	}
 }
 

@@ -233,7 +233,7 @@ func (f *follower) sendAnswer(body contract.CommandBody) bool {
 	defer cancel()
 	err := f.session.command(ctx, body)
 	if err != nil {
-		f.session.s.Log.Warn("acp: an answer was not taken", "run", f.session.id, "err", err)
+		f.session.s.Log.Warn("acp: answer not accepted", "run", f.session.id, "err", err)
 	}
 	f.wake()
 	return err == nil

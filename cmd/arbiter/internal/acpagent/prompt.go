@@ -32,7 +32,7 @@ func promptText(blocks []contentBlock) (string, error) {
 	case text == "":
 		return "", fmt.Errorf("the prompt is empty: say what is to be done")
 	case len(text) > maxPrompt:
-		return "", fmt.Errorf("the prompt has %d bytes; at most %d are taken: put it into a file and name that",
+		return "", fmt.Errorf("the prompt has %d bytes; at most %d are accepted: put it into a file and name that",
 			len(text), maxPrompt)
 	}
 	return text, nil

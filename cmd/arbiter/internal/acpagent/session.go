@@ -215,7 +215,7 @@ func (o *session) send(ctx context.Context, text string) error {
 		select {
 		case <-time.After(again): // the run's process is just ending, or not ready yet
 		case <-ctx.Done():
-			return fmt.Errorf("run %s did not take the prompt in time; send it again", o.id)
+			return fmt.Errorf("run %s did not accept the prompt in time; send it again", o.id)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (s *server) list(p sessionParams) (any, error) {
 	from := 0
 	if p.Cursor != "" {
 		if from, err = strconv.Atoi(p.Cursor); err != nil || from < 0 {
-			return nil, invalid("%.20q is no cursor of a list", p.Cursor)
+			return nil, invalid("%.20q is not a cursor of a list", p.Cursor)
 		}
 	}
 	r := listResult{Sessions: []sessionInfo{}}

@@ -38,12 +38,12 @@ func (s *stream) ReadObject(v any) error {
 		if len(line) == 0 {
 			continue
 		}
-		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is no JSON"}
+		refusal := jsonrpc2.Error{Code: jsonrpc2.CodeParseError, Message: "a line is not JSON"}
 		if json.Valid(line) {
 			if err = json.Unmarshal(line, v); err == nil {
 				return nil
 			}
-			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is no message: " + err.Error()}
+			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is not a message: " + err.Error()}
 		}
 		if err := s.WriteObject(refused{JSONRPC: "2.0", Error: refusal}); err != nil {
 			return err

@@ -70,8 +70,8 @@ func (p Port) Check(ctx context.Context, params bridge.CheckParams) (bridge.Chec
 	return p.Client.Check(ctx, params)
 }
 
-// Survey implements runloop.Port.
-func (p Port) Survey(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
+// Inspect implements runloop.Port.
+func (p Port) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
 	params.Env = secrets.Revealed(params.Env, p.Options.Env)
 	return p.Client.Inspect(ctx, params)
 }

@@ -95,7 +95,7 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 			_, err := a.Ask(context.Background(), decider.Question{})
 			var asked *askError
 			if !errors.As(err, &asked) || !errors.Is(err, c.err) {
-				t.Fatalf("%v is no askError over %v", err, c.err)
+				t.Fatalf("%v is not an askError over %v", err, c.err)
 			}
 			if asked.Transient() != c.transient || asked.Hopeless() != c.hopeless {
 				t.Errorf("transient %v, hopeless %v", asked.Transient(), asked.Hopeless())

@@ -24,7 +24,7 @@ func TestWaves(t *testing.T) {
 		}
 		if string(w[:4]) != "RIFF" || string(w[8:16]) != "WAVEfmt " || string(w[36:40]) != "data" ||
 			int(binary.LittleEndian.Uint32(w[4:8])) != len(w)-8 || len(w) > 80_000 || seen[string(w)] {
-			t.Errorf("cue %d is no WAV file of its own: %d bytes", cue, len(w))
+			t.Errorf("cue %d is not a WAV file of its own: %d bytes", cue, len(w))
 		}
 		seen[string(w)] = true
 		loudest := int16(0)

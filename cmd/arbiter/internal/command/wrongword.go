@@ -18,7 +18,7 @@ func LikeCommand(c *cli.Context) bool {
 	return err != nil && !strings.ContainsAny(word, "./") && !strings.HasPrefix(word, "-")
 }
 
-// NoSuchWord returns an error for a first argument that is no file: it was probably meant as a command, a flag, or
+// NoSuchWord returns an error for a first argument that is not a file: it was probably meant as a command, a flag, or
 // a task.
 func NoSuchWord(c *cli.Context, word string) error {
 	var known []string

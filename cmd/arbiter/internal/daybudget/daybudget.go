@@ -105,7 +105,7 @@ func Watch(ctx context.Context, o Options) (stop func()) {
 	look := func() {
 		day, err := spending.spent(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
-			o.Log.Warn("costs of the day not read as a whole", "err", err)
+			o.Log.Warn("some costs of the day could not be read", "err", err)
 		}
 		if ctx.Err() == nil && (day.Day != last.Day || day.OthersUSD != last.OthersUSD) {
 			last = day

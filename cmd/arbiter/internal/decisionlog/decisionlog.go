@@ -21,9 +21,9 @@ type Decision struct {
 	Record uint64 // number of the journal record with the input
 	At     time.Time
 	input.Decided
-	// Summoned are the modes that the Arbiter's session had summoned by its tool in the turn of this decision: that
+	// Spawned are the modes that the Arbiter's session had spawned by its tool in the turn of this decision: that
 	// was its choice.
-	Summoned []string
+	Spawned []string
 	// Unused: the decision came too late, and another decision has its number.
 	Unused bool
 }
@@ -36,8 +36,8 @@ func (r *Decision) Amounts() (decider.Decision, bool) {
 	case decider.SelectMode, decider.Retry, decider.Complete:
 		return d, true
 	case decider.Continue, verdict.AddressOrchestrator:
-		if len(r.Summoned) > 0 {
-			d.Decision, d.Mode = decider.SelectMode, r.Summoned[0]
+		if len(r.Spawned) > 0 {
+			d.Decision, d.Mode = decider.SelectMode, r.Spawned[0]
 			return d, true
 		}
 		d.Decision = decider.Continue
@@ -62,7 +62,7 @@ func (r *Decision) By() string {
 // list collects decisions from the records of an event log.
 type list struct {
 	decisions []Decision
-	summoned  []string // since the last ruling of the Arbiter's session
+	spawned   []string // since the last ruling of the Arbiter's session
 }
 
 // take processes one line of the log.
@@ -80,12 +80,12 @@ func (l *list) take(e eventlog.Entry) error {
 		input, _ := entry.Detail["input"].(audit.Text)
 		var spawn struct{ Mode string }
 		if entry.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
-			l.summoned = append(l.summoned, spawn.Mode)
+			l.spawned = append(l.spawned, spawn.Mode)
 		}
 	case r.Kind == audit.KindDecision && r.Decided != nil:
 		one := Decision{Record: e.Input, At: e.At, Decided: *r.Decided, Unused: r.Unused}
 		if r.Decided.Decision.Source == decider.BySession {
-			one.Summoned, l.summoned = l.summoned, nil
+			one.Spawned, l.spawned = l.spawned, nil
 		}
 		l.decisions = append(l.decisions, one)
 	}

@@ -76,7 +76,7 @@ func (l *list) requests(s Surroundings) {
 		if host, ok := hostOf(base); ok {
 			l.add("ANTHROPIC_BASE_URL", Note, "requests go to "+host, "")
 		} else {
-			l.add("ANTHROPIC_BASE_URL", Warn, "is no URL", "unset ANTHROPIC_BASE_URL")
+			l.add("ANTHROPIC_BASE_URL", Warn, "is not a URL", "unset ANTHROPIC_BASE_URL")
 		}
 	}
 	switch key, token := s.Getenv("ANTHROPIC_API_KEY") != "", s.Getenv("ANTHROPIC_AUTH_TOKEN") != ""; {
@@ -94,7 +94,7 @@ func (l *list) requests(s Surroundings) {
 		if host, ok := hostOf(proxy); ok {
 			l.add(name, Note, "requests go by "+host, "")
 		} else {
-			l.add(name, Warn, "is no URL such as http://proxy:3128", "unset "+name)
+			l.add(name, Warn, "is not a URL such as http://proxy:3128", "unset "+name)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type Explanation struct {
 	Source    string            `json:"source,omitempty"`
 	Failed    string            `json:"failed,omitempty"`
 	Decision  *decider.Decision `json:"decision,omitempty"`
-	Summoned  []string          `json:"summoned,omitempty"` // modes summoned by the Arbiter's tool in that turn
+	Spawned   []string          `json:"summoned,omitempty"` // modes summoned by the Arbiter's tool in that turn
 	Input     json.RawMessage   `json:"input,omitempty"`
 	// Rendered is the prompt that the current templates make from the input. It is set for a moment, and for a
 	// decision for which no model read a prompt; the Arbiter's session reads messages instead.
@@ -119,7 +119,7 @@ func DecisionsOf(e command.Env, ctx context.Context, store *runstore.Runs, run s
 	if err != nil {
 		return nil, command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
-	runstore.TellDamage(e.Stderr, health)
+	runstore.PrintDamage(e.Stderr, health)
 	return list, nil
 }
 
@@ -166,7 +166,7 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 func outlineOf(run string, rehearsal bool, r decisionlog.Decision) Explanation {
 	x := Explanation{
 		Run: run, Rehearsal: rehearsal, Record: r.Record, Time: r.At, Number: r.Number, Point: r.Point,
-		About: r.About, Source: r.By(), Failed: r.Failed, Summoned: r.Summoned,
+		About: r.About, Source: r.By(), Failed: r.Failed, Spawned: r.Spawned,
 	}
 	if r.Failed == "" && !r.Deferred {
 		d := r.Decision

@@ -41,13 +41,13 @@ func (e env) listDecisions(c *cli.Context, info journal.Info, list []decisionlog
 		}
 		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Record, r.At.Local().Format(time.TimeOnly),
 			sanitize.Line(string(r.Point), 20), sanitize.Line(r.By(), 20),
-			sanitize.Line(decisionlog.Text(r.Decision), 40), summonedText(r.Summoned), sanitize.Line(why, 80))
+			sanitize.Line(decisionlog.Text(r.Decision), 40), spawnedText(r.Spawned), sanitize.Line(why, 80))
 	}
 	return w.Flush()
 }
 
-// summonedText lists modes in a few words; an empty mode is "any".
-func summonedText(modes []string) string {
+// spawnedText lists modes in a few words; an empty mode is "any".
+func spawnedText(modes []string) string {
 	var list []string
 	for _, m := range modes {
 		list = append(list, cmp.Or(m, "any"))
@@ -84,8 +84,8 @@ func WriteExplanation(w io.Writer, x Explanation) {
 	if x.Decision != nil {
 		PrintDecision(w, *x.Decision, x.Rehearsal)
 	}
-	if len(x.Summoned) > 0 {
-		word(w, "summoned", "%s, by its tool", summonedText(x.Summoned))
+	if len(x.Spawned) > 0 {
+		word(w, "summoned", "%s, by its tool", spawnedText(x.Spawned))
 	}
 	if x.Rules != nil {
 		fmt.Fprintln(w, "what the rules would decide:")

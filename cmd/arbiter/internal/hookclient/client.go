@@ -87,7 +87,7 @@ func Answer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- outcome{err: fmt.Errorf("a fault of arbiter: %v", p)}
+				done <- outcome{err: fmt.Errorf("bug in arbiter: %v", p)}
 			}
 		}()
 		answer, err := ask(socket, stdin, deadline)
@@ -134,7 +134,7 @@ func ask(socket string, stdin io.Reader, deadline time.Time) ([]byte, error) {
 	// An answer that is not a JSON object would be shown to the model unchanged.
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &object); err != nil || object == nil {
-		return nil, fmt.Errorf("the answer is no JSON object: %.80q", answer)
+		return nil, fmt.Errorf("the answer is not a JSON object: %.80q", answer)
 	}
 	if len(object) == 0 {
 		return nil, nil
@@ -173,7 +173,7 @@ func Exchange(socket string, request []byte, deadline time.Time) ([]byte, error)
 	}
 	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer+1))
 	if err != nil {
-		return nil, fmt.Errorf("hear arbiter: %w", err)
+		return nil, fmt.Errorf("read the answer: %w", err)
 	}
 	if len(answer) > maxAnswer {
 		return nil, fmt.Errorf("the answer is larger than %d bytes", maxAnswer)

@@ -292,7 +292,7 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 	}
 }
 
-// TestHookServerEndsWithClients: a client that sends nothing is disconnected, and a request that is no event gets
+// TestHookServerEndsWithClients: a client that sends nothing is disconnected, and a request that is not an event gets
 // no answer.
 func TestHookServerEndsWithClients(t *testing.T) {
 	h := newHouse()

@@ -50,7 +50,7 @@ func tokenOf(request []byte) string {
 	var r struct {
 		Token string `json:"arbiter_token"`
 	}
-	_ = json.Unmarshal(request, &r) // receive reports requests that are no events
+	_ = json.Unmarshal(request, &r) // receive reports requests that are not events
 	return r.Token
 }
 

@@ -18,7 +18,7 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 	host, ok := b.run.Hosts.Find(name)
 	if !ok {
 		return runloop.Opened{}, &input.BridgeFailed{Category: bridge.CatHost,
-			Message: "it is not configured any more: arbiter hosts add " + name}
+			Message: "it is no longer configured: arbiter hosts add " + name}
 	}
 	b.Drop(name)
 	options := b.run.Options()
@@ -30,7 +30,7 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 		b.set(name, &hostBridge{host: host, client: c})
 	})
 	if err == nil && init.Remote == nil {
-		err = errors.New("the bridge there says nothing of its host")
+		err = errors.New("the bridge there does not report its host")
 	}
 	if err != nil {
 		b.Drop(name)

@@ -44,12 +44,12 @@ func (p hostPort) Check(ctx context.Context, params bridge.CheckParams) (bridge.
 	return p.Port.Check(ctx, params)
 }
 
-// Survey implements runloop.Port.
-func (p hostPort) Survey(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
+// Inspect implements runloop.Port.
+func (p hostPort) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
 	if err := p.confine("", &params.Sandbox); err != nil {
 		return bridge.InspectResult{}, err
 	}
-	return p.Port.Survey(ctx, params)
+	return p.Port.Inspect(ctx, params)
 }
 
 // confine replaces the values of a sandbox, if there is one, with those of the host.

@@ -37,7 +37,7 @@ func (w hostWork) reach(
 ) (*hostBridge, remote.Link, int, error) {
 	var n int
 	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
-		return nil, remote.Link{}, 0, fmt.Errorf("%q is no Orchestrator", agent)
+		return nil, remote.Link{}, 0, fmt.Errorf("%q is not an Orchestrator", agent)
 	}
 	host := w.agent(agent).Host
 	usable, release := w.b.untilParked(ctx, host)

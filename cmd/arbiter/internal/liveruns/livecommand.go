@@ -41,7 +41,7 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
 	case err != nil:
 		err = &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
-			"run %s: %v: whether it took the command is not known; arbiter watch prints its events",
+			"run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
 			command.ShortID(l.Info.Run), err)}
 	}
 	return r, err

@@ -94,7 +94,7 @@ func (l *live) send(ctx context.Context, body contract.CommandBody) (answer stri
 	case errors.As(err, &refused):
 		return "", false, fmt.Errorf("run %s: %w", shortID(l.run), refused)
 	case err != nil:
-		return "", false, fmt.Errorf("run %s: %w: whether it took this is not known; status shows it", shortID(l.run),
+		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it", shortID(l.run),
 			err)
 	}
 	return sanitize.Line(r.Message, maxLine), r.Accepted, nil

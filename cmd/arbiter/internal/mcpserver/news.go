@@ -152,6 +152,6 @@ func worth(b contract.Body) bool {
 func (n *news) fill(v *View) {
 	v.News, v.Cursor, v.More = n.lines, n.cursor, n.more
 	if n.more {
-		v.Next = "Call wait again with the cursor as since: there are more news."
+		v.Next = "Call wait again with the cursor as since: there is more news."
 	}
 }

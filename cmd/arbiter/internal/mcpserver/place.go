@@ -25,7 +25,7 @@ func (s *Server) place(dir string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("directory for the run: %w", err)
 	case !info.IsDir():
-		return "", fmt.Errorf("%s is no directory", dir)
+		return "", fmt.Errorf("%s is not a directory", dir)
 	case !s.within(real):
 		return "", fmt.Errorf("a run may work in %s and below, not in %s: the user allows another directory with "+
 			"arbiter mcp --allow-dir DIR", strings.Join(s.o.Dirs, ", "), dir)

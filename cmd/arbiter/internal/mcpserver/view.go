@@ -47,7 +47,7 @@ type View struct {
 	Waiting   []Item   `json:"waiting,omitempty" jsonschema:"what waits for an answer, the oldest first"`
 	News      []string `json:"news,omitempty" jsonschema:"what has happened, the oldest first"`
 	Cursor    uint64   `json:"cursor" jsonschema:"pass it as since to the next wait"`
-	More      bool     `json:"more,omitempty" jsonschema:"there are more news behind the cursor: call wait again"`
+	More      bool     `json:"more,omitempty" jsonschema:"there is more news after the cursor: call wait again"`
 	Summary   string   `json:"summary,omitempty" jsonschema:"how the run ended"`
 }
 

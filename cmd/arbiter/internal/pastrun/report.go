@@ -60,7 +60,7 @@ func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask f
 	case errors.Is(err, workspaces.ErrNoSnapshot):
 		r.NoChanges("not known: the run has no snapshot")
 	case errors.Is(err, os.ErrNotExist):
-		r.NoChanges("not known: the directory does not exist any more")
+		r.NoChanges("not known: the directory no longer exists")
 	default:
 		r.NoChanges("not known: Git failed")
 	}

@@ -94,7 +94,7 @@ func (r *Reader) end() error {
 	case err != nil:
 		return damaged(err)
 	case rest > 0:
-		return wrong("something follows its end")
+		return wrong("there is more data after its end")
 	}
 	return nil
 }

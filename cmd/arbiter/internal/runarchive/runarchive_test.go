@@ -192,8 +192,8 @@ func TestHostileArchives(t *testing.T) {
 	}
 	good := plain(with())
 	refused("something behind it", append(bytes.Clone(good), "more"...), "")
-	refused("a second archive behind it", append(bytes.Clone(good), good...), "follows its end")
-	refused("no archive", []byte("hello, this is no archive at all"), "not an archive")
+	refused("a second archive behind it", append(bytes.Clone(good), good...), "more data after its end")
+	refused("no archive", []byte("hello, this is not an archive at all"), "not an archive")
 	refused("nothing", nil, "cut off")
 }
 

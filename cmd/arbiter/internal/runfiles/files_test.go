@@ -139,7 +139,7 @@ func TestOwnChanges(t *testing.T) {
 }
 
 // TestMergeIntoSharedFiles: the work of an isolated agent is merged into the files that the others share, next to
-// their later changes. Nothing is committed there. A file whose difference the agent already knows is no conflict.
+// their later changes. Nothing is committed there. A file whose difference the agent already knows is not a conflict.
 func TestMergeIntoSharedFiles(t *testing.T) {
 	p := begin(t, "shared")
 	p.Write("other", "others, uncommitted\n")

@@ -16,7 +16,7 @@ func number(agent string) (int, error) {
 	var n int
 	_, err := fmt.Sscanf(agent, "orch-%d", &n)
 	if err != nil || agent != fmt.Sprintf("orch-%d", n) {
-		return 0, fmt.Errorf("%q is no Orchestrator", agent)
+		return 0, fmt.Errorf("%q is not an Orchestrator", agent)
 	}
 	return n, nil
 }

@@ -201,7 +201,7 @@ func (e env) writeArchive(file string, m runarchive.Manifest, files []runarchive
 		return runarchive.Write(command.Raw(e.Stdout), m, files)
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return errors.New("it is there, and not a regular file")
+		return errors.New("it exists and is not a regular file")
 	}
 	return statedir.WriteWhole(file, 0o600, func(f *os.File) error { return runarchive.Write(f, m, files) })
 }

@@ -102,7 +102,7 @@ func (e env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	case err != nil:
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
-	runstore.TellDamage(e.Stderr, health)
+	runstore.PrintDamage(e.Stderr, health)
 	if !follow {
 		return nil
 	}

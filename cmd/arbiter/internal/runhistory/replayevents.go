@@ -23,7 +23,7 @@ func PrintEvents(e command.Env, c *cli.Context) error {
 	if err != nil {
 		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
 	}
-	runstore.TellDamage(e.Stderr, health)
+	runstore.PrintDamage(e.Stderr, health)
 	return nil
 }
 

@@ -94,7 +94,7 @@ func (e env) bug(r *hostedRun, p any) error {
 	r.diagnostics.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
 	r.diagnostics.reporter.Close()
 	e.printReports(r)
-	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("a fault of arbiter: %v", p)}
+	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("bug in arbiter: %v", p)}
 }
 
 // exitText returns the line on stderr that explains why a run did not complete.

@@ -35,7 +35,7 @@ func (h *hereBridge) start(
 		h.halter.BridgeStarted(pid)
 		note.PID = pid
 		if err := note.Write(h.dir); err != nil {
-			start.Log.Warn("the bridge's process is not noted down", "error", err)
+			start.Log.Warn("the bridge's process could not be recorded", "error", err)
 		}
 	}
 	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { h.Keep(c, false) })

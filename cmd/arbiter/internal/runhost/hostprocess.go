@@ -45,7 +45,7 @@ func (e env) host(*cli.Context) (err error) {
 	}
 	var spec runstart.Spec
 	if err := json.NewDecoder(e.Stdin).Decode(&spec); err != nil {
-		return command.Usagef("arbiter host is started by arbiter itself: its stdin is no description of a run (%v)", err)
+		return command.Usagef("arbiter host is started by arbiter itself: its stdin is not a description of a run (%v)", err)
 	}
 	c := spec.Choices
 	c.Given = spec.Given

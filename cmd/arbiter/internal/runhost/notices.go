@@ -56,7 +56,7 @@ func (e env) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
 		Arbiter string `json:"arbiter"`
 		Last    string `json:"lastOrchestrator"`
 		Number  int    `json:"orchestratorNumber"`
-	}{Arbiter: s.Agents[0].SessionID, Number: s.Summoned}
+	}{Arbiter: s.Agents[0].SessionID, Number: s.Spawned}
 	if last, ok := s.Last(); ok {
 		line.Last = last.SessionID
 	}

@@ -127,7 +127,7 @@ func (r *recording) remove(others *hostbridges.Bridges) {
 // noSnapshots returns why no files are recorded.
 func noSnapshots(err error) string {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
-		return "the run's first snapshot is gone: there are no diffs, undo and merges for it any more"
+		return "the run's first snapshot is gone: diffs, undo and merges no longer work for it"
 	}
 	return err.Error()
 }

@@ -132,7 +132,7 @@ func (r *hostedRun) resumeState() error {
 	if err := r.storage.update(func(m *journal.Meta) { m.Finished, m.Status = false, "" }); err != nil {
 		return command.Environmentf("run %s: %v", run, err)
 	}
-	crashpoint.Here("resume.folded")
+	crashpoint.Here("resume.replayed")
 	if s.Ending == nil {
 		r.notice.add("the previous process of this run ended without a report: it was killed, it crashed, or the " +
 			"power failed")

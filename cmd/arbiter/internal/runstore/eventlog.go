@@ -36,8 +36,8 @@ func OpenLogOf(c *cli.Context) (*Runs, journal.Info, *eventlog.Log, error) {
 	return store, info, log, nil
 }
 
-// TellDamage prints the damage of an event log that a crash does not explain.
-func TellDamage(stderr io.Writer, h eventlog.Health) {
+// PrintDamage prints the damage of an event log that a crash does not explain.
+func PrintDamage(stderr io.Writer, h eventlog.Health) {
 	if list := audit.Damage(h); len(list) > 0 {
 		SayDamaged(stderr, list)
 	}

@@ -70,7 +70,7 @@ func (f *Follower) next() int64 {
 
 func (f *Follower) write(events control.Events) {
 	if events.Skipped > 0 {
-		fmt.Fprintf(f.Errs, "arbiter: %d events are left out here: they are not kept any more\n", events.Skipped)
+		fmt.Fprintf(f.Errs, "arbiter: %d events are left out here: they are no longer stored\n", events.Skipped)
 	}
 	var b bytes.Buffer
 	for _, line := range events.Lines {

@@ -14,7 +14,7 @@ import (
 // EndStrays ends leftover processes of finished runs of the store, and describes them; empty if there were none. It
 // is called at each start, and before a run is removed: without the run, the owner of its processes would be
 // unknown.
-func EndStrays(store *journal.Store) (told string) {
+func EndStrays(store *journal.Store) (ended string) {
 	total, runs := 0, 0
 	for _, n := range proctree.SweepStrays(OverIn(store)) {
 		total += n
@@ -48,7 +48,7 @@ func OverIn(store *journal.Store) func(run string) bool {
 
 // ReportStrays calls EndStrays for a command, and prints the result.
 func ReportStrays(stderr io.Writer, store *journal.Store) {
-	if told := EndStrays(store); told != "" {
-		fmt.Fprintln(stderr, "arbiter: "+told)
+	if ended := EndStrays(store); ended != "" {
+		fmt.Fprintln(stderr, "arbiter: "+ended)
 	}
 }

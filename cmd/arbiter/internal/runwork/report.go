@@ -123,7 +123,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}
-	runstore.TellDamage(e.Stderr, health)
+	runstore.PrintDamage(e.Stderr, health)
 	if n := len(audit.Damage(health)); n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("The record of the run is damaged in %s: events are missing.",
 			words.Count(n, "place")))
@@ -159,7 +159,7 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 			break // its writer was killed
 		}
 		if err != nil {
-			return nil, command.Usagef("report -: line %d is no event of arbiter --json: %v", n, err)
+			return nil, command.Usagef("report -: line %d is not an event of arbiter --json: %v", n, err)
 		}
 		taken++
 	}

@@ -144,7 +144,7 @@ func (h *Host) Past(_ context.Context, run string) (*eventlog.Log, error) {
 		return nil, nil // the journal is enough to continue
 	}
 	if err != nil {
-		return nil, command.Environmentf("what was said in run %s cannot be read: %v", command.ShortID(run), err)
+		return nil, command.Environmentf("the conversation of run %s cannot be read: %v", command.ShortID(run), err)
 	}
 	return log, nil
 }

@@ -159,7 +159,7 @@ func (h *Host) ChangeSetting(_ context.Context, name, value string) (string, err
 func settingYAML(s settings.Setting, value string) (string, error) {
 	about := manual.FlagDoc(s.Flag())
 	if words := manual.Choices(about.Value); words != nil && !slices.Contains(words, value) {
-		return "", command.Usagef("%s: %q is none of %s", s.Name, value, strings.Join(words, ", "))
+		return "", command.Usagef("%s: %q is not one of %s", s.Name, value, strings.Join(words, ", "))
 	}
 	if s.Kind == settings.KindList && strings.HasPrefix(value, "[") {
 		return value, nil // checked when the file is read again

@@ -95,7 +95,7 @@ func TestSettingsAreWritten(t *testing.T) {
 		}
 	}
 	for _, wrong := range [][3]string{
-		{"max-cost", "much", "is not a number"}, {"permissions", "all", "none of ask"}, {"task", "x", "no setting"},
+		{"max-cost", "much", "is not a number"}, {"permissions", "all", "not one of ask"}, {"task", "x", "no setting"},
 		{"max-cost", "-1", "max-cost"}, {"permissions", "allow-all", "risk"}, {"allow", "[Bash(", "YAML"},
 		{"quiet-after", "soon", "such as 90s"}, {"debug", "maybe", "true or false"}, {"env", `["KEY=…"]`, "in full"},
 	} {

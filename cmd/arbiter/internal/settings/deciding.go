@@ -140,7 +140,7 @@ func MaskerOf(o runconfig.Options, there hosts.Config) func(string) string {
 	for _, h := range o.Hosts {
 		host, _ := there.Find(h.Name)
 		named = append(named, slices.DeleteFunc(slices.Clone(host.PassEnv), func(name string) bool {
-			return filepath.IsAbs(os.Getenv(name)) // a path occurs in other texts, and is no secret
+			return filepath.IsAbs(os.Getenv(name)) // a path occurs in other texts, and is not a secret
 		})...)
 	}
 	return secrets.Masker(envs, named...)

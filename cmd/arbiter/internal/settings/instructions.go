@@ -9,7 +9,7 @@ import (
 )
 
 // ReadInstructions reads the instructions for deciders and agents: the user's prompt templates, and the agents that
-// can be summoned. An invalid template is an error; an invalid agent file is skipped, and Notice reports it. A
+// can be spawned. An invalid template is an error; an invalid agent file is skipped, and Notice reports it. A
 // rehearsal uses none of the user's files.
 func (c *Choices) ReadInstructions() error {
 	trusted := c.Trusting.Trusted

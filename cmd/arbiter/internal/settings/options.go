@@ -86,7 +86,7 @@ func (s *Choices) readRun(c *cli.Context) (err error) {
 	if s.Options.CheckTimeout == 0 {
 		s.Options.CheckTimeout = -1 // there, zero means the default
 	}
-	if s.Rehearse { // its workspace is no Git repository
+	if s.Rehearse { // its workspace is not a Git repository
 		s.Options.Workspace.Isolation = runconfig.IsolationShared
 	}
 	switch s.Options.Workspace.Isolation {

@@ -50,7 +50,7 @@ func RulesOf(o runconfig.Options) (policy.Policy, error) {
 }
 
 // UnknownTools returns a notice about rules whose tool does not exist: a typing error in --deny denies nothing. A
-// later Claude Code may have such a tool, so they are no errors.
+// later Claude Code may have such a tool, so they are not errors.
 func UnknownTools(p policy.Policy) string {
 	var listed []string
 	for _, list := range []struct {
@@ -66,7 +66,7 @@ func UnknownTools(p policy.Policy) string {
 	if len(listed) == 0 {
 		return ""
 	}
-	return "no tool of that name is known, so it may hold for nothing: " + strings.Join(listed, ", ")
+	return "no tool of that name is known, so it may never apply: " + strings.Join(listed, ", ")
 }
 
 // RefuseRoot returns an error if root would let agents run everything without asking, unless arbiter's own sandbox

@@ -114,7 +114,7 @@ func makeWay(path string) error {
 			}
 		}
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s is in the way, and is no socket", path)
+		return fmt.Errorf("%s exists and is not a socket", path)
 	}
 	return os.Remove(path)
 }

@@ -37,7 +37,7 @@ type Play struct {
 	allow []policy.Rule
 }
 
-// Read reads and checks the scenario of a rehearsal before anything starts. It returns nil if this is no rehearsal.
+// Read reads and checks the scenario of a rehearsal before anything starts. It returns nil if this is not a rehearsal.
 func Read(c settings.Choices) (*Play, error) {
 	if !c.Rehearse {
 		return nil, nil

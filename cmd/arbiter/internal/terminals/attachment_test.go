@@ -73,7 +73,8 @@ func TestAttachment(t *testing.T) {
 	})
 }
 
-// TestEndedBeforeItWasOpen: a session that ends before its terminal is open was opened and has ended. That is no error.
+// TestEndedBeforeItWasOpen: a session that ends before its terminal is open was opened and has ended. That is not
+// an error.
 func TestEndedBeforeItWasOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, l := openerOf(func(contract.Command) []contract.Body {

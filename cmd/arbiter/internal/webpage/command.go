@@ -113,7 +113,7 @@ func (s *Server) withRun(w http.ResponseWriter, r *http.Request,
 	case errors.As(err, &refused):
 		reply(w, http.StatusConflict, answer{Message: refused.Message})
 	case err != nil:
-		reply(w, http.StatusBadGateway, answer{Message: "It is not known whether the run took this: " + err.Error()})
+		reply(w, http.StatusBadGateway, answer{Message: "It is not known whether the run accepted this: " + err.Error()})
 	case !a.Accepted:
 		reply(w, http.StatusConflict, a)
 	default:

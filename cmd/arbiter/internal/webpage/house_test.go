@@ -128,7 +128,7 @@ func (h *house) emit(id string, body contract.Body) {
 	h.wake()
 }
 
-// record adds an entry that is no event to the log.
+// record adds an entry that is not an event to the log.
 func (h *house) record(text string) {
 	h.t.Helper()
 	h.mu.Lock()

@@ -36,7 +36,7 @@ func parsePlace(text string) (p place, err error) {
 	}
 	_, err = fmt.Sscanf(text, "%d.%d", &p.Process, &p.Seq)
 	if err != nil || p.String() != text {
-		return place{}, fmt.Errorf("%.40q is no place", text)
+		return place{}, fmt.Errorf("%.40q is not a position", text)
 	}
 	p.Set = true
 	return p, nil

@@ -68,14 +68,14 @@ var ErrNotLoopback = errors.New("other machines reach this address, and nothing 
 // Listen opens the port. The caller must call Serve or Close.
 func Listen(o Options) (*Server, error) {
 	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
-		return nil, fmt.Errorf("%q is no ADDRESS:PORT", o.Listen)
+		return nil, fmt.Errorf("%q is not an ADDRESS:PORT", o.Listen)
 	}
 	if !isLoopback(o.Listen) && !o.Public {
 		return nil, ErrNotLoopback
 	}
 	for _, h := range o.Hosts {
 		if name, ok := hostname(h); !ok || name == "" {
-			return nil, fmt.Errorf("%q is no name of a host", h)
+			return nil, fmt.Errorf("%q is not a host name", h)
 		}
 	}
 	listener, err := net.Listen("tcp", o.Listen)

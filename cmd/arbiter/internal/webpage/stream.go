@@ -67,7 +67,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	at, err := parsePlace(r.Header.Get("Last-Event-ID"))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "Last-Event-ID is none of this server's.")
+		refuse(w, http.StatusBadRequest, "Last-Event-ID is not an id of this server.")
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -134,7 +134,7 @@ func (e env) revoke(state, place string) error {
 		fmt.Fprintln(e.Stdout, "This workspace was not trusted.")
 		return nil
 	}
-	fmt.Fprintln(e.Stdout, "This workspace is not trusted any more.")
+	fmt.Fprintln(e.Stdout, "This workspace is no longer trusted.")
 	return nil
 }
 

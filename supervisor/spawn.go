@@ -3,14 +3,14 @@ package supervisor
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/summons"
+	"github.com/arbiter-cli/arbiter/supervisor/spawning"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// summon starts an Orchestrator. If it must not, it returns the reason; if the reason is a limit of the run,
-// the run is ending when summon returns.
-func (st *step) summon(in summons.Request) string {
-	plan, problem := summons.Check(st.processes(), in)
+// spawnOrchestrator starts an Orchestrator. If it must not, it returns the reason; if the reason is a limit of the run,
+// the run is ending when it returns.
+func (st *step) spawnOrchestrator(in spawning.Request) string {
+	plan, problem := spawning.Check(st.processes(), in)
 	if problem != "" {
 		return problem
 	}
@@ -21,11 +21,11 @@ func (st *step) summon(in summons.Request) string {
 		return "The run has reached its limit of exchanges."
 	}
 	if st.Task.Phase == machine.Idle {
-		posed := st.Rulings.ArbiterRequest // the Arbiter summons with its tool, and still has to say why
+		posed := st.Rulings.ArbiterRequest // the Arbiter spawns with its tool, and still has to say why
 		st.fire(machine.StartTask, occasion{})
 		st.Rulings.ArbiterRequest = posed
 	}
-	id := summons.Summon(st.processes(), plan)
+	id := spawning.Spawn(st.processes(), plan)
 	on := machine.AgentSelected
 	if in.By == contract.Human {
 		on = machine.ForceAgent
@@ -33,11 +33,11 @@ func (st *step) summon(in summons.Request) string {
 	st.fire(on, occasion{agent: id, mode: in.Mode})
 	st.Task.BeginWork(st.Edit(id), st.at)
 	st.processes().LimitWork(id)
-	summons.Forget(&st.Roster, &st.Handoff, &st.Changes)
+	spawning.Forget(&st.Roster, &st.Handoff, &st.Changes)
 	return ""
 }
 
-// mayIterate says why no further Orchestrator may be summoned. A limit of the run ends the run, unless the
+// mayIterate says why no further Orchestrator may be spawned. A limit of the run ends the run, unless the
 // human asked for the Orchestrator.
 func (st *step) mayIterate(mode, by string) string {
 	o := occasion{mode: mode}
@@ -45,7 +45,7 @@ func (st *step) mayIterate(mode, by string) string {
 	case st.Task.Phase == machine.Idle: // START_TASK comes first, and the count begins anew
 	case by == contract.Human && !st.wouldDo(machine.ForceAgent, o, machine.CountIteration):
 		return words.Count(st.Task.Iterations, "Orchestrator") +
-			" summoned for this task, which is the most: raise it with --max-iterations."
+			" summoned for this task, which is the limit: raise it with --max-iterations."
 	case by != contract.Human && st.wouldDo(machine.AgentSelected, o, machine.EndAtLimit):
 		st.fire(machine.AgentSelected, o)
 		return "The run has reached its limit of iterations."

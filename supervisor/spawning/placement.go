@@ -1,4 +1,4 @@
-package summons
+package spawning
 
 import (
 	"cmp"
@@ -102,7 +102,7 @@ func (h Hosts) livingOn(host string) (n int) {
 	return n
 }
 
-// names lists the hosts and pools that an Orchestrator can be summoned on.
+// names lists the hosts and pools that an Orchestrator can be spawned on.
 func (h Hosts) names() string {
 	names := []string{runconfig.Here}
 	for _, x := range h.Options.Hosts {

@@ -1,4 +1,4 @@
-package summons
+package spawning
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// Request describes the Orchestrator to summon.
+// Request describes the Orchestrator to spawn.
 type Request struct {
 	Brief, Mode string
 	SuccessorOf string // empty: the first one whose document waits for a successor, if any
@@ -33,7 +33,7 @@ type Plan struct {
 	old roster.Agent // its predecessor, if any
 }
 
-// Check says why an Orchestrator cannot be summoned, or returns the plan for it.
+// Check says why an Orchestrator cannot be spawned, or returns the plan for it.
 func Check(c *process.Context, in Request) (p Plan, problem string) {
 	_, known := c.Options.ModeNamed(in.Mode)
 	p = Plan{Request: in}
@@ -50,7 +50,7 @@ func Check(c *process.Context, in Request) (p Plan, problem string) {
 		return p, "There is no Git repository with a commit here, so no Orchestrator gets a directory of its own: " +
 			"leave out isolated."
 	case c.Roster.LivingCount() >= c.Options.MaxOrchestrators:
-		return p, fmt.Sprintf("%s alive already, which is the most (%s). Release one first.",
+		return p, fmt.Sprintf("%s already alive, which is the limit (%s). Release one first.",
 			words.Count(c.Roster.LivingCount(), "Orchestrator"), c.Roster.LivingText())
 	}
 	hosts := Hosts{Options: c.Options, Roster: c.Roster, Lifecycle: c.Lifecycle}
@@ -81,13 +81,13 @@ func predecessor(r *roster.Roster, id string) (old roster.Agent, problem string)
 	return old, ""
 }
 
-// Summon starts an Orchestrator, and posts its brief with the document of its predecessor. It returns its id.
-func Summon(c *process.Context, p Plan) string {
-	c.Roster.Summoned++
+// Spawn starts an Orchestrator, and posts its brief with the document of its predecessor. It returns its id.
+func Spawn(c *process.Context, p Plan) string {
+	c.Roster.Spawned++
 	a := roster.Agent{
 		AgentIdentity: roster.AgentIdentity{
-			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(c.Roster.Summoned), Generation: 1},
-			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(c.Roster.Summoned), Mode: p.Mode,
+			AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(c.Roster.Spawned), Generation: 1},
+			Role:     roster.RoleOrchestrator, Name: roster.OrchestratorName(c.Roster.Spawned), Mode: p.Mode,
 			Predecessor: p.SuccessorOf, Brief: p.Brief,
 			Isolation: c.Options.IsolationOf(p.Isolated || p.old.Isolation != "" || p.Host != lifecycle.Here),
 			Host:      p.Host,
@@ -95,9 +95,9 @@ func Summon(c *process.Context, p Plan) string {
 		AgentWork: roster.AgentWork{Standing: roster.Working},
 	}
 	if ruler := *c.Roster.Agents[0]; len(ruler.InterruptedTurn) > 0 {
-		a.SummonedIn = ruler.InterruptedTurn[0]
+		a.SpawnedIn = ruler.InterruptedTurn[0]
 	} else if len(ruler.Turn) > 0 {
-		a.SummonedIn = ruler.Turn[0]
+		a.SpawnedIn = ruler.Turn[0]
 	}
 	warnOfOthers := ""
 	if a.Isolation == "" {
@@ -128,7 +128,7 @@ func Forget(r *roster.Roster, h *handoff.State, files *changes.State) {
 		a := r.Agents[i]
 		if a.Role == roster.RoleOrchestrator && a.Gone() && !h.AwaitsSuccessor(a.ID) && !h.IsHandingOver(a.ID) {
 			if gone++; gone > roster.RecordsKept {
-				h.RemoveFromSuccessorQueue(a.ID) // the next Orchestrator that is summoned would be refused its document
+				h.RemoveFromSuccessorQueue(a.ID) // the next Orchestrator that is spawned would be refused its document
 			}
 			switch {
 			case gone > roster.NamesKept:

@@ -1,4 +1,4 @@
-package summons
+package spawning
 
 import (
 	"strings"
@@ -50,8 +50,8 @@ func TestCheck(t *testing.T) {
 		if _, problem := Check(c, in); !strings.Contains(problem, want) {
 			t.Errorf("%+v: %q, want %q", in, problem, want)
 		}
-		if n := len(c.Out.Effects()); n != 0 || c.Roster.Summoned != 0 {
-			t.Errorf("%+v: %d effects, %d summoned", in, n, c.Roster.Summoned)
+		if n := len(c.Out.Effects()); n != 0 || c.Roster.Spawned != 0 {
+			t.Errorf("%+v: %d effects, %d summoned", in, n, c.Roster.Spawned)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestSummon(t *testing.T) {
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	id := Summon(c, plan)
+	id := Spawn(c, plan)
 	a, ok := c.Roster.Agent(id)
 	if !ok || id != "orch-2" || a.Predecessor != "orch-1" || a.Status != roster.Starting {
 		t.Errorf("summoned %s: %+v", id, a)
