@@ -95,6 +95,7 @@ func TestClosedStdin(t *testing.T) {
 // TestForeignProcessHoldsThePipes: an unknown process, without mark and parent, holds the pipes of a dead one.
 func TestForeignProcessHoldsThePipes(t *testing.T) {
 	onlyLinux(t)
+	(&Launcher{}).Sweep(bridge.Owner{Run: "of earlier tests"}) // a sweep counts the orphans that they left, too
 	s := fake(t, fakeGood)
 	s.send(fakeTurn + "stranger\nexit 0")
 	await[bridge.Done](s.host, 1, nil) // the foreign process never ends
