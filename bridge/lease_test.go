@@ -144,7 +144,7 @@ func TestAnsweredAfterTheEnd(t *testing.T) {
 		t.Error("it was renewed after its end")
 	}
 	if (*lease)(nil).check() != nil {
-		t.Error("no lease is not a reason to end")
+		t.Error("the bridge ended without a lease")
 	}
 }
 

@@ -39,7 +39,8 @@ func TestThoseLongGone(t *testing.T) {
 	leave(again)
 	for range roster.NamesKept + 20 {
 		p.s.Handoff.SuccessorQueue = []string{again} // no successor is spawned
-		if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Spawned))); a.IsError {
+		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Spawned))
+		if a := p.call("arbiter", "spawn_orchestrator", params); a.IsError {
 			t.Fatal(a.Text)
 		}
 		p.spawned(roster.OrchestratorID(p.s.Spawned))
@@ -49,7 +50,8 @@ func TestThoseLongGone(t *testing.T) {
 		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Spawned, a)
 	}
 	status := p.call("arbiter", "status", `{}`).Text
-	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-roster.GoneShown), roster.OrchestratorID(p.s.Spawned))
+	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-roster.GoneShown),
+		roster.OrchestratorID(p.s.Spawned))
 	if n := strings.Count(status, "orch-"); n != roster.GoneShown {
 		t.Errorf("%d are listed", n)
 	}

@@ -55,7 +55,7 @@ func checkInvariants(t *testing.T, s *State) {
 		if a, _ := s.Agent(m.To); !a.Alive() && a.Status != roster.Parked && s.Ending == nil {
 			t.Fatalf("a %s waits for %s, which is %s", m.Kind, m.To, a.Status)
 		}
-		if !m.Sent && !m.Told && len(m.Carries) > 0 {
+		if !m.Sent && !m.Reported && len(m.Carries) > 0 {
 			t.Fatalf("unsent message %s carries %v", m.ID, m.Carries)
 		}
 		for _, c := range m.Carries {

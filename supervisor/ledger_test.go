@@ -91,11 +91,12 @@ func TestTheLedgerAddsUp(t *testing.T) {
 			s, _ = Apply(s, input.Input{At: at, Body: fact})
 			waiting := 0
 			for _, m := range s.Conversation.Queue() {
-				if !m.Told {
+				if !m.Reported {
 					waiting++
 				}
 			}
-			if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Demoted+waiting || l.Sent < l.Seen || l.Resent > l.Sent || l.Swallowed > l.Resent {
+			if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Demoted+waiting || l.Sent < l.Seen ||
+				l.Resent > l.Sent || l.Swallowed > l.Resent {
 				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, fact, l, waiting)
 			}
 			fact = randomFact(r, &s)

@@ -78,8 +78,10 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			if diff := cmp.Diff(before.Task.Plan, p.s.Task.Plan); diff != "" {
 				t.Errorf("plan: %s", diff)
 			}
-			if p.s.Spawned != 2 || p.s.Task.Iterations != 2 || p.s.Budget.CostUSD != before.Budget.CostUSD || p.s.Task.Text != "Build it" || p.s.Budget.Runtime.Processes != 2 {
-				t.Errorf("summoned %d, iterations %d, $%v, task %q, lives %d", p.s.Spawned, p.s.Task.Iterations, p.s.Budget.CostUSD, p.s.Task.Text, p.s.Budget.Runtime.Processes)
+			if p.s.Spawned != 2 || p.s.Task.Iterations != 2 || p.s.Budget.CostUSD != before.Budget.CostUSD ||
+				p.s.Task.Text != "Build it" || p.s.Budget.Runtime.Processes != 2 {
+				t.Errorf("spawned %d, iterations %d, $%v, task %q, processes %d", p.s.Spawned, p.s.Task.Iterations,
+					p.s.Budget.CostUSD, p.s.Task.Text, p.s.Budget.Runtime.Processes)
 			}
 			if got := p.s.Lifecycle.Crashes - before.Lifecycle.Crashes; got != c.crashes {
 				t.Errorf("%d crashes were counted", got)

@@ -150,7 +150,7 @@ func changeRows(list []ChangedFile, authors []changes.File) []pages.Change {
 		row := pages.Change{Path: sanitize.Line(f.Path, 0), Old: sanitize.Line(f.Old, 0), Status: f.Status,
 			Added: f.Added, Deleted: f.Deleted, Binary: f.Binary}
 		if i := slices.IndexFunc(authors, func(a changes.File) bool { return a.Path == f.Path }); i >= 0 {
-			row.Known, row.Maybe, row.Overlap = authors[i].Known, authors[i].Maybe, len(authors[i].Told) > 1
+			row.Known, row.Maybe, row.Overlap = authors[i].Known, authors[i].Maybe, len(authors[i].Reported) > 1
 			row.At = authors[i].At
 		}
 		rows = append(rows, row)

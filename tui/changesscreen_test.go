@@ -32,7 +32,7 @@ func authored(s *scene) {
 	s.startWork()
 	s.present(func(st *supervisor.State) {
 		st.Changes.Files = []changes.File{
-			{Path: "header.go", Known: []string{"orch-1", "orch-2"}, Told: []string{"orch-1", "orch-2"}},
+			{Path: "header.go", Known: []string{"orch-1", "orch-2"}, Reported: []string{"orch-1", "orch-2"}},
 			{Path: "warp.go", Maybe: []string{"orch-1", "orch-2"}},
 			{Path: "loom.png", Known: []string{"orch-2"}},
 		}

@@ -152,7 +152,7 @@ func (s *Server) refuse(conn *net.UnixConn, p Peer) {
 	in := newStream(conn, maxRequest)
 	err := in.ReadObject(&req)
 	if errors.Is(err, io.EOF) {
-		s.log.Debug("control: client disconnected", "pid", p.PID, "program", p.Name)
+		s.log.Debug("control: client disconnected without a request", "pid", p.PID, "program", p.Name)
 		return // the peer has only checked that the server exists
 	}
 	if err == nil {

@@ -82,7 +82,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 				if len(who) > 0 {
 					b.WriteString(", by " + strings.Join(who, ", "))
 				}
-				if len(f.Told) > 1 {
+				if len(f.Reported) > 1 {
 					b.WriteString(", overlap")
 				}
 			}

@@ -31,7 +31,7 @@ func Asked(c *process.Context, f input.PermissionAsked, human permission.Human) 
 		return
 	}
 	found := permission.Finding{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason}
-	c.Permission.Asked(c.Out, r, found, f.Changes, f.Told, human)
+	c.Permission.Asked(c.Out, r, found, f.Changes, f.Reported, human)
 }
 
 // Answer carries out a human's answer.

@@ -177,10 +177,10 @@ func (s *State) overlaps(t Turn, paths []string) []contract.Overlap {
 		}
 		gone := func(id string) bool { return !slices.Contains(t.Alive, id) }
 		living := slices.DeleteFunc(slices.Clone(f.Known), gone)
-		if len(living) < 2 || slices.Equal(living, f.Told) {
+		if len(living) < 2 || slices.Equal(living, f.Reported) {
 			continue
 		}
-		s.edit(p, func(f *File) { f.Told = living })
+		s.edit(p, func(f *File) { f.Reported = living })
 		found = append(found, contract.Overlap{Path: p, Agents: living})
 	}
 	return found

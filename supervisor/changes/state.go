@@ -70,10 +70,10 @@ func (t Turn) last() bool { return t.Agent == "" && !t.Judge }
 
 // File is a changed file and who changed it.
 type File struct {
-	Path  string
-	Known []string // agents that changed it
-	Maybe []string // agents whose tools ran when it changed
-	Told  []string // agents whose overlap was reported
+	Path     string
+	Known    []string // agents that changed it
+	Maybe    []string // agents whose tools ran when it changed
+	Reported []string // agents whose overlap was reported
 
 	LastBy  string // the agent known to have changed it last; empty: not known
 	Changed int    // when: State.Changed then; 0: it never was, where the run delivers it

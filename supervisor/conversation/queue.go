@@ -160,7 +160,7 @@ func (s *State) Unsend(wire string) bool {
 	}
 	m := &s.EditMail()[i]
 	m.Sent, m.Resent = false, false
-	if m.Told {
+	if m.Reported {
 		return true // it carries nothing any more, and is sent as it was
 	}
 	m.Carries, m.Content, m.CarriesBrief, m.BriefBytes = nil, "", false, 0
@@ -223,10 +223,10 @@ func (s *State) Deliver(wire string, open bool) (Mail, bool) {
 	s.Mail = slices.Delete(s.EditMail(), i, i+1)
 	if open {
 		kept := m
-		kept.Told, kept.Carries, kept.CarriesBrief = true, nil, false
+		kept.Reported, kept.Carries, kept.CarriesBrief = true, nil, false
 		s.InTurn = append(slices.Clip(s.InTurn), kept)
 	}
-	if !m.Told {
+	if !m.Reported {
 		s.Ledger.Seen++
 	}
 	return m, true
@@ -325,7 +325,7 @@ func (s *State) TakeBack(unwanted func(Mail) bool) []Mail {
 			s.Unsend(m.Wire)
 		}
 		lost = append(lost, m)
-		if !m.Told {
+		if !m.Reported {
 			s.Ledger.Returned++
 		}
 	}

@@ -100,7 +100,7 @@ type Mail struct {
 	Wire     string // the id it was sent under; another one after its process ended
 	Content  string // as it was sent: if sent again, it is the same
 	Resent   bool   // written twice under the same id
-	Told     bool   // the `delivered` event was emitted
+	Reported bool   // the `delivered` event was emitted
 	// the API refused the turn that contained it: no model has answered it yet
 	Refused      bool             `json:",omitempty"`
 	Tries        int              // sends that failed

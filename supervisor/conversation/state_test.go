@@ -55,7 +55,7 @@ func TestDeliverAndRequeue(t *testing.T) {
 		t.Fatalf("after the process died: %+v", s)
 	}
 	s.Mail[0].Sent = true
-	if m, _ := s.Deliver("w2", false); !m.Told || s.Ledger.Seen != 1 {
+	if m, _ := s.Deliver("w2", false); !m.Reported || s.Ledger.Seen != 1 {
 		t.Errorf("the second delivery counted again: %+v, %+v", m, s.Ledger)
 	}
 }

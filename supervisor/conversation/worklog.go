@@ -20,7 +20,7 @@ func (s *State) MoveToWorkLog(taken func(*Mail) bool) {
 		s.WorkLog = append(s.EditLog(),
 			Entry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, demotedText), At: m.At, Demoted: true})
 		s.Mail = slices.DeleteFunc(s.EditMail(), func(x Mail) bool { return x.ID == m.ID })
-		if !m.Told {
+		if !m.Reported {
 			s.Ledger.Demoted++
 		}
 	}

@@ -49,7 +49,7 @@ func (c *Context) Requeue(wire string) {
 		return
 	}
 	m, _ := c.Conversation.Requeue(wire, c.NewID())
-	if m.Told {
+	if m.Reported {
 		c.Rulings.ForgetReading(m.ID)
 	}
 }

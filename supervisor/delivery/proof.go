@@ -78,7 +78,7 @@ func (c *Context) Delivered(wire string) {
 			a.HandoffBrief = ""
 		}
 	}
-	if m.Told {
+	if m.Reported {
 		return
 	}
 	c.announceDelivery(m.To, m.From, m.ID)

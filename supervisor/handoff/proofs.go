@@ -29,7 +29,7 @@ func (s *State) Prove(h Handover, mode string, files []string) {
 			slices.Contains(h.Document.Checks, p.Check)
 	})
 	for i := range proofs {
-		proofs[i].Told = false
+		proofs[i].Reported = false
 	}
 	for i, c := range h.Document.Checks {
 		r := verdict.Receipt{Command: c.Command, Expect: c.Expect, Exit: -1, Result: verdict.CheckUnrun,
@@ -157,8 +157,8 @@ func (s *State) ReportBroken() (news bool) {
 	s.Proofs = slices.Clone(s.Proofs)
 	for i := range s.Proofs {
 		if p := &s.Proofs[i]; p.Broken() {
-			news = news || !p.Told
-			p.Told = true
+			news = news || !p.Reported
+			p.Reported = true
 		}
 	}
 	return news
@@ -179,7 +179,7 @@ func (s *State) ToRepeat() (checks []verdict.Check, authors []bridge.AgentRef) {
 func (s *State) FailedChecks() []decision.Check {
 	var list []decision.Check
 	for _, p := range s.Proofs {
-		if p.Told && p.Broken() {
+		if p.Reported && p.Broken() {
 			c := decision.Ran(p.Check, p.Receipt)
 			c.Agent, c.Why = p.Mode, c.Why+p.changedText()
 			list = append(list, c)

@@ -74,14 +74,14 @@ type Completing struct {
 
 // Proved is a check of a document of the task, with its last result.
 type Proved struct {
-	Author  bridge.AgentRef
-	Mode    string
-	Check   verdict.Check
-	Files   []string `json:",omitempty"` // that the document names, below the top of the work tree; MaxFiles at most
-	Receipt verdict.Receipt
-	Changed string `json:",omitempty"` // of one that failed when repeated: says who changed its files last
-	Held    bool   // it has passed once
-	Told    bool   // it failed, and the decider was told since the last document
+	Author   bridge.AgentRef
+	Mode     string
+	Check    verdict.Check
+	Files    []string `json:",omitempty"` // that the document names, below the top of the work tree; MaxFiles at most
+	Receipt  verdict.Receipt
+	Changed  string `json:",omitempty"` // of one that failed when repeated: says who changed its files last
+	Held     bool   // it has passed once
+	Reported bool   // it failed, and the decider was told since the last document
 }
 
 // Broken reports whether it held once and no longer does.

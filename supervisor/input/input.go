@@ -117,8 +117,8 @@ type (
 		Action string `json:",omitempty"`
 		// Suggestions are rules that would cover it.
 		Suggestions []string `json:",omitempty"`
-		// Told says that the same call was reported when it was judged.
-		Told bool `json:",omitempty"`
+		// Reported says that the same call was reported when it was judged.
+		Reported bool `json:",omitempty"`
 		// Changes is the value of State.Permission.Changes for which the rules were evaluated.
 		Changes int `json:",omitempty"`
 	}

@@ -41,6 +41,15 @@ func addSoon(t *testing.T, r *Run, seq uint64) {
 	}
 }
 
+// addLine adds a line to the event log.
+func addLine(t *testing.T, r *Run) {
+	t.Helper()
+	line := eventlog.Content{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
+	if err := r.AppendEvents(Fact, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSoonSharesACommit: an input that is not urgent is durable after SoonDelay, or with an urgent one before that.
 func TestSoonSharesACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -94,33 +103,26 @@ func TestLinesShareAWrite(t *testing.T) {
 				t.Errorf("%s: %d writes to the event log and %d commits, want %d and %d", when, n, c, writes, committed)
 			}
 		}
-		addLine := func() {
-			t.Helper()
-			line := eventlog.Content{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
-			if err := r.AppendEvents(Fact, line); err != nil {
-				t.Fatal(err)
-			}
-		}
 		add(t, r, 1, 1)
 		expect("after the first input", 0, 1)
-		addLine()
+		addLine(t, r)
 		time.Sleep(SoonDelay / 2)
 		add(t, r, 2, 2)
 		expect("after a commit before the delay is over", 0, 2)
-		addLine()
+		addLine(t, r)
 		time.Sleep(SoonDelay/2 - time.Nanosecond)
 		expect("just before the delay is over", 0, 2)
 		time.Sleep(time.Nanosecond)
 		expect("after the delay", 1, 2)
-		addLine()
+		addLine(t, r)
 		time.Sleep(SoonDelay)
 		expect("after another delay", 2, 2)
-		addLine()
+		addLine(t, r)
 		if !r.Snapshot(func() ([]byte, error) { return nil, nil }) {
 			t.Error("no snapshot was begun")
 		}
 		expect("before a snapshot", 3, 3)
-		addLine()
+		addLine(t, r)
 		closeRun(t, r)
 		expect("at the end", 4, 3)
 	})
@@ -148,17 +150,11 @@ func TestLinesAreNotDelayedTwice(t *testing.T) {
 			}
 			return nil
 		})
-		addLine := func() {
-			t.Helper()
-			if err := r.AppendEvents(Fact, eventlog.Content{Input: 1, At: time.Now(), Record: []byte(`{}`)}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		addLine()
+		addLine(t, r)
 		slow.Store(true)
 		add(t, r, 2, 2) // its commit takes twice the delay
 		time.Sleep(SoonDelay + time.Nanosecond)
-		addLine()
+		addLine(t, r)
 		time.Sleep(SoonDelay - time.Nanosecond)
 		synctest.Wait()
 		if n := logged.Load(); n != 1 {

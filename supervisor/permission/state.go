@@ -83,18 +83,18 @@ func (s *State) Awaits(agent string) bool {
 }
 
 // Asked answers a request according to a finding, or makes it wait for the human. changes is the State.Changes
-// that the finding was made with; told says that the same call was reported to the frontends already.
-func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, withRule bool, h Human) {
+// that the finding was made with; reported says that the same call was reported to the frontends already.
+func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, reported bool, h Human) {
 	if slices.Contains(s.Denied, r.Key()) {
 		f = Finding{Behavior: bridge.Deny, By: contract.Human, Reason: "the human denied it for this run"}
 	}
 	if f.Behavior != bridge.Ask {
 		if earlier, waited := s.unclaim(r.Params.ID, r.Key()); waited {
-			r.ID, withRule = earlier.ID, false // frontends that show the earlier request must get the answer
+			r.ID, reported = earlier.ID, false // frontends that show the earlier request must get the answer
 		}
 	}
 	switch {
-	case f.Behavior == bridge.Allow && withRule:
+	case f.Behavior == bridge.Allow && reported:
 		c.Do(Respond{Request: r.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
 	case f.Behavior == bridge.Allow:
 		answer(c, r, ruling{Finding: f})

@@ -59,8 +59,8 @@ func (q *Question) List() []Part {
 // ID names the question in the list of what waits for a human.
 func (p Part) ID() string { return fmt.Sprintf("question-%d", p.Number) }
 
-// with returns the question with one more part. told reports that this part is open already.
-func (q *Question) with(p Part) (joined *Question, isNew bool) {
+// with returns the question with one more part. repeated reports that this part is open already.
+func (q *Question) with(p Part) (joined *Question, repeated bool) {
 	parts := q.List()
 	if slices.ContainsFunc(parts, func(o Part) bool { return o.Text == p.Text }) {
 		return q, true

@@ -86,7 +86,7 @@ func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionP
 	d := l.ruling(call)
 	asked := input.PermissionAsked{
 		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
-		Action: permission.Key(p.Tool, p.Input), Told: l.judged.take(p), Changes: changes,
+		Action: permission.Key(p.Tool, p.Input), Reported: l.judged.take(p), Changes: changes,
 	}
 	if d.Behavior == policy.Ask {
 		asked.Suggestions = l.suggest(p)

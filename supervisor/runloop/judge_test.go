@@ -292,10 +292,10 @@ func TestToldOnce(t *testing.T) {
 			Request: "p", Tool: "Bash", Input: call.Input, ToolUse: call.ToolUse})
 		return (<-l.inbox).Body.(input.PermissionAsked)
 	}
-	if f := ask(); !f.Told || f.Behavior != bridge.Allow {
+	if f := ask(); !f.Reported || f.Behavior != bridge.Allow {
 		t.Errorf("%+v", f)
 	}
-	if f := ask(); f.Told {
+	if f := ask(); f.Reported {
 		t.Error("the same call twice")
 	}
 	for i := range 3 * maxJudgedCalls {

@@ -141,11 +141,11 @@ func Diff(old, now Listing) []Change {
 			list = append(list, Change{Removed, i})
 		}
 	}
-	changed := map[string]bool{}
+	detailed := map[string]bool{} // files of which more is listed than that their settings differ
 	for _, c := range list {
-		changed[c.Item.File] = changed[c.Item.File] || c.Item.Kind != KindSettings
+		detailed[c.Item.File] = detailed[c.Item.File] || c.Item.Kind != KindSettings
 	}
-	list = slices.DeleteFunc(list, func(c Change) bool { return c.Item.Kind == KindSettings && changed[c.Item.File] })
+	list = slices.DeleteFunc(list, func(c Change) bool { return c.Item.Kind == KindSettings && detailed[c.Item.File] })
 	slices.SortFunc(list, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Item.File, b.Item.File), cmp.Compare(a.Item.Kind, b.Item.Kind),
 			cmp.Compare(a.Item.Name, b.Item.Name))

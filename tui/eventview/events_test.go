@@ -212,7 +212,8 @@ func samples() map[string][]history.Entry {
 			with(entry("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Edit", Input: edit, Subagent: "toolu_1"}),
 				time.Minute, contract.Permission{Request: "r1", Behavior: "deny", By: "human"}),
 			with(entry("orch-1", contract.PermissionRequest{Request: "r1", Tool: "Bash",
-				Input: raw(`{"command":"a\nb\nc\nd\ne\nf\ng\nh"}`)}), time.Minute, contract.Permission{Request: "r1", Behavior: "allow", By: "human"}),
+				Input: raw(`{"command":"a\nb\nc\nd\ne\nf\ng\nh"}`)}), time.Minute,
+				contract.Permission{Request: "r1", Behavior: "allow", By: "human"}),
 		},
 		"takeover": {
 			entry("orch-1", contract.Takeover{State: "began"}),

@@ -57,7 +57,7 @@ func (s Scene) dots(c render.Canvas, list []placed, frame int) {
 	c.Lines(0, d.Lines(roles...))
 }
 
-// sprite draws a figure that stands on the ground, with its middle at x. It hides what is after it.
+// sprite draws a figure that stands on the ground, with its middle at x. It hides what is behind it.
 func (d canvas) sprite(art []string, x int, value uint8) {
 	top, left := d.ground-len(art), x-len(art[0])/2
 	for y, row := range art {
