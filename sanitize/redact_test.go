@@ -194,7 +194,8 @@ func TestNoSecrets(t *testing.T) {
 		"orch-1: sk-ant- is a prefix", "Q~", "1.2.3.4:443", "--token-limit 5", "--password-file x", "rule ----- rule",
 		"toolu_01A09q90qw90lq917835lq9", "msg_013Zva2CMHLNnjNjJKqJ2EF", "req_011CSHoEeqs5C35K2UUqR7Fy",
 		"AKIA is not enough", "see pypi-server and glpat-short", "0123456789:short", strings.Repeat("A", 5000),
-		strings.Repeat("eyJ-", 2000),
+		strings.Repeat("eyJ-", 2000), `cp: "/w/passwd": permission denied`, "open /home/me/.db/password: permission denied",
+		"read /run/secret: is a directory", "open secrets: file exists", "open C:\\secrets: file already exists",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%q became %q", text, got)

@@ -297,6 +297,8 @@ func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
 		return from
 	case !sure && to < len(r.src) && r.src[to] == '(': // code that gets the secret from somewhere
 		return from
+	case !sure && systemError(r.src[from:]):
+		return from
 	}
 	if is(value[0], alnum) {
 		if end, prefix := r.tokenAt(from); end == to {
@@ -304,6 +306,20 @@ func (r *redactor) judge(from, to int, how secrecy, sure bool) int {
 		}
 	}
 	return r.mask(from, to, "")
+}
+
+// systemErrors are the texts of the most frequent errors that systems append to a path and a colon. The name of the
+// file may be that of a secret.
+var systemErrors = words{
+	"permission denied", "operation not permitted", "file exists", "file already exists", "file name too long",
+	"input/output error",
+}
+
+// systemError reports whether a text begins with that of a system's error, in either case.
+func systemError(text string) bool {
+	return slices.ContainsFunc(systemErrors, func(e string) bool {
+		return len(text) >= len(e) && strings.EqualFold(text[:len(e)], e)
+	})
 }
 
 var standIns = words{

@@ -24,7 +24,7 @@ const reserved = "May the old format go? You kept that for yourself."
 func reserves(t *testing.T, change func(*runconfig.Options)) (p *play, asks, works string) {
 	t.Helper()
 	p = begin(t, change)
-	asks, works = p.summon("this"), p.summon("that")
+	asks, works = p.spawn("this"), p.spawn("that")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(asks, report("question", "May the old format go?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
@@ -123,7 +123,7 @@ func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 // open, and the human is notified that it did.
 func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Shall there be tests?"))
 	p.verdict(id, report("done", "it is done, with tests", true))
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
@@ -175,7 +175,7 @@ func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
 		{ruling("ADDRESS_HUMAN", "It goes."), false}, {ruling("ADDRESS_HUMAN", "It goes. Shall the old one stay?"), true}, {back, true},
 	} {
 		p := begin(t, nil)
-		p.summon("work")
+		p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.say("How goes it?")
 		p.verdict("arbiter", c.verdict)
@@ -192,7 +192,7 @@ func TestAReportIsNoQuestion(t *testing.T) {
 	goesWell := ruling("ADDRESS_HUMAN", "It goes well.")
 	goesWell["report"] = true
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", goesWell)
 	if m := last[contract.Message](p); m.Kind != conversation.KindReport || m.To != contract.Human || m.Text != "It goes well." {
 		t.Errorf("message %+v", m)
@@ -276,7 +276,7 @@ func TestDeciderDoesNotCompleteWithUnreadMessages(t *testing.T) {
 // to restart it.
 func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.say("And a test, please.")
 	p.crash("arbiter", 5)
 	if p.s.Rulings.FallbackReason == "" {

@@ -93,7 +93,7 @@ func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 // next one.
 func TestAFailedCheckIsOfTheStepThatWasDone(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"parser"},{"text":"printer"}]}`)
 	p.call(one, "update_plan", `{"index":1,"status":"done"}`)

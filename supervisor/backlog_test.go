@@ -16,7 +16,7 @@ import (
 // crowded is a run in which so many messages of the human wait for the Arbiter, which is working.
 func crowded(t *testing.T, n int) *play {
 	p := begin(t, nil)
-	p.summon("build it")
+	p.spawn("build it")
 	for i := range n {
 		p.say(fmt.Sprintf("word %d.", i))
 	}
@@ -45,7 +45,7 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 // returned when their reader is released.
 func TestWordsOfTheBacklog(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	for i := range 4 * conversation.InReach {
 		p.say(fmt.Sprintf("word %d.", i), contract.Note, one)
 	}

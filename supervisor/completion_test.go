@@ -61,7 +61,7 @@ func (p *play) repeat(failing map[string]bool) (run []string) {
 // overwritten is a run of two agents whose checks passed.
 func overwritten(t *testing.T, change func(*runconfig.Options)) *play {
 	p := begin(t, change)
-	one, two := p.summon("parser"), p.summon("printer")
+	one, two := p.spawn("parser"), p.spawn("printer")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
@@ -260,7 +260,7 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 // TestUnrunCheckIsNotRepeated: it stays unproven, and so does a check that cannot be repeated.
 func TestUnrunCheckIsNotRepeated(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make test", "curl localhost"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
@@ -279,7 +279,7 @@ func TestUnrunCheckIsNotRepeated(t *testing.T) {
 // TestProofsAreBounded: proofs beyond the bound are still counted.
 func TestProofsAreBounded(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for i := range 8 {
 		var commands []string

@@ -75,7 +75,7 @@ func TestPermissionsAreConfigured(t *testing.T) {
 // waiting requests; requests that they leave open are denied.
 func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	p := begin(t, nil)
-	one, two := p.summon("left half"), p.summon("right half")
+	one, two := p.spawn("left half"), p.spawn("right half")
 	p.do(asked(p, one, "p1", "ask"))
 	p.do(asked(p, two, "p2", "ask"))
 	p.command(contract.Configure{Allow: "Bash(make)"})
@@ -103,7 +103,7 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 // new ones, and results of old rules settle nothing.
 func TestRulesThatChangeMeanwhile(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.do(asked(p, id, "p1", "ask"))
 	p.command(contract.Configure{Allow: "Bash(make *)"})
 	if n := len(effects[permission.Reconsider](p)); n != 1 {

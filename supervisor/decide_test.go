@@ -116,7 +116,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p := begin(t, nil)
 	want, _ := json.Marshal(decision.Select(p.s.Record()))
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("done", "all of it", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "all of it", "where the task stands")
@@ -157,7 +157,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 // TestADecisionIsRecordedAfterACrash: a crash comes between a decision and its record.
 func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	p := begin(t, nil)
-	p.summon("work")
+	p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	first := effects[effect.Note](p)[0].Decision
 	p.out = nil
@@ -196,7 +196,7 @@ func (p *play) breaksOff(id string) {
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.breaksOff(id)
 	if p.s.Task.Failures != 1 || p.s.Task.TotalFailures != 1 || p.s.Task.Phase != machine.Executing {
@@ -228,7 +228,7 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 func TestARetryTooMany(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 2 })
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.stumble(id)
 		p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
@@ -254,7 +254,7 @@ func TestARetryTooMany(t *testing.T) {
 func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 	for _, decision := range []string{"RETRY", "CONTINUE"} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"one","status":"done"},{"text":"two"}]}`)
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(id, report("done", "half of it", true))
@@ -272,7 +272,7 @@ func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 
 func TestTotalFailuresEndATask(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.stumble(one)
 	p.verdict("arbiter", ruling("CONTINUE", "Go on without it.", "to", one))

@@ -16,7 +16,7 @@ import (
 
 func TestDecidedCallsAreReported(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	before := len(effects[effect.Emit](p))
 	params := bashParams("make")
 	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
@@ -56,7 +56,7 @@ func TestDecidedCallsAreReported(t *testing.T) {
 func TestNoAgentBypasses(t *testing.T) {
 	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
 		p := begin(t, func(o *runconfig.Options) { o.Permissions = mode })
-		p.summon("work")
+		p.spawn("work")
 		starts := effects[effect.Spawn](p)
 		if len(starts) != 2 {
 			t.Fatalf("%d starts", len(starts))
@@ -74,7 +74,7 @@ func TestAnUnansweredRequest(t *testing.T) {
 	for _, tool := range []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other__x", "Telepathy", "EnterWorktree"} {
 		for _, present := range []bool{true, false} {
 			play := begin(t, nil)
-			id := play.summon("work")
+			id := play.spawn("work")
 			if !present {
 				play.do(input.InputEnded{})
 			}

@@ -13,7 +13,7 @@ import (
 // TestASuccessorsHistoryIsLost: what its predecessor left was in the lost session, and is sent again.
 func TestASuccessorsHistoryIsLost(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("question", "Which port?", true))
@@ -31,7 +31,7 @@ func TestASuccessorsHistoryIsLost(t *testing.T) {
 // however long its checks take.
 func TestDocumentsKeepTheirOrder(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, lasting("handoff", "the first", "make"))
 	slow := p.check()

@@ -18,12 +18,12 @@ func TestThoseLongGone(t *testing.T) {
 		p.call("arbiter", "release_orchestrator", fmt.Sprintf(`{"id":%q,"reason":"enough"}`, id))
 		p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 	}
-	waits := p.summon("the first")
+	waits := p.spawn("the first")
 	p.verdict(waits, report("handoff", "I am full.", true))
 	leave(waits)
 	p.s.Handoff.SuccessorQueue = nil // the queue no longer names the successor
 	for range roster.RecordsKept + 5 {
-		leave(p.summon("one of many"))
+		leave(p.spawn("one of many"))
 	}
 	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
 		t.Errorf("the first: %+v", a)
@@ -34,7 +34,7 @@ func TestThoseLongGone(t *testing.T) {
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, waits)); !a.IsError || !strings.Contains(a.Text, "not at hand any more") {
 		t.Errorf("its successor: %+v", a)
 	}
-	again := p.summon("another")
+	again := p.spawn("another")
 	p.verdict(again, report("handoff", "I am full.", true))
 	leave(again)
 	for range roster.NamesKept + 20 {

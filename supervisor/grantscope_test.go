@@ -17,7 +17,7 @@ import (
 func answering(t *testing.T, command string, c contract.Permit) (p *play, request bridge.PermissionParams) {
 	t.Helper()
 	p = begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash", Input: bashParams(command).Input}
 	p.do(input.PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode, Suggestions: []string{"Bash(make *)"}})
 	asked := last[contract.PermissionRequest](p)
@@ -112,7 +112,7 @@ func TestADenialForTheRun(t *testing.T) {
 func TestOtherRulesAfterAResume(t *testing.T) {
 	for _, present := range []bool{true, false} {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.do(asked(p, id, "p1", "ask"))
 		p.out = nil
 		o := p.s.Options

@@ -17,7 +17,7 @@ import (
 // sent, and then everything continues where it was.
 func TestHalt(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("Build it.")
+	one := p.spawn("Build it.")
 	p.do(asked(p, one, "p1", "ask"))
 	p.s.Agents[0].CurrentTool = ""
 	busy := []string{"arbiter", one}
@@ -178,7 +178,7 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 // TestPausedAndNothingUnderWay: when a run that was resumed is continued, the Arbiter rules how it continues.
 func TestPausedAndNothingUnderWay(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.mustCommand(contract.Pause{})
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})

@@ -65,7 +65,7 @@ func ok(output string) bridge.CheckResult {
 // of them have ended.
 func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make test", "make lint", "curl localhost"))
 	if m := lastMail(p, "arbiter"); strings.Contains(m, "see the document") {
@@ -111,7 +111,7 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 // TestNothingIsRuledOverARunningCheck: COMPLETE has to wait, CONTINUE need not.
 func TestNothingIsRuledOverARunningCheck(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict(one, proven("done", "make test"))
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
 	p.contains("the correction", p.lastSent("arbiter"), "still checks a document")
@@ -131,7 +131,7 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 	t.Run("in number", func(t *testing.T) {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", many...))
 		for range handoff.MaxChecks {
@@ -142,7 +142,7 @@ func TestChecksAreBounded(t *testing.T) {
 	})
 	t.Run("in time", func(t *testing.T) {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", "sleep 9", "true"))
 		c := p.check()
@@ -159,7 +159,7 @@ func TestChecksAreBounded(t *testing.T) {
 	})
 	t.Run("switched off", func(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.CheckTimeout = -1 })
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", "true"))
 		if n := len(effects[effect.RunCheck](p)); n != 0 {
@@ -177,7 +177,7 @@ func asked2(c effect.RunCheck) input.Body {
 // TestChecksOverAResume: a finished check keeps its result, an unfinished one is requested again.
 func TestChecksOverAResume(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("handoff", "first", "second"))
 	c := p.check()
@@ -191,7 +191,7 @@ func TestChecksOverAResume(t *testing.T) {
 	p.back(bridge.DeliveryAbsent)
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 prove nothing")
-	two := p.summon("go on")
+	two := p.spawn("go on")
 	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED", "The Arbiter examines you")
 	if h := last[contract.Handoff](p); h.To != two || len(h.Receipts) != 2 {
 		t.Errorf("handoff %+v", h)
@@ -232,7 +232,7 @@ func TestRecords(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, nil)
-			one := p.summon("build the bridge")
+			one := p.spawn("build the bridge")
 			p.verdict(one, report("progress", "half of it stands", false))
 			p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 			c.end(p, one)
@@ -272,7 +272,7 @@ func TestNothingWasBegun(t *testing.T) {
 // TestInspectionTimesOut: the record contains what is known.
 func TestInspectionTimesOut(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build the bridge")
+	one := p.spawn("build the bridge")
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.command(contract.Kill{ID: one})
 	p.do(input.BridgeLost{Message: "gone"})
@@ -289,7 +289,7 @@ func TestInspectionTimesOut(t *testing.T) {
 // TestExhaustedOneBeginsAnew: a human's retry gives it another session.
 func TestExhaustedOneBeginsAnew(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build the bridge")
+	one := p.spawn("build the bridge")
 	session := p.agent(one).SessionID
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
 	if a := p.agent(one); a.Status != roster.Parked {
@@ -310,10 +310,10 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 // TestAskingOneThatIsComingBack: a question to a predecessor whose process is being restarted waits for it.
 func TestAskingOneThatIsComingBack(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("handoff", "here", true))
-	two := p.summon("go on")
+	two := p.spawn("go on")
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
 	ask := func() []effect.Effect {
 		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
@@ -341,7 +341,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 // TestCompletingOverFailedChecks: the Arbiter is notified once, and the result reports it.
 func TestCompletingOverFailedChecks(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make test", "make lint"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})

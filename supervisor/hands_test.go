@@ -94,7 +94,7 @@ func TestHaltAtTheEnd(t *testing.T) {
 func checking(t *testing.T) *play {
 	t.Helper()
 	p := begin(t, nil)
-	p.summon("Build it.")
+	p.spawn("Build it.")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	done := report("done", "all of it", true)
 	raw, err := json.Marshal(done)
@@ -145,7 +145,7 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 	for _, first := range []string{"halt", "loss", "loss of the next"} {
 		p := begin(t, nil)
-		p.summon("Build it.")
+		p.spawn("Build it.")
 		for range 8 {
 			p.out = nil
 			lost := input.BridgeLost{Message: "signal: killed", Halted: true}

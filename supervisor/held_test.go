@@ -11,7 +11,7 @@ import (
 // TestHeldStaysHeld: the agents had exchanged too many messages without a human.
 func TestHeldStaysHeld(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for !p.s.Conversation.Held {
 		p.verdict(id, report("question", "And now?", true))

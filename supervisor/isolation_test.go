@@ -41,7 +41,7 @@ func TestIsolatedWork(t *testing.T) {
 	if want := (runconfig.Place{Agent: "arbiter", Generation: 1}); spawn.Place != want || spawn.Params.Config.CWD != "/own/arbiter/sub" {
 		t.Errorf("the Arbiter starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
 	}
-	one := p.summon("parser")
+	one := p.spawn("parser")
 	spawn = lastEffect[effect.Spawn](p)
 	want := runconfig.Place{Agent: one, Generation: 1, Kind: "worktree"}
 	if spawn.Place != want || spawn.Params.Config.CWD != "/own/orch-1/sub" {
@@ -90,7 +90,7 @@ func TestIsolatedWork(t *testing.T) {
 // TestConflictGoesBackToItsAuthor: the author works again; if that does not help, the Arbiter is notified.
 func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p := begin(t, isolated)
-	one := p.summon("parser")
+	one := p.spawn("parser")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for attempt := range isolation.MaxConflicts + 1 {
 		p.verdict(one, proven("done", "make parser"))
@@ -120,7 +120,7 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 // TestMergeOverACrash: another process requests the merge again; the result of the old request is not accepted.
 func TestMergeOverACrash(t *testing.T) {
 	p := begin(t, isolated)
-	one := p.summon("parser")
+	one := p.spawn("parser")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
@@ -140,7 +140,7 @@ func TestMergeOverACrash(t *testing.T) {
 	}
 	// A merge that never ends does not prevent further work.
 	p = begin(t, isolated)
-	one = p.summon("parser")
+	one = p.spawn("parser")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
@@ -152,7 +152,7 @@ func TestMergeOverACrash(t *testing.T) {
 // counts what is on the run branch.
 func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { isolated(o); o.Accept = []string{"make test"} })
-	one := p.summon("parser")
+	one := p.spawn("parser")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
@@ -193,7 +193,7 @@ func TestOneIsIsolated(t *testing.T) {
 	if spawn := lastEffect[effect.Spawn](p); spawn.Place.Kind != "worktree" || spawn.Params.Config.CWD != "/own/orch-1/sub" {
 		t.Errorf("placed %+v in %s", spawn.Place, spawn.Params.Config.CWD)
 	}
-	shares := p.summon("q")
+	shares := p.spawn("q")
 	if spawn := lastEffect[effect.Spawn](p); spawn.Place != (runconfig.Place{}) || strings.Contains(p.lastSent(shares), "You are not alone") {
 		t.Errorf("placed %+v", spawn.Place)
 	}
@@ -214,7 +214,7 @@ func TestIsolatedInASandbox(t *testing.T) {
 		isolated(o)
 		o.Sandbox = &bridge.SandboxConfig{Program: "/bwrap", Write: []string{"/cache"}, Hide: []string{"/state"}}
 	})
-	p.summon("parser")
+	p.spawn("parser")
 	spawn := lastEffect[effect.Spawn](p)
 	if spawn.Place.Kind != "clone" || !slices.Equal(spawn.Params.Config.Sandbox.Write, []string{"/cache", "/own/orch-1"}) {
 		t.Errorf("placed %+v, writes %v", spawn.Place, spawn.Params.Config.Sandbox.Write)

@@ -57,7 +57,7 @@ func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
-			one, two := p.summon("parser"), p.summon("printer")
+			one, two := p.spawn("parser"), p.spawn("printer")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.works(one, c.document, "make parser")
 			p.pass()
@@ -133,7 +133,7 @@ func TestAnOldTreeIsNotJudged(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Accept, o.Workspace = []string{"make test"}, runconfig.Workspace{Root: "/w", Base: "base"}
 	})
-	one := p.summon("parser")
+	one := p.spawn("parser")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()

@@ -42,7 +42,7 @@ func (p *play) ledger() map[string]conversation.MessageRecord {
 // should read it end.
 func TestTheLedgerOfMessages(t *testing.T) {
 	p := begin(t, nil)
-	one, two := p.summon("left half"), p.summon("right half")
+	one, two := p.spawn("left half"), p.spawn("right half")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.rebirth(one, bridge.DeliveryAbsent) // unproven, and sent again
 	p.verdict(one, report("progress", "left: half is there", false))
@@ -108,7 +108,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 // counts as seen.
 func TestAMessageIsCountedOnce(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.proven(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
 	p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
@@ -152,7 +152,7 @@ func TestWhoIsAlive(t *testing.T) {
 			t.Errorf("%s: %q", b.CommandType(), why)
 		}
 	}
-	p.summon("build it")
+	p.spawn("build it")
 	if ok, why := p.command(contract.Kill{ID: "orch-9"}); ok || !strings.HasSuffix(why, "alive: arbiter, orch-1 working") {
 		t.Error(why)
 	}

@@ -70,7 +70,7 @@ func TestAllLimitedAtOnce(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators = 7 })
 	var ids []string
 	for i := range 7 {
-		ids = append(ids, p.summon(fmt.Sprintf("part %d", i)))
+		ids = append(ids, p.spawn(fmt.Sprintf("part %d", i)))
 	}
 	resets := p.at.Add(2 * time.Hour)
 	var due []time.Time
@@ -103,7 +103,7 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		{time.Hour, 2*time.Hour - time.Minute, 2*time.Hour + time.Minute},
 	} {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.proven("arbiter")
 		resets := p.at.Add(3 * time.Hour)
 		p.turn(id, limitedTurn(resets))
@@ -212,11 +212,11 @@ func TestPausesStayInReason(t *testing.T) {
 	}
 }
 
-// TestRefusedSummonsAreCounted: an Arbiter that continues to select modes although no more agents may be
+// TestRefusedSpawnsAreCounted: an Arbiter that continues to select modes although no more agents may be
 // spawned costs a turn each time. So the run reaches its limit of exchanges.
-func TestRefusedSummonsAreCounted(t *testing.T) {
+func TestRefusedSpawnsAreCounted(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
-	p.summon("work")
+	p.spawn("work")
 	p.do(input.InputEnded{})
 	for range 40 {
 		if p.s.Ending != nil {
@@ -229,9 +229,9 @@ func TestRefusedSummonsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSummonsInALoop: an Arbiter that spawns and releases in one turn, again and again, has no more living
+// TestSpawnsInALoop: an Arbiter that spawns and releases in one turn, again and again, has no more living
 // Orchestrators at once than allowed, and reaches the limit of one task. The refused calls count as exchanges.
-func TestSummonsInALoop(t *testing.T) {
+func TestSpawnsInALoop(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxIterations = 2, 7 })
 	p.do(input.InputEnded{})
 	refused := 0

@@ -13,7 +13,7 @@ import (
 // every agent, and for later ones.
 func TestTheModelIsTriedFirst(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Model, o.ArbiterModel = "old", "older" })
-	p.summon("dig")
+	p.spawn("dig")
 	set := func(model, id string) effect.SetModel {
 		t.Helper()
 		before := len(effects[effect.SetModel](p))

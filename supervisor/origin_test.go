@@ -76,7 +76,7 @@ func claim(v reflect.Value) {
 
 func TestEveryFactHasASender(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.crash(one, 1)
 	a := p.agent(one)
 	if a.Generation != 2 {
@@ -121,7 +121,7 @@ func TestEveryFactHasASender(t *testing.T) {
 // TestOriginsAreNotOfText: an unknown channel, agent or generation gives no known origin.
 func TestOriginsAreNotOfText(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.crash(one, 1)
 	event := func(id string, generation int) input.Body {
 		return input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation},
@@ -184,7 +184,7 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 // numbers of deliveries continue across the reader's generations without a gap.
 func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("progress", "half", false))
 	p.verdict(one, report("question", "Which?", true))
@@ -223,7 +223,7 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 // named only the request.
 func TestApprovalsNameTheirAction(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.do(asked(p, one, "p1", "ask"))
 	c := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
 		Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}

@@ -29,7 +29,7 @@ func (p *play) mustCommand(b contract.CommandBody) {
 func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 	for _, option := range []string{"retry", "skip", "fallback"} {
 		p := begin(t, nil)
-		one, two := p.summon("one"), p.summon("two")
+		one, two := p.spawn("one"), p.spawn("two")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: contract.StepPending}, {Text: "b", Status: contract.StepPending}}})
 		p.breaksOff(one)
@@ -58,7 +58,7 @@ func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 // TestTheArbiterLearnsOfARetry: otherwise it would rule the same again.
 func TestTheArbiterLearnsOfARetry(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("one")
+	id := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.stumble(id)
 	p.mustCommand(contract.RetryLast{})
@@ -134,7 +134,7 @@ func TestResetForgetsWhatWaits(t *testing.T) {
 func TestKillReportsInterruptedWork(t *testing.T) {
 	p := begin(t, nil)
 	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Spin the thread", Status: contract.StepPending}}})
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.proven(id)
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
@@ -150,7 +150,7 @@ func TestKillReportsInterruptedWork(t *testing.T) {
 // TestAnswerAfterAResetIsTheNextTask: after a reset the answer to an open question is the next task.
 func TestAnswerAfterAResetIsTheNextTask(t *testing.T) {
 	p := begin(t, nil)
-	p.summon("work")
+	p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.mustCommand(contract.Reset{})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
@@ -170,7 +170,7 @@ func TestAnswerAfterAResetIsTheNextTask(t *testing.T) {
 func TestAnOverrideAnswersAQuestion(t *testing.T) {
 	for _, body := range []contract.CommandBody{contract.RetryLast{}, contract.ForceAgent{Mode: "reviewer"}, contract.Choose{Option: "fallback"}} {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.breaksOff(id)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
@@ -188,7 +188,7 @@ func TestAnOverrideAnswersAQuestion(t *testing.T) {
 // TestAKillLeavesTheEvaluation: the Arbiter still has to judge what another agent has done.
 func TestAKillLeavesTheEvaluation(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("done", "all of it", true))
 	p.proven("arbiter") // it reads
@@ -218,7 +218,7 @@ func TestADecisionOverAResume(t *testing.T) {
 // TestAToolOfAnEarlierProcess: a tool call of an earlier process is no longer shown as current.
 func TestAToolOfAnEarlierProcess(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.proven(id)
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})

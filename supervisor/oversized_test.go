@@ -28,7 +28,7 @@ func TestUnreadableMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)
-			p.summon("build it")
+			p.spawn("build it")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			c.say(p)
 			p.turn("arbiter", outOfRoom)
@@ -53,7 +53,7 @@ func TestUnreadableMessage(t *testing.T) {
 // TestUnreadableMessagesDoNotAddUp: however many there are, the run continues.
 func TestUnreadableMessagesDoNotAddUp(t *testing.T) {
 	p := begin(t, nil)
-	p.summon("build it")
+	p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 2 * renewal.MaxGenerated {
 		p.say("poison")
@@ -75,7 +75,7 @@ func TestFullContextIsNoFaultOfTheMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)
-			p.summon("build it")
+			p.spawn("build it")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.say("Paint it blue.")
 			if name == "no room" {
@@ -118,7 +118,7 @@ func TestUnreadableTask(t *testing.T) {
 // TestVerdictTooLarge: the run asks for the verdict again, in fewer words.
 func TestVerdictTooLarge(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.turn("arbiter", bridge.Turn{Oversize: 20 << 20})
 	p.contains("the Arbiter", p.lastSent("arbiter"), "kind: correction", "20.0 MiB", "512.0 KiB")
 	p.turn(one, bridge.Turn{Oversize: 20 << 20})
@@ -134,7 +134,7 @@ func TestNoAgentToContinue(t *testing.T) {
 	}{{contract.Pause{}, "was paused"}, {contract.Halt{}, "was halted"}} {
 		t.Run(c.says, func(t *testing.T) {
 			p := begin(t, nil)
-			p.summon("build it")
+			p.spawn("build it")
 			p.command(c.how)
 			p.do(input.InputEnded{})
 			if c.says == "was paused" {

@@ -43,14 +43,14 @@ func TestPhasesAreRestored(t *testing.T) {
 	reach := map[machine.State]func(p *play){
 		machine.Idle:      func(p *play) { p.command(contract.Reset{}) },
 		machine.Selecting: func(p *play) {},
-		machine.Executing: func(p *play) { p.summon("work") },
+		machine.Executing: func(p *play) { p.spawn("work") },
 		machine.Evaluating: func(p *play) {
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.verdict(id, report("done", "all", true))
 		},
 		machine.Error: func(p *play) {
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.crash(id, 5)
 		},
@@ -112,7 +112,7 @@ func TestModesHaveLimits(t *testing.T) {
 
 func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"Create middleware","status":"done"},{"text":"Login endpoint"}]}`)
 	p.happen(id, bridge.Tasks{Items: []bridge.Task{{Text: "1. login  endpoint", Status: "in_progress"}, {Text: "Create middleware", Status: "in_progress"}, {Text: "look around", Status: "completed"}}})
 	plan := last[contract.Plan](p)
@@ -128,7 +128,7 @@ func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 
 func TestInterruptedWork(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"install","status":"active"}]}`)
 	p.happen(id, bridge.ToolUse{Tool: "Read", ToolUse: "t1", Input: json.RawMessage(`{"file_path":"a"}`)})
 	p.happen(id, bridge.ToolResult{ToolUse: "t1"})
@@ -164,7 +164,7 @@ func TestWhatAnEndLeftHalfDone(t *testing.T) {
 		}, at},
 	} {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: json.RawMessage(`{"command":"npm install"}`)})
 		c.end(p, id)
 		p.command(contract.Cancel{})

@@ -154,7 +154,7 @@ func (p *play) call(id, tool, raw string) effect.AnswerTool {
 }
 
 // spawn lets the Arbiter call spawn_orchestrator and brings up the new Orchestrator.
-func (p *play) summon(brief string) string {
+func (p *play) spawn(brief string) string {
 	p.t.Helper()
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
 		p.t.Fatalf("spawn_orchestrator: %s", a.Text)

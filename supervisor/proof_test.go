@@ -121,7 +121,7 @@ func TestSilenceWithAReason(t *testing.T) {
 // then can its proof be overdue.
 func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.proven(id)
 	p.say("mind the tests", contract.Steer, id)

@@ -22,7 +22,7 @@ func (p *play) reads(id string, pct float64, resets time.Time) {
 // TestQuotaIsReported: quota is reported when it changes, with a forecast, and with one warning.
 func TestQuotaIsReported(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("work")
+	one := p.spawn("work")
 	resets := p.at.Add(3 * time.Hour)
 	p.reads("arbiter", 50, resets)
 	p.at = p.at.Add(31 * time.Minute)
@@ -56,7 +56,7 @@ func TestQuotaReserve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
-			one := p.summon("work")
+			one := p.spawn("work")
 			resets := p.at.Add(time.Hour).Truncate(time.Second)
 			p.reads(one, 79, resets)
 			if p.s.Budget.Holds() {
@@ -120,7 +120,7 @@ func TestQuotaReserveIsLifted(t *testing.T) {
 	if p.s.Budget.Holds() {
 		t.Error("held again in the same window")
 	}
-	p.summon("work")
+	p.spawn("work")
 	p.reads("arbiter", 90, resets.Add(5*time.Hour))
 	if !p.s.Budget.Holds() {
 		t.Error("not held in the next window")
@@ -131,7 +131,7 @@ func TestQuotaReserveIsLifted(t *testing.T) {
 // TestQuotaResetsTooLate: a run ends at its limit, also when resumed, if the quota resets later than the run may wait.
 func TestQuotaResetsTooLate(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
-	one := p.summon("work")
+	one := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.reads(one, 90, p.at.Add(100*time.Hour))
 	if p.s.Ending != nil {

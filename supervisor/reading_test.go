@@ -25,7 +25,7 @@ func (p *play) lastNote() input.Decided {
 func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 	p := begin(t, nil)
 	task := p.lastSent("arbiter")
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	if got := p.lastNote().Decision.Prompt; got != task || !strings.Contains(got, "Build it") {
 		t.Errorf("recorded as read:\n%s\nand sent was:\n%s", got, task)
@@ -49,7 +49,7 @@ func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 // recorded as read once.
 func TestRepeatedMessageIsReadOnce(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("done", "all of it", true))
 	a := p.agent("arbiter")

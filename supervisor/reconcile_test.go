@@ -21,7 +21,7 @@ func openTurn(t *testing.T, role roster.Role) (p *play, id string, m contract.Me
 	p = begin(t, nil)
 	id = contract.Arbiter
 	if role == roster.RoleOrchestrator {
-		id = p.summon("the brief")
+		id = p.spawn("the brief")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	}
 	for _, x := range told[contract.Message](p) {
@@ -345,10 +345,10 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 	p.folds()
 }
 
-// TestASummonIsNotDoubled: a turn that was cut off after a spawn continues, and makes the same call again.
-func TestASummonIsNotDoubled(t *testing.T) {
+// TestSpawnIsNotDoubled: a turn that was cut off after a spawn continues, and makes the same call again.
+func TestSpawnIsNotDoubled(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.rebirth("arbiter", bridge.DeliveryBegun)
 	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`)
 	if p.s.Spawned != 1 || !strings.Contains(a.Text, one) || !strings.Contains(a.Text, "already") {
@@ -358,12 +358,12 @@ func TestASummonIsNotDoubled(t *testing.T) {
 		t.Error("a second one of the kind is wanted, and refused")
 	}
 	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"something else"}`); p.s.Spawned != 3 {
-		t.Error("another brief is another summon")
+		t.Error("another brief is another spawn")
 	}
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.spawned("orch-2")
 	p.verdict("orch-2", report("question", "Which?", true))
 	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Spawned != 4 {
-		t.Error("another turn is another summon")
+		t.Error("another turn is another spawn")
 	}
 }

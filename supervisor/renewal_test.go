@@ -44,7 +44,7 @@ func (p *play) renewNow(key string) string {
 func TestArbiterIsRenewed(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"lay the stones","status":"active"}]}`)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.full("arbiter", 71)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	if p.s.Renewal.Stage != renewal.None {
@@ -91,7 +91,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 	}
 	p.verdict(one, report("question", "How blue?", true))
 	p.full("arbiter", 90)
-	two := p.summon("paint it")
+	two := p.spawn("paint it")
 	if two != "orch-2" {
 		t.Errorf("summoned %s", two)
 	}
@@ -130,7 +130,7 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 func TestRenewalOverAResume(t *testing.T) {
 	begun := func(t *testing.T) (*play, string) {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.full("arbiter", 90)
 		return p, one
 	}
@@ -206,7 +206,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 	exhausted := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"}
 	t.Run("it gives none", func(t *testing.T) {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.full("arbiter", 90)
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		for range maxCorrections + 1 {
@@ -263,7 +263,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 // TestOrchestratorIsRelieved: every message demands a hand-off, and in the end it is no longer asked.
 func TestOrchestratorIsRelieved(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.full(one, 71)
 	p.verdict(one, report("progress", "half", false))
@@ -289,7 +289,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 // TestCompactions: a prevented compaction makes the hand-off due, a completed one is reported.
 func TestCompactions(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
@@ -306,7 +306,7 @@ func TestCompactions(t *testing.T) {
 	p.verdict(one, report("handoff", "here", true))
 	p.contains("the Arbiter", p.lastSent("arbiter"), "compaction was prevented", "the second half")
 
-	two := p.summon("go on")
+	two := p.spawn("go on")
 	p.full(two, 90)
 	p.happen(two, bridge.ContextWarning{Pct: 90, Level: "critical"})
 	if p.agent(two).NotifyingLevel != "critical" {
@@ -325,7 +325,7 @@ func TestCompactions(t *testing.T) {
 // TestRemindersFollowThePlan: what an agent receives after a compaction is up to date.
 func TestRemindersFollowThePlan(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build the bridge")
+	one := p.spawn("build the bridge")
 	spawns := effects[effect.Spawn](p)
 	h := spawns[len(spawns)-1].Params.Config.Hooks
 	if h == nil || h.Warn != 70 || h.Critical != 85 || h.Role != "orchestrator" || !h.KeepContext {

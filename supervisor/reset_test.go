@@ -61,7 +61,7 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 			}
 			v := ruling("SELECT_MODE", "Weave.", "mode", "developer")
 			if by == "tool" {
-				p.summon("Weave")
+				p.spawn("Weave")
 				v = ruling("CONTINUE", "Patience.")
 			}
 			p.verdict("arbiter", v)
@@ -91,7 +91,7 @@ func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 // to the Arbiter.
 func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("one")
+	id := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range maxCorrections + 1 {
 		p.turn(id, bridge.Turn{Text: "I am done."})

@@ -24,7 +24,7 @@ import (
 // on the same session with the next generation.
 func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	old := p.agent(id)
 	p.dies(id)
@@ -59,7 +59,7 @@ func TestACrashLoopIsParked(t *testing.T) {
 	for _, id := range []string{"arbiter", "orch-1"} {
 		t.Run(id, func(t *testing.T) {
 			p := begin(t, nil)
-			p.summon("work")
+			p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			began := p.at
 			for range 20 {
@@ -124,7 +124,7 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 	}
 	t.Run("an Orchestrator", func(t *testing.T) {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.crash(id, 5)
 		if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
@@ -148,7 +148,7 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 	})
 	t.Run("after another error", func(t *testing.T) {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.crash("arbiter", 5)
 		for range 3 {
@@ -163,7 +163,7 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 // TestLateEventOfAnEarlierProcess: a late event of an earlier process does not change the present one.
 func TestLateEventOfAnEarlierProcess(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	old := p.agent(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
@@ -237,7 +237,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 	} {
 		for _, starting := range []bool{false, true} {
 			p := begin(t, nil)
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.dies(id)
 			ref := p.agent(id).AgentRef
 			if starting {
@@ -290,7 +290,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			act(p, id)
 			n, timers := len(effects[effect.Spawn](p)), map[string]bool{}

@@ -41,7 +41,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 50; o.Timeout = time.Hour })
-			one, two := p.summon("left half"), p.summon("right half")
+			one, two := p.spawn("left half"), p.spawn("right half")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"left"},{"text":"right"}]}`)
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.say("mind the tests", contract.Note, two)
@@ -160,7 +160,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	for name, end := range map[string]func(p *play){"SIGINT": (*play).stopped, "crash": func(*play) {}} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.verdict(id, report("question", "May I?", true))
 			p.say("Speak first.", contract.Note, id)
@@ -229,7 +229,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	})
 	t.Run("a request, after a crash and a life without a bridge", func(t *testing.T) {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.do(asked(p, id, "p1", "ask"))
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
 		if open := p.s.Permission.All(); len(open) != 0 {
@@ -243,7 +243,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	})
 	t.Run("it is not asked again", func(t *testing.T) {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.do(asked(p, id, "p1", "ask"))
 		p.resume("")
@@ -264,7 +264,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	})
 	t.Run("nobody is there to answer now", func(t *testing.T) {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.do(asked(p, id, "p1", "ask"))
 		p.stopped()
 		p.out = nil
@@ -283,7 +283,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 	for _, behavior := range []string{bridge.Allow, bridge.Deny} {
 		p := begin(t, nil)
-		one, two := p.summon("left half"), p.summon("right half")
+		one, two := p.spawn("left half"), p.spawn("right half")
 		p.do(asked(p, one, "p1", "ask"))
 		p.resume("")
 		if ok, why := p.command(contract.Permit{Request: "p1", Behavior: behavior, Message: "so be it"}); !ok {
@@ -321,7 +321,7 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 // its answer reaches the process that waits now.
 func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	p := begin(t, nil)
-	id, other := p.summon("left half"), p.summon("right half")
+	id, other := p.spawn("left half"), p.spawn("right half")
 	p.do(asked(p, id, "p1", "ask"))
 	p.resume("")
 	p.back(bridge.DeliveryBegun)
@@ -347,7 +347,7 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 func TestACompletedRun(t *testing.T) {
 	complete := func(t *testing.T) (*play, string) {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(id, report("done", "all of it", true))
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "built"))
@@ -363,7 +363,7 @@ func TestACompletedRun(t *testing.T) {
 		}
 		p.say("Now test it")
 		p.contains("the task", p.lastSent("arbiter"), "Now test it", "kind: task")
-		if next := p.summon("test"); next == id {
+		if next := p.spawn("test"); next == id {
 			t.Errorf("%s was summoned twice", next)
 		}
 		p.folds()
@@ -411,7 +411,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		{"the reason reads like this status", contract.StatusCancelled, (*play).stopped},
 	} {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"`+c.reason+`"}`)
 		c.after(p)
 		p.resume("")
@@ -425,7 +425,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 // TestNothingUnderWay: all agents are back and report nothing. The run asks the Arbiter to rule.
 func TestNothingUnderWay(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.proven(id)
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})

@@ -12,7 +12,7 @@ import (
 // TestEditBeforeItIsSent: a waiting message can be changed and withdrawn; a sent one cannot.
 func TestEditBeforeItIsSent(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("Build it.")
+	one := p.spawn("Build it.")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.say("First.") // is sent
 	p.say("Use port 80.")
@@ -59,7 +59,7 @@ func TestEditBeforeItIsSent(t *testing.T) {
 // TestMessagesThatCannotBeWithdrawn: the dialogue would stop without it, or it is not the human's.
 func TestMessagesThatCannotBeWithdrawn(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("Build it.")
+	one := p.spawn("Build it.")
 	p.verdict(one, report("question", "Which port?", true))
 	p.command(contract.Pause{})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))

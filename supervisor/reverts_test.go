@@ -41,7 +41,7 @@ func (p *play) revert(ref string, r contract.Revert) {
 // attributes the file to no agent.
 func TestAgentsLearnOfARevert(t *testing.T) {
 	p := begin(t, inGit)
-	one, two := p.summon("parser"), p.summon("printer")
+	one, two := p.spawn("parser"), p.spawn("printer")
 	p.verdict(two, report("question", "Which font?", true))
 	p.revert("r1", contract.Revert{Path: "a.go"})
 	if yes, no := p.answered("r1"); yes+no != "" {
@@ -98,7 +98,7 @@ func TestRevertRefused(t *testing.T) {
 		})
 	}
 	p := begin(t, inGit)
-	p.summon("parser")
+	p.spawn("parser")
 	p.revert("r", contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1 +1"})
 	p.do(input.Reverted{Serial: lastEffect[changes.Revert](p).Serial, Refused: "it was modified since"})
 	if _, no := p.answered("r"); no != "a.go was not reverted: it was modified since" {

@@ -216,7 +216,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 		}
 	}
 	p := begin(t, nil)
-	one, two := p.summon("this"), p.summon("that")
+	one, two := p.spawn("this"), p.spawn("that")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.say("How is it?")
 	p.verdict(one, report("done", "this is done", true))
@@ -231,7 +231,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 
 	p = begin(t, stateless)
 	p.say("Do both.")
-	one, two = p.summon("this"), p.summon("that")
+	one, two = p.spawn("this"), p.spawn("that")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.command(contract.Pause{})
 	p.verdict(one, report("done", "this is done", true))
@@ -274,7 +274,7 @@ func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 	for _, orderly := range []bool{true, false} {
 		p := begin(t, nil)
-		id := p.summon("work")
+		id := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.crash(id, 5)
 		if p.s.Task.Phase != machine.Error {
@@ -362,8 +362,8 @@ func TestNumbersOfDecisions(t *testing.T) {
 // TestMessageLeavesOtherDocumentsPending: the document of another agent still waits for the decider.
 func TestMessageLeavesOtherDocumentsPending(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("this")
-	two := p.summon("that")
+	one := p.spawn("this")
+	two := p.spawn("that")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("done", "this is done", true))
 	if p.s.Task.Phase != machine.Evaluating {
@@ -401,7 +401,7 @@ func TestTheAnswerAfterAResetIsTheTask(t *testing.T) {
 // TestOneThatAsksInVainIsReplaced: it does not fail again while another agent does its work.
 func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.crash("arbiter", 5)
 	for a := p.agent(id); a.Alive() && p.s.Ending == nil; a = p.agent(id) {
@@ -419,7 +419,7 @@ func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 // TestTheArbiterReleasesAllAndRulesNoMore: the rules choose again.
 func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p := begin(t, nil)
-	p.summon("work")
+	p.spawn("work")
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatInvalidRequest, Error: "refused"})
 	for len(p.s.Handoff.Documents) > 0 {

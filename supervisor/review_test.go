@@ -91,7 +91,7 @@ func TestResumedAtItsEnd(t *testing.T) {
 // TestRenewalThatIsNotNeededAnyMore: the context shrank while the document was requested.
 func TestRenewalThatIsNotNeededAnyMore(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("question", "Which port?", true))
@@ -103,7 +103,7 @@ func TestRenewalThatIsNotNeededAnyMore(t *testing.T) {
 // TestCompactionDuringARenewal: the document that the Arbiter was asked for is accepted.
 func TestCompactionDuringARenewal(t *testing.T) {
 	p := begin(t, nil)
-	p.summon("build it")
+	p.spawn("build it")
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
@@ -131,7 +131,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 	})
 	t.Run("for want of room", func(t *testing.T) {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
@@ -175,7 +175,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 // and gets the messages that the predecessor has not ruled on.
 func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("question", "Which port?", true))
 	p.verdict("arbiter", map[string]any{"x": 1})
@@ -222,16 +222,16 @@ func TestExhaustedAndResumed(t *testing.T) {
 // TestTwoHandOffAtOnce: each document goes to one successor, the oldest first.
 func TestTwoHandOffAtOnce(t *testing.T) {
 	p := begin(t, nil)
-	one, two := p.summon("build it"), p.summon("paint it")
+	one, two := p.spawn("build it"), p.spawn("paint it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, lasting("handoff", "bricks"))
 	p.verdict(two, lasting("handoff", "colours"))
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "bricks")
-	three := p.summon("go on building")
+	three := p.spawn("go on building")
 	p.contains("the builder", p.lastSent(three), "bricks")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "colours")
-	four := p.summon("go on painting")
+	four := p.spawn("go on painting")
 	p.contains("the painter", p.lastSent(four), "colours")
 	if len(p.s.Handoff.SuccessorQueue) > 0 {
 		t.Errorf("%s still waits for a successor", p.s.Handoff.SuccessorQueue)
@@ -241,7 +241,7 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 // TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is spawned.
 func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, lasting("handoff", "bricks", "make"))
 	p.say("Hurry.")
@@ -258,7 +258,7 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 // TestTheLastDocumentCounts: regardless of whose checks take longest.
 func TestTheLastDocumentCounts(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, lasting("done", "old", "make"))
 	slow := p.check()
@@ -270,7 +270,7 @@ func TestTheLastDocumentCounts(t *testing.T) {
 		t.Errorf("its document is the %s one", d.KeyContext)
 	}
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	two := p.summon("go on")
+	two := p.spawn("go on")
 	p.contains("the successor", p.lastSent(two), "new")
 }
 
@@ -279,7 +279,7 @@ func TestTheLastDocumentCounts(t *testing.T) {
 func TestChecksNeedNoAuthor(t *testing.T) {
 	begun := func(t *testing.T) (*play, effect.RunCheck) {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
@@ -316,7 +316,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 	})
 	t.Run("asked after it was started again", func(t *testing.T) {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
@@ -367,7 +367,7 @@ func TestResetDuringARenewal(t *testing.T) {
 // TestLastMessageOfASpentAgentIsKept: its successor also gets the messages that it received last.
 func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.full(one, 90)
 	p.say("The key is under the mat.", contract.Note, one)
@@ -390,7 +390,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		p := begin(t, nil)
-		one := p.summon("build it")
+		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.turn(one, outOfRoom)
 		serial := p.s.Handoff.Documents[0].Serial

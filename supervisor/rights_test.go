@@ -169,7 +169,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 		_, malformed := b.(contract.Malformed)
 		for _, channel := range []string{"", "tool", "hook", "agent", "human", "arbiter", "Stdin", "stdin ", input.ChannelStart, "socket\n", input.ChannelStdin, input.ChannelScreen, input.ChannelSocket} {
 			p := begin(t, nil)
-			one := p.summon("work")
+			one := p.spawn("work")
 			p.do(asked(p, one, "p1", "ask"))
 			before := fingerprint(t, &p.s)
 			out := p.do(input.Command{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
@@ -218,7 +218,7 @@ func TestToolsNeedTheRole(t *testing.T) {
 			subagent string
 		}{{rights.TheArbiter, "arbiter", ""}, {rights.AnOrchestrator, "orch-1", ""}, {rights.ASubagent, "orch-1", "toolu_1"}, {rights.ASubagent, "arbiter", "toolu_2"}} {
 			p := begin(t, nil)
-			p.summon("work")
+			p.spawn("work")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"one"}]}`)
 			before := fingerprint(t, &p.s)
 			out := p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(raw), Subagent: caller.subagent}})
@@ -254,7 +254,7 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 		ruling("ADDRESS_ORCHESTRATOR", "m", "to", "orch-1"), ruling("APPROVE", "m"), {"decision": "permission", "behavior": "allow", "message": "m", "reason": "r"},
 	} {
 		p := begin(t, nil)
-		one := p.summon("work")
+		one := p.spawn("work")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		was := p.s.Task.Phase
 		n := len(told[contract.Decision](p))
@@ -276,7 +276,7 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 // TestMessagesNeedTheRight: an Orchestrator may write to the Arbiter only.
 func TestMessagesNeedTheRight(t *testing.T) {
 	p := begin(t, nil)
-	one, two := p.summon("work"), p.summon("more work")
+	one, two := p.spawn("work"), p.spawn("more work")
 	for _, c := range []struct {
 		from, to string
 		may      bool

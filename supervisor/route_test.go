@@ -27,9 +27,9 @@ func TestWholeDialogue(t *testing.T) {
 	p.say("8080")
 	p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
 
-	one := p.summon("serve on 8080")
+	one := p.spawn("serve on 8080")
 	if p.s.Task.Phase != machine.Executing {
-		t.Errorf("after the summon: %s", p.s.Task.Phase)
+		t.Errorf("after the spawn: %s", p.s.Task.Phase)
 	}
 	p.contains("the brief", p.lastSent(one), "serve on 8080", "kind: brief", "from: arbiter")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -50,7 +50,7 @@ func TestWholeDialogue(t *testing.T) {
 		t.Errorf("with a hand-off before the Arbiter: %s", p.s.Task.Phase)
 	}
 
-	two := p.summon("go on")
+	two := p.spawn("go on")
 	p.contains("the successor's brief", p.lastSent(two), "go on", "Handed over by Orchestrator I", "port 8080")
 	p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
 	if h := last[contract.Handoff](p); h.From != one || h.To != two {
@@ -81,7 +81,7 @@ func TestWholeDialogue(t *testing.T) {
 // reach the Arbiter one per turn.
 func TestTwoAtOnce(t *testing.T) {
 	p := begin(t, nil)
-	a, b := p.summon("left half"), p.summon("right half")
+	a, b := p.spawn("left half"), p.spawn("right half")
 	p.contains("the second brief", p.lastSent(b), "You are not alone", "Orchestrator I (orch-1)")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(a, report("question", "A?", true))
@@ -162,7 +162,7 @@ func rulingTurn(v map[string]any) bridge.Turn {
 
 func TestCompleteWhileSomebodyWorksIsCorrected(t *testing.T) {
 	p := begin(t, nil)
-	p.summon("work")
+	p.spawn("work")
 	p.verdict("arbiter", ruling("COMPLETE", "done", "summary", "s"))
 	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "orch-1 working")
 }
@@ -171,7 +171,7 @@ func TestCompleteWhileSomebodyWorksIsCorrected(t *testing.T) {
 // arrived meanwhile.
 func TestWaitingForAQueuedMessage(t *testing.T) {
 	p := begin(t, nil)
-	a, b := p.summon("left half"), p.summon("right half")
+	a, b := p.spawn("left half"), p.spawn("right half")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(a, report("done", "left is done", true))
 	p.verdict(b, report("done", "right is done", true))
@@ -181,7 +181,7 @@ func TestWaitingForAQueuedMessage(t *testing.T) {
 
 func TestOrchestratorWithoutVerdictBecomesAQuestion(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
 		p.turn(id, bridge.Turn{Text: "all finished, I think"})
@@ -192,7 +192,7 @@ func TestOrchestratorWithoutVerdictBecomesAQuestion(t *testing.T) {
 // TestArbiterSilentWhileOneWaits: the fallback lets the waiting agent continue.
 func TestArbiterSilentWhileOneWaits(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("question", "May I?", true))
 	for range 3 {
@@ -209,7 +209,7 @@ func TestArbiterSilentWhileOneWaits(t *testing.T) {
 func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 	for _, present := range []bool{true, false} {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = present })
-		id := p.summon("work")
+		id := p.spawn("work")
 		turns := 0
 		for ; turns < 100 && p.s.Ending == nil && p.s.Question.Open == nil; turns++ {
 			p.settles()
@@ -246,7 +246,7 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 
 func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
 		for range 3 {
@@ -264,7 +264,7 @@ func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
 // successor.
 func TestSuccessorWithoutTheArbiter(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("handoff", "context thins", true))
 	p.verdict("arbiter", ruling("CONTINUE", "So be it."))
@@ -277,7 +277,7 @@ func TestSuccessorWithoutTheArbiter(t *testing.T) {
 
 func TestInterjectionInThreeStrengths(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
 
 	p.say("also write docs") // the Arbiter's first turn still runs: it waits
@@ -305,7 +305,7 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 // TestWorkLogComesBackWhenItsCarrierIsLost: nothing leaves a queue before it is delivered.
 func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("progress", "half", false))
 	p.verdict(id, report("question", "Q?", true))
@@ -323,7 +323,7 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 
 func TestCeilingOfExchanges(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
 		p.verdict(id, report("progress", "still here", false))
@@ -352,7 +352,7 @@ func TestCeilingOfExchanges(t *testing.T) {
 func TestCeilingWithoutAHuman(t *testing.T) {
 	for limit := 2; limit < 8; limit++ {
 		p := begin(t, func(o *runconfig.Options) { o.MaxExchanges, o.HumanPresent = limit, false })
-		id := p.summon("work")
+		id := p.spawn("work")
 		for i := 0; p.s.Ending == nil && i < 100; i++ {
 			switch {
 			case p.agent(id).Status == roster.Busy && i%3 == 0:

@@ -52,12 +52,12 @@ func TestHowRunsEnd(t *testing.T) {
 			p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)})
 		}, "limit", contract.ExitLimit},
 		{"iterations", func(o *runconfig.Options) { o.MaxIterations = 1 }, func(p *play) {
-			p.summon("one")
+			p.spawn("one")
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`)
 		}, "limit", contract.ExitLimit},
 		{"failures", func(o *runconfig.Options) { o.MaxFailures = 2 }, func(p *play) {
 			for range 2 {
-				p.crash(p.summon("work"), 5)
+				p.crash(p.spawn("work"), 5)
 			}
 		}, "failed", contract.ExitFailed},
 		{"no task", func(o *runconfig.Options) { o.Task = "" }, func(p *play) { p.do(input.InputEnded{}) }, "failed", contract.ExitUsage},
@@ -97,7 +97,7 @@ func TestWithoutABridge(t *testing.T) {
 
 func TestEOFDeniesWhatWaits(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.do(asked(p, id, "p1", "ask"))
 	if r := last[contract.PermissionRequest](p); r.Request != "p1" {
 		t.Fatalf("request %+v", r)
@@ -121,7 +121,7 @@ func asked(p *play, id, request, behavior string) input.PermissionAsked {
 
 func TestPermissionAnswers(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	answer := func() bridge.PermissionResult {
 		a := effects[permission.Respond](p)
 		return a[len(a)-1].Result
@@ -170,14 +170,14 @@ func TestPermissionAnswers(t *testing.T) {
 
 func TestTheArbiterLearnsOfACrash(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.crash(id, 5)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "parked", "killed", "Not delivered to it: the brief")
 	if p.s.Task.Phase != machine.Error || p.s.Lifecycle.Crashes != 5 {
 		t.Errorf("%s, %d crashes", p.s.Task.Phase, p.s.Lifecycle.Crashes)
 	}
-	p.summon("again")
+	p.spawn("again")
 	if p.s.Task.Phase != machine.Executing {
 		t.Errorf("after another was summoned: %s", p.s.Task.Phase)
 	}
@@ -204,7 +204,7 @@ func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 
 func TestArbitersOwnToolsAreRefusedToOthers(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	if a := p.call(id, "spawn_orchestrator", `{"prompt":"p"}`); !a.IsError {
 		t.Error("an Orchestrator summoned one")
 	}
@@ -215,7 +215,7 @@ func TestArbitersOwnToolsAreRefusedToOthers(t *testing.T) {
 
 func TestToolInputs(t *testing.T) {
 	p := begin(t, nil)
-	id := p.summon("work")
+	id := p.spawn("work")
 	for _, c := range []struct{ agent, tool, input, want string }{
 		{"arbiter", "spawn_orchestrator", `{"prompt":" "}`, "brief"},
 		{"arbiter", "spawn_orchestrator", `{"prompt":"p","mode":"wizard"}`, "wizard"},
@@ -283,7 +283,7 @@ func TestCommands(t *testing.T) {
 
 func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
-	p.summon("work")
+	p.spawn("work")
 	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending != nil || !strings.Contains(why, "--max-iterations") {
 		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
 	}
@@ -309,7 +309,7 @@ func TestPauseHoldsEverythingBack(t *testing.T) {
 
 func TestReset(t *testing.T) {
 	p := begin(t, nil)
-	p.summon("work")
+	p.spawn("work")
 	p.command(contract.Reset{})
 	if p.s.Task.Phase != machine.Idle || len(effects[effect.Kill](p)) != 1 || p.s.Task.Text != "" {
 		t.Errorf("%s, kills %v", p.s.Task.Phase, effects[effect.Kill](p))
@@ -318,7 +318,7 @@ func TestReset(t *testing.T) {
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Speak."))
 	p.say("build another")
-	p.summon("another")
+	p.spawn("another")
 	if p.s.Task.Phase != machine.Executing {
 		t.Errorf("after the new task: %s", p.s.Task.Phase)
 	}

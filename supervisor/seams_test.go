@@ -20,7 +20,7 @@ import (
 // replaces it contains it.
 func TestOneInheritance(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.full("arbiter", 86)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.renewNow("the key")
@@ -67,7 +67,7 @@ func TestNothingAfterTheResult(t *testing.T) {
 // refused it.
 func TestBrokenPipeIsNoRefusal(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.do(asked(p, one, "p1", "ask"))
 	p.do(input.PermissionWithdrawn{Request: "p1"})
 	p.rebirth(one, bridge.DeliveryBegun)
@@ -110,7 +110,7 @@ func TestWhoWaitsInLine(t *testing.T) {
 			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
 			p.ends(id)
 		}
-		spare := p.summon("the first") // whose document nothing waits for
+		spare := p.spawn("the first") // whose document nothing waits for
 		leave(spare)
 		another := func() string { // in its place
 			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
@@ -137,12 +137,12 @@ func TestWhoWaitsInLine(t *testing.T) {
 			t.Errorf("%d wait:\n%s", waiting, diff)
 		}
 		for _, id := range kept {
-			heir := p.summon("go on")
+			heir := p.spawn("go on")
 			if p.agent(heir).Predecessor != id || !strings.Contains(p.sentTo(heir), "the second half") {
 				t.Fatalf("%s succeeds %s with\n%s", heir, p.agent(heir).Predecessor, p.sentTo(heir))
 			}
 			leave(heir)
 		}
-		p.summon("after all of them")
+		p.spawn("after all of them")
 	}
 }

@@ -23,7 +23,7 @@ func cents(usd float64) int { return int(math.Round(usd * 100)) }
 // at its end.
 func TestCostOfARunningTurn(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("build it")
+	one := p.spawn("build it")
 	p.happen(one, bridge.Spent{CostUSD: 0.25, Usage: bridge.Usage{Output: 100}})
 	p.happen("arbiter", bridge.Spent{CostUSD: 0.5, Usage: bridge.Usage{Output: 200}})
 	p.happen(one, bridge.Spent{CostUSD: 0.75, Usage: bridge.Usage{Output: 300}})
@@ -47,7 +47,7 @@ func TestCostOfARunningTurn(t *testing.T) {
 // begins4 brings four agents to work under the limit of a run that has cost nothing yet.
 func begins4(t *testing.T, limit float64, human bool) (*play, []string) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent, o.MaxOrchestrators = human, 4 })
-	ids := []string{p.summon("one"), p.summon("two"), p.summon("three"), p.summon("four")}
+	ids := []string{p.spawn("one"), p.spawn("two"), p.spawn("three"), p.spawn("four")}
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.limits(limit, ids[0])
 	return p, ids
@@ -112,7 +112,7 @@ func TestLimitIsShared(t *testing.T) {
 func TestTheFirstTurnIsAlone(t *testing.T) {
 	for limit, want := range map[float64]int{0: 4, 2: 1, 12: 3, 100: 4} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.MaxOrchestrators = limit, 4 })
-		ids := []string{p.summon("one"), p.summon("two"), p.summon("three"), p.summon("four")}
+		ids := []string{p.spawn("one"), p.spawn("two"), p.spawn("three"), p.spawn("four")}
 		p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 		if n := p.s.busyCount(); n != want {
 			t.Errorf("limit $%v: %d turns run, want %d", limit, n, want)
@@ -163,7 +163,7 @@ func TestTurnsTakeTurns(t *testing.T) {
 // spends lets a turn reach the limit of a run.
 func spends(t *testing.T, human bool) (*play, string) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, human })
-	one := p.summon("one")
+	one := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.happen(one, bridge.Spent{CostUSD: 1.2})
 	if len(effects[effect.Interrupt](p)) != 0 || p.s.Ending != nil {
@@ -298,7 +298,7 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 // successor.
 func TestBudgetIsReported(t *testing.T) {
 	p := begin(t, nil)
-	one := p.summon("one")
+	one := p.spawn("one")
 	p.limits(1, one)
 	p.happen(one, bridge.Spent{CostUSD: 0.79})
 	if list := told[contract.Budget](p); len(list) != 0 {
@@ -328,7 +328,7 @@ func TestBudgetIsReported(t *testing.T) {
 // TestASuccessorMayStart: when 80 % are spent a successor may start, because it replaces another agent.
 func TestASuccessorMayStart(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
-	one := p.summon("one")
+	one := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.happen(one, bridge.Spent{CostUSD: 0.85})
 	p.verdict(one, report("handoff", "half", true))
@@ -340,7 +340,7 @@ func TestASuccessorMayStart(t *testing.T) {
 // TestLimitOfOneAgent: the limit is reported, the agent's turn ends, and then it has to hand off, in every mode.
 func TestLimitOfOneAgent(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerAgent = 0.5 })
-	one := p.summon("one")
+	one := p.spawn("one")
 	p.happen("arbiter", bridge.Spent{CostUSD: 9}) // it has no limit of its own
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.happen(one, bridge.Spent{CostUSD: 0.45})
@@ -367,7 +367,7 @@ func TestLimitOfOneAgent(t *testing.T) {
 func TestLimitOfADay(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostPerDay = 10 })
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 5})
-	one := p.summon("one")
+	one := p.spawn("one")
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.turn(one, bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 5.5})

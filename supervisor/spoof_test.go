@@ -186,7 +186,7 @@ func object(field, text string) json.RawMessage {
 // spoofed is a run with a working Orchestrator, whose request waits for the human.
 func spoofed(t *testing.T) *play {
 	p := begin(t, func(o *runconfig.Options) { o.Delimiter = "k3xq7mzd2a4bnc5e" })
-	p.summon("work")
+	p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.do(asked(p, "orch-1", "p1", "ask"))
 	p.out, p.in = nil, nil

@@ -69,7 +69,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 3 })
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			for n := range 3 {
 				p.proven(id)
@@ -145,7 +145,7 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.breaksOff(id)
 			if !slices.Contains(p.s.Question.Recovery.Options, "retry") {

@@ -191,7 +191,7 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 func TestSeveralAreJudgedTogether(t *testing.T) {
 	for _, name := range []string{runconfig.DeciderStateless, runconfig.DeciderSession} {
 		p := begin(t, nil)
-		one, two := p.summon("this"), p.summon("that")
+		one, two := p.spawn("this"), p.spawn("that")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		if name == runconfig.DeciderSession {
 			p.crash("arbiter", 5) // the rules decide at once

@@ -87,7 +87,7 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 // TestTheTimeLimitWaits: the run's time limit waits until a session is given back.
 func TestTheTimeLimitWaits(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.summon("x")
+	p.spawn("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", takeover.Open)
@@ -147,7 +147,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 // than by being given back.
 func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.summon("x")
+	p.spawn("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.take("orch-1", takeover.Open)
@@ -210,7 +210,7 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 // TestNoTakeoverInAnUntrustedWorkspace: the agent's process would be ended for a terminal that is not opened.
 func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
-	p.summon("Build the parser")
+	p.spawn("Build the parser")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)

@@ -82,7 +82,7 @@ var someChanges = bridge.InspectResult{Changes: &bridge.Changes{
 func working(t *testing.T) *play {
 	t.Helper()
 	p := begin(t, nil)
-	p.summon("Build the parser")
+	p.spawn("Build the parser")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
 	if a := p.agent("orch-1"); a.Status != roster.Busy || !a.HasHistory {

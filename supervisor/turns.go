@@ -171,11 +171,11 @@ func (st *step) interrupted(id string) {
 	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Asked:
 		st.Renewal.Stage = renewal.None
 		if !a.ContextLow() && st.Question.Open == nil && !st.pendingFor(id) {
-			st.ask("The Arbiter was interrupted. Speak again, or depart.")
+			st.ask("The Arbiter was interrupted. Tell it how to go on, or end the run.")
 		}
 		return // if necessary, it is asked again at once
 	case a.Role == roster.RoleArbiter:
-		st.ask("The Arbiter was interrupted. Speak again, or depart.")
+		st.ask("The Arbiter was interrupted. Tell it how to go on, or end the run.")
 		return
 	case a.CompactionBlocked:
 		st.mail().Notify(id, conversation.KindRelief, "You were stopped, because your context is full and you went on. Hand "+

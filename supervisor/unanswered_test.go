@@ -42,7 +42,7 @@ func TestUnansweredMessageIsReturned(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := begin(t, nil)
-			id := p.summon("work")
+			id := p.spawn("work")
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.say(word, contract.Steer, id)
 			p.turn(id, tt.turn)

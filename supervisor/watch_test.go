@@ -46,7 +46,7 @@ func (p *play) notices(part string) int {
 // watched starts a play with a working Orchestrator that shows no activity.
 func watched(t *testing.T, change func(*runconfig.Options)) (*play, string) {
 	p := begin(t, change)
-	id := p.summon("work")
+	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.proven(id)
 	return p, id
@@ -214,7 +214,7 @@ func TestAStoppedProcess(t *testing.T) {
 // and resources with an earlier warning keep it.
 func TestAfterASleep(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxMemory = 300 << 20 })
-	ids := []string{p.summon("left half"), p.summon("right half"), "arbiter"}
+	ids := []string{p.spawn("left half"), p.spawn("right half"), "arbiter"}
 	for _, id := range ids {
 		p.proven(id)
 		p.look(id, dead)
@@ -347,7 +347,7 @@ func TestABridgeThatDoesNotAnswer(t *testing.T) {
 	p := begin(t, nil)
 	ids := []string{"arbiter"}
 	for i := range 3 {
-		ids = append(ids, p.summon(fmt.Sprintf("part %d", i)))
+		ids = append(ids, p.spawn(fmt.Sprintf("part %d", i)))
 	}
 	mute := func() {
 		p.at = p.at.Add(runconfig.DefaultWatchEvery + 3*bridge.ProbeTimeout)

@@ -168,6 +168,14 @@ func (d *Dir) replace(name, temp string, b []byte, durable bool) error {
 	return nil
 }
 
+// RemoveSynced removes a file, and returns when the removal is on disk. It does not care whose file it is.
+func (d *Dir) RemoveSynced(name string) error {
+	if err := d.Remove(name); err != nil {
+		return err
+	}
+	return d.sync()
+}
+
 // sync returns when the names in d are on disk.
 func (d *Dir) sync() error {
 	f, err := d.Root.Open(".")

@@ -56,8 +56,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSummon: an Orchestrator starts with its brief, and gets the documents that wait for a successor.
-func TestSummon(t *testing.T) {
+// TestSpawn: an Orchestrator starts with its brief, and gets the documents that wait for a successor.
+func TestSpawn(t *testing.T) {
 	c := parttest.Run(runconfig.Options{})
 	old := parttest.Orchestrator(c)
 	old.Standing, old.Document = roster.HandedOff, &verdict.Document{}

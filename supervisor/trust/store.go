@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -148,16 +147,21 @@ func (s Store) write(path string, raw []byte) error {
 }
 
 // Revoke removes the trust in a workspace, on other hosts, too, and reports whether anything was trusted here.
-// It also removes a record that cannot be read.
+// It also removes a record that cannot be read. When it returns, the removal is on disk.
 func (s Store) Revoke(cwd string) (bool, error) {
 	path, abs, err := s.path(cwd)
 	if err != nil {
 		return false, err
 	}
-	if err := s.revokeElsewhere(abs); err != nil {
+	d, err := statedir.Open(s.dir)
+	if err != nil {
 		return false, fmt.Errorf("revoke trust: %w", err)
 	}
-	err = os.Remove(path)
+	defer d.Close()
+	if err := s.revokeElsewhere(d, abs); err != nil {
+		return false, fmt.Errorf("revoke trust: %w", err)
+	}
+	err = d.RemoveSynced(filepath.Base(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -168,13 +172,13 @@ func (s Store) Revoke(cwd string) (bool, error) {
 }
 
 // revokeElsewhere removes the trust in a workspace on other hosts.
-func (s Store) revokeElsewhere(abs string) error {
-	entries, err := os.ReadDir(s.dir)
+func (s Store) revokeElsewhere(d *statedir.Dir, abs string) error {
+	entries, err := fs.ReadDir(d.FS(), ".")
 	for _, e := range entries {
-		raw, unread := s.read(filepath.Join(s.dir, e.Name()))
+		raw, unread := d.Read(e.Name(), maxRecord)
 		var r Record
 		if unread == nil && json.Unmarshal(raw, &r) == nil && r.Host != "" && r.For == abs {
-			err = errors.Join(err, os.Remove(filepath.Join(s.dir, e.Name())))
+			err = errors.Join(err, d.RemoveSynced(e.Name()))
 		}
 	}
 	return err

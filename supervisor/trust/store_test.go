@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -69,6 +71,29 @@ func TestStore(t *testing.T) {
 	}
 	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
 		t.Errorf("after that: %v, %v", ok, err)
+	}
+}
+
+// TestLinkedStoreIsNotChanged: nothing is revoked through a link that took the place of the store.
+func TestLinkedStoreIsNotChanged(t *testing.T) {
+	w := rich(t)
+	state := t.TempDir()
+	s, err := Open(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Trust(w.dir, w.look(""), "a test", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := errors.Join(os.Rename(s.dir, moved), os.Symlink(moved, s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := s.Revoke(w.dir); was || !errors.As(err, new(*statedir.UnsafeError)) {
+		t.Errorf("revoke: %v, %v", was, err)
+	}
+	if entries, err := os.ReadDir(moved); len(entries) != 1 {
+		t.Errorf("behind the link: %v, %v", entries, err)
 	}
 }
 
