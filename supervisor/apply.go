@@ -67,7 +67,7 @@ func (st *step) take(f input.Body) {
 	case input.Signal:
 		st.signalled(f)
 	case input.AgentEvent:
-		st.happened(f.Event)
+		st.agentEvent(f.Event)
 	case input.Spawned:
 		st.spawned(f)
 	case input.NotSpawned:
@@ -86,11 +86,11 @@ func (st *step) take(f input.Body) {
 	case input.PermissionAsked:
 		approval.Asked(st.processes(), f, st.whoAnswers())
 	case input.Reconsidered:
-		st.Permission.Reconsidered(&st.out, f.Settled, f.Changes, st.whoAnswers())
+		st.Permission.Reconsidered(&st.out, f.Resolutions, f.Changes, st.whoAnswers())
 	case input.PermissionWithdrawn:
 		st.Permission.Withdrawn(&st.out, f.Request)
 	case input.Timer:
-		st.rang(f.Key)
+		st.timerFired(f.Key)
 	case input.BridgeLost:
 		st.bridgeLost(f)
 	case input.BridgeBack:
@@ -169,8 +169,8 @@ func (st *step) dispatch() {
 	st.awake()
 }
 
-// happened handles an event of an agent. A late event of an earlier generation never changes the present one.
-func (st *step) happened(e bridge.Event) {
+// agentEvent handles an event of an agent. A late event of an earlier generation never changes the present one.
+func (st *step) agentEvent(e bridge.Event) {
 	a, ok := st.Agent(e.ID)
 	if !ok || a.Generation != e.Generation || a.Status == roster.Ended {
 		return
@@ -254,9 +254,9 @@ func reachedModel(b bridge.EventBody) bool {
 	return false
 }
 
-// rang does what a timer was set for. A timer about a process that was replaced, or about something that is
+// timerFired does what a timer was set for. A timer about a process that was replaced, or about something that is
 // over, does nothing.
-func (st *step) rang(key string) {
+func (st *step) timerFired(key string) {
 	switch key {
 	case timeoutKey:
 		st.timeIsOver()
@@ -286,15 +286,15 @@ func (st *step) rang(key string) {
 	case process.WatchPrefix, process.CompactionBlockedPrefix, process.RetryPrefix:
 		for i := range st.Agents {
 			if a := st.Agents[i]; process.RunOf(a.AgentRef) == of {
-				st.rangFor(kind, a)
+				st.agentTimerFired(kind, a)
 				return
 			}
 		}
 	}
 }
 
-// rangFor does what a timer of an agent's process was set for.
-func (st *step) rangFor(kind string, a *roster.Agent) {
+// agentTimerFired does what a timer of an agent's process was set for.
+func (st *step) agentTimerFired(kind string, a *roster.Agent) {
 	switch kind {
 	case process.WatchPrefix:
 		if a.Up() {

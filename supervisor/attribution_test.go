@@ -71,11 +71,11 @@ func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 			p.busyAt("orch-2", "make two")
 			p.command(contract.Cancel{})
 			r, _ := p.finished()
-			if len(r.HalfDone) != 2 {
-				t.Fatalf("half done: %q", r.HalfDone)
+			if len(r.InterruptedWork) != 2 {
+				t.Fatalf("half done: %q", r.InterruptedWork)
 			}
 			for i, id := range []string{"orch-1", "orch-2"} {
-				line := r.HalfDone[i]
+				line := r.InterruptedWork[i]
 				p.contains("what is half done", line, id)
 				if c.want[id] == "" {
 					if strings.Contains(line, "of the plan") {

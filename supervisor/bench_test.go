@@ -18,13 +18,13 @@ import (
 )
 
 // weave is a run without an end, input by input: an Orchestrator works, and the Arbiter rules.
-func weave(b *testing.B, facts int, take func(input.Input)) {
+func weave(b *testing.B, inputs int, take func(input.Input)) {
 	b.Helper()
 	var s State
 	at, n := time.Unix(1_800_000_000, 0), 0
 	var do func(input.Body)
 	do = func(f input.Body) {
-		if n == facts {
+		if n == inputs {
 			return
 		}
 		n++
@@ -55,7 +55,7 @@ func weave(b *testing.B, facts int, take func(input.Input)) {
 	do(input.Spawned{Agent: s.Agents[1].AgentRef})
 	done := `{"expects_response":true,"message":"done","kind":"done","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`
 	text := strings.Repeat("words ", 12)
-	for n < facts {
+	for n < inputs {
 		for range 5 {
 			happen(1, bridge.Assistant{Text: text})
 			happen(1, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: json.RawMessage(`{"command":"make test"}`)})
@@ -144,7 +144,7 @@ func millionEvents(b *testing.B, store *journal.Store, id string, events int, o 
 		if err != nil {
 			b.Fatal(err)
 		}
-		kind := journal.Fact
+		kind := journal.Input
 		if input.Narrates(in.Body) {
 			kind = journal.Narration
 		}

@@ -72,9 +72,9 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	lifecycle.ReportSwept(&st.out, f.Swept)
-	livesThere := func(a *roster.Agent) bool { return a.Host == f.Host }
-	st.attaching().Reread(livesThere, "the bridge was lost")
-	st.processes().RestartWhere(livesThere)
+	onHost := func(a *roster.Agent) bool { return a.Host == f.Host }
+	st.attaching().Reread(onHost, "the bridge was lost")
+	st.processes().RestartWhere(onHost)
 	st.documents().LoseOn(f.Host) // documents whose work began while there was no bridge
 	if f.Host == lifecycle.Here {
 		st.goOn()

@@ -119,7 +119,7 @@ func (st *step) yield() {
 // byRules decides by the deterministic rules, and records why.
 func (st *step) byRules(point decision.Point, about, why string) {
 	st.Rulings.ArbiterRequest = nil
-	if point == decision.PointEvaluate && st.leftUndone(about) {
+	if point == decision.PointEvaluate && st.handedOffUnfinished(about) {
 		st.takenUp(about, why)
 		return
 	}
@@ -146,8 +146,8 @@ func (st *step) noteAndCarryOut(p *rulings.Request, d decider.Decision) {
 	st.carryOut(p, d)
 }
 
-// leftUndone reports whether an agent has handed off its own work.
-func (st *step) leftUndone(id string) bool {
+// handedOffUnfinished reports whether an agent has handed off its own work.
+func (st *step) handedOffUnfinished(id string) bool {
 	a, _ := st.Agent(id)
-	return st.Task.LeftUndone(&a)
+	return st.Task.HandedOffUnfinished(&a)
 }

@@ -67,7 +67,7 @@ func TestPermissionsAreConfigured(t *testing.T) {
 	p.folds()
 	p.resume("")
 	if s := last[contract.Session](p); s.Permissions != "allow-all" {
-		t.Errorf("the next life: %+v", s)
+		t.Errorf("the next process run: %+v", s)
 	}
 }
 
@@ -84,11 +84,11 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	if p.do(late); len(p.s.Permission.Open) != 3 {
 		t.Fatalf("open: %+v", p.s.Permission.Open)
 	}
-	p.do(input.Reconsidered{Settled: []permission.Settlement{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	p.do(input.Reconsidered{Resolutions: []permission.Resolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	if len(p.s.Permission.Open) != 2 {
 		t.Fatalf("before the last one was held against them: %+v", p.s.Permission.Open)
 	}
-	p.do(input.Reconsidered{Settled: []permission.Settlement{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	p.do(input.Reconsidered{Resolutions: []permission.Resolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	var got []string
 	for _, b := range told[contract.Permission](p) {
 		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
@@ -110,12 +110,12 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 		t.Errorf("reconsidered %d times", n)
 	}
 	p.command(contract.Configure{Deny: "Bash(make)"})
-	of := permission.Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
-	if p.do(input.Reconsidered{Settled: []permission.Settlement{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
+	of := permission.Resolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
+	if p.do(input.Reconsidered{Resolutions: []permission.Resolution{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
 		t.Error("a rule that holds no more has settled it")
 	}
 	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
-	if p.do(input.Reconsidered{Settled: []permission.Settlement{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+	if p.do(input.Reconsidered{Resolutions: []permission.Resolution{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
 		t.Errorf("open: %+v", p.s.Permission.Open)
 	}
 	before := len(effects[permission.Reconsider](p))

@@ -31,7 +31,7 @@ func (st *step) runDueDecisions() {
 		switch {
 		case !due || why == "" && !st.Lifecycle.IsUp(lifecycle.Here):
 			return // without a bridge, no model answers
-		case point == decision.PointEvaluate && st.leftUndone(about):
+		case point == decision.PointEvaluate && st.handedOffUnfinished(about):
 			st.takenUp(about, why)
 		case why != "":
 			st.byRules(point, about, why)

@@ -23,7 +23,7 @@ func (st *step) end(status, summary string, exit contract.Exit, by machine.Trigg
 		o.ruling.Decision = verdict.Complete
 	}
 	if status == contract.StatusCancelled {
-		e.HalfDone = st.Task.Interrupted(&st.Roster, st.at)
+		e.InterruptedWork = st.Task.Interrupted(&st.Roster, st.at)
 	}
 	if !st.fire(by, o) {
 		e.Was = st.Task.Phase

@@ -103,7 +103,7 @@ func TestADenialForTheRun(t *testing.T) {
 	p.folds()
 	p.resume("")
 	if !slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) {
-		t.Errorf("the next life denies by %v", p.s.Options.Deny)
+		t.Errorf("the next process run denies by %v", p.s.Options.Deny)
 	}
 }
 
@@ -121,8 +121,8 @@ func TestOtherRulesAfterAResume(t *testing.T) {
 		if len(effects[permission.Reconsider](p)) != 1 || len(p.s.Permission.Unclaimed) != 1 {
 			t.Fatalf("not held against the new rules: %+v", p.s.Permission)
 		}
-		of := permission.Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make)"}
-		p.do(input.Reconsidered{Settled: []permission.Settlement{of}, Changes: p.s.Permission.Changes})
+		of := permission.Resolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make)"}
+		p.do(input.Reconsidered{Resolutions: []permission.Resolution{of}, Changes: p.s.Permission.Changes})
 		if b := last[contract.Permission](p); b.Request != "p1" || b.Behavior != bridge.Allow || b.By != "rule" ||
 			len(p.s.Permission.All()) != 0 {
 			t.Errorf("told %+v; there wait %+v", b, p.s.Permission.All())

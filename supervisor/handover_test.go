@@ -250,7 +250,7 @@ func TestRecords(t *testing.T) {
 			}
 			p.call("arbiter", "spawn_orchestrator", input)
 			h := last[contract.Handoff](p)
-			if h.From != one || h.To != "orch-2" || h.DrawnUp == "" {
+			if h.From != one || h.To != "orch-2" || h.GeneratedBecause == "" {
 				t.Errorf("handoff %+v", h)
 			}
 			p.contains("the brief", lastMail(p, "orch-2"), "It could not hand off itself", "drawn up by the supervisor", "I nearly have it.")

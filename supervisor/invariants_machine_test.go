@@ -146,7 +146,7 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 			o.Modes[i].Limits = limits
 		}
 	}
-	return randomLife(r, o)
+	return changedOptions(r, o)
 }
 
 // withHosts adds other hosts to the options of a run.
@@ -157,8 +157,8 @@ func withHosts(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	return o
 }
 
-// randomLife changes options that may differ in another process of a run.
-func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
+// changedOptions changes options that may differ in another process of a run.
+func changedOptions(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	o.Decider = []string{"", runconfig.DeciderSession, runconfig.DeciderRules, runconfig.DeciderHybrid, runconfig.DeciderStateless}[r.IntN(5)]
 	if r.IntN(4) == 0 {
 		o.Modes = nil
@@ -166,8 +166,8 @@ func randomLife(r *rand.Rand, o runconfig.Options) runconfig.Options {
 	return o.WithDefaults()
 }
 
-// machineFact is an input that the task machine reacts to; nil: none.
-func machineFact(r *rand.Rand, s *State) input.Body {
+// machineInput is an input that the task machine reacts to; nil: none.
+func machineInput(r *rand.Rand, s *State) input.Body {
 	command := func(b contract.CommandBody) input.Body {
 		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: b}}
 	}
@@ -191,7 +191,7 @@ func machineFact(r *rand.Rand, s *State) input.Body {
 			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}
 		}
 		if s.Ending != nil || r.IntN(4) == 0 {
-			return input.Resumed{Options: randomLife(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: r.IntN(2) == 0}
+			return input.Resumed{Options: changedOptions(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: r.IntN(2) == 0}
 		}
 		return command(contract.Continue{})
 	case 3:

@@ -29,15 +29,15 @@ func checkRequests(t *testing.T, s *State) {
 	}
 }
 
-// requestFact is the end of a request without an answer of a human: it is withdrawn, or changed rules decide
+// requestInput is the end of a request without an answer of a human: it is withdrawn, or changed rules decide
 // it.
-func requestFact(r *rand.Rand, s *State) input.Body {
+func requestInput(r *rand.Rand, s *State) input.Body {
 	if len(s.Permission.Open) == 0 || r.IntN(2) == 0 {
 		return input.PermissionWithdrawn{Request: "p1"}
 	}
 	p := s.Permission.Open[r.IntN(len(s.Permission.Open))]
-	settled := permission.Settlement{
+	settled := permission.Resolution{
 		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
 	}
-	return input.Reconsidered{Settled: []permission.Settlement{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
+	return input.Reconsidered{Resolutions: []permission.Resolution{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
 }

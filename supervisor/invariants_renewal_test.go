@@ -69,9 +69,9 @@ func checkHeirs(t *testing.T, s *State) {
 	}
 }
 
-// renewingFact fills the Arbiter's context, and returns what can happen then: mostly it gives its document, and
+// renewingInput fills the Arbiter's context, and returns what can happen then: mostly it gives its document, and
 // sometimes it is disturbed.
-func renewingFact(r *rand.Rand, s *State) input.Body {
+func renewingInput(r *rand.Rand, s *State) input.Body {
 	a := *s.Agents[0]
 	event := func(b bridge.EventBody) input.Body {
 		return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
@@ -80,7 +80,7 @@ func renewingFact(r *rand.Rand, s *State) input.Body {
 	case a.Status == roster.Restarting && r.IntN(3) > 0:
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 	case a.Status == roster.Starting && r.IntN(3) > 0:
-		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomFates(r, a)}}
+		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomStatuses(r, a)}}
 	case s.Renewal.Stage == renewal.Asked && a.Status == roster.Busy:
 		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
 			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}

@@ -32,11 +32,11 @@ func checkTaken(t *testing.T, a *roster.Agent, live bool) {
 	}
 }
 
-// lives tracks the processes of agents through effects and their ends: an agent never has two processes at a
+// processes tracks the processes of agents through effects and their ends: an agent never has two processes at a
 // time, and nothing is sent to a terminal.
-type lives map[string]bridge.AgentRef
+type processes map[string]bridge.AgentRef
 
-func (l lives) follow(t *testing.T, s *State, f input.Body, out []effect.Effect) {
+func (l processes) follow(t *testing.T, s *State, f input.Body, out []effect.Effect) {
 	t.Helper()
 	switch f := f.(type) {
 	case input.AgentEvent:
@@ -74,8 +74,8 @@ func (l lives) follow(t *testing.T, s *State, f input.Body, out []effect.Effect)
 	}
 }
 
-// takenFact continues a takeover, mostly with the expected input.
-func takenFact(r *rand.Rand, a roster.Agent) input.Body {
+// takenInput continues a takeover, mostly with the expected input.
+func takenInput(r *rand.Rand, a roster.Agent) input.Body {
 	failed := ""
 	if r.IntN(5) == 0 {
 		failed = "m"
@@ -118,7 +118,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 	if r.IntN(2) == 0 {
 		p.s.Options.Trusted, p.s.Options.TrustHash = true, "h0"
 	}
-	alive, timers := lives{}, alarms{}
+	alive, timers := processes{}, alarms{}
 	timers.follow(input.Began{}, p.out)
 	for _, a := range p.s.Agents {
 		alive[a.ID] = a.AgentRef
@@ -159,13 +159,13 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case k < 5:
 			step(command(contract.Attach{ID: a.ID}))
 		case k < 8 && a.Takeover != nil:
-			if f := takenFact(r, a); running || isSurvey(f) {
+			if f := takenInput(r, a); running || isSurvey(f) {
 				step(f)
 			}
 		case a.Status == roster.Starting && r.IntN(8) == 0:
 			step(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
 		case a.Status == roster.Starting:
-			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomFates(r, a)}})
+			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomStatuses(r, a)}})
 		case a.Status == roster.Down:
 			step(input.Timer{Key: process.RestartKey(a.AgentRef)})
 		case a.Status == roster.Busy && k < 12:
@@ -173,7 +173,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case running && k == 13:
 			step(event(bridge.Done{SessionID: a.SessionID}))
 		case a.Takeover != nil && (running || !a.Takeover.HasProcess() && a.Takeover.Stage != takeover.Stopping):
-			step(takenFact(r, a))
+			step(takenInput(r, a))
 		case running && (a.Status == roster.Restarting || a.Status == roster.Stopping):
 			step(event(bridge.Done{SessionID: a.SessionID}))
 		}
@@ -186,7 +186,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 }
 
 // comeBack answers everything that the run waits for, until no agent is held back.
-func comeBack(t *testing.T, p *play, alive lives, timers alarms, step func(input.Body)) {
+func comeBack(t *testing.T, p *play, alive processes, timers alarms, step func(input.Body)) {
 	t.Helper()
 	command := func(c contract.CommandBody) {
 		step(input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: c}})

@@ -178,60 +178,60 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	}
 	var s State
 	at := time.Unix(1_800_000_000, 0)
-	facts := []input.Body{input.Began{Options: o}}
+	inputs := []input.Body{input.Began{Options: o}}
 	for range int(n) % 400 {
-		facts = append(facts, nil)
+		inputs = append(inputs, nil)
 	}
 	finished := 0
 	var fold Replayer
 	timers := alarms{}
 	before := fingerprint(t, &s)
-	for i, fact := range facts {
+	for i, body := range inputs {
 		if i > 0 {
-			fact = randomFact(r, &s)
+			body = randomInput(r, &s)
 		}
 		at = at.Add(time.Second)
 		if testing.Verbose() {
-			t.Logf("%s, %s: %+v", s.Task.Phase, s.LivingText(), fact)
+			t.Logf("%s, %s: %+v", s.Task.Phase, s.LivingText(), body)
 		}
-		next, out := Apply(s, input.Input{At: at, Body: fact})
-		again, out2 := Apply(s, input.Input{At: at, Body: fact})
+		next, out := Apply(s, input.Input{At: at, Body: body})
+		again, out2 := Apply(s, input.Input{At: at, Body: body})
 		if before != fingerprint(t, &s) {
-			t.Fatalf("apply changed its input by %T", fact)
+			t.Fatalf("apply changed its input by %T", body)
 		}
 		after := fingerprint(t, &next)
 		if after != fingerprint(t, &again) || !reflect.DeepEqual(out, out2) {
-			t.Fatalf("%T is not deterministic", fact)
+			t.Fatalf("%T is not deterministic", body)
 		}
 		checkEffects(t, &s, out)
-		checkStep(t, &s, &next, fact, out)
+		checkStep(t, &s, &next, body, out)
 		if (uint64(i)+seed)%16 == 0 { // all steps would take most of the test's time
-			goesOnTheSame(t, before, input.Input{At: at, Body: fact}, after, out)
+			goesOnTheSame(t, before, input.Input{At: at, Body: body}, after, out)
 		}
 		s, before = next, after
 		checkInvariants(t, &s)
-		timers.follow(fact, out)
+		timers.follow(body, out)
 		timers.check(t, &s)
-		raw, err := input.EncodeInput(input.Input{At: at, Body: fact})
+		raw, err := input.EncodeInput(input.Input{At: at, Body: body})
 		if err != nil {
 			t.Fatal(err)
 		}
-		kind := journal.Fact
-		if input.Narrates(fact) {
+		kind := journal.Input
+		if input.Narrates(body) {
 			kind = journal.Narration
 		}
 		if err := fold.Take(journal.Record{Seq: uint64(i), Kind: kind, Payload: raw}); err != nil {
 			t.Fatal(err)
 		}
 		if after != fingerprint(t, &fold.State) {
-			t.Fatalf("the journal folds to another state after %T:\n%s", fact, cmp.Diff(s, fold.State))
+			t.Fatalf("the journal folds to another state after %T:\n%s", body, cmp.Diff(s, fold.State))
 		}
 		for _, e := range out {
 			if _, ok := e.(effect.Finish); ok {
 				finished++
 			}
 		}
-		if beginsProcessRun(fact) {
+		if beginsProcessRun(body) {
 			finished = 0
 		}
 		if finished > 1 {
@@ -240,18 +240,18 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	}
 }
 
-// randomFact prefers inputs that fit the state, so that runs make progress.
-func randomFact(r *rand.Rand, s *State) input.Body {
+// randomInput prefers inputs that fit the state, so that runs make progress.
+func randomInput(r *rand.Rand, s *State) input.Body {
 	if len(s.Agents) > 0 && r.IntN(5) == 0 {
-		if f := renewingFact(r, s); f != nil {
+		if f := renewingInput(r, s); f != nil {
 			return f
 		}
 	}
 	if len(s.Options.Hosts) > 0 && len(s.Agents) > 0 && r.IntN(8) == 0 {
-		return hostFact(r, s)
+		return hostInput(r, s)
 	}
 	if r.IntN(6) == 0 {
-		if f := machineFact(r, s); f != nil {
+		if f := machineInput(r, s); f != nil {
 			return f
 		}
 	}
@@ -268,10 +268,10 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 		return randomDecision(r, s)
 	}
 	if a.Takeover != nil && r.IntN(3) > 0 {
-		return takenFact(r, a)
+		return takenInput(r, a)
 	}
 	if len(s.Agents) > 0 && r.IntN(8) == 0 {
-		return handsFact(r, s, a)
+		return handsInput(r, s, a)
 	}
 	event := func(b bridge.EventBody) input.Body {
 		return input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: b}}
@@ -280,7 +280,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 	case 0, 1:
 		switch {
 		case a.Status == roster.Starting && r.IntN(6) > 0:
-			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomFates(r, a)}}
+			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomStatuses(r, a)}}
 		case a.Status == roster.Down:
 			return input.Timer{Key: process.RestartKey(ref)}
 		}
@@ -336,7 +336,7 @@ func randomFact(r *rand.Rand, s *State) input.Body {
 	}
 	switch r.IntN(4) {
 	case 0:
-		return requestFact(r, s)
+		return requestInput(r, s)
 	case 1:
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
 			return input.Timer{Key: delivery.TimerKey(a.Turn[0])}
@@ -376,7 +376,7 @@ func randomProgress(r *rand.Rand, h handoff.Handover) input.Body {
 	return input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
 }
 
-func randomFates(r *rand.Rand, a roster.Agent) []bridge.DeliveryStatus {
+func randomStatuses(r *rand.Rand, a roster.Agent) []bridge.DeliveryStatus {
 	var list []bridge.DeliveryStatus
 	for _, id := range a.Turn {
 		fates := []string{bridge.DeliveryAbsent, bridge.DeliverySeen, bridge.DeliveryBegun, bridge.DeliveryRuled, bridge.DeliveryEnded, ""}

@@ -128,8 +128,8 @@ func (l alarms) checkHosts(t *testing.T, s *State) {
 	}
 }
 
-// hostFact is an input about another host, mostly an expected one.
-func hostFact(r *rand.Rand, s *State) input.Body {
+// hostInput is an input about another host, mostly an expected one.
+func hostInput(r *rand.Rand, s *State) input.Body {
 	host := s.Options.Hosts[r.IntN(len(s.Options.Hosts))].Name
 	b := s.Lifecycle.Bridge(host)
 	switch {
@@ -147,9 +147,9 @@ func hostFact(r *rand.Rand, s *State) input.Body {
 	return input.BridgeBack{Host: host, Dir: "/far"}
 }
 
-// handsFact is an input caused by the human: takeovers, halts, trust, changed messages. Some come unexpectedly,
+// handsInput is an input caused by the human: takeovers, halts, trust, changed messages. Some come unexpectedly,
 // or late.
-func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Body {
+func handsInput(r *rand.Rand, s *State, a roster.Agent) input.Body {
 	command := func(b contract.CommandBody) input.Body {
 		return input.Command{Channel: []string{input.ChannelStdin, input.ChannelScreen,
 			input.ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
@@ -195,7 +195,7 @@ func handsFact(r *rand.Rand, s *State, a roster.Agent) input.Body {
 	return command(contract.Say{Text: "x", To: a.ID, Strength: []string{"", contract.Stop}[r.IntN(2)]})
 }
 
-// TestManyRandomRuns plays as many runs as $ARBITER_RANDOM_RUNS says, of 300 facts each.
+// TestManyRandomRuns plays as many runs as $ARBITER_RANDOM_RUNS says, of 300 inputs each.
 func TestManyRandomRuns(t *testing.T) {
 	runs, err := strconv.ParseUint(os.Getenv("ARBITER_RANDOM_RUNS"), 10, 32)
 	if err != nil {

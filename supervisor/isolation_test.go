@@ -132,7 +132,7 @@ func TestMergeOverACrash(t *testing.T) {
 	}
 	p.do(input.Merged{Serial: first.Serial, Status: isolation.StatusMerged, Head: "old"})
 	if len(told[contract.Merge](p)) != 0 {
-		t.Error("the answer of another life was taken")
+		t.Error("the answer of another process run was taken")
 	}
 	p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h"})
 	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Head != "h" {

@@ -66,7 +66,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	company := "right half" + (&roster.Roster{Agents: p.s.Agents[:2]}).SharingText("orch-2")
 	want := map[string]string{
 		"Build it": conversation.MessageDelivered, "left half": conversation.MessageDelivered, company: conversation.MessageDelivered,
-		"left: half is there": conversation.MessageDelivered, "May I?": conversation.MessageDelivered, "They are at it.": conversation.MessageSaid,
+		"left: half is there": conversation.MessageDelivered, "May I?": conversation.MessageDelivered, "They are at it.": conversation.MessageReported,
 		"for the other": conversation.MessageReturned, "one more word": conversation.MessageSent, "and another": conversation.MessageWaiting,
 		"left: more is there": conversation.MessageWaiting, "Your report is in the work log. Continue.": conversation.MessageDelivered,
 	}
@@ -84,11 +84,11 @@ func TestTheLedgerAddsUp(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		var s State
 		at := time.Unix(1_800_000_000, 0)
-		fact := input.Body(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true,
+		body := input.Body(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", HumanPresent: true,
 			Task: "t", MaxExchanges: 8, MaxOrchestrators: 3}.WithDefaults()})
 		for range 300 {
 			at = at.Add(time.Second)
-			s, _ = Apply(s, input.Input{At: at, Body: fact})
+			s, _ = Apply(s, input.Input{At: at, Body: body})
 			waiting := 0
 			for _, m := range s.Conversation.Queue() {
 				if !m.Reported {
@@ -97,9 +97,9 @@ func TestTheLedgerAddsUp(t *testing.T) {
 			}
 			if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Demoted+waiting || l.Sent < l.Seen ||
 				l.Resent > l.Sent || l.Swallowed > l.Resent {
-				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, fact, l, waiting)
+				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, body, l, waiting)
 			}
-			fact = randomFact(r, &s)
+			body = randomInput(r, &s)
 		}
 	}
 }

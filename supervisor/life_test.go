@@ -145,8 +145,8 @@ func timer(out []effect.Effect, key string) time.Duration {
 	return 0
 }
 
-// ruledFate is a history in which the first open message has its verdict and the others are unchanged.
-func ruledFate(verdict map[string]any, wire string) bridge.DeliveryStatus {
+// ruledStatus is a history in which the first open message has its verdict and the others are unchanged.
+func ruledStatus(verdict map[string]any, wire string) bridge.DeliveryStatus {
 	raw, err := json.Marshal(verdict)
 	if err != nil {
 		panic(err)
@@ -160,7 +160,7 @@ func (p *play) folds() {
 	var fold Replayer
 	for i, r := range records(p.t, p.in) {
 		if err := fold.Take(r); err != nil {
-			p.t.Fatalf("fact %d: %v", i, err)
+			p.t.Fatalf("input %d: %v", i, err)
 		}
 	}
 	if fingerprint(p.t, &p.s) != fingerprint(p.t, &fold.State) {
@@ -180,7 +180,7 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kind := journal.Fact
+		kind := journal.Input
 		if input.Narrates(in.Body) {
 			kind = journal.Narration
 		}

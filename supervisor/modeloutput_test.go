@@ -140,20 +140,20 @@ func TestModelOutputIsRecorded(t *testing.T) {
 	at := time.Unix(1_800_000_000, 7)
 	for i, c := range corpus.ModelOutput(t, "..") {
 		text := c.Valid()
-		facts := happenings(text)
+		inputs := happenings(text)
 		for _, name := range slices.Sorted(maps.Keys(input.Kinds)) {
-			if name != "happened" && name != "commanded" {
-				facts = append(facts, corpus.Filled(input.Kinds[name], text).Interface().(input.Body))
+			if name != "agent_event" && name != "command" {
+				inputs = append(inputs, corpus.Filled(input.Kinds[name], text).Interface().(input.Body))
 			}
 		}
 		if !blank(text) {
-			facts = append(facts, input.Command{Channel: input.ChannelStdin,
+			inputs = append(inputs, input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Body: contract.Say{Text: text}}})
 		}
 		if c.Large() {
-			facts = facts[:1]
+			inputs = inputs[:1]
 		}
-		for j, f := range facts {
+		for j, f := range inputs {
 			if (len(text) > 2<<10 || corpus.Race) && (i+j)%5 != 0 {
 				continue
 			}

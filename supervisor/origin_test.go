@@ -19,13 +19,13 @@ import (
 
 // origins is who each kind of input is from. A new kind of input must be added here.
 var origins = map[string]string{
-	"began": "human", "resumed": "human", "commanded": "human",
-	"happened": "agent", "tool_called": "agent", "permission_asked": "agent", "permission_withdrawn": "agent", "judged": "agent",
+	"began": "human", "resumed": "human", "command": "human",
+	"agent_event": "agent", "tool_called": "agent", "permission_asked": "agent", "permission_withdrawn": "agent", "call_decided": "agent",
 
 	"no_bridge": "supervisor", "input_ended": "supervisor", "signalled": "supervisor", "spawned": "supervisor", "not_spawned": "supervisor",
-	"not_sent": "supervisor", "rang": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor", "bridge_back": "supervisor",
-	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "surveyed": "supervisor", "configured": "supervisor",
-	"decided": "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor", "reconsidered": "supervisor", "woke": "supervisor", "trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor", "journal_full": "supervisor", "output_lost": "supervisor",
+	"not_sent": "supervisor", "timer": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor", "bridge_back": "supervisor",
+	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "inspected": "supervisor", "configured": "supervisor",
+	"decided": "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor", "reconsidered": "supervisor", "woke_from_sleep": "supervisor", "trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor", "journal_full": "supervisor", "output_lost": "supervisor",
 	"day_spent": "supervisor",
 }
 
@@ -74,7 +74,7 @@ func claim(v reflect.Value) {
 	}
 }
 
-func TestEveryFactHasASender(t *testing.T) {
+func TestEveryInputHasASender(t *testing.T) {
 	p := begin(t, nil)
 	one := p.spawn("work")
 	p.crash(one, 1)
@@ -93,7 +93,7 @@ func TestEveryFactHasASender(t *testing.T) {
 			continue
 		}
 		expected := want[from]
-		if kind == "commanded" {
+		if kind == "command" {
 			expected.Channel = input.ChannelScreen
 		}
 		f := spoken(typ, a.AgentRef)
@@ -113,7 +113,7 @@ func TestEveryFactHasASender(t *testing.T) {
 	}
 	for kind := range origins {
 		if input.Kinds[kind] == nil {
-			t.Errorf("there is no fact %s", kind)
+			t.Errorf("there is no input %s", kind)
 		}
 	}
 }

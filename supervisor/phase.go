@@ -48,7 +48,7 @@ func (st *step) situation(o occasion) machine.Situation {
 		WasComplete: o.completed, Before: o.was,
 	}
 	if a, ok := st.Agent(o.ruling.To); ok && o.ruling.To != "" {
-		s.AgentLives = a.Alive() && a.Role == roster.RoleOrchestrator
+		s.AgentAlive = a.Alive() && a.Role == roster.RoleOrchestrator
 	}
 	return s
 }

@@ -136,10 +136,10 @@ func TestInterruptedWork(t *testing.T) {
 	p.at = p.at.Add(10 * time.Second)
 	p.command(contract.Cancel{})
 	r, _ := p.finished()
-	if len(r.HalfDone) != 1 {
-		t.Fatalf("half done: %q", r.HalfDone)
+	if len(r.InterruptedWork) != 1 {
+		t.Fatalf("half done: %q", r.InterruptedWork)
 	}
-	p.contains("what is half done", r.HalfDone[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
+	p.contains("what is half done", r.InterruptedWork[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
 }
 
 // TestWhatAnEndLeftHalfDone: after any end of an agent's process, its interrupted work is reported until the agent
@@ -169,7 +169,7 @@ func TestWhatAnEndLeftHalfDone(t *testing.T) {
 		c.end(p, id)
 		p.command(contract.Cancel{})
 		r, _ := p.finished()
-		if got := strings.Join(r.HalfDone, "\n"); !strings.Contains(got, c.want) {
+		if got := strings.Join(r.InterruptedWork, "\n"); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

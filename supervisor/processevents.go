@@ -152,7 +152,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case left.Ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
 		st.routeVerdict(id, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
-		if left.End == lifecycle.TurnSettled {
+		if left.End == lifecycle.TurnFinished {
 			break
 		}
 		// Another message reached the agent after that verdict, and began another turn.

@@ -96,7 +96,7 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		p, id, m := openTurn(t, roster.RoleArbiter)
 		cost := p.s.Budget.CostUSD
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
 		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
 			t.Errorf("questions: %v", q)
 		}
@@ -116,7 +116,7 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		p, id, _ := openTurn(t, roster.RoleOrchestrator)
 		p.proven(id)
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(report("done", "all of it", true), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(report("done", "all of it", true), p.agent(id).Turn[0])}})
 		if p.agent(id).Standing != roster.Finished || len(p.sends(id)) != 1 {
 			t.Errorf("standing %s, sends %d", p.agent(id).Standing, len(p.sends(id)))
 		}
@@ -126,7 +126,7 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
 		p, id, _ := openTurn(t, roster.RoleArbiter)
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledFate(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
 		p.contains("the correction", p.lastSent(id), "kind: correction", "orch-9")
 	})
 }

@@ -115,7 +115,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	tell := func(lines []eventlog.Content) {
 		t.Helper()
 		for _, x := range lines {
-			if err := run.AppendEvents(journal.Fact, x); err != nil {
+			if err := run.AppendEvents(journal.Input, x); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,7 +123,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	for i, in := range inputs {
 		raw, err := input.EncodeInput(in)
 		if err == nil {
-			_, err = run.Append(journal.Fact, raw)
+			_, err = run.Append(journal.Input, raw)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -136,7 +136,7 @@ func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 	out := p.do(input.Resumed{Options: p.s.Options, Stay: true})
 	left := timer(out, timeoutKey)
 	if left < 39*time.Minute || left > 40*time.Minute {
-		t.Fatalf("in the second life %s are left", left)
+		t.Fatalf("in the second process run %s are left", left)
 	}
 	p.back(bridge.DeliverySeen)
 	p.at = p.at.Add(8*time.Hour + 10*time.Minute)
@@ -144,7 +144,7 @@ func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 	p.stopped()
 	out = p.do(input.Resumed{Options: p.s.Options, Stay: true})
 	if left = timer(out, timeoutKey); left < 29*time.Minute || left > 30*time.Minute {
-		t.Errorf("in the third life %s are left", left)
+		t.Errorf("in the third process run %s are left", left)
 	}
 	p.back(bridge.DeliverySeen)
 	p.do(input.Signal{Signal: "INT"})
@@ -212,7 +212,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		p.back(bridge.DeliverySeen)
 		p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
 	})
-	t.Run("after a life without a bridge", func(t *testing.T) {
+	t.Run("after a process run without a bridge", func(t *testing.T) {
 		p := begin(t, nil)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
 		p.stopped()
@@ -227,7 +227,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		}
 		p.folds()
 	})
-	t.Run("a request, after a crash and a life without a bridge", func(t *testing.T) {
+	t.Run("a request, after a crash and a process run without a bridge", func(t *testing.T) {
 		p := begin(t, nil)
 		id := p.spawn("work")
 		p.do(asked(p, id, "p1", "ask"))
@@ -380,7 +380,7 @@ func TestACompletedRun(t *testing.T) {
 		}
 		p.folds()
 	})
-	t.Run("after a life without a bridge", func(t *testing.T) {
+	t.Run("after a process run without a bridge", func(t *testing.T) {
 		p, id := complete(t)
 		p.out = nil
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})

@@ -174,7 +174,7 @@ func TestFallbackModeOutlastsTheInput(t *testing.T) {
 	p.do(input.Stopped{})
 	p.do(input.Resumed{Options: p.s.Options})
 	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != roster.Starting {
-		t.Errorf("the Arbiter is %s in another life, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
+		t.Errorf("the Arbiter is %s in another process run, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
 	}
 	p.settles()
 	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})

@@ -21,9 +21,9 @@ func (st *step) spawnOrchestrator(in spawning.Request) string {
 		return "The run has reached its limit of exchanges."
 	}
 	if st.Task.Phase == machine.Idle {
-		posed := st.Rulings.ArbiterRequest // the Arbiter spawns with its tool, and still has to say why
+		kept := st.Rulings.ArbiterRequest // the Arbiter spawns with its tool, and still has to say why
 		st.fire(machine.StartTask, occasion{})
-		st.Rulings.ArbiterRequest = posed
+		st.Rulings.ArbiterRequest = kept
 	}
 	id := spawning.Spawn(st.processes(), plan)
 	on := machine.AgentSelected

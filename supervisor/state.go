@@ -49,8 +49,8 @@ type Ending struct {
 	Said    bool          // `result` was said
 	Records bool          // it waits for the last snapshot
 	Was     machine.State // the phase of the task then
-	// HalfDone is the work that was interrupted when the run was stopped.
-	HalfDone []string
+	// InterruptedWork is the work that was interrupted when the run was stopped.
+	InterruptedWork []string
 	// Open questions and requests are asked again when the run is resumed.
 	Question *question.Question
 	Requests []permission.Request

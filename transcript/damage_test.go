@@ -26,7 +26,7 @@ func plain() *scribe {
 	return s
 }
 
-var plainFates = []string{`A ruled {"n":1}`, "B ended", "C begun"}
+var plainStatuses = []string{`A ruled {"n":1}`, "B ended", "C begun"}
 
 func TestDamagedLinesAreSkipped(t *testing.T) {
 	at := func(s *scribe, id string) int {
@@ -46,62 +46,62 @@ func TestDamagedLinesAreSkipped(t *testing.T) {
 		harm func(*scribe)
 		want []string
 	}{
-		{"none", func(*scribe) {}, plainFates},
+		{"none", func(*scribe) {}, plainStatuses},
 		{"a stub that the next record joins", func(s *scribe) {
 			i := at(s, "B")
 			s.lines[i] = `{"type":"pr-link","prNu` + s.lines[i]
-		}, plainFates},
+		}, plainStatuses},
 		{"two stubs and two records on a line", func(s *scribe) {
 			i := at(s, "B")
 			s.lines[i] = `{"type":"pr-link","prNu{"type":"user","mess` + s.lines[i] + s.lines[i+1]
 			s.lines[i+1] = ""
-		}, plainFates},
+		}, plainStatuses},
 		{"a missing line end", func(s *scribe) { i := at(s, "B"); s.lines[i] += s.lines[i+1]; s.lines[i+1] = "" },
-			plainFates},
+			plainStatuses},
 		{"NULs before a record", func(s *scribe) {
 			i := at(s, "B")
 			s.lines[i] = strings.Repeat("\x00", 4096) + s.lines[i]
-		}, plainFates},
+		}, plainStatuses},
 		{"a record lost within a branch", func(s *scribe) {
 			i := at(s, "u2")
 			s.lines[i] = `{"parentUuid":"A","type":"attach`
-		}, plainFates},
+		}, plainStatuses},
 		{"the message lost", func(s *scribe) { i := at(s, "B"); s.lines[i] = s.lines[i][:40] },
 			[]string{`A ruled {"n":1}`, "B absent", "C begun"}},
 		{"a cut last line", func(s *scribe) { s.lines = append(s.lines, `{"parentUuid":"u9","type":"assist`) },
-			plainFates},
-		{"a record twice", func(s *scribe) { s.lines = append(s.lines, s.lines[at(s, "A")]) }, plainFates},
-		{"another session's record", func(s *scribe) { s.lines = append(s.lines, foreign) }, plainFates},
-		{"another session's record within", func(s *scribe) { insert(s, at(s, "B"), foreign) }, plainFates},
+			plainStatuses},
+		{"a record twice", func(s *scribe) { s.lines = append(s.lines, s.lines[at(s, "A")]) }, plainStatuses},
+		{"another session's record", func(s *scribe) { s.lines = append(s.lines, foreign) }, plainStatuses},
+		{"another session's record within", func(s *scribe) { insert(s, at(s, "B"), foreign) }, plainStatuses},
 		{"a subagent's record", func(s *scribe) {
 			s.lines = append(s.lines, `{"type":"user","uuid":"S","parentUuid":null,"isSidechain":true,"timestamp":"2027","message":{"role":"user","content":"x"}}`)
-		}, plainFates},
+		}, plainStatuses},
 		{"unknown types", func(s *scribe) {
 			s.lines = append(s.lines, `{"type":"novelty","uuid":"N","parentUuid":"A","timestamp":"2027"}`,
 				`{"no":"type"}`, `[1]`, `null`, `"text"`)
-		}, plainFates},
+		}, plainStatuses},
 		{"fields of other types", func(s *scribe) {
 			i := at(s, "B")
 			s.lines[i] = `{"isMeta":"no","mergedSendUuids":7,` + s.lines[i][1:]
 			s.lines = append(s.lines, `{"type":7,"uuid":[],"message":"text"}`)
-		}, plainFates},
+		}, plainStatuses},
 		{"a loop beside the branch", func(s *scribe) {
 			s.lines = append(s.lines, `{"type":"attachment","uuid":"x","parentUuid":"y"}`,
 				`{"type":"attachment","uuid":"y","parentUuid":"x"}`)
-		}, plainFates},
+		}, plainStatuses},
 		{"blank lines and CRLF", func(s *scribe) {
 			for i := range s.lines {
 				s.lines[i] += "\r\n"
 			}
-		}, plainFates},
+		}, plainStatuses},
 		{"a tool's input that quotes a transcript", func(s *scribe) {
 			s.lines = append(s.lines, `{"type":"assistant","message":{"content":[{"type":"text","text":"{\"type\":\"user\",\"uuid\":\"B\"}"},{"type":"user","uuid":"A","promptSou`)
-		}, plainFates},
+		}, plainStatuses},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := plain()
 			test.harm(s)
-			if diff := cmp.Diff(test.want, fates(t, s.String(), "A", "B", "C")); diff != "" {
+			if diff := cmp.Diff(test.want, statuses(t, s.String(), "A", "B", "C")); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, s)
 			}
 		})
@@ -112,7 +112,7 @@ func TestLoopOnTheBranch(t *testing.T) {
 	lines := `{"type":"user","uuid":"A","parentUuid":"b","promptSource":"sdk","message":{"role":"user","content":"x"}}
 {"type":"assistant","uuid":"b","parentUuid":"A","message":{"stop_reason":"end_turn","content":[]}}
 `
-	if got := fates(t, lines, "A"); len(got) != 1 { // without a leaf any state will do
+	if got := statuses(t, lines, "A"); len(got) != 1 { // without a leaf any state will do
 		t.Errorf("got %q", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestLongLines(t *testing.T) {
 	s.result("t3", false)
 	s.lines = append(s.lines, `{"type":"user","x":"`+strings.Repeat("y", jsonl.MaxLine)+`"}`)
 	s.prompt("D") // a line after one that is too long is still read
-	got := fates(t, s.String(), "A", "C", "D")
+	got := statuses(t, s.String(), "A", "C", "D")
 	if !strings.HasPrefix(got[1], `C ruled {"long":"xxx`) || len(got[1]) < 1<<20 || got[2] != "D seen" {
 		t.Errorf("got %.60q", got)
 	}
@@ -196,9 +196,9 @@ func TestNoTranscript(t *testing.T) {
 	}
 }
 
-// FuzzFates: with any content of the file, reading it ends, every message has one
+// FuzzStatuses: with any content of the file, reading it ends, every message has one
 // status, and a verdict is JSON. Damage after the end of a whole file changes nothing.
-func FuzzFates(f *testing.F) {
+func FuzzStatuses(f *testing.F) {
 	f.Add([]byte(plain().String()))
 	f.Add([]byte(`{"type":"pr-link","prNu{"parentUuid":null,"type":"user","uuid":"A"}` + "\n"))
 	f.Add([]byte(`{"type":"user","uuid":"A","message":{"content":"x"}}{"type":"assistant","uuid":"B","parentUuid":"A"}`))

@@ -89,8 +89,8 @@ func (s *scribe) rule(id string, input any) {
 
 func (s *scribe) String() string { return strings.Join(s.lines, "\n") + "\n" }
 
-// fates returns the states of a transcript's messages, with the verdicts.
-func fates(t *testing.T, content string, ids ...string) []string {
+// statuses returns the states of a transcript's messages, with the verdicts.
+func statuses(t *testing.T, content string, ids ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), session+".jsonl")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -103,9 +103,9 @@ func fates(t *testing.T, content string, ids ...string) []string {
 	return render(got)
 }
 
-func render(fates []Delivery) []string {
+func render(statuses []Delivery) []string {
 	var out []string
-	for _, f := range fates {
+	for _, f := range statuses {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.ID, f.State, f.Verdict)))
 	}
 	return out
@@ -207,7 +207,7 @@ func TestDeliveryStatuses(t *testing.T) {
 				id, _, _ := strings.Cut(w, " ")
 				ids = append(ids, id)
 			}
-			if diff := cmp.Diff(test.want, fates(t, s.String(), ids...)); diff != "" {
+			if diff := cmp.Diff(test.want, statuses(t, s.String(), ids...)); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, s)
 			}
 		})
@@ -223,14 +223,14 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 	s.assistant("tool_use", use("t1", "Bash", m{}))
 	s.result("t1", false)
 	steer(s, "B")
-	if diff := cmp.Diff([]string{"A begun", "B seen"}, fates(t, s.String(), "A", "B")); diff != "" {
+	if diff := cmp.Diff([]string{"A begun", "B seen"}, statuses(t, s.String(), "A", "B")); diff != "" {
 		t.Errorf("folded in, not answered yet (-want +got):\n%s", diff)
 	}
 	s.rule("t2", m{"n": 1})
 	s.line(m{"type": "user", "uuid": "D", "promptSource": "sdk", "mergedSendUuids": []string{"C"},
 		"message": m{"role": "user", "content": "c\nd"}})
 	want := []string{`A ruled {"n":1}`, `B ruled {"n":1}`, "C seen", "D seen", "E absent"}
-	if diff := cmp.Diff(want, fates(t, s.String(), "A", "B", "C", "D", "E")); diff != "" {
+	if diff := cmp.Diff(want, statuses(t, s.String(), "A", "B", "C", "D", "E")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	s = &scribe{}
@@ -238,7 +238,7 @@ func TestFoldedAndMergedMessages(t *testing.T) {
 	s.assistant("tool_use", use("t1", "Bash", m{}))
 	s.lines = append(s.lines, `{"type":"queue-operation","operation":"enqueue","content":"left","sessionId":"`+session+
 		`"}`)
-	if diff := cmp.Diff([]string{"A begun", "B absent"}, fates(t, s.String(), "A", "B")); diff != "" {
+	if diff := cmp.Diff([]string{"A begun", "B absent"}, statuses(t, s.String(), "A", "B")); diff != "" {
 		t.Errorf("queued, never folded in (-want +got):\n%s", diff)
 	}
 }
@@ -257,7 +257,7 @@ func TestParallelTools(t *testing.T) {
 	s.leaf = call
 	s.result("t1", false)
 	s.prompt("B")
-	if diff := cmp.Diff([]string{`A ruled {"n":1}`, "B seen"}, fates(t, s.String(), "A", "B")); diff != "" {
+	if diff := cmp.Diff([]string{`A ruled {"n":1}`, "B seen"}, statuses(t, s.String(), "A", "B")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -273,12 +273,12 @@ func TestBranches(t *testing.T) {
 	s.prompt("C")
 	s.rule("t1", m{"n": 1})
 	want := []string{"A ended", "B absent", `C ruled {"n":1}`}
-	if diff := cmp.Diff(want, fates(t, s.String(), "A", "B", "C")); diff != "" {
+	if diff := cmp.Diff(want, statuses(t, s.String(), "A", "B", "C")); diff != "" {
 		t.Errorf("the last branch counts (-want +got):\n%s", diff)
 	}
 	s.line(m{"type": "user", "uuid": "D", "parentUuid": fork, "promptSource": "sdk",
 		"timestamp": "2026-11-20T00:00:00.000Z", "message": m{"role": "user", "content": "old"}})
-	if diff := cmp.Diff(append(want, "D absent"), fates(t, s.String(), "A", "B", "C", "D")); diff != "" {
+	if diff := cmp.Diff(append(want, "D absent"), statuses(t, s.String(), "A", "B", "C", "D")); diff != "" {
 		t.Errorf("the latest branch counts (-want +got):\n%s", diff)
 	}
 }
@@ -295,7 +295,7 @@ func TestClockSetBack(t *testing.T) {
 		"message": m{"role": "user", "content": "b"}})
 	s.line(m{"type": "assistant", "timestamp": "2026-11-20T00:00:01.000Z", "uuid": "b2",
 		"message": m{"stop_reason": "end_turn", "content": []m{text("x")}}})
-	if diff := cmp.Diff([]string{`A ruled {"n":1}`, "B ended"}, fates(t, s.String(), "A", "B")); diff != "" {
+	if diff := cmp.Diff([]string{`A ruled {"n":1}`, "B ended"}, statuses(t, s.String(), "A", "B")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -308,7 +308,7 @@ func TestCompaction(t *testing.T) {
 	s.line(m{"type": "user", "isCompactSummary": true,
 		"message": m{"role": "user", "content": "This session is being continued …"}})
 	s.rule("t2", m{"n": 1})
-	if diff := cmp.Diff([]string{`A ruled {"n":1}`}, fates(t, s.String(), "A")); diff != "" {
+	if diff := cmp.Diff([]string{`A ruled {"n":1}`}, statuses(t, s.String(), "A")); diff != "" {
 		t.Errorf("compacted in mid-turn (-want +got):\n%s", diff)
 	}
 }

@@ -130,10 +130,10 @@ func TestVerdictIsJSON(t *testing.T) {
 	s.line(m{"type": "attachment",
 		"attachment": m{"type": "structured_output", "toolUseID": "t1", "data": m{"n": true}}})
 	s.assistant("tool_use", use("t1", "StructuredOutput", m{"n": true}))
-	if got := fates(t, s.String(), "A")[0]; got != `A ruled {"n":true}` {
+	if got := statuses(t, s.String(), "A")[0]; got != `A ruled {"n":true}` {
 		t.Fatal(got)
 	}
-	if got := fates(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
+	if got := statuses(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
 		"A")[0]; got != "A begun" {
 		t.Error(got)
 	}

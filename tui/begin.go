@@ -136,7 +136,7 @@ func (s *session) ended(r contract.Result) {
 	case contract.StatusFailed:
 		s.d.flash("It failed: " + r.Summary)
 	case contract.StatusCancelled:
-		if len(r.HalfDone) > 0 {
+		if len(r.InterruptedWork) > 0 {
 			s.d.flash("Stopped. The lines above name what was left half-done.")
 		}
 	case contract.StatusLimit:

@@ -58,7 +58,7 @@ func newFakeRun(t *testing.T, host *fakeHost, task string, sink runloop.Sink) *f
 	return p
 }
 
-// do adds a fact and simulates the effects: agents start at once and accept messages.
+// do adds an input and simulates the effects: agents start at once and accept messages.
 func (p *fakeRun) do(f input.Body) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

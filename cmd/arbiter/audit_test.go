@@ -252,7 +252,7 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 	binary.LittleEndian.PutUint32(f[4:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(f[8:], crc)
 	binary.LittleEndian.PutUint64(f[12:], seq+1)
-	f[24] = byte(journal.Fact)
+	f[24] = byte(journal.Input)
 	f = append(f, payload...)
 	table := crc32.MakeTable(crc32.Castagnoli)
 	binary.LittleEndian.PutUint32(f, crc32.Update(crc32.Checksum([]byte(run), table), table, f[4:]))

@@ -89,7 +89,7 @@ func TestCompactionLoop(t *testing.T) {
 				t.Errorf("%d compactions\n%s", happened, s.dump())
 			}
 			h := collect[contract.Handoff](s)
-			if len(h) != 2 || h[0].From != "orch-1" || !strings.Contains(h[0].DrawnUp, "fills as fast") {
+			if len(h) != 2 || h[0].From != "orch-1" || !strings.Contains(h[0].GeneratedBecause, "fills as fast") {
 				t.Errorf("hand-offs %+v", h)
 			}
 		})

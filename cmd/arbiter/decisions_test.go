@@ -23,7 +23,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// aRun is a run whose journal holds given facts, in its own home.
+// aRun is a run whose journal holds given inputs, in its own home.
 type aRun struct {
 	t  *testing.T
 	id string
@@ -56,7 +56,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq, err := run.Append(journal.Fact, raw)
+		seq, err := run.Append(journal.Input, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 		for _, x := range audit.LogItems(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
 			line, err := encoder.Content(seq, in.At, x)
 			if err == nil {
-				err = run.AppendEvents(journal.Fact, line)
+				err = run.AppendEvents(journal.Input, line)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -120,14 +120,14 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 				t.Fatal("the bridge is gone already: this test could not fail")
 			}
 			n := s.again("--json", "--resume")
-			await[contract.Session](n, "the second life", nil)
+			await[contract.Session](n, "the second process run", nil)
 			for agent, pids := range aliveAs(s.run()) {
 				if strings.HasSuffix(agent, ".1") {
-					t.Errorf("%s lives in the second life: %v", agent, pids)
+					t.Errorf("%s lives in the second process run: %v", agent, pids)
 				}
 			}
 			if left := survivors(s.run()); left[pid] != "" {
-				t.Error("the old bridge lives in the second life")
+				t.Error("the old bridge lives in the second process run")
 			}
 			await[contract.Question](n, "the question again", nil)
 			n.send(contract.Say{Text: "Call it nameless."})
@@ -142,7 +142,7 @@ func TestInterruptedAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	const first, second = 8, 5 // lines that are printed without further input
 	for lines := range first {
-		t.Run(fmt.Sprintf("first life, %d lines", lines), func(t *testing.T) {
+		t.Run(fmt.Sprintf("first process run, %d lines", lines), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 			s.interruptAfter(lines)
@@ -155,7 +155,7 @@ func TestInterruptedAtAnyMoment(t *testing.T) {
 		})
 	}
 	for lines := range second {
-		t.Run(fmt.Sprintf("second life, %d lines", lines), func(t *testing.T) {
+		t.Run(fmt.Sprintf("second process run, %d lines", lines), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)

@@ -190,7 +190,7 @@ func TestFrozenRun(t *testing.T) {
 	f.name(lines)
 	var events strings.Builder
 	for n, run := range processRunsOf(lines) {
-		fmt.Fprintf(&events, "# life %d\n%s\n", n+1, f.events(t, run))
+		fmt.Fprintf(&events, "# process run %d\n%s\n", n+1, f.events(t, run))
 	}
 	frozen(t, "run-events.txt", events.String())
 	frozen(t, "run-show.txt", f.text(read("sessions", "show")))

@@ -114,7 +114,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	var ways []string
 	for _, h := range collect[contract.Handoff](s) {
 		ways = append(ways, h.From+" to "+h.To)
-		if h.DrawnUp != "" {
+		if h.GeneratedBecause != "" {
 			t.Errorf("drawn up: %+v", h)
 		}
 	}

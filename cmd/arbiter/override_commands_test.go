@@ -277,10 +277,10 @@ func TestOverridesInEvaluation(t *testing.T) {
 		s.accepts(contract.Cancel{})
 		s.moves("executing", "cancelled", "CANCEL")
 		r := s.finish(contract.ExitFailed)
-		if len(r.HalfDone) != 1 {
-			t.Fatalf("half done: %q", r.HalfDone)
+		if len(r.InterruptedWork) != 1 {
+			t.Fatalf("half done: %q", r.InterruptedWork)
 		}
-		s.holds("half done", r.HalfDone[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for",
+		s.holds("half done", r.InterruptedWork[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for",
 			"step 1 of the plan: spin"})
 	})
 	t.Run("another", func(t *testing.T) {

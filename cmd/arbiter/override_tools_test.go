@@ -68,10 +68,10 @@ func TestATreeIsCutDown(t *testing.T) {
 				if way == "kill" {
 					return
 				}
-				if r.Status != contract.StatusCancelled || len(r.HalfDone) != 1 {
+				if r.Status != contract.StatusCancelled || len(r.InterruptedWork) != 1 {
 					t.Fatalf("result %+v", r)
 				}
-				s.holds("half done", r.HalfDone[0], []string{half, "step 1 of the plan: card"})
+				s.holds("half done", r.InterruptedWork[0], []string{half, "step 1 of the plan: card"})
 			})
 		}
 	}

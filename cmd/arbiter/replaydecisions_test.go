@@ -115,7 +115,7 @@ func TestNothingToCompareIsNoPass(t *testing.T) {
 	}
 	r = newJournal(t)
 	r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules")
-	// Likewise, no moment is explained of a run without any facts.
+	// Likewise, no moment is explained of a run without any inputs.
 	if out, errs = r.arbiter(contract.ExitEnvironment, "decide", "--explain", "--at", "last", r.id); out != "" ||
 		!strings.Contains(errs, "there is no moment to explain") {
 		t.Errorf("%s%s", out, errs)

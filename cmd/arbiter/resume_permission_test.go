@@ -59,7 +59,7 @@ actors:
 				t.Errorf("it is reported as open (line %d) before anybody asks again (line %d)", open, spoken)
 			}
 			if list := collect[contract.PermissionRequest](n); len(list) != 1 {
-				t.Errorf("asked %d times in the second life: %+v", len(list), list)
+				t.Errorf("asked %d times in the second process run: %+v", len(list), list)
 			}
 			if _, err := os.Stat(filepath.Join(collect[contract.Session](n)[0].CWD, "touched.txt")); err != nil {
 				t.Error(err)

@@ -189,7 +189,7 @@ func (s *script) sameInReplay(earlier *script) {
 		}
 	}
 	if second < len(earlier.lines) {
-		s.t.Fatalf("the replay has %d lines of the first life, it printed %d", second, len(earlier.lines))
+		s.t.Fatalf("the replay has %d lines of the first process run, it printed %d", second, len(earlier.lines))
 	}
 	lines = append(lines[:len(earlier.lines):len(earlier.lines)], lines[second:]...)
 	if len(lines) != len(want) {
@@ -376,7 +376,7 @@ func TestDamagedJournal(t *testing.T) {
 	}
 	// The damage is after the Arbiter's start, and not in the last batch, where it would look like the effect
 	// of a crash.
-	at := bytes.Index(raw, []byte(`"fact":"happened"`))
+	at := bytes.Index(raw, []byte(`"input":"agent_event"`))
 	if at < 0 {
 		t.Fatal("no event is in the journal")
 	}

@@ -90,19 +90,19 @@ func (h *modelHome) sound(processRuns ...*script) {
 	}
 	of := processRunsOf(replayed)
 	if len(of) != len(processRuns) {
-		h.t.Fatalf("the books hold %d lives, there were %d", len(of), len(processRuns))
+		h.t.Fatalf("the journal has %d process runs, there were %d", len(of), len(processRuns))
 	}
 	gone := map[string]string{}
 	for n, run := range processRuns {
 		printed := run.lines
 		if len(printed) > len(of[n]) {
-			h.t.Fatalf("life %d printed %d lines, and the books hold %d", n+1, len(printed), len(of[n]))
+			h.t.Fatalf("process run %d printed %d lines, and the journal has %d", n+1, len(printed), len(of[n]))
 		}
 		for i := range printed {
 			a, _ := json.Marshal(printed[i])
 			b, _ := json.Marshal(of[n][i])
 			if string(a) != string(b) {
-				h.t.Fatalf("life %d, line %d was\n%s\nand is replayed as\n%s", n+1, i+1, a, b)
+				h.t.Fatalf("process run %d, line %d was\n%s\nand is replayed as\n%s", n+1, i+1, a, b)
 			}
 		}
 		results, open := 0, map[string]string{}
@@ -110,7 +110,7 @@ func (h *modelHome) sound(processRuns ...*script) {
 			switch b := l.Body.(type) {
 			case contract.Result:
 				if results++; i != len(of[n])-1 {
-					h.t.Errorf("life %d goes on after its result", n+1)
+					h.t.Errorf("process run %d goes on after its result", n+1)
 				}
 			case contract.PermissionRequest:
 				open[b.Request] = b.Tool

@@ -40,7 +40,7 @@ func storyOf(lines []contract.Line) runStory {
 		case contract.Decision:
 			add(strings.TrimSpace("decisions about "+b.To), "%s %s by %s", b.Decision, b.Mode, b.Source)
 		case contract.Handoff:
-			add(b.From, "hands to %s: %s, proofs %q, drawn up: %t", b.To, accomplished(b), b.Proofs, b.DrawnUp != "")
+			add(b.From, "hands to %s: %s, proofs %q, drawn up: %t", b.To, accomplished(b), b.Proofs, b.GeneratedBecause != "")
 		case contract.PermissionRequest:
 			asked[b.Request] = fmt.Sprintf("%s %s", b.Tool, commandOf(b.Input))
 			by[b.Request] = l.ID

@@ -313,7 +313,7 @@ func (c *Collector) open(r Report) []Open {
 		}
 	}
 	if c.result != nil {
-		for _, w := range c.result.HalfDone[:min(len(c.result.HalfDone), maxList)] {
+		for _, w := range c.result.InterruptedWork[:min(len(c.result.InterruptedWork), maxList)] {
 			add(OpenWork, c.cut(w, maxReason))
 		}
 	}

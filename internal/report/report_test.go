@@ -73,7 +73,7 @@ func reportWith(t testing.TB, input string) *Report {
 		"files": []string{input}})})
 	take("supervisor", contract.Error{Message: input})
 	take("supervisor", contract.Result{Status: contract.StatusFailed, Summary: input, CostUSD: 0.5,
-		DurationMS: 61_000, HalfDone: []string{input}, Changes: &contract.ResultChanges{Branch: input, Head: input}})
+		DurationMS: 61_000, InterruptedWork: []string{input}, Changes: &contract.ResultChanges{Branch: input, Head: input}})
 	return c.Report("live")
 }
 

@@ -185,7 +185,7 @@ func (r *round) checkReceipts(lines []contract.Line) {
 				bad(l, "the last check is not followed by the document")
 			}
 		case contract.Handoff:
-			if len(b.Receipts) == 0 && (len(b.Document.Checks) == 0 || b.DrawnUp != "") {
+			if len(b.Receipts) == 0 && (len(b.Document.Checks) == 0 || b.GeneratedBecause != "") {
 				continue
 			}
 			theirs := func(p document) bool { return p.author == b.From }

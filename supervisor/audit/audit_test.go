@@ -27,7 +27,7 @@ func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (m memory) Close() error         { return nil }
 
 // recorded is the event log of a run with these inputs.
-func recorded(t *testing.T, facts ...input.Body) *eventlog.Log {
+func recorded(t *testing.T, inputs ...input.Body) *eventlog.Log {
 	t.Helper()
 	var (
 		state   supervisor.State
@@ -35,7 +35,7 @@ func recorded(t *testing.T, facts ...input.Body) *eventlog.Log {
 		chain   eventlog.Chain
 		raw     []byte
 	)
-	for i, f := range facts {
+	for i, f := range inputs {
 		in := input.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Body: f}
 		after, effects := supervisor.Apply(state, in)
 		for _, told := range LogItems(&state, supervisor.Replayed{Input: in, Effects: effects}, &after) {

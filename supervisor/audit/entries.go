@@ -68,9 +68,9 @@ func haltedText(halted bool) string {
 func entriesOfInput(f input.Body) (d entries) {
 	switch f := f.(type) {
 	case input.Began:
-		d.life("begun", f.Options, f.Claude)
+		d.processRun("begun", f.Options, f.Claude)
 	case input.Resumed:
-		d.life("resumed", f.Options, f.Claude)
+		d.processRun("resumed", f.Options, f.Claude)
 	case input.BridgeBack:
 		d.add("bridge_back", "", "claude", f.Claude.Path, "claude_version", f.Claude.Version, "claude_sha256",
 			f.Claude.SHA256, "swept", f.Swept)
@@ -126,7 +126,7 @@ func entriesOfInput(f input.Body) (d entries) {
 }
 
 // life adds the settings that a process of the run works under.
-func (d *entries) life(what string, o runconfig.Options, c bridge.ClaudeInfo) {
+func (d *entries) processRun(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 	sandbox := "unsandboxed"
 	if o.Sandbox != nil {
 		sandbox = "bubblewrap"

@@ -183,12 +183,12 @@ type (
 	// Handoff passes a document on: to the successor, to the Arbiter when done, or
 	// from one Arbiter to the next.
 	Handoff struct {
-		From     string            `json:"from" jsonschema:"The author's id."`
-		To       string            `json:"to"`
-		Document *verdict.Document `json:"document" jsonschema:"The hand-off document: the author's own statements."`
-		Receipts []verdict.Receipt `json:"receipts,omitempty" jsonschema:"The results of the document's checks, as the supervisor ran them, in their order."`
-		Proofs   []string          `json:"proofs,omitempty" jsonschema:"For each claim: verified, unverified or refuted."`
-		DrawnUp  string            `json:"drawn_up,omitempty" jsonschema:"Why the supervisor wrote the document instead of its author."`
+		From             string            `json:"from" jsonschema:"The author's id."`
+		To               string            `json:"to"`
+		Document         *verdict.Document `json:"document" jsonschema:"The hand-off document: the author's own statements."`
+		Receipts         []verdict.Receipt `json:"receipts,omitempty" jsonschema:"The results of the document's checks, as the supervisor ran them, in their order."`
+		Proofs           []string          `json:"proofs,omitempty" jsonschema:"For each claim: verified, unverified or refuted."`
+		GeneratedBecause string            `json:"drawn_up,omitempty" jsonschema:"Why the supervisor wrote the document instead of its author."`
 	}
 	// Decision is a decision, and who made it.
 	Decision struct {
@@ -290,18 +290,18 @@ type (
 	}
 	// Result is the last line.
 	Result struct {
-		Status     string       `json:"status" jsonschema:"How the run ended."`
-		Summary    string       `json:"summary" jsonschema:"The outcome, in prose."`
-		CostUSD    float64      `json:"cost_usd"`
-		Usage      bridge.Usage `json:"usage"`
-		Iterations int          `json:"iterations" jsonschema:"How many times an Orchestrator was summoned to work."`
-		DurationMS int64        `json:"duration_ms" jsonschema:"Duration of the run in milliseconds."`
-		Crashes    int          `json:"crashes" jsonschema:"How many processes ended unexpectedly."`
-		Session    string       `json:"session"`
-		Rehearsal  bool         `json:"rehearsal,omitempty"`
-		Checks     *Checks      `json:"checks,omitempty" jsonschema:"The results of the checks of all documents of the task when they were last run."`
-		Failing    []string     `json:"failing,omitempty" jsonschema:"The checks that failed: the document's author, the command and the reason. The summary also names each one that had passed before."`
-		HalfDone   []string     `json:"half_done,omitempty" jsonschema:"Work that was in progress when the run was stopped."`
+		Status          string       `json:"status" jsonschema:"How the run ended."`
+		Summary         string       `json:"summary" jsonschema:"The outcome, in prose."`
+		CostUSD         float64      `json:"cost_usd"`
+		Usage           bridge.Usage `json:"usage"`
+		Iterations      int          `json:"iterations" jsonschema:"How many times an Orchestrator was summoned to work."`
+		DurationMS      int64        `json:"duration_ms" jsonschema:"Duration of the run in milliseconds."`
+		Crashes         int          `json:"crashes" jsonschema:"How many processes ended unexpectedly."`
+		Session         string       `json:"session"`
+		Rehearsal       bool         `json:"rehearsal,omitempty"`
+		Checks          *Checks      `json:"checks,omitempty" jsonschema:"The results of the checks of all documents of the task when they were last run."`
+		Failing         []string     `json:"failing,omitempty" jsonschema:"The checks that failed: the document's author, the command and the reason. The summary also names each one that had passed before."`
+		InterruptedWork []string     `json:"half_done,omitempty" jsonschema:"Work that was in progress when the run was stopped."`
 		// Acceptance is nil if there are no criteria.
 		Acceptance []Acceptance `json:"acceptance,omitempty" jsonschema:"The acceptance criteria and the outcome of each on the final files."`
 		// Changes is nil if there are no snapshots.

@@ -9,7 +9,7 @@ import (
 
 // The status of a message, for people and for audits.
 const (
-	MessageSaid      = "said"      // to a human, or to the work log
+	MessageReported  = "said"      // to a human, or to the work log
 	MessageWaiting   = "waiting"   // in a queue
 	MessageSent      = "sent"      // written to the agent, not proven yet
 	MessageDelivered = "delivered" // the agent has proven that it has the message
@@ -42,7 +42,7 @@ func (m *Messages) AddMessage(at time.Time, b contract.Message) {
 	}
 	m.byID[b.MessageID] = len(m.List)
 	m.List = append(m.List, MessageRecord{
-		ID: b.MessageID, At: at, From: b.From, To: b.To, Kind: b.Kind, Text: b.Text, Status: MessageSaid,
+		ID: b.MessageID, At: at, From: b.From, To: b.To, Kind: b.Kind, Text: b.Text, Status: MessageReported,
 	})
 }
 

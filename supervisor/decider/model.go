@@ -103,7 +103,7 @@ func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.A
 	}
 }
 
-func (m Model) render(render rendering, book *Decision) (system, prompt string, err error) {
+func (m Model) render(render rendering, record *Decision) (system, prompt string, err error) {
 	if m.Prompts == nil {
 		return "", "", errors.New("there are no templates")
 	}
@@ -111,7 +111,7 @@ func (m Model) render(render rendering, book *Decision) (system, prompt string, 
 	if err == nil || m.BuiltIn == nil {
 		return system, prompt, err
 	}
-	book.Warnings = append(book.Warnings, fmt.Sprintf("the built-in prompt was used: %v", err))
+	record.Warnings = append(record.Warnings, fmt.Sprintf("the built-in prompt was used: %v", err))
 	return render(m.BuiltIn)
 }
 
@@ -123,12 +123,12 @@ func corrected(prompt, answer, problem string) string {
 }
 
 // ask repeats a question until there is an answer, and records attempts, cost and errors.
-func (m Model) ask(ctx context.Context, q Question, book *Decision) (Answer, error) {
+func (m Model) ask(ctx context.Context, q Question, record *Decision) (Answer, error) {
 	wait := firstBackoff
 	for retry := 0; ; retry++ {
-		book.Attempts++
+		record.Attempts++
 		answer, err := m.once(ctx, q)
-		book.Usage.add(answer.Usage)
+		record.Usage.add(answer.Usage)
 		if err == nil {
 			return answer, nil
 		}
@@ -140,7 +140,7 @@ func (m Model) ask(ctx context.Context, q Question, book *Decision) (Answer, err
 			return Answer{}, fmt.Errorf("decider: asking the model: %w (it may be asked again after %v, and no "+
 				"more than %v is waited)", err, pause.Round(time.Second), maxPause)
 		}
-		book.Warnings = append(book.Warnings, fmt.Sprintf("the model was asked again after %v: %v", pause, err))
+		record.Warnings = append(record.Warnings, fmt.Sprintf("the model was asked again after %v: %v", pause, err))
 		if err := sleep(ctx, pause); err != nil {
 			return Answer{}, fmt.Errorf("decider: waiting to ask the model again: %w", err)
 		}

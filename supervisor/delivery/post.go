@@ -82,10 +82,15 @@ func (c *Context) boundLog() {
 // MoveDecided puts what was decided into the Arbiter's work log, shortened: the Arbiter reads about it with its
 // next message.
 func (c *Context) MoveDecided(p *rulings.Request, d decider.Decision) {
-	moves := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // others' results are settled, too
+	othersToo := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // their results are decided, too
+	decided := func(m *conversation.Mail) bool {
+		if m.Kind == conversation.KindTask || m.EndsExecution() && m.From == p.About {
+			return true
+		}
+		return othersToo && m.Kind == verdict.KindDone && slices.Contains(p.EndedExecutions, m.ID)
+	}
 	c.MoveToWorkLog(func(m *conversation.Mail) bool {
-		return c.Rulings.Withholds(c.Options, c.Task, m) && (m.Kind == conversation.KindTask ||
-			m.EndsExecution() && m.From == p.About || moves && m.Kind == verdict.KindDone && slices.Contains(p.Heard, m.ID))
+		return c.Rulings.Withholds(c.Options, c.Task, m) && decided(m)
 	})
 	// The `decision` event informs everyone else.
 	c.Conversation.AddEntry(conversation.Entry{

@@ -12,9 +12,9 @@ import (
 )
 
 // DocumentText renders a document for a model.
-func DocumentText(d *verdict.Document, receipts []verdict.Receipt, drawnUp string) string {
+func DocumentText(d *verdict.Document, receipts []verdict.Receipt, generatedBecause string) string {
 	text := d.Proven(receipts)
-	if drawnUp != "" {
+	if generatedBecause != "" {
 		return "# Record, drawn up by the supervisor\n\n" + text
 	}
 	if len(d.Checks) > 0 {
@@ -99,6 +99,6 @@ func findings(text string) []conversation.Attached {
 func (h *Handover) Event(from, to string) contract.Handoff {
 	return contract.Handoff{
 		From: from, To: to, Document: h.Document, Receipts: h.Receipts, Proofs: h.Document.Proofs(h.Receipts),
-		DrawnUp: h.Why,
+		GeneratedBecause: h.Why,
 	}
 }

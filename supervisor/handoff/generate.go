@@ -16,7 +16,7 @@ import (
 
 // Bounds of a record that the supervisor writes.
 const (
-	recordSaid     = 6_000  // bytes of an agent's last texts
+	maxLastTexts   = 6_000  // bytes of an agent's last texts
 	recordBrief    = 12_000 // of its brief
 	recordReceived = 6_000  // of the messages it received since
 	recordFiles    = 200
@@ -91,7 +91,7 @@ func (s *Source) context() string {
 	}
 	if len(seen.Texts) > 0 {
 		fmt.Fprintf(&b, "\nIts last words, to itself:\n%s\n",
-			words.Tail(strings.Join(seen.Texts, "\n---\n"), recordSaid))
+			words.Tail(strings.Join(seen.Texts, "\n---\n"), maxLastTexts))
 	}
 	if len(seen.Commands) > 0 {
 		b.WriteString("\nCommands it ran last:\n")

@@ -29,28 +29,28 @@ var Kinds = map[string]reflect.Type{
 	"permission_asked":     reflect.TypeFor[PermissionAsked](),
 	"reconsidered":         reflect.TypeFor[Reconsidered](),
 	"permission_withdrawn": reflect.TypeFor[PermissionWithdrawn](),
-	"rang":                 reflect.TypeFor[Timer](),
+	"timer":                reflect.TypeFor[Timer](),
 	"stopped":              reflect.TypeFor[Stopped](),
 	"bridge_lost":          reflect.TypeFor[BridgeLost](),
 	"bridge_back":          reflect.TypeFor[BridgeBack](),
 	"bridge_failed":        reflect.TypeFor[BridgeFailed](),
 	"probed":               reflect.TypeFor[Probed](),
 	"checked":              reflect.TypeFor[Checked](),
-	"surveyed":             reflect.TypeFor[Inspected](),
+	"inspected":            reflect.TypeFor[Inspected](),
 	"configured":           reflect.TypeFor[Configured](),
 	"snapshot_taken":       reflect.TypeFor[SnapshotTaken](),
 	"reverted":             reflect.TypeFor[Reverted](),
 	"merged":               reflect.TypeFor[Merged](),
 	"decided":              reflect.TypeFor[Decided](),
 	"day_spent":            reflect.TypeFor[DaySpent](),
-	"woke":                 reflect.TypeFor[WokeFromSleep](),
-	"judged":               reflect.TypeFor[CallDecided](),
+	"woke_from_sleep":      reflect.TypeFor[WokeFromSleep](),
+	"call_decided":         reflect.TypeFor[CallDecided](),
 	"remembered":           reflect.TypeFor[Remembered](),
 	"pty_opened":           reflect.TypeFor[PTYOpened](),
 	"journal_full":         reflect.TypeFor[JournalFull](),
 	"output_lost":          reflect.TypeFor[OutputLost](),
-	"commanded":            reflect.TypeFor[Command](),
-	"happened":             reflect.TypeFor[AgentEvent](),
+	"command":              reflect.TypeFor[Command](),
+	"agent_event":          reflect.TypeFor[AgentEvent](),
 }
 
 var inputNames = func() map[reflect.Type]string {
@@ -67,7 +67,7 @@ func Name(f Body) string { return inputNames[reflect.TypeOf(f)] }
 // record is an input as the journal keeps it.
 type record struct {
 	At      int64           `json:"at"` // Unix time in nanoseconds
-	Fact    string          `json:"fact"`
+	Name    string          `json:"input"`
 	By      string          `json:"by,omitempty"` // the origin
 	Session string          `json:"session,omitempty"`
 	Gen     int             `json:"gen,omitempty"`
@@ -86,10 +86,10 @@ func EncodeInput(in Input) ([]byte, error) {
 		return nil, fmt.Errorf("encode input %s: %w", name, err)
 	}
 	// The record is written by hand: another pass over the data would double the cost.
-	raw := make([]byte, 0, len(`{"at":,"fact":"","by":"","session":"","gen":,"data":}`)+90+len(name)+len(data))
+	raw := make([]byte, 0, len(`{"at":,"input":"","by":"","session":"","gen":,"data":}`)+90+len(name)+len(data))
 	raw = append(raw, `{"at":`...)
 	raw = strconv.AppendInt(raw, in.At.UnixNano(), 10)
-	raw = append(raw, `,"fact":"`...)
+	raw = append(raw, `,"input":"`...)
 	raw = append(raw, name...)
 	raw = append(raw, '"')
 	raw = in.From.appendTo(raw)
@@ -173,16 +173,16 @@ func DecodeInput(raw []byte) (Input, error) {
 	default:
 		data = []byte("{}")
 	}
-	fail := func(err error) (Input, error) { return Input{}, fmt.Errorf("decode input %q: %w", r.Fact, err) }
-	switch r.Fact {
-	case "happened":
+	fail := func(err error) (Input, error) { return Input{}, fmt.Errorf("decode input %q: %w", r.Name, err) }
+	switch r.Name {
+	case "agent_event":
 		var e bridge.Event
 		if err := e.UnmarshalJSON(data); err != nil {
 			return fail(err)
 		}
 		in.Body = AgentEvent{Event: e}
 		return in, nil
-	case "commanded":
+	case "command":
 		var c command
 		if err := json.Unmarshal(data, &c); err != nil {
 			return fail(err)
@@ -190,7 +190,7 @@ func DecodeInput(raw []byte) (Input, error) {
 		in.Body = Command{Command: c.decode(), Channel: c.Channel}
 		return in, nil
 	}
-	typ, ok := Kinds[r.Fact]
+	typ, ok := Kinds[r.Name]
 	if !ok {
 		return fail(fmt.Errorf("this version does not know it"))
 	}

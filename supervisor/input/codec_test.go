@@ -33,8 +33,8 @@ var (
 	}
 )
 
-// sampleFacts are inputs of every kind, filled and empty.
-func sampleFacts(t testing.TB) []Body {
+// sampleInputs are inputs of every kind, filled and empty.
+func sampleInputs(t testing.TB) []Body {
 	t.Helper()
 	var list []Body
 	n := 0
@@ -80,9 +80,9 @@ func withInput(f Body) Body {
 	return f
 }
 
-// TestFactsRoundTrip: decoding the journal gives the same input, byte for byte.
-func TestFactsRoundTrip(t *testing.T) {
-	for _, f := range sampleFacts(t) {
+// TestInputsRoundTrip: decoding the journal gives the same input, byte for byte.
+func TestInputsRoundTrip(t *testing.T) {
+	for _, f := range sampleInputs(t) {
 		in := Input{At: time.Unix(2_200_000_000, 123_456_789), Body: f}
 		raw, err := EncodeInput(in)
 		if err != nil {
@@ -107,9 +107,9 @@ func TestFactsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEveryFactHasAName: a new input without a name in the journal, or a new body without a sample above, fails
+// TestEveryInputHasAName: a new input without a name in the journal, or a new body without a sample above, fails
 // here.
-func TestEveryFactHasAName(t *testing.T) {
+func TestEveryInputHasAName(t *testing.T) {
 	named, events, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for name, typ := range Kinds {
 		if name == "" || named[typ.Name()] {
@@ -124,7 +124,7 @@ func TestEveryFactHasAName(t *testing.T) {
 		commands[reflect.TypeOf(b).Name()] = true
 	}
 	for what, c := range map[string]struct{ declared, known map[string]bool }{
-		"fact":    {corpus.Receivers(t, ".", "isBody"), named},
+		"input":   {corpus.Receivers(t, ".", "isBody"), named},
 		"event":   {corpus.Receivers(t, "../../bridge", "eventName"), events},
 		"command": {corpus.Receivers(t, "../contract", "CommandType"), commands},
 	} {
@@ -160,13 +160,13 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 	}
 }
 
-func TestFactsThatDoNotDecode(t *testing.T) {
+func TestInputsThatDoNotDecode(t *testing.T) {
 	for _, c := range []struct{ raw, want string }{
-		{`{"at":1,"fact":"moonrise","data":{}}`, `"moonrise": this version does not know it`},
+		{`{"at":1,"input":"moonrise","data":{}}`, `"moonrise": this version does not know it`},
 		{`{"at":1}`, "does not know it"},
-		{`{"at":1,"fact":"rang","data":[]}`, `"rang"`},
-		{`{"at":1,"fact":"happened","data":7}`, `"happened"`},
-		{`{"at":"x","fact":"rang"}`, "decode input"},
+		{`{"at":1,"input":"timer","data":[]}`, `"timer"`},
+		{`{"at":1,"input":"agent_event","data":7}`, `"agent_event"`},
+		{`{"at":"x","input":"timer"}`, "decode input"},
 		{`{`, "decode input"},
 		{``, "decode input"},
 		{`null`, "does not know it"},
@@ -176,31 +176,31 @@ func TestFactsThatDoNotDecode(t *testing.T) {
 		}
 	}
 	if _, err := EncodeInput(Input{}); err == nil || !strings.Contains(err.Error(), "no name") {
-		t.Errorf("no fact at all: %v", err)
+		t.Errorf("no input at all: %v", err)
 	}
 }
 
 // FuzzDecodeInput: whatever a journal contains, it is an input that can be encoded again, or an error.
 func FuzzDecodeInput(f *testing.F) {
-	for _, fact := range sampleFacts(f) {
-		raw, err := EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Body: fact})
+	for _, body := range sampleInputs(f) {
+		raw, err := EncodeInput(Input{At: time.Unix(1_800_000_000, 0), Body: body})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(raw)
 	}
 	for _, s := range []string{
-		"", "{}", "[]", "null", "0", `"rang"`, `{"fact":"rang"}`,
-		`{"at":-9223372036854775808,"fact":"rang","data":{"Key":"x"}}`, `{"at":1e400,"fact":"rang"}`,
-		`{"at":1,"fact":"happened","data":{"id":"a","generation":1e9,"event":"turn"}}`,
-		`{"at":1,"fact":"happened","data":{"id":7,"event":"done"}}`,
-		`{"at":1,"fact":"happened","data":{"id":"a","generation":1,"event":"\u0000"}}`,
-		`{"at":1,"fact":"commanded","data":{"line":{"type":"message"}}}`,
-		`{"at":1,"fact":"commanded","data":{"line":"x","problem":"p"}}`, `{"at":1,"fact":"commanded","data":{}}`,
-		`{"at":1,"at":2,"fact":"rang","fact":"woke","data":{"Slept":-1}}`,
-		"{\"at\":1,\"fact\":\"rang\",\"data\":{\"Key\":\"\xff\xfe\"}}",
-		`{"at":1,"fact":"began","data":{"Options":{"Env":{"a":null}}}}`, "\xef\xbb\xbf{}",
-		"{\"at\":1,\"fact\":\"rang\"}{\"at\":1}", "\x00\x00\x00", `{"at":1,"fact":"rang","data":` +
+		"", "{}", "[]", "null", "0", `"timer"`, `{"input":"timer"}`,
+		`{"at":-9223372036854775808,"input":"timer","data":{"Key":"x"}}`, `{"at":1e400,"input":"timer"}`,
+		`{"at":1,"input":"agent_event","data":{"id":"a","generation":1e9,"event":"turn"}}`,
+		`{"at":1,"input":"agent_event","data":{"id":7,"event":"done"}}`,
+		`{"at":1,"input":"agent_event","data":{"id":"a","generation":1,"event":"\u0000"}}`,
+		`{"at":1,"input":"command","data":{"line":{"type":"message"}}}`,
+		`{"at":1,"input":"command","data":{"line":"x","problem":"p"}}`, `{"at":1,"input":"command","data":{}}`,
+		`{"at":1,"at":2,"input":"timer","input":"woke_from_sleep","data":{"Slept":-1}}`,
+		"{\"at\":1,\"input\":\"timer\",\"data\":{\"Key\":\"\xff\xfe\"}}",
+		`{"at":1,"input":"began","data":{"Options":{"Env":{"a":null}}}}`, "\xef\xbb\xbf{}",
+		"{\"at\":1,\"input\":\"timer\"}{\"at\":1}", "\x00\x00\x00", `{"at":1,"input":"timer","data":` +
 			strings.Repeat("[", 20_000),
 	} {
 		f.Add([]byte(s))

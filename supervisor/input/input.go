@@ -124,8 +124,8 @@ type (
 	}
 	// Reconsidered ends a Reconsider effect.
 	Reconsidered struct {
-		Settled []permission.Settlement `json:",omitempty"`
-		Changes int                     // like PermissionAsked's
+		Resolutions []permission.Resolution `json:",omitempty"`
+		Changes     int                     // like PermissionAsked's
 	}
 	// Remembered ends a Remember effect. Failed says why it is not kept.
 	Remembered struct {

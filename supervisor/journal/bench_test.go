@@ -89,7 +89,7 @@ func benchJournal(b *testing.B, dir string, producers, messages int) []time.Dura
 	}
 	message := make([]byte, 500)
 	took, err := produce(producers, messages, func() error {
-		if _, err := r.Append(Fact, message); err != nil {
+		if _, err := r.Append(Input, message); err != nil {
 			return err
 		}
 		return r.Sync(context.Background())
@@ -144,7 +144,7 @@ func bigRun(tb testing.TB, dir string) (*Store, int64) {
 	for i := 0; size < 100<<20; i++ {
 		kind, n := Narration, 1<<10+i*37%(7<<10)
 		if i%20 == 0 {
-			kind, n = Fact, 300
+			kind, n = Input, 300
 		}
 		if _, err := r.Append(kind, text[:n]); err != nil {
 			tb.Fatal(err)
@@ -192,15 +192,15 @@ func BenchmarkRead100MB(b *testing.B) {
 // readBig opens, reads and closes the big run, and returns how long it took.
 func readBig(tb testing.TB, s *Store) time.Duration {
 	began := time.Now()
-	facts := 0
+	inputs := 0
 	rec, err := s.Read("big", func(r Record) error {
-		if r.Kind == Fact {
-			facts++
+		if r.Kind == Input {
+			inputs++
 		}
 		return nil
 	})
-	if err != nil || rec.Damage != nil || facts == 0 {
-		tb.Fatalf("%v, %+v, %d facts", err, rec, facts)
+	if err != nil || rec.Damage != nil || inputs == 0 {
+		tb.Fatalf("%v, %+v, %d inputs", err, rec, inputs)
 	}
 	return time.Since(began)
 }
@@ -228,7 +228,7 @@ func BenchmarkAppend(b *testing.B) {
 	var buf []byte
 	var prev uint32
 	for b.Loop() {
-		buf = appendFrame(buf[:0], 1, Fact, payload)
+		buf = appendFrame(buf[:0], 1, Input, payload)
 		prev = chainBatch(buf, seed, prev)
 	}
 }

@@ -39,8 +39,8 @@ func playChild(role string) int {
 		wait()
 		return 0
 	}
-	if role == "life" {
-		if err := playLife(os.Getenv(childDir), say); err != nil {
+	if role == "process run" {
+		if err := playProcessRun(os.Getenv(childDir), say); err != nil {
 			return fail(err)
 		}
 		say("done")
@@ -144,7 +144,7 @@ func playWriter(s *Store, say func(string, ...any), fail func(error) int) int {
 	var n int
 	fmt.Sscan(os.Getenv(childArg), &n)
 	for i := 1; i <= n; i++ {
-		if _, err := r.Append(Fact, payload(uint64(i))); err != nil {
+		if _, err := r.Append(Input, payload(uint64(i))); err != nil {
 			return fail(err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), failAfter)

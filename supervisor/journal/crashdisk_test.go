@@ -93,8 +93,8 @@ func (n *diskNode) apply(o diskOp, data []byte) {
 	}
 }
 
-// fate decides what happens to a change that is not durable.
-type fate func(o diskOp) (how int)
+// powerCut decides what happens to a change that is not durable.
+type powerCut func(o diskOp) (how int)
 
 const (
 	dropped = iota
@@ -105,7 +105,7 @@ const (
 )
 
 // cut returns the disk after a power cut.
-func (d *crashDisk) cut(decide fate, rnd *rand.Rand) *memFS {
+func (d *crashDisk) cut(decide powerCut, rnd *rand.Rand) *memFS {
 	m := &memFS{}
 	for id := range len(d.nodes) {
 		from := d.nodes[id]
@@ -146,9 +146,9 @@ func (n *diskNode) tear(o diskOp, how int, rnd *rand.Rand) {
 	}
 }
 
-// fates are the simulated effects of a power cut: the plain ones, and as many random ones as requested.
-func fates(rnd *rand.Rand, random int) []fate {
-	all := []fate{
+// powerCuts are the simulated effects of a power cut: the plain ones, and as many random ones as requested.
+func powerCuts(rnd *rand.Rand, random int) []powerCut {
+	all := []powerCut{
 		func(diskOp) int { return dropped },
 		func(diskOp) int { return applied },
 		func(o diskOp) int { // names before data

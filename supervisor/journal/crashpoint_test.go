@@ -81,7 +81,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 
 // hitPoints runs one process without a kill, and counts the points it passes.
 func hitPoints(t *testing.T) map[string]int {
-	c := startChild(t, "life", filepath.Join(t.TempDir(), "state"), "")
+	c := startChild(t, "process run", filepath.Join(t.TempDir(), "state"), "")
 	hit := map[string]int{}
 	before, _ := c.until("done")
 	for _, line := range before {
@@ -99,7 +99,7 @@ func hitPoints(t *testing.T) map[string]int {
 
 func killAt(t *testing.T, point string, nth int) {
 	dir := filepath.Join(t.TempDir(), "state")
-	c := startChild(t, "life", dir, fmt.Sprintf("%s %d", point, nth))
+	c := startChild(t, "process run", dir, fmt.Sprintf("%s %d", point, nth))
 	<-c.ended
 	var promised uint64
 	for line := range c.lines {
@@ -132,14 +132,14 @@ func killAt(t *testing.T, point string, nth int) {
 			t.Errorf("left: %v, %v", entries, err)
 		}
 	}
-	c = startChild(t, "life", dir, "") // and it continues from there
+	c = startChild(t, "process run", dir, "") // and it continues from there
 	c.until("done")
 	<-c.ended
 	checkRecords(t, reader(s, testRun), rec.Records+25)
 }
 
-// playLife passes all crash points, once or more, and kills itself at the requested one.
-func playLife(dir string, say func(string, ...any)) error {
+// playProcessRun passes all crash points, once or more, and kills itself at the requested one.
+func playProcessRun(dir string, say func(string, ...any)) error {
 	point, nth := "", 0
 	fmt.Sscan(os.Getenv(childArg), &point, &nth)
 	CrashPoint = func(name string) {
@@ -167,7 +167,7 @@ func playLife(dir string, say func(string, ...any)) error {
 // work.
 func tellAndSnapshot(r *Run) error {
 	upTo := r.Durable()
-	if err := r.AppendEvents(Fact, linesOf(upTo)...); err != nil {
+	if err := r.AppendEvents(Input, linesOf(upTo)...); err != nil {
 		return err
 	}
 	for made := false; !made; {

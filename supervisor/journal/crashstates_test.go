@@ -38,7 +38,7 @@ func (tl *teller) options() Options {
 		tl.m.promise(upTo)
 		tl.mu.Lock()
 		defer tl.mu.Unlock()
-		for tl.told < upTo && tl.r.AppendEvents(Fact, linesOf(tl.told+1)...) == nil {
+		for tl.told < upTo && tl.r.AppendEvents(Input, linesOf(tl.told+1)...) == nil {
 			tl.told++
 		}
 	}}
@@ -237,15 +237,15 @@ var scenarios = []scenario{
 		closeRun(t, r)
 	}},
 	{"killed in a batch", func(t *testing.T, m *memFS, s *Store) {
-		for life := range uint64(4) {
+		for attempt := range uint64(4) {
 			var r *Run
-			if life == 0 {
+			if attempt == 0 {
 				r = createOn(t, m, s)
 			} else {
 				r = openOn(t, m, freshStore(t, m))
 			}
 			addLogged(t, r, r.Durable()+7, 3)
-			failTimes(m, "write", "", 1, &errPartial{int(300 + 100*life), errDead})
+			failTimes(m, "write", "", 1, &errPartial{int(300 + 100*attempt), errDead})
 			add(t, r, r.Durable()+1, r.Durable()+8)
 			synctest.Wait()
 			m.reboot()
@@ -336,7 +336,7 @@ func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint6
 			promised = o.upTo
 		}
 		rnd := rand.New(rand.NewPCG(uint64(i), uint64(depth)))
-		for j, f := range fates(rnd, random) {
+		for j, f := range powerCuts(rnd, random) {
 			m := disk.cut(f, rnd)
 			before := diskOf(m)
 			checkAfterCrash(t, m, promised, described && promised > 0)

@@ -162,7 +162,7 @@ func (s *scanner) resync(w *window, off int64) (readable int, proof bool) {
 func candidate(b []byte, left int64, seq uint64) int {
 	i := 0
 	for ; i+frameHead <= len(b); i++ {
-		if kind := Kind(b[i+24]); kind != Fact && kind != Narration && kind != Snapshot {
+		if kind := Kind(b[i+24]); kind != Input && kind != Narration && kind != Snapshot {
 			continue
 		}
 		if got := binary.LittleEndian.Uint64(b[i+12:]); got == 0 || got > seq+1<<40 {

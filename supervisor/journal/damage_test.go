@@ -336,7 +336,7 @@ func TestSparseSegment(t *testing.T) {
 	if rec.Records != 5 || len(rec.Damage) != 1 {
 		t.Errorf("%+v", rec)
 	}
-	if _, err := r.Append(Fact, nil); err != nil {
+	if _, err := r.Append(Input, nil); err != nil {
 		t.Errorf("the empty space is counted: %v", err)
 	}
 	closeRun(t, r)

@@ -130,11 +130,11 @@ func TestFileSizeLimit(t *testing.T) {
 	checkRecordsAny(t, openTestStore(t, dir), 100)
 }
 
-// checkRecordsAny is checkRecords for what playWriter wrote, which is facts only.
+// checkRecordsAny is checkRecords for what playWriter wrote, which is inputs only.
 func checkRecordsAny(t *testing.T, s *Store, n uint64) {
 	t.Helper()
 	rec, err := s.Read(testRun, func(r Record) error {
-		if string(r.Payload) != string(payload(r.Seq)) || r.Kind != Fact {
+		if string(r.Payload) != string(payload(r.Seq)) || r.Kind != Input {
 			return fmt.Errorf("record %d is wrong", r.Seq)
 		}
 		return nil

@@ -287,7 +287,7 @@ func TestPendingIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.setFault(fail.on("write"))
-		narrated, facts := 0, 0
+		narrated, inputs := 0, 0
 		for range 1000 {
 			if _, err := r.Append(Narration, payload(1)); err == nil {
 				narrated++
@@ -296,14 +296,14 @@ func TestPendingIsBounded(t *testing.T) {
 			}
 		}
 		for range 1000 {
-			if _, err := r.Append(Fact, payload(1)); err == nil {
-				facts++
+			if _, err := r.Append(Input, payload(1)); err == nil {
+				inputs++
 			} else if !errors.Is(err, ErrFull) {
 				t.Fatal(err)
 			}
 		}
-		if narrated != 80 || facts != 80 || r.Lost() != (Lost{Backlog: 920}) {
-			t.Errorf("%d narrations and %d facts were taken, lost %+v", narrated, facts, r.Lost())
+		if narrated != 80 || inputs != 80 || r.Lost() != (Lost{Backlog: 920}) {
+			t.Errorf("%d narrations and %d inputs were taken, lost %+v", narrated, inputs, r.Lost())
 		}
 		fail.set(nil)
 		syncRun(t, r)
@@ -341,8 +341,8 @@ func TestSizeIsBounded(t *testing.T) {
 		if n := fill(Narration, ErrDropped); n != 37 {
 			t.Errorf("%d narrations were taken", n)
 		}
-		if n := fill(Fact, ErrFull); n != 40 {
-			t.Errorf("%d facts were taken", n)
+		if n := fill(Input, ErrFull); n != 40 {
+			t.Errorf("%d inputs were taken", n)
 		}
 		if err := r.Finish(t.Context(), "limit"); err != nil { // this needs no record
 			t.Error(err)
@@ -352,7 +352,7 @@ func TestSizeIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Append(Fact, payload(1)); !errors.Is(err, ErrFull) {
+		if _, err := r.Append(Input, payload(1)); !errors.Is(err, ErrFull) {
 			t.Errorf("the size is forgotten: %v", err)
 		}
 		closeRun(t, r)
@@ -361,13 +361,13 @@ func TestSizeIsBounded(t *testing.T) {
 
 func TestRefusedRecords(t *testing.T) {
 	r := createRun(t, newTestStore(t), testRun, Options{})
-	if _, err := r.Append(Fact, make([]byte, MaxPayload+1)); !errors.Is(err, ErrTooLarge) {
+	if _, err := r.Append(Input, make([]byte, MaxPayload+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	if _, err := r.Append(7, nil); err == nil {
 		t.Error("an unknown kind was taken")
 	}
-	if seq, err := r.Append(Fact, make([]byte, MaxPayload)); seq != 1 || err != nil {
+	if seq, err := r.Append(Input, make([]byte, MaxPayload)); seq != 1 || err != nil {
 		t.Errorf("the largest: %d, %v", seq, err)
 	}
 	syncRun(t, r)

@@ -15,7 +15,7 @@ import (
 // forgedFrame is a record that continues a run, forged with a correct
 // checksum.
 func forgedFrame(seq uint64, prev uint32) []byte {
-	b := appendFrame(nil, seq, Fact, []byte("FORGED"))
+	b := appendFrame(nil, seq, Input, []byte("FORGED"))
 	chainBatch(b, seedOf(testRun), prev)
 	return b
 }

@@ -10,8 +10,8 @@ import (
 type Kind uint8
 
 const (
-	// Fact is an input that is always kept.
-	Fact Kind = 1
+	// Input is an input that is always kept.
+	Input Kind = 1
 	// Narration is an input that may be dropped if the disk is too slow.
 	Narration Kind = 2
 	// Snapshot is the state after all inputs before it. It has the sequence number of the last of them.
@@ -143,7 +143,7 @@ func parseFrame(b []byte, seed uint32) (frame, error) {
 	if crc32.Update(seed, castagnoli(), b[4:]) != f.crc {
 		return frame{}, errChecksum
 	}
-	if f.Kind != Fact && f.Kind != Narration && f.Kind != Snapshot {
+	if f.Kind != Input && f.Kind != Narration && f.Kind != Snapshot {
 		return frame{}, errKind
 	}
 	return f, nil

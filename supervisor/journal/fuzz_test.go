@@ -125,7 +125,7 @@ func controlBytes() []byte {
 	for c := range rune(0xa0) {
 		text = append(text, string(c)...)
 	}
-	f := appendFrame(nil, 1, Fact, text)
+	f := appendFrame(nil, 1, Input, text)
 	chainBatch(f, seedOf(testRun), seedOf(testRun))
 	return append(headerAt(1, seedOf(testRun)).encode(), f...)
 }
@@ -245,14 +245,14 @@ func goOn(t *testing.T, s *Store, found Recovery, seen []Record) {
 	if err != nil || rec.Records != found.Records || !reflect.DeepEqual(seen, again) {
 		t.Fatalf("%v, %+v", err, rec)
 	}
-	seq, err := r.Append(Fact, []byte("more"))
+	seq, err := r.Append(Input, []byte("more"))
 	if err != nil || seq != found.Records+1 {
 		t.Fatalf("append: %d, %v", seq, err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := []Record{{found.Records, Snapshot, []byte("state")}, {seq, Fact, []byte("more")}}
+	want := []Record{{found.Records, Snapshot, []byte("state")}, {seq, Input, []byte("more")}}
 	if found.Records == 0 {
 		want = want[1:]
 	}
@@ -281,7 +281,7 @@ func FuzzFrame(f *testing.F) {
 		made := appendFrame(nil, seq, Kind(kind), b)
 		crc := chainBatch(made, seed, 42)
 		got, err := parseFrame(made, seed)
-		if known := Kind(kind) >= Fact && Kind(kind) <= Snapshot; known != (err == nil) {
+		if known := Kind(kind) >= Input && Kind(kind) <= Snapshot; known != (err == nil) {
 			t.Fatalf("kind %d: %v", kind, err)
 		}
 		if err == nil && (got.Seq != seq || got.Kind != Kind(kind) || !bytes.Equal(got.Payload, b) || got.crc != crc ||

@@ -58,7 +58,7 @@ func openRun(t *testing.T, s *Store, id string, o Options) (*Run, Recovery) {
 	return r, rec
 }
 
-// add appends records from to last, every third of them narration, the others facts.
+// add appends records from to last, every third of them narration, the others inputs.
 func add(t *testing.T, r *Run, from, last uint64) {
 	t.Helper()
 	for seq := from; seq <= last; seq++ {
@@ -76,7 +76,7 @@ func kindOf(seq uint64) Kind {
 	if seq%3 == 0 {
 		return Narration
 	}
-	return Fact
+	return Input
 }
 
 func syncRun(t *testing.T, r *Run) {

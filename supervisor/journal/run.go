@@ -131,7 +131,7 @@ func (r *Run) AppendSoon(k Kind, payload []byte) (seq uint64, err error) {
 }
 
 func (r *Run) append(k Kind, payload []byte, hint func()) (seq uint64, err error) {
-	if k != Fact && k != Narration {
+	if k != Input && k != Narration {
 		return 0, fmt.Errorf("append record: %w: %d", errKind, k)
 	}
 	if len(payload) > MaxPayload {
@@ -257,9 +257,9 @@ func (r *Run) admit(k Kind, n int) error {
 	case k == Narration && size > r.opts.NarrationBytes:
 		r.st.lost.Size++
 		return fmt.Errorf("%w: the journal is larger than %d bytes", ErrDropped, r.opts.NarrationBytes)
-	case k == Fact && waiting > 2*r.opts.MaxPending:
+	case k == Input && waiting > 2*r.opts.MaxPending:
 		return fmt.Errorf("%w: %d bytes wait for the disk", ErrFull, waiting-n)
-	case k == Fact && size > r.opts.MaxBytes:
+	case k == Input && size > r.opts.MaxBytes:
 		return fmt.Errorf("%w: it is larger than %d bytes", ErrFull, r.opts.MaxBytes)
 	}
 	return nil

@@ -25,7 +25,7 @@ func TestWriteCloseOpen(t *testing.T) {
 	if c := committed.Load(); c != 150 {
 		t.Errorf("committed up to %d, want 150", c)
 	}
-	if _, err := r.Append(Fact, nil); !errors.Is(err, ErrClosed) {
+	if _, err := r.Append(Input, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("append after close: %v", err)
 	}
 	if err := r.Finish(context.Background(), "complete"); !errors.Is(err, ErrClosed) {

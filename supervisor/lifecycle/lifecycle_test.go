@@ -83,7 +83,7 @@ func TestReconcile(t *testing.T) {
 			[]bridge.DeliveryStatus{status("a", bridge.DeliveryBegun), status("b", bridge.DeliverySeen)}, TurnCutOff,
 			[]string{"a", "b"}, nil, ""},
 		{"ruled", []bridge.DeliveryStatus{status("a", bridge.DeliverySeen), status("b", bridge.DeliveryRuled)},
-			TurnSettled, []string{"a", "b"}, nil, "b"},
+			TurnFinished, []string{"a", "b"}, nil, "b"},
 		{"ruled, then begun",
 			[]bridge.DeliveryStatus{status("a", bridge.DeliveryRuled), status("b", bridge.DeliveryEnded)}, TurnCutOff,
 			[]string{"a", "b"}, nil, "a"},

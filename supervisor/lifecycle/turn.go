@@ -13,7 +13,7 @@ type TurnEnd int
 
 // The ends of a turn.
 const (
-	TurnSettled    TurnEnd = iota // nothing to continue
+	TurnFinished   TurnEnd = iota // nothing to continue
 	TurnUnanswered                // a message was read, and nothing was done about it
 	TurnCutOff                    // something was done
 )
@@ -42,7 +42,7 @@ func Reconcile(turn []string, history []bridge.DeliveryStatus) LostTurn {
 		case bridge.DeliveryBegun, bridge.DeliveryEnded:
 			t.End = max(t.End, TurnCutOff)
 		case bridge.DeliveryRuled:
-			t.Ruled, t.End = &s, TurnSettled
+			t.Ruled, t.End = &s, TurnFinished
 		default: // absent, or its history is lost
 			t.Open = append(t.Open, message)
 			continue

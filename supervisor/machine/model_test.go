@@ -184,7 +184,7 @@ func modelGuard(name string, s Situation) bool {
 		return !s.Engaged
 	}
 	held, ok := map[string]bool{
-		"isRecoverableError": s.Recoverable, "hasAgent": s.AgentKnown, "agentAlive": s.AgentLives,
+		"isRecoverableError": s.Recoverable, "hasAgent": s.AgentKnown, "agentAlive": s.AgentAlive,
 		"someoneWorks": s.Engaged, "rulingAwaited": s.Awaited, "taskGiven": s.HasTask, "stepLeft": s.HasStep,
 		"lastAgentThere": s.HasLast, "rulesCanDecide": s.RulesLeft, "taskFinished": s.WasComplete,
 	}[name]

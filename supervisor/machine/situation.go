@@ -5,7 +5,7 @@ type Situation struct {
 	Decision string // of ARBITER_DECISION: COMPLETE, RETRY, CONTINUE, …
 
 	AgentKnown bool // the requested mode is one of the run's, or none was requested
-	AgentLives bool // the decision continues with an Orchestrator that is alive
+	AgentAlive bool // the decision continues with an Orchestrator that is alive
 	Engaged    bool // an Orchestrator works, or has asked and waits
 	Awaited    bool // a `done` or `handoff` waits for a decision
 
@@ -59,7 +59,7 @@ var Guards = map[Guard]func(Situation) bool{
 	GoesOn: func(s Situation) bool {
 		return s.Decision == "CONTINUE" || s.Decision == "RETRY" || s.Decision == "ADDRESS_ORCHESTRATOR"
 	},
-	AgentAlive:     func(s Situation) bool { return s.AgentLives },
+	AgentAlive:     func(s Situation) bool { return s.AgentAlive },
 	SomeoneWorks:   func(s Situation) bool { return s.Engaged },
 	NobodyWorks:    func(s Situation) bool { return !s.Engaged },
 	RulingAwaited:  func(s Situation) bool { return s.Awaited },

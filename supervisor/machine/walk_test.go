@@ -38,7 +38,7 @@ func situation(c chooser) Situation {
 	yes := func() bool { return c.IntN(2) == 1 }
 	return Situation{
 		Decision:   decisions[c.IntN(len(decisions))],
-		AgentKnown: yes(), AgentLives: yes(), Engaged: yes(), Awaited: yes(),
+		AgentKnown: yes(), AgentAlive: yes(), Engaged: yes(), Awaited: yes(),
 		HasTask: yes(), HasStep: yes(), HasLast: yes(),
 		Iterations: c.IntN(4), MaxIterations: 1 + c.IntN(3),
 		Failures: c.IntN(4), MaxFailures: 1 + c.IntN(3),

@@ -75,8 +75,8 @@ func (s *State) reconsider(c *effect.Collector) {
 	c.Do(Reconsider{})
 }
 
-// Settlement is what mode, rules and grants say about a waiting request.
-type Settlement struct {
+// Resolution is what mode, rules and grants say about a waiting request.
+type Resolution struct {
 	Request  string // Request.ID
 	Asked    string // Request.Params.Request: another process may have the id now
 	Behavior string // allow, deny
@@ -86,11 +86,11 @@ type Settlement struct {
 
 // Reconsidered answers the requests that mode, rules and grants decide now. For an unclaimed one it only
 // informs the frontends: when its agent asks again, mode, rules and grants decide again. changes is the
-// State.Changes that the settlements were found with: older ones do not count, because all requests are also
+// State.Changes that the resolutions were found with: older ones do not count, because all requests are also
 // checked against the present rules.
-func (s *State) Reconsidered(c *effect.Collector, settled []Settlement, changes int, h Human) {
+func (s *State) Reconsidered(c *effect.Collector, resolutions []Resolution, changes int, h Human) {
 	s.Reconsidering = max(s.Reconsidering-1, 0)
-	for _, of := range settled {
+	for _, of := range resolutions {
 		same := func(r Request) bool { return r.ID == of.Request && r.Params.Request == of.Asked }
 		if changes != s.Changes {
 			continue

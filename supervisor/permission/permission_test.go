@@ -182,17 +182,17 @@ func TestTurnOver(t *testing.T) {
 // present rules.
 func TestReconsidered(t *testing.T) {
 	for name, tt := range map[string]struct {
-		of      Settlement
+		of      Resolution
 		changes int
 		open    int
 	}{
-		"it is settled":      {Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 3, 0},
-		"of older rules":     {Settlement{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 2, 1},
-		"of another process": {Settlement{Request: "p1", Asked: "p0", Behavior: bridge.Allow}, 3, 1},
+		"it is settled":      {Resolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 3, 0},
+		"of older rules":     {Resolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 2, 1},
+		"of another process": {Resolution{Request: "p1", Asked: "p0", Behavior: bridge.Allow}, 3, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := State{Open: []Request{asks("orch-1", "p1", "make")}, Changes: 3, Reconsidering: 1}
-			s.Reconsidered(&effect.Collector{}, []Settlement{tt.of}, tt.changes, present)
+			s.Reconsidered(&effect.Collector{}, []Resolution{tt.of}, tt.changes, present)
 			if len(s.Open) != tt.open || s.Reconsidering != 0 {
 				t.Errorf("%d open, %d reconsidering", len(s.Open), s.Reconsidering)
 			}
@@ -241,12 +241,12 @@ func TestUnclaimedAreDecided(t *testing.T) {
 		want []string
 	}{
 		"by a rule that is new": {func(s *State, c *effect.Collector) {
-			of := Settlement{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
-			s.Reconsidered(c, []Settlement{of}, 3, present)
+			of := Resolution{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
+			s.Reconsidered(c, []Resolution{of}, 3, present)
 		}, []string{"p0 allow rule"}},
 		"by an older rule": {func(s *State, c *effect.Collector) {
-			of := Settlement{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
-			s.Reconsidered(c, []Settlement{of}, 2, present)
+			of := Resolution{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
+			s.Reconsidered(c, []Resolution{of}, 2, present)
 		}, nil},
 		"when the agent asks": {func(s *State, c *effect.Collector) {
 			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, false, present)

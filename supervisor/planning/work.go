@@ -19,14 +19,14 @@ import (
 // Settle records a completed execution once its document's checks have been run, and adopts the plan of a
 // planner.
 func Settle(c *process.Context, h handoff.Handover) {
-	settleWork(c, h)
+	finishWork(c, h)
 	a, _ := c.Roster.Agent(h.Agent.ID)
 	if steps := c.Task.PlanFrom(&a, h.Document, c.Options); len(steps) > 0 {
 		Set(c, steps)
 	}
 }
 
-func settleWork(c *process.Context, h handoff.Handover) {
+func finishWork(c *process.Context, h handoff.Handover) {
 	a := c.Roster.Edit(h.Agent.ID)
 	if a == nil || a.Work == nil || a.Work.Completed.IsZero() {
 		return

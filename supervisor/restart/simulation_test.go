@@ -23,9 +23,9 @@ type world struct {
 }
 
 type agent struct {
-	next  time.Time // of the next event; zero: parked
-	alive bool
-	lives int
+	next   time.Time // of the next event; zero: parked
+	alive  bool
+	starts int
 }
 
 type launch struct {
@@ -44,9 +44,9 @@ func newWorld(t *testing.T, p Policy, agents int) *world {
 
 func name(i int) string { return fmt.Sprintf("orch-%d", i+1) }
 
-// step performs the next event: a start, or the end of a process. life returns the process's length, ends its
+// step performs the next event: a start, or the end of a process. lifetime returns the process's length, ends its
 // exit. step returns false when all are parked.
-func (w *world) step(life func(agent int) time.Duration, ends func(agent int) Exit) bool {
+func (w *world) step(lifetime func(agent int) time.Duration, ends func(agent int) Exit) bool {
 	i := -1
 	for k, a := range w.agents {
 		if !a.next.IsZero() && (i < 0 || a.next.Before(w.agents[i].next)) {
@@ -59,11 +59,11 @@ func (w *world) step(life func(agent int) time.Duration, ends func(agent int) Ex
 	a := &w.agents[i]
 	w.now = a.next
 	if !a.alive {
-		a.alive, a.lives, a.next = true, a.lives+1, w.now.Add(life(i))
+		a.alive, a.starts, a.next = true, a.starts+1, w.now.Add(lifetime(i))
 		return true
 	}
 	e := ends(i)
-	e.Agent, e.At, e.Seed = name(i), w.now, fmt.Sprint("run", name(i), a.lives)
+	e.Agent, e.At, e.Seed = name(i), w.now, fmt.Sprint("run", name(i), a.starts)
 	d := Decide(w.p, w.h, e, w.now)
 	w.check(e, d)
 	entry := d.Entry(e, w.now)
@@ -138,9 +138,9 @@ func TestStormIsParked(t *testing.T) {
 			break
 		}
 	}
-	lives := w.agents[0].lives
-	if lives != 5 || w.parked != 1 || !w.agents[0].next.IsZero() {
-		t.Errorf("%d starts, parked %d times, next at %s; want 5 starts and one parking", lives, w.parked,
+	starts := w.agents[0].starts
+	if starts != 5 || w.parked != 1 || !w.agents[0].next.IsZero() {
+		t.Errorf("%d starts, parked %d times, next at %s; want 5 starts and one parking", starts, w.parked,
 			w.agents[0].next)
 	}
 	if d := w.now.Sub(noon); d > time.Minute {
@@ -163,8 +163,8 @@ func TestOverloadIsWaitedOut(t *testing.T) {
 			t.Errorf("%d agents were parked after %s", len(w.agents), d)
 		}
 		for _, a := range w.agents {
-			if a.lives < 5 || a.lives > 25 {
-				t.Errorf("%d starts in %s", a.lives, w.now.Sub(noon))
+			if a.starts < 5 || a.starts > 25 {
+				t.Errorf("%d starts in %s", a.starts, w.now.Sub(noon))
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func random(t *testing.T, seed uint64, steps int) {
 		mix = append(mix, allClasses[i])
 	}
 	most := time.Duration(1) << (20 + r.IntN(24)) // 1 ms … 4.9 h
-	life := func(int) time.Duration { return time.Duration(r.Int64N(int64(most))) }
+	lifetime := func(int) time.Duration { return time.Duration(r.Int64N(int64(most))) }
 	ends := func(int) Exit {
 		e := Exit{Class: mix[r.IntN(len(mix))]}
 		if e.Class == UsageLimit && r.IntN(3) > 0 {
@@ -203,7 +203,7 @@ func random(t *testing.T, seed uint64, steps int) {
 		return e
 	}
 	for range steps {
-		if !w.step(life, ends) {
+		if !w.step(lifetime, ends) {
 			// A person restarts one, some time later.
 			k := r.IntN(len(w.agents))
 			w.agents[k].next = w.now.Add(time.Hour)
@@ -219,7 +219,7 @@ func TestRandomProcessRuns(t *testing.T) {
 	}
 }
 
-func FuzzRandomLives(f *testing.F) {
+func FuzzRandomRuns(f *testing.F) {
 	f.Add(uint64(1), uint16(300))
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) { random(t, seed, int(steps)) })
 }

@@ -66,7 +66,7 @@ func (s *State) Due(w Standing) (point decision.Point, about string, ok bool) {
 		if !m.AwaitsJudgement() || w.Task.Phase == machine.Idle {
 			continue
 		}
-		if a, _ := w.Roster.Agent(m.From); m.Stumble || w.Task.LeftUndone(&a) || !w.Roster.AnyWorks() {
+		if a, _ := w.Roster.Agent(m.From); m.Stumble || w.Task.HandedOffUnfinished(&a) || !w.Roster.AnyWorks() {
 			return pointOf(&m), m.From, true // a finished document waits for other agents' work
 		}
 	}
@@ -137,7 +137,7 @@ func (s *State) Request(w Standing, point decision.Point, about string) *Request
 	p := &Request{Point: point, About: about}
 	for i := range w.Conversation.Mail {
 		if m := &w.Conversation.Mail[i]; m.AwaitsJudgement() {
-			p.Heard = append(p.Heard, m.ID)
+			p.EndedExecutions = append(p.EndedExecutions, m.ID)
 		}
 	}
 	r := s.Record(w)

@@ -84,7 +84,7 @@ func TestRule(t *testing.T) {
 	var s State
 	var c effect.Collector
 	s.Ask(&c, s.Request(selecting(done), decision.PointEvaluate, "orch-1"))
-	if s.DeciderRequest.Serial != 1 || len(s.DeciderRequest.Heard) != 1 {
+	if s.DeciderRequest.Serial != 1 || len(s.DeciderRequest.EndedExecutions) != 1 {
 		t.Fatalf("%+v", s.DeciderRequest)
 	}
 	s.ArbiterRequest = s.DeciderRequest

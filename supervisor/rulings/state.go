@@ -42,11 +42,11 @@ type State struct {
 
 // Request is a question of the task machine.
 type Request struct {
-	Serial int `json:",omitempty"` // of the requests to the run's decider
-	Point  decision.Point
-	About  string // the agent whose document is judged
-	Input  json.RawMessage
-	Heard  []string `json:",omitempty"` // messages that had ended executions by then
+	Serial          int `json:",omitempty"` // of the requests to the run's decider
+	Point           decision.Point
+	About           string // the agent whose document is judged
+	Input           json.RawMessage
+	EndedExecutions []string `json:",omitempty"` // messages that had ended executions by then
 
 	Select   decision.SelectAgentInput
 	Evaluate decision.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate

@@ -26,7 +26,7 @@ func (g *goneBridge) Spawn(ctx context.Context, p bridge.SpawnParams) (bridge.Sp
 }
 
 // spare is another bridge for the same loop.
-func (n *life) spare(f *fakePort) *fakePort {
+func (n *liveRun) spare(f *fakePort) *fakePort {
 	f.loop, f.live = n.loop, map[string]bridge.AgentRef{}
 	return f
 }
@@ -37,8 +37,8 @@ func opens(p Port) (Opened, *input.BridgeFailed) { return Opened{Port: p}, nil }
 // out. The next bridge must not get that start: the agent would be started twice.
 func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{wait: -1}
-		n := newLife(t, book, silentPort())
+		recorded := &fakeJournal{wait: -1}
+		n := newLiveRun(t, recorded, silentPort())
 		first, next := &goneBridge{n.port}, n.spare(silentPort())
 		n.loop.OnBridgeLost(func(context.Context, string) (Opened, *input.BridgeFailed) {
 			return opens(next)
@@ -50,8 +50,8 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 		n.loop.next.Store(lifecycle.Here, next)
 		n.loop.Put(input.BridgeBack{})
 		synctest.Wait()
-		book.takes(0)
-		book.sync()
+		recorded.takes(0)
+		recorded.sync()
 		time.Sleep(time.Minute)
 		if len(first.starts()) != 1 || !slices.Equal(next.starts(), []string{"arbiter#2"}) {
 			t.Errorf("the first was asked for %v, the second for %v", first.starts(), next.starts())
@@ -65,7 +65,7 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 // the way to the loop, so that its loss is reported first.
 func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newLife(t, &fakeJournal{}, silentPort())
+		n := newLiveRun(t, &fakeJournal{}, silentPort())
 		dead, good := &goneBridge{n.spare(silentPort())}, n.spare(silentPort())
 		var opened atomic.Int64
 		n.loop.OnBridgeLost(func(context.Context, string) (Opened, *input.BridgeFailed) {
@@ -94,7 +94,7 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 // TestTheEndWhileABridgeIsOpened: the end of a run does not wait for the bridge.
 func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newLife(t, &fakeJournal{}, silentPort())
+		n := newLiveRun(t, &fakeJournal{}, silentPort())
 		n.loop.OnBridgeLost(func(ctx context.Context, _ string) (Opened, *input.BridgeFailed) {
 			<-ctx.Done()
 			return Opened{}, &input.BridgeFailed{Category: bridge.CatInternal, Message: "cancelled"}

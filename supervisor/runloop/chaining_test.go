@@ -132,12 +132,12 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 	noRush(t)
 	synctest.Test(t, func(t *testing.T) {
 		var written atomic.Int64
-		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true,
+		recorded := &fakeJournal{wait: 2 * time.Millisecond, forget: true,
 			fail: func(_ journal.Kind, payload []byte) error {
 				written.Add(int64(len(payload)))
 				return nil
 			}}
-		n := live(t, book, chainPort(t, 3), func(o *runconfig.Options) {
+		n := live(t, recorded, chainPort(t, 3), func(o *runconfig.Options) {
 			o.Task, o.MaxExchanges, o.MaxFailures, o.MaxIterations, o.Permissions = "build", 1<<30, 1<<30, 1<<30,
 				"allow-all"
 		})

@@ -34,7 +34,7 @@ func (o overtaken) Kill(_ context.Context, p bridge.KillParams) error {
 func TestAKillOvertakesTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := silentPort()
-		n := newLife(t, &fakeJournal{}, port)
+		n := newLiveRun(t, &fakeJournal{}, port)
 		n.beginOn(overtaken{port}, func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
 		n.loop.Put(input.Command{Channel: input.ChannelStdin,

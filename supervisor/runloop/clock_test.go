@@ -16,9 +16,9 @@ import (
 // TestTheLoopWakes: the loop reports a sleep before any other input that comes then.
 func TestTheLoopWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
+		recorded := &fakeJournal{}
 		var slept atomic.Int64
-		l := newLife(t, book, silentPort())
+		l := newLiveRun(t, recorded, silentPort())
 		l.loop.clock = clock.Start(func() time.Duration { return time.Duration(slept.Load()) })
 		l.begin(func(o *runconfig.Options) { o.Task, o.Timeout = "build", 2*time.Hour })
 		time.Sleep(time.Second)
@@ -26,12 +26,12 @@ func TestTheLoopWakes(t *testing.T) {
 		slept.Add(int64(8 * time.Hour))
 		l.say("a", "good morning")
 		time.Sleep(time.Second)
-		facts := book.facts(t)
-		if _, ok := facts[len(facts)-2].(input.WokeFromSleep); !ok {
-			t.Errorf("before the word came %T", facts[len(facts)-2])
+		inputs := recorded.inputs(t)
+		if _, ok := inputs[len(inputs)-2].(input.WokeFromSleep); !ok {
+			t.Errorf("before the word came %T", inputs[len(inputs)-2])
 		}
 		if s := l.loop.Snapshot(); s.Budget.Runtime.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
-			t.Errorf("last fact %s after the sleep began, ending %v", s.Budget.Runtime.LastAt.Sub(before), s.Ending)
+			t.Errorf("last input %s after the sleep began, ending %v", s.Budget.Runtime.LastAt.Sub(before), s.Ending)
 		}
 		// The two hours are the run's time, without the sleep.
 		time.Sleep(time.Hour)
@@ -58,7 +58,7 @@ func TestAStaleRing(t *testing.T) {
 		"another's": {func(l *Loop) { l.setTimer(effect.SetTimer{Key: "x", After: time.Hour}) }, false, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLife(t, &fakeJournal{}, silentPort()).loop
+			l := newLiveRun(t, &fakeJournal{}, silentPort()).loop
 			defer l.stopTimers()
 			l.setTimer(effect.SetTimer{Key: "k", After: time.Second})
 			ring := <-l.inbox

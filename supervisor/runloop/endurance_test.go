@@ -72,7 +72,7 @@ func busyPort(t *testing.T, summon int) *fakePort {
 // size counts the resources of a run.
 type size struct{ goroutines, state, mail, workLog, underway int }
 
-func (n *life) size() size {
+func (n *liveRun) size() size {
 	n.t.Helper()
 	s := n.loop.Snapshot()
 	raw, err := json.Marshal(s)
@@ -88,8 +88,8 @@ func (n *life) size() size {
 func TestTwoDays(t *testing.T) {
 	noRush(t)
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{wait: 2 * time.Millisecond, forget: true}
-		n := live(t, book, busyPort(t, 3), func(o *runconfig.Options) {
+		recorded := &fakeJournal{wait: 2 * time.Millisecond, forget: true}
+		n := live(t, recorded, busyPort(t, 3), func(o *runconfig.Options) {
 			o.Task, o.MaxExchanges, o.MaxFailures = "build", 1<<30, 1<<30
 		})
 		time.Sleep(25 * time.Hour) // what is kept about restarts for a day is complete by then
@@ -123,8 +123,8 @@ func TestTwoDays(t *testing.T) {
 // waits is bounded.
 func TestASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{wait: 5 * time.Second}
-		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		recorded := &fakeJournal{wait: 5 * time.Second}
+		n := live(t, recorded, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Minute)
 		began := time.Now()
 		n.chatter(2000)
@@ -141,19 +141,19 @@ func TestASlowDisk(t *testing.T) {
 		if a := hearing[contract.Accepted](n); len(a) != 1 {
 			t.Errorf("accepted %v", a)
 		}
-		book.takes(-1)
+		recorded.takes(-1)
 		n.chatter(maxPending + 10*inboxSize)
 		synctest.Wait()
-		if waiting := len(n.loop.inbox); waiting > inboxSize || book.count() > 2000+maxPending+100 {
-			t.Errorf("%d inputs wait, %d records", waiting, book.count())
+		if waiting := len(n.loop.inbox); waiting > inboxSize || recorded.count() > 2000+maxPending+100 {
+			t.Errorf("%d inputs wait, %d records", waiting, recorded.count())
 		}
-		before := book.count()
+		before := recorded.count()
 		synctest.Wait()
-		if n.loop.Snapshot().Task.Phase == "" || book.count() != before {
+		if n.loop.Snapshot().Task.Phase == "" || recorded.count() != before {
 			t.Error("it takes more than it may")
 		}
-		book.takes(0)
-		book.sync()
+		recorded.takes(0)
+		recorded.sync()
 		time.Sleep(time.Second)
 		if got := len(hearing[contract.Assistant](n)); got != 2000+maxPending+10*inboxSize {
 			t.Errorf("%d texts arrived", got)
@@ -167,8 +167,8 @@ func TestASlowDisk(t *testing.T) {
 func TestAThousandMessagesInASecond(t *testing.T) {
 	const messages = 1000
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{wait: time.Millisecond}
-		n := live(t, book, asksBack(), nil)
+		recorded := &fakeJournal{wait: time.Millisecond}
+		n := live(t, recorded, asksBack(), nil)
 		time.Sleep(time.Second)
 		for i := range messages {
 			n.say(fmt.Sprint(i), fmt.Sprintf("word %d.", i))
@@ -249,8 +249,8 @@ func TestASlowListener(t *testing.T) {
 		}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 		port := asksBack()
 		port.loop, port.live = l, map[string]bridge.AgentRef{}
-		book := &fakeJournal{loop: l}
-		l.Record(book)
+		recorded := &fakeJournal{loop: l}
+		l.Record(recorded)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)

@@ -21,7 +21,7 @@ import (
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := asksBack()
-		n := newLife(t, &fakeJournal{}, port)
+		n := newLiveRun(t, &fakeJournal{}, port)
 		var mu sync.Mutex
 		var asked, kept []string
 		now := "h2"

@@ -147,7 +147,7 @@ func (l *Loop) reconsider() {
 		if d.Behavior == policy.Ask {
 			continue
 		}
-		f.Settled = append(f.Settled, permission.Settlement{
+		f.Resolutions = append(f.Resolutions, permission.Resolution{
 			Request: p.ID, Asked: p.Params.Request,
 			Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
 		})

@@ -38,9 +38,9 @@ func (placing) Revert(_ context.Context, r changes.Revert) changes.Reverted {
 }
 
 // onTwoHosts plays a run with an Orchestrator on another host, and returns that host's bridge.
-func onTwoHosts(t *testing.T) (*life, *fakePort) {
+func onTwoHosts(t *testing.T) (*liveRun, *fakePort) {
 	t.Helper()
-	n := newLife(t, &fakeJournal{}, silentPort())
+	n := newLiveRun(t, &fakeJournal{}, silentPort())
 	far := n.spare(silentPort())
 	far.host = "box"
 	n.loop.Files(placing{})

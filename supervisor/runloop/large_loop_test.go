@@ -15,11 +15,11 @@ import (
 // run continues.
 func TestTooLargeToBeTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
+		recorded := &fakeJournal{}
 		port := &fakePort{live: map[string]bridge.AgentRef{}, answer: func(f *fakePort, p bridge.MessageParams) {
 			f.ruled(p, ruling("ADDRESS_HUMAN", "What?"))
 		}}
-		n := live(t, book, port, nil)
+		n := live(t, recorded, port, nil)
 		synctest.Wait()
 		long := strings.Repeat("x", contract.MaxCommandText+1)
 		for _, b := range []contract.CommandBody{
@@ -40,7 +40,7 @@ func TestTooLargeToBeTaken(t *testing.T) {
 				t.Errorf("%s was refused with %q", ref, refused[ref])
 			}
 		}
-		for _, f := range book.facts(t) {
+		for _, f := range recorded.inputs(t) {
 			if c, ok := f.(input.Command); ok {
 				t.Errorf("recorded: %s", c.Command.Body.CommandType())
 			}

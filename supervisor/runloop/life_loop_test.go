@@ -106,8 +106,8 @@ func (j *fakeJournal) count() int {
 	return int(j.seq)
 }
 
-// facts are the recorded inputs, oldest first.
-func (j *fakeJournal) facts(t *testing.T) []input.Body {
+// inputs are the recorded inputs, oldest first.
+func (j *fakeJournal) inputs(t *testing.T) []input.Body {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -122,43 +122,43 @@ func (j *fakeJournal) facts(t *testing.T) []input.Body {
 	return list
 }
 
-// life is a loop that runs in a bubble, with a journal, a bridge and a listener.
-type life struct {
-	t     *testing.T
-	loop  *Loop
-	port  *fakePort
-	book  *fakeJournal
-	ended chan struct{} // closed when Run has returned; then exit is set
-	exit  contract.Exit
+// liveRun is a loop that runs in a bubble, with a journal, a bridge and a listener.
+type liveRun struct {
+	t        *testing.T
+	loop     *Loop
+	port     *fakePort
+	recorded *fakeJournal
+	ended    chan struct{} // closed when Run has returned; then exit is set
+	exit     contract.Exit
 
 	mu     sync.Mutex
 	events []contract.Event
 }
 
 // live starts a run on a journal. Its agents answer by the port's functions.
-func live(t *testing.T, book *fakeJournal, port *fakePort, change func(*runconfig.Options)) *life {
+func live(t *testing.T, recorded *fakeJournal, port *fakePort, change func(*runconfig.Options)) *liveRun {
 	t.Helper()
-	n := newLife(t, book, port)
+	n := newLiveRun(t, recorded, port)
 	n.begin(change)
 	return n
 }
 
-func newLife(t *testing.T, book *fakeJournal, port *fakePort) *life {
-	n := &life{t: t, port: port, book: book, ended: make(chan struct{})}
+func newLiveRun(t *testing.T, recorded *fakeJournal, port *fakePort) *liveRun {
+	n := &liveRun{t: t, port: port, recorded: recorded, ended: make(chan struct{})}
 	n.loop = NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.events = append(n.events, e)
 	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	port.loop, port.live = n.loop, map[string]bridge.AgentRef{}
-	book.loop = n.loop
-	n.loop.Record(book)
+	recorded.loop = n.loop
+	n.loop.Record(recorded)
 	return n
 }
 
-func (n *life) begin(change func(*runconfig.Options)) { n.beginOn(n.port, change) }
+func (n *liveRun) begin(change func(*runconfig.Options)) { n.beginOn(n.port, change) }
 
-func (n *life) beginOn(port Port, change func(*runconfig.Options)) {
+func (n *liveRun) beginOn(port Port, change func(*runconfig.Options)) {
 	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}
 	if change != nil {
 		change(&o)
@@ -176,7 +176,7 @@ func (n *life) beginOn(port Port, change func(*runconfig.Options)) {
 }
 
 // over waits for the end, which must come by itself within some simulated days.
-func (n *life) over() contract.Exit {
+func (n *liveRun) over() contract.Exit {
 	n.t.Helper()
 	select {
 	case <-n.ended:
@@ -187,13 +187,13 @@ func (n *life) over() contract.Exit {
 	return n.exit
 }
 
-func (n *life) say(ref, text string) {
+func (n *liveRun) say(ref, text string) {
 	n.loop.Put(input.Command{Channel: input.ChannelStdin,
 		Command: contract.Command{Ref: ref, Body: contract.Say{Text: text}}})
 }
 
 // hearing are the events of one type so far.
-func hearing[B contract.Body](n *life) []B {
+func hearing[B contract.Body](n *liveRun) []B {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var list []B
@@ -206,7 +206,7 @@ func hearing[B contract.Body](n *life) []B {
 }
 
 // sent are the messages that the port received, by agent.
-func (n *life) sent() []string {
+func (n *liveRun) sent() []string {
 	n.port.mu.Lock()
 	defer n.port.mu.Unlock()
 	return slices.Clone(n.port.told)

@@ -46,10 +46,10 @@ func (l *Loop) masked(f input.Body) input.Body {
 		}
 		return f
 	case input.Reconsidered:
-		settled := f.Settled
+		settled := f.Resolutions
 		f = mask.In(f, l.redact)
 		for i, of := range settled {
-			f.Settled[i].Request, f.Settled[i].Asked = of.Request, of.Asked // the waiting callers are found by them
+			f.Resolutions[i].Request, f.Resolutions[i].Asked = of.Request, of.Asked // the waiting callers are found by them
 		}
 		return f
 	case input.ToolCalled:

@@ -59,11 +59,11 @@ func masking() *Loop {
 	return l
 }
 
-// TestFactsHaveNoSecrets: every input of an agent, a tool or a process comes in without its secrets, in any
+// TestInputsHaveNoSecrets: every input of an agent, a tool or a process comes in without its secrets, in any
 // field, and other texts stay unchanged.
-func TestFactsHaveNoSecrets(t *testing.T) {
+func TestInputsHaveNoSecrets(t *testing.T) {
 	ours := map[string]string{ // our own inputs, and which of their texts may contain a secret
-		"commanded": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "rang": "all", "signalled": "all",
+		"command": "all", "began": "all", "resumed": "all", "no_bridge": "Options", "timer": "all", "signalled": "all",
 		"decided": "Input", "day_spent": "all",
 	}
 	l := masking()
@@ -71,15 +71,15 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		before := fmt.Sprintf("%+v", f)
 		got := l.masked(f)
 		if after := fmt.Sprintf("%+v", f); after != before {
-			t.Errorf("%s: the fact itself was changed", name)
+			t.Errorf("%s: the input itself was changed", name)
 		}
 		switch f := got.(type) {
 		case input.PermissionAsked: // the waiting callers are found by them
 			f.Params.AgentRef, f.Params.Request, f.Action = bridge.AgentRef{}, "", ""
 			got = f
 		case input.Reconsidered:
-			for i := range f.Settled {
-				f.Settled[i].Request, f.Settled[i].Asked = "", ""
+			for i := range f.Resolutions {
+				f.Resolutions[i].Request, f.Resolutions[i].Asked = "", ""
 			}
 			got = f
 		case input.ToolCalled:
@@ -104,7 +104,7 @@ func TestFactsHaveNoSecrets(t *testing.T) {
 		}
 	}
 	for name, typ := range input.Kinds {
-		if ours[name] == "all" || name == "happened" {
+		if ours[name] == "all" || name == "agent_event" {
 			continue
 		}
 		see(name, filled(typ, 0).Interface().(input.Body))

@@ -125,7 +125,7 @@ func (l *Loop) record(ctx context.Context, in input.Input, effects []effect.Effe
 	if err != nil {
 		panic(err) // our own types; a test encodes them all
 	}
-	kind := journal.Fact
+	kind := journal.Input
 	if input.Narrates(in.Body) {
 		kind = journal.Narration
 	}
@@ -196,7 +196,7 @@ func (l *Loop) logEvents(u supervisor.Waiting) {
 		}
 		lines = append(lines, line)
 		if x.Record != nil || !contract.Narrates(x.Event.Body) {
-			kind = journal.Fact
+			kind = journal.Input
 		}
 	}
 	switch err := b.journal.AppendEvents(kind, lines...); {

@@ -26,14 +26,14 @@ import (
 func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := asksBack()
-		book := &fakeJournal{wait: -1}
-		n := live(t, book, port, func(o *runconfig.Options) { o.Task = "build" })
+		recorded := &fakeJournal{wait: -1}
+		n := live(t, recorded, port, func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
 		if len(port.starts()) != 0 || len(hearing[contract.Session](n)) != 0 {
-			t.Fatalf("before its first fact was durable: starts %v, events %v", port.starts(),
+			t.Fatalf("before its first input was durable: starts %v, events %v", port.starts(),
 				hearing[contract.Session](n))
 		}
-		book.sync()
+		recorded.sync()
 		time.Sleep(time.Second)
 		if len(port.starts()) != 1 || len(hearing[contract.Spawn](n)) != 1 {
 			t.Fatalf("afterwards: starts %v", port.starts())
@@ -41,31 +41,31 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		if len(n.sent()) != 0 {
 			t.Fatal("the task was sent before `spawned` was durable")
 		}
-		book.sync()
+		recorded.sync()
 		time.Sleep(time.Second)
 		if len(n.sent()) != 1 || len(hearing[contract.Question](n)) != 0 {
 			t.Fatalf("sent %v, questions %v", n.sent(), hearing[contract.Question](n))
 		}
-		book.sync()
+		recorded.sync()
 		time.Sleep(time.Second)
 		if len(hearing[contract.Question](n)) != 1 {
 			t.Fatal("the question was not asked")
 		}
 		n.say("a", "one")
 		synctest.Wait()
-		first := uint64(book.count())
+		first := uint64(recorded.count())
 		n.say("b", "two")
 		time.Sleep(time.Hour)
 		if len(hearing[contract.Accepted](n)) != 0 || len(n.sent()) != 1 {
 			t.Fatalf("accepted %v, sent %v before they were durable", hearing[contract.Accepted](n), n.sent())
 		}
-		book.loop.Committed(first)
+		recorded.loop.Committed(first)
 		synctest.Wait()
 		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "a" || len(n.sent()) != 2 {
 			t.Fatalf("accepted %v, sent %v with one durable", a, n.sent())
 		}
-		book.takes(0)
-		book.sync()
+		recorded.takes(0)
+		recorded.sync()
 		time.Sleep(time.Second)
 		if a := hearing[contract.Accepted](n); len(a) != 2 || a[1].Ref != "b" {
 			t.Errorf("accepted %v", a)
@@ -81,10 +81,10 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 // when the disk works again.
 func TestTroubleWithTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
-		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		recorded := &fakeJournal{}
+		n := live(t, recorded, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
-		book.takes(-1)
+		recorded.takes(-1)
 		n.say("before", "one")
 		synctest.Wait()
 		n.loop.Trouble(errors.New("no space left on device"))
@@ -107,9 +107,9 @@ func TestTroubleWithTheDisk(t *testing.T) {
 			t.Errorf("an agent's word was not taken: %v", pct)
 		}
 		n.loop.Trouble(errors.New("no space left on device")) // reported once
-		book.takes(0)
+		recorded.takes(0)
 		n.loop.Trouble(nil)
-		book.sync()
+		recorded.sync()
 		time.Sleep(time.Second)
 		if len(hearing[contract.Error](n)) != 1 || len(n.sent()) != 2 {
 			t.Errorf("afterwards: errors %v, sent %v", hearing[contract.Error](n), n.sent())
@@ -125,7 +125,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		}
 		n.loop.Put(input.Signal{Signal: "TERM"})
 		n.over()
-		for _, f := range book.facts(t) {
+		for _, f := range recorded.inputs(t) {
 			if c, ok := f.(input.Command); ok && c.Command.Ref == "during" {
 				t.Error("what was refused stands in the journal")
 			}
@@ -137,11 +137,11 @@ func TestTroubleWithTheDisk(t *testing.T) {
 // no agent is restarted before the human says so.
 func TestHaltInTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
+		recorded := &fakeJournal{}
 		port := silentPort()
-		n := live(t, book, port, func(o *runconfig.Options) { o.Task = "build" })
+		n := live(t, recorded, port, func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
-		book.takes(-1)
+		recorded.takes(-1)
 		n.loop.Trouble(errors.New("no space left on device"))
 		n.loop.Put(input.Command{Channel: input.ChannelSocket,
 			Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
@@ -150,9 +150,9 @@ func TestHaltInTrouble(t *testing.T) {
 			t.Fatal("it is not taken notice of")
 		}
 		n.loop.Put(input.BridgeLost{Message: "signal: killed", Halted: true}) // the kill switch bypassed the loop
-		book.takes(0)
+		recorded.takes(0)
 		n.loop.Trouble(nil)
-		book.sync()
+		recorded.sync()
 		time.Sleep(time.Minute)
 		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "h" {
 			t.Errorf("accepted %v", a)
@@ -169,7 +169,7 @@ func TestHaltInTrouble(t *testing.T) {
 func TestHaltComesFirst(t *testing.T) {
 	for range 10 {
 		synctest.Test(t, func(t *testing.T) {
-			n := newLife(t, &fakeJournal{}, silentPort())
+			n := newLiveRun(t, &fakeJournal{}, silentPort())
 			ref := bridge.AgentRef{ID: contract.Arbiter, Generation: 1}
 			n.loop.Put(input.AgentEvent{Event: bridge.Event{AgentRef: ref,
 				Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
@@ -189,26 +189,26 @@ func TestHaltComesFirst(t *testing.T) {
 // TestASignalInTrouble: a signal ends the run, whatever its state, and commands that were not recorded are
 // reported as not accepted.
 func TestASignalInTrouble(t *testing.T) {
-	for name, before := range map[string]func(n *life){
-		"idle":   func(*life) {},
-		"a word": func(n *life) { n.say("w", "one") },
-		"stopping": func(n *life) {
+	for name, before := range map[string]func(n *liveRun){
+		"idle":   func(*liveRun) {},
+		"a word": func(n *liveRun) { n.say("w", "one") },
+		"stopping": func(n *liveRun) {
 			n.loop.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 		},
-		"stopped": func(n *life) {
+		"stopped": func(n *liveRun) {
 			n.loop.Put(input.Command{Channel: input.ChannelStdin,
 				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
 			n.loop.Put(input.Stopped{})
 		},
-		"many events": func(n *life) { n.chatter(maxPending + 2*inboxSize) },
+		"many events": func(n *liveRun) { n.chatter(maxPending + 2*inboxSize) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				book := &fakeJournal{}
-				n := live(t, book, silentPort(), nil)
+				recorded := &fakeJournal{}
+				n := live(t, recorded, silentPort(), nil)
 				time.Sleep(time.Second)
-				book.takes(-1)
+				recorded.takes(-1)
 				before(n)
 				synctest.Wait()
 				n.loop.Trouble(errors.New("input/output error"))
@@ -236,7 +236,7 @@ func TestASignalInTrouble(t *testing.T) {
 }
 
 // chatter makes the Arbiter send events, on a separate goroutine like the bridge's reader.
-func (n *life) chatter(events int) {
+func (n *liveRun) chatter(events int) {
 	ref := n.loop.Snapshot().Agents[0].AgentRef
 	n.port.wg.Go(func() {
 		for i := range events {
@@ -251,16 +251,16 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var full atomic.Bool
-			book := &fakeJournal{fail: func(k journal.Kind, _ []byte) error {
+			recorded := &fakeJournal{fail: func(k journal.Kind, _ []byte) error {
 				if full.Load() {
 					return fmt.Errorf("%w: it is over 268435456 bytes", journal.ErrFull)
 				}
 				return nil
 			}}
-			n := live(t, book, silentPort(), nil)
+			n := live(t, recorded, silentPort(), nil)
 			time.Sleep(time.Second)
 			if slow {
-				book.takes(time.Minute)
+				recorded.takes(time.Minute)
 			}
 			n.say("a", "one")
 			synctest.Wait()
@@ -289,7 +289,7 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 // the run continues.
 func TestInputsThatTheJournalRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{fail: func(k journal.Kind, payload []byte) error {
+		recorded := &fakeJournal{fail: func(k journal.Kind, payload []byte) error {
 			switch {
 			case len(payload) > 1<<20:
 				return journal.ErrTooLarge
@@ -298,7 +298,7 @@ func TestInputsThatTheJournalRejects(t *testing.T) {
 			}
 			return nil
 		}}
-		n := live(t, book, silentPort(), nil)
+		n := live(t, recorded, silentPort(), nil)
 		time.Sleep(time.Second)
 		ref := n.loop.Snapshot().Agents[0].AgentRef
 		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "hm"}})
@@ -325,20 +325,20 @@ func TestInputsThatTheJournalRejects(t *testing.T) {
 // TestAFaultOfOursIsNotRecorded: the journal ends with the input before it, so that the run can be resumed.
 func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
-		n := live(t, book, silentPort(), nil)
+		recorded := &fakeJournal{}
+		n := live(t, recorded, silentPort(), nil)
 		time.Sleep(time.Second)
-		before := book.count()
+		before := recorded.count()
 		// a body that Apply does not know
 		n.loop.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}})
 		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
 			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
 		}
-		if book.count() != before {
-			t.Errorf("%d records more", book.count()-before)
+		if recorded.count() != before {
+			t.Errorf("%d records more", recorded.count()-before)
 		}
 		var fold supervisor.Replayer
-		for _, r := range book.records {
+		for _, r := range recorded.records {
 			if err := fold.Take(r); err != nil {
 				t.Fatal(err)
 			}
@@ -353,9 +353,9 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 // has recovered before the loop looks; no command is refused because of it.
 func TestAForeignWriteIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book, once := &fakeJournal{}, sync.Once{}
-		var n *life
-		book.fail = func(_ journal.Kind, payload []byte) error {
+		recorded, once := &fakeJournal{}, sync.Once{}
+		var n *liveRun
+		recorded.fail = func(_ journal.Kind, payload []byte) error {
 			if bytes.Contains(payload, []byte(`"after"`)) {
 				once.Do(func() { // the loop appends, so it cannot look between the two
 					n.loop.Trouble(fmt.Errorf("%w: 77 bytes were added", journal.ErrForeignWrite))
@@ -364,7 +364,7 @@ func TestAForeignWriteIsReported(t *testing.T) {
 			}
 			return nil
 		}
-		n = live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		n = live(t, recorded, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
 		n.say("after", "one")
 		time.Sleep(time.Second)

@@ -74,7 +74,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 	case isolation.Merge:
 		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
 	case effect.Inspect:
-		l.work(timed(ctx, surveyDeadline, func(ctx context.Context) { l.inspect(ctx, ports.on(e.Host), e) }))
+		l.work(timed(ctx, inspectDeadline, func(ctx context.Context) { l.inspect(ctx, ports.on(e.Host), e) }))
 	case effect.Configure:
 		to := port(e.Params.ID)
 		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, to, e.Params) }))

@@ -44,7 +44,7 @@ func (s slowDecider) EvaluateProgress(context.Context, decision.EvaluateProgress
 func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 	for _, what := range []string{"true", "decide"} {
 		synctest.Test(t, func(t *testing.T) {
-			book := &fakeJournal{}
+			recorded := &fakeJournal{}
 			port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 				if p.ID == contract.Arbiter {
 					f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
@@ -54,7 +54,7 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 				}
 				f.ruled(p, proven("done", "true"))
 			}}
-			n := newLife(t, book, port)
+			n := newLiveRun(t, recorded, port)
 			s := &slowPort{port, make(chan string, 9), make(chan string, 9)}
 			n.loop.Decider(slowDecider{s})
 			n.beginOn(s, func(o *runconfig.Options) {
@@ -85,7 +85,7 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 			halt()
 			n.loop.Put(input.Signal{Signal: "INT"})
 			n.over()
-			for _, f := range book.facts(t) {
+			for _, f := range recorded.inputs(t) {
 				d, decided := f.(input.Decided)
 				if _, checked := f.(input.Checked); checked || decided && d.Serial > 0 {
 					t.Errorf("recorded: %#v", f)

@@ -20,8 +20,8 @@ import (
 // of text; and a snapshot at the end contains the state after all inputs.
 func TestLoopTellsTheEventLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		book := &fakeJournal{}
-		n := live(t, book, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		recorded := &fakeJournal{}
+		n := live(t, recorded, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
 		n.loop.Put(input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
 			Body: bridge.Delta{Text: "a piece"}}})
@@ -36,11 +36,11 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 				said = append(said, e)
 			}
 		}
-		if len(said) != len(book.told) || len(said) < 6 {
-			t.Fatalf("%d events were said, %d are in the log", len(said), len(book.told))
+		if len(said) != len(recorded.told) || len(said) < 6 {
+			t.Fatalf("%d events were said, %d are in the log", len(said), len(recorded.told))
 		}
 		alone := 0
-		for i, line := range book.told {
+		for i, line := range recorded.told {
 			e, err := contract.DecodeLine(line.Line)
 			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
 				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
@@ -53,7 +53,7 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 			t.Errorf("%d lines follow from no input, want the trouble and its end", alone)
 		}
 		var fold supervisor.Replayer
-		if err := fold.Take(book.snapshot); err != nil {
+		if err := fold.Take(recorded.snapshot); err != nil {
 			t.Fatal(err)
 		}
 		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
@@ -66,15 +66,15 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 func TestSnapshotsAreTaken(t *testing.T) {
 	for name, text := range map[string]string{"inputs": "x", "bytes": string(bytes.Repeat([]byte("x"), 64<<10))} {
 		t.Run(name, func(t *testing.T) {
-			book := &fakeJournal{forget: true}
+			recorded := &fakeJournal{forget: true}
 			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
-			book.loop = l
-			l.Record(book)
+			recorded.loop = l
+			l.Record(recorded)
 			l.applyInput(t.Context(),
 				input.Input{At: time.Unix(1, 0),
 					Body: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
 			n := 0
-			for book.snapshot.Seq == 0 && n < 2*snapshotInputs {
+			for recorded.snapshot.Seq == 0 && n < 2*snapshotInputs {
 				n++
 				l.applyInput(t.Context(),
 					input.Input{At: time.Unix(1, 0),
@@ -82,8 +82,8 @@ func TestSnapshotsAreTaken(t *testing.T) {
 							Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
 								Body: bridge.Assistant{Text: text}}}})
 			}
-			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || book.snapshot.Seq == 0 {
-				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), book.snapshot.Seq)
+			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || recorded.snapshot.Seq == 0 {
+				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), recorded.snapshot.Seq)
 			}
 		})
 	}

@@ -216,7 +216,7 @@ func checkReason(e effect.RunCheck) string {
 	return "a check of its hand-off document, run by the supervisor"
 }
 
-const surveyDeadline = time.Minute
+const inspectDeadline = time.Minute
 
 func (l *Loop) inspect(ctx context.Context, port Port, e effect.Inspect) {
 	crashpoint.Here("loop.inspect")

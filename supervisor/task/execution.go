@@ -218,8 +218,8 @@ func (s *State) LastWorked() string {
 	return ""
 }
 
-// LeftUndone reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
-func (s *State) LeftUndone(a *roster.Agent) bool {
+// HandedOffUnfinished reports whether an agent has handed off unfinished work. A planner that hands off a plan has not.
+func (s *State) HandedOffUnfinished(a *roster.Agent) bool {
 	return a.Standing == roster.HandedOff && !(a.Mode == PlannerMode && len(s.Plan) > 0)
 }
 

@@ -92,7 +92,7 @@ func holdings(h contract.Handoff) string {
 	checks(passed, "passed")
 	checks(failed, "failed")
 	checks(open, "unproven")
-	if h.DrawnUp != "" {
+	if h.GeneratedBecause != "" {
 		parts = append(parts, "drawn up by the supervisor")
 	}
 	return strings.Join(parts, ", ")

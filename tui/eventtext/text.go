@@ -75,8 +75,8 @@ func checkText(b contract.Check, name func(string) string) string {
 
 func handoffText(h contract.Handoff, name func(string) string) string {
 	text := Called(name, h.From) + " hands off to " + successorName(h, name) + "."
-	if h.DrawnUp != "" {
-		text += " The supervisor drew the document up in its author's place: " + Sentence(One(h.DrawnUp, 0))
+	if h.GeneratedBecause != "" {
+		text += " The supervisor drew the document up in its author's place: " + Sentence(One(h.GeneratedBecause, 0))
 	}
 	if h.Document.Empty() {
 		return text + " The document is empty."
@@ -120,9 +120,9 @@ func resultText(b contract.Result) string {
 	} else {
 		text += After(" ", Sentence(summary)) + " "
 	}
-	if len(b.HalfDone) > 0 {
+	if len(b.InterruptedWork) > 0 {
 		text = strings.TrimRight(text, " \n") + "\n\nLeft half-done:\n\n"
-		for _, interrupted := range b.HalfDone {
+		for _, interrupted := range b.InterruptedWork {
 			text += "- " + One(interrupted, 0) + "\n"
 		}
 		text += "\n"

@@ -176,7 +176,7 @@ func samples() map[string][]history.Entry {
 			entry("orch-1", contract.Handoff{From: "orch-1", To: "orch-2", Document: document(), Receipts: receipts(),
 				Proofs: []string{"verified", "refuted", "unverified"}}),
 			entry("orch-1", contract.Handoff{From: "orch-1", To: "arbiter", Document: document(),
-				DrawnUp: "the human ended it"}),
+				GeneratedBecause: "the human ended it"}),
 			entry("orch-1", contract.Handoff{From: "orch-1", To: "orch-2"}),
 		},
 		"decision": {
@@ -303,7 +303,7 @@ func samples() map[string][]history.Entry {
 			Changes: &contract.ResultChanges{Files: 4, Added: 120, Deleted: 3}}),
 			entry("supervisor", contract.Result{Status: "needs_input", Summary: "Which one?", Session: "run-7"}),
 			entry("supervisor", contract.Result{Status: "cancelled", Summary: "cancelled by the human", Session: "run-7",
-				HalfDone: []string{
+				InterruptedWork: []string{
 					"Orchestrator I (orch-1): Bash `npm install` for 11s", "step 1 of the plan: install, which takes its time where " +
 						"the network is slow and the way is long",
 				}}),

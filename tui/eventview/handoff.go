@@ -21,9 +21,9 @@ func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bo
 		return o.sentence(render.Dim, "", "There is no document."), false
 	}
 	lines = o.tally(h)
-	if h.DrawnUp != "" {
+	if h.GeneratedBecause != "" {
 		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed,
-			"Drawn up by the supervisor in its author's place: "+eventtext.One(h.DrawnUp, eventtext.MaxWords))...)
+			"Drawn up by the supervisor in its author's place: "+eventtext.One(h.GeneratedBecause, eventtext.MaxWords))...)
 	}
 	if d.Empty() {
 		return lines, false

@@ -104,10 +104,10 @@ func (o cards) receipt(b contract.Result) (lines []render.Line) {
 
 // interrupted lists all interrupted work: a person has to check it.
 func (o cards) interrupted(b contract.Result) (lines []render.Line) {
-	if len(b.HalfDone) > 0 {
+	if len(b.InterruptedWork) > 0 {
 		lines = o.sentence(render.Warn, "", "Left half-done:")
 	}
-	for _, text := range b.HalfDone {
+	for _, text := range b.InterruptedWork {
 		lines = append(lines, o.sentence(render.Base, o.Look.Glyphs.Bullet,
 			eventtext.One(text, 2*eventtext.MaxWords))...)
 	}

@@ -19,10 +19,10 @@ const maxLine = 4096
 
 // prose are the fields that may have several lines. Every other string has one line.
 var prose = map[string]bool{
-	"Text": true, "Prompt": true, "Message": true, "Reason": true, "Summary": true, "Problem": true, "DrawnUp": true,
-	"Accomplished": true, "Remaining": true, "KeyContext": true, "Constraints": true, "OpenQuestions": true,
-	"SandboxReason": true, "Digest": true, "Choice": true, "Rejected": true, "Why": true, "Command": true,
-	"Expect": true, "Output": true, "Claim": true,
+	"Text": true, "Prompt": true, "Message": true, "Reason": true, "Summary": true, "Problem": true,
+	"GeneratedBecause": true, "Accomplished": true, "Remaining": true, "KeyContext": true, "Constraints": true,
+	"OpenQuestions": true, "SandboxReason": true, "Digest": true, "Choice": true, "Rejected": true, "Why": true,
+	"Command": true, "Expect": true, "Output": true, "Claim": true,
 }
 
 // identifying are the fields that are never shown, and that a search ignores.

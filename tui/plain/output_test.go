@@ -92,7 +92,7 @@ func TestOutputHasNoControlCharacters(t *testing.T) {
 				contract.Result{Status: evil, Summary: evil},
 				contract.Plan{Steps: []contract.Step{{Text: evil, Status: evil, Agent: evil}}},
 				contract.Plan{Steps: []contract.Step{{Text: evil, Status: "done", Agent: evil}}},
-				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, DrawnUp: evil},
+				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, GeneratedBecause: evil},
 				contract.ToolResult{Text: evil, IsError: true},
 			} {
 				s.emit(evil, b)
