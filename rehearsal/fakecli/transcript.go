@@ -167,7 +167,9 @@ func (p *resumedState) take(l *transcriptLine) {
 		p.unanswered = append(p.unanswered, l.UUID)
 	case "assistant":
 		p.answered, p.unanswered = append(p.answered, p.unanswered...), nil
-		if l.Message.Model != synthetic {
+		if l.APIError {
+			blocks = nil // an answer that the model never sees
+		} else if l.Message.Model != synthetic {
 			p.last = l.Message.Usage
 		}
 	case "attachment":
