@@ -88,6 +88,26 @@ func serve(l *net.UnixListener, house Service, log *slog.Logger, identify func(*
 	return s
 }
 
+// Shutdown accepts no more connections, waits until the clients have disconnected or ctx ends, and closes the
+// server. So a client that connected just before is still answered.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.listener.Close()
+	left := make(chan struct{})
+	go func() { // ends with the connections, which Close ends
+		s.work.Wait()
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-ctx.Done():
+	}
+	if closed := s.Close(); !errors.Is(closed, net.ErrClosed) {
+		err = errors.Join(err, closed)
+	}
+	<-left
+	return err
+}
+
 // Close ends all connections, gives back what is attached, and waits for all goroutines.
 func (s *Server) Close() error {
 	s.stop()
@@ -113,6 +133,9 @@ func (s *Server) accept() {
 			continue
 		}
 		<-s.slots
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
 		select {
 		case <-s.quit.Done():
 			return

@@ -249,6 +249,42 @@ func TestCloseReleasesTheTerminal(t *testing.T) {
 	}
 }
 
+// TestShutdownAnswersThoseWhoAreThere: a client that has connected before a shutdown still gets its answers, and one
+// that does nothing delays the shutdown only until its context ends.
+func TestShutdownAnswersThoseWhoAreThere(t *testing.T) {
+	h := newTestService()
+	path, s := open(t, h, friend)
+	c := connect(t, path, nil)
+	ctx, giveUp := context.WithTimeout(t.Context(), waitTimeout)
+	defer giveUp()
+	done := make(chan error, 1)
+	go func() { done <- s.Shutdown(ctx) }()
+	for refused := false; !refused; { // until it listens no more
+		conn, err := net.Dial("unix", path)
+		if refused = err != nil; !refused {
+			_ = conn.Close()
+		}
+	}
+	if r, err := c.State(ctx); err != nil || r.Version != 7 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	c.Close()
+	if err := <-done; err != nil || ctx.Err() != nil {
+		t.Errorf("%v, %v", err, ctx.Err())
+	}
+
+	path, s = open(t, h, friend)
+	c = connect(t, path, nil)
+	ctx, giveUp = context.WithCancel(t.Context())
+	giveUp()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.State(t.Context()); err == nil {
+		t.Error("answered after the end")
+	}
+}
+
 // TestCloseDuringRequests: requests that arrive while the server closes start no work that Close does not
 // wait for. The race detector reports it if they do.
 func TestCloseDuringRequests(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/halting"
@@ -20,6 +21,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
+
+// lateClients is how long clients that connect while a run ends may take to receive how it ended. Others have
+// disconnected by then, or do not read.
+const lateClients = 200 * time.Millisecond
 
 // Run is the run that clients talk to.
 type Run struct {
@@ -47,13 +52,15 @@ func Serve(dir string, run Run, log *slog.Logger) (*Server, error) {
 	return &Server{control.Serve(l.UnixListener, &service{run: run}, log), l, log}, nil
 }
 
-// Close closes the connections. Attached sessions were given back when the run ended. It does nothing on a nil
-// server.
+// Close closes the connections, after clients that connected late had time to receive the end of the run. Attached
+// sessions were given back when the run ended. It does nothing on a nil server.
 func (s *Server) Close() {
 	if s == nil {
 		return
 	}
-	if err := errors.Join(s.server.Close(), s.socket.Close()); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lateClients)
+	defer cancel()
+	if err := errors.Join(s.server.Shutdown(ctx), s.socket.Close()); err != nil {
 		s.log.Warn("control", "error", err)
 	}
 }

@@ -44,7 +44,7 @@ func ConnectIn(c *cli.Context, store *Runs, named string, say func(string)) (*Co
 	if l.Info, err = FindLive(store, named); err == nil {
 		l.Client, l.First, err = store.Dial(c.Context, l.Info, AnswerTime, say)
 		if err != nil {
-			err = NotConnected(l.Info, err)
+			err = store.notConnected(c.Context, l.Info, err)
 		}
 	}
 	if err != nil {
@@ -66,6 +66,24 @@ func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return control.Dial(ctx, r.SocketOf(info.Run, control.SocketName), say)
+}
+
+// notConnected explains why a connection failed. If the run ends within AnswerTime, that is the reason.
+func (r *Runs) notConnected(ctx context.Context, info journal.Info, err error) error {
+	var refused *control.Refusal
+	if errors.As(err, &refused) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return NotConnected(info, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, AnswerTime)
+	defer cancel()
+	if r.AwaitEnd(ctx, info.Run) != nil {
+		return NotConnected(info, err)
+	}
+	ended, findErr := Find(r.Store, info.Run)
+	if findErr != nil {
+		return findErr
+	}
+	return notLive(ended)
 }
 
 // NotConnected converts the error of a failed connection.

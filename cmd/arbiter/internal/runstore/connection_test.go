@@ -1,11 +1,17 @@
 package runstore
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -58,4 +64,41 @@ func TestLiveRun(t *testing.T) {
 	expect("", "", "several runs are live in "+here+": ")
 	t.Chdir(root)
 	expect("", "", "no run is live in "+root)
+}
+
+// TestRunEndsDuringConnecting: a connection that fails because the run ends is explained by that end.
+func TestRunEndsDuringConnecting(t *testing.T) {
+	store, err := journal.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	all := &Runs{store, ""}
+	run, err := store.Create(journal.Meta{Run: "aaaa1111-ends", CWD: t.TempDir(), Began: time.Now()}, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := FindLive(all, "aaaa1111")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	closed := make(chan error)
+	go func() { closed <- run.Close() }()
+	for why, want := range map[error]contract.Exit{
+		fmt.Errorf("%w: %w", control.ErrSilent, refused): contract.ExitUsage,
+		io.EOF:                          contract.ExitUsage,
+		context.DeadlineExceeded:        contract.ExitEnvironment, // it accepts connections, so it has not ended
+		&control.Refusal{Message: "no"}: contract.ExitUsage,
+	} {
+		var exit *command.Error
+		err := all.notConnected(t.Context(), info, why)
+		if !errors.As(err, &exit) || exit.Code != want ||
+			strings.Contains(exit.Text, "is not live") != (want == contract.ExitUsage && exit.Text != "no") {
+			t.Errorf("%v: %v, want exit %d", why, err, want)
+		}
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
 }
