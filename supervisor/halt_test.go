@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,48 @@ func TestHalt(t *testing.T) {
 	p.back(bridge.DeliveryBegun)
 	if p.agent("arbiter").Status != roster.Busy || p.agent(one).Status != roster.Busy {
 		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
+	}
+}
+
+// TestHaltWhileAgentsStart: an agent whose start a halt cuts off is reported twice, as a process that ended and as one
+// that did not start, in any order. It has not failed, and starts again with the others.
+func TestHaltWhileAgentsStart(t *testing.T) {
+	for _, doneFirst := range []bool{true, false} {
+		p := begin(t, nil)
+		ids := []string{"arbiter", p.spawn("Build it.")}
+		p.command(contract.Halt{})
+		for _, id := range ids {
+			p.happen(id, bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
+		}
+		p.command(contract.Continue{})
+		if p.command(contract.Halt{}); p.agent("arbiter").Status != roster.Restarting {
+			t.Fatalf("the Arbiter is %s", p.agent("arbiter").Status)
+		}
+		p.out = nil
+		for _, id := range ids {
+			ends := []func(){
+				func() { p.happen(id, bridge.Done{Exit: bridge.Exit{Signal: "killed"}}) },
+				func() {
+					p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart,
+						Message: id + " was stopped while it was starting"})
+				},
+			}
+			if !doneFirst {
+				slices.Reverse(ends)
+			}
+			ends[0]()
+			ends[1]()
+			if a := p.agent(id); a.Status != roster.Down {
+				t.Errorf("%s is %s", id, a.Status)
+			}
+		}
+		if p.s.Ending != nil || len(told[contract.Error](p)) != 0 || len(told[contract.Done](p)) != len(ids) {
+			t.Errorf("ending %+v, errors %+v, ends %+v", p.s.Ending, told[contract.Error](p), told[contract.Done](p))
+		}
+		p.command(contract.Continue{})
+		if n := len(effects[effect.Spawn](p)); n != len(ids) {
+			t.Errorf("%d starts", n)
+		}
 	}
 }
 

@@ -44,10 +44,13 @@ func (st *step) spawned(f input.Spawned) {
 // notSpawned handles a process of an agent that could not be started.
 func (st *step) notSpawned(f input.NotSpawned) {
 	a := st.Edit(f.Agent.ID)
-	if a == nil || a.Generation != f.Agent.Generation || a.Status == roster.Ended || a.Status == roster.InHand {
+	if a == nil || a.Generation != f.Agent.Generation {
 		return
 	}
-	if a.Status == roster.Parked {
+	switch a.Status {
+	case roster.Ended, roster.InHand, roster.Down:
+		return // its end is known already: a start that is cut off is also reported as a process that has ended
+	case roster.Parked:
 		return // the agent was given up, and its process was ended for that
 	}
 	asked := a.Status == roster.Stopping
