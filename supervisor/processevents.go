@@ -62,12 +62,12 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	if f.Stderr != "" {
 		message += ": " + f.Stderr
 	}
-	class, cause := lifecycle.StartClass(f.Category, message), message
+	class, cause, reason := lifecycle.StartClass(f.Category, message), message, cmp.Or(a.EndReason, string(f.Category))
 	if a.Status == roster.Restarting {
-		class, cause = a.RestartClass, a.RestartCause
+		class, cause, reason = a.RestartClass, a.RestartCause, string(a.RestartClass)
 	}
 	a.Status, a.Since = roster.Ended, st.at
-	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: cmp.Or(a.EndReason, string(f.Category))})
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
 	if asked {
 		st.mail().Drop(a.ID)
 		return
