@@ -215,9 +215,9 @@ func (r *round) checkPermissions(all []contract.Line) {
 		switch b := l.Body.(type) {
 		case contract.Session:
 			for request, what := range open {
-				if !asksAgain(all[i+1:], request) {
-					r.fail("the request %s for %s was open when a process ended, and is not asked for again", request,
-						what)
+				if !takesUp(all[i+1:], request) {
+					r.fail("the request %s for %s was open when a process ended, and is neither asked for again nor "+
+						"answered", request, what)
 				}
 			}
 			clear(open)
@@ -248,13 +248,18 @@ func (r *round) checkPermissions(all []contract.Line) {
 // goodbyes are some of the reasons after which an agent is not started again.
 var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}
 
-// asksAgain reports whether the process that wrote the first of these lines repeats a permission request.
-func asksAgain(lines []contract.Line, request string) bool {
+// takesUp reports whether the process that wrote the first of these lines repeats a permission request, or answers it:
+// a halt denies a request whose agent has not yet asked again.
+func takesUp(lines []contract.Line, request string) bool {
 	for _, l := range lines {
 		switch b := l.Body.(type) {
 		case contract.Session:
 			return false
 		case contract.PermissionRequest:
+			if b.Request == request {
+				return true
+			}
+		case contract.Permission:
 			if b.Request == request {
 				return true
 			}

@@ -20,6 +20,7 @@ func TestPermissionIsGranted(t *testing.T) {
 	}{
 		"answered":                        {linesOf(begin, ask, again, result), false},
 		"asked for again":                 {linesOf(begin, ask, begin, ask, again, result), false},
+		"answered by the next process":    {linesOf(begin, ask, begin, again, result), false},
 		"never answered":                  {linesOf(begin, ask), true},
 		"forgotten by the next process":   {linesOf(begin, ask, begin, result), true},
 		"asked for by the one after it":   {linesOf(begin, ask, begin, begin, ask, again, result), true},
