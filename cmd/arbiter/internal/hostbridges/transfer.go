@@ -26,8 +26,8 @@ const (
 	transferPause    = time.Second // before the second attempt; it doubles
 )
 
-// transfer moves commits to or from a host. It retries after a broken connection. If the bridge ends, it returns an
-// error that wraps [bridge.ErrClosed].
+// transfer moves commits to or from a host, as [retried] does. If the bridge ends, it returns an error that wraps
+// [bridge.ErrClosed].
 func (h *hostBridge) transfer(ctx context.Context, move func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -40,19 +40,28 @@ func (h *hostBridge) transfer(ctx context.Context, move func(context.Context) er
 	})
 	defer watch.Wait()
 	defer cancel(nil)
+	err := retried(ctx, move)
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), bridge.ErrClosed) {
+		return fmt.Errorf("host %s: %w", h.host.Name, bridge.ErrClosed)
+	}
+	return err
+}
+
+// retried calls move again after a broken connection, and at once if another transfer moved the same branch
+// meanwhile: the merge of an agent's work and the snapshot of its turn fetch at the same time.
+func retried(ctx context.Context, move func(context.Context) error) error {
 	pause := transferPause
 	for attempt := 1; ; attempt++ {
 		err := move(ctx)
-		final := err == nil || attempt == transferAttempts || errors.Is(err, remote.ErrNoBranch) ||
-			errors.Is(err, remote.ErrTooLarge) || errors.Is(err, workspaces.ErrMoved)
-		if final && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil, err == nil, attempt == transferAttempts, errors.Is(err, remote.ErrNoBranch),
+			errors.Is(err, remote.ErrTooLarge):
 			return err
+		case errors.Is(err, workspaces.ErrMoved):
+			continue
 		}
 		select {
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), bridge.ErrClosed) {
-				return fmt.Errorf("host %s: %w", h.host.Name, bridge.ErrClosed)
-			}
 			return err
 		case <-time.After(pause):
 			pause *= 2
