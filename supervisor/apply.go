@@ -165,6 +165,7 @@ func (st *step) dispatch() {
 		return
 	}
 	st.runDueDecisions()
+	st.wantHostsOfWork()
 	st.pump()
 	st.awake()
 }

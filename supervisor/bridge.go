@@ -41,7 +41,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 // openBridge starts another bridge after a delay. If the retries for this host are used up, the run ends;
 // another host is parked.
 func (st *step) openBridge(host, reason string) {
-	if host != lifecycle.Here && !st.Needs(host) {
+	if host != lifecycle.Here && !st.needsHost(host) {
 		st.Lifecycle.Leave(&st.out, host)
 		return
 	}
@@ -67,7 +67,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.openBridge(f.Host, "it ended at once")
 		return
 	}
-	if f.Host != lifecycle.Here && !st.Needs(f.Host) {
+	if f.Host != lifecycle.Here && !st.needsHost(f.Host) {
 		st.do(effect.DropBridge{Host: f.Host}) // nothing needs this host any more
 		return
 	}
@@ -80,6 +80,37 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.goOn()
 	} else {
 		st.goOnThere(f.Host)
+	}
+}
+
+// needsHost reports whether another host is needed: by an agent, or for work of an agent that has ended.
+func (s *State) needsHost(host string) bool {
+	return s.Needs(host) || slices.Contains(s.hostsOfWork(), host)
+}
+
+// hostsOfWork returns the hosts whose work a snapshot, a merge or a document waits for.
+func (s *State) hostsOfWork() (hosts []string) {
+	for _, t := range s.Changes.Queue {
+		if t.Top != "" {
+			hosts = append(hosts, s.HostOf(t.Agent))
+		}
+	}
+	for _, p := range s.Handoff.Merges.Queue {
+		hosts = append(hosts, s.HostOf(p.Agent))
+	}
+	for _, h := range s.Handoff.Documents {
+		hosts = append(hosts, h.NextHost(&s.Roster))
+	}
+	return slices.DeleteFunc(hosts, func(host string) bool { return host == lifecycle.Here })
+}
+
+// wantHostsOfWork opens the hosts whose work is awaited. Those of living agents are opened to restart the agents.
+func (st *step) wantHostsOfWork() {
+	if len(st.Options.Hosts) == 0 || st.Halted {
+		return
+	}
+	for _, host := range st.hostsOfWork() {
+		st.Lifecycle.Want(&st.out, host)
 	}
 }
 

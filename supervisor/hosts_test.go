@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -150,6 +151,33 @@ func TestLosingAHost(t *testing.T) {
 	p.do(input.Timer{Key: process.RestartKey(p.agent(far).AgentRef)})
 	if a := p.agent(far); a.Status != roster.Starting || a.Generation < 2 || p.agent(near).Generation != 1 {
 		t.Errorf("%s generation %d is %s", far, a.Generation, a.Status)
+	}
+}
+
+// TestWorkOfAnEndedAgentIsAwaited: a lost host is opened again for a snapshot of work there, although no agent lives on
+// it, and is not dropped at once.
+func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
+	p := spread(t, nil)
+	id := p.onHost("box")
+	p.s.Edit(id).Own = runconfig.Worktree{Branch: "arbiter/r/orch-1.1", Base: "b0", Isolation: runconfig.IsolationWorktree}
+	p.turn(id, bridge.Turn{Tools: 1, Verdict: json.RawMessage(`{"kind":"progress","message":"Half.","expects_response":false}`)})
+	if len(p.s.Changes.Queue) != 1 {
+		t.Fatalf("snapshots: %+v", p.s.Changes.Queue)
+	}
+	if ok, why := p.command(contract.Kill{ID: id}); !ok {
+		t.Fatal(why)
+	}
+	p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
+	p.out = nil
+	p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
+	timers := effects[effect.SetTimer](p)
+	if !slices.ContainsFunc(timers, func(e effect.SetTimer) bool { return e.Key == lifecycle.TimerKey("box") }) {
+		t.Fatalf("nothing brings the host back: %+v, %+v", timers, p.s.Lifecycle.Bridges)
+	}
+	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+	p.hostUp("box")
+	if len(effects[effect.OpenBridge](p)) != 1 || len(effects[effect.DropBridge](p)) != 0 {
+		t.Errorf("opened %+v, dropped %+v", effects[effect.OpenBridge](p), effects[effect.DropBridge](p))
 	}
 }
 
