@@ -315,7 +315,7 @@ var systemErrors = words{
 	"input/output error",
 }
 
-// systemError reports whether a text begins with that of a system's error, in either case.
+// systemError reports whether a text begins with the text of a system's error, in upper or lower case.
 func systemError(text string) bool {
 	return slices.ContainsFunc(systemErrors, func(e string) bool {
 		return len(text) >= len(e) && strings.EqualFold(text[:len(e)], e)

@@ -104,7 +104,8 @@ func (s *State) hostsOfWork() (hosts []string) {
 	return slices.DeleteFunc(hosts, func(host string) bool { return host == lifecycle.Here })
 }
 
-// wantHostsOfWork opens the hosts whose work is awaited. Those of living agents are opened to restart the agents.
+// wantHostsOfWork opens the hosts whose work is awaited. Restarts of agents also open hosts, but the author may have
+// ended.
 func (st *step) wantHostsOfWork() {
 	if len(st.Options.Hosts) == 0 || st.Halted {
 		return

@@ -146,7 +146,7 @@ func (st *step) noteAndCarryOut(p *rulings.Request, d decider.Decision) {
 	st.carryOut(p, d)
 }
 
-// handedOffUnfinished reports whether an agent has handed off its own work.
+// handedOffUnfinished reports whether an agent has handed off its own work unfinished.
 func (st *step) handedOffUnfinished(id string) bool {
 	a, _ := st.Agent(id)
 	return st.Task.HandedOffUnfinished(&a)

@@ -106,7 +106,8 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			t.Errorf("ending %+v, errors %+v", p.s.Ending, told[contract.Error](p))
 		}
 		ends := told[contract.Done](p)
-		if len(ends) != len(ids) || slices.ContainsFunc(ends, func(d contract.Done) bool { return d.Reason != "halted" }) {
+		other := func(d contract.Done) bool { return d.Reason != "halted" }
+		if len(ends) != len(ids) || slices.ContainsFunc(ends, other) {
 			t.Errorf("ends %+v", ends)
 		}
 		p.command(contract.Continue{})

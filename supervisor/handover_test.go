@@ -19,8 +19,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// survey answers the running surveys.
-func (p *play) survey(r bridge.InspectResult) {
+// inspect answers the running surveys.
+func (p *play) inspect(r bridge.InspectResult) {
 	p.t.Helper()
 	n := 0
 	for _, h := range p.s.Handoff.Documents {
@@ -239,7 +239,7 @@ func TestRecords(t *testing.T) {
 			if s := effects[effect.Inspect](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
 				t.Fatalf("surveys: %+v", s)
 			}
-			p.survey(traces)
+			p.inspect(traces)
 			p.contains("the record", c.reader(p), append(common, c.want...)...)
 			if got := p.s.Handoff.NextPredecessor() == one; got != c.passes {
 				t.Errorf("passed on unasked: %v", got)
@@ -299,7 +299,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 		t.Errorf("done %+v", d)
 	}
 	p.happen(one, bridge.Done{SessionID: session, Exit: bridge.Exit{Expected: true}})
-	p.survey(traces)
+	p.inspect(traces)
 	p.command(contract.RetryLast{})
 	a := p.agent(one)
 	if a.Status != roster.Starting || a.SessionID == session || a.Context.Tokens != 0 {

@@ -159,8 +159,10 @@ func TestLosingAHost(t *testing.T) {
 func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 	p := spread(t, nil)
 	id := p.onHost("box")
-	p.s.Edit(id).Own = runconfig.Worktree{Branch: "arbiter/r/orch-1.1", Base: "b0", Isolation: runconfig.IsolationWorktree}
-	p.turn(id, bridge.Turn{Tools: 1, Verdict: json.RawMessage(`{"kind":"progress","message":"Half.","expects_response":false}`)})
+	p.s.Edit(id).Own = runconfig.Worktree{Branch: "arbiter/r/orch-1.1", Base: "b0",
+		Isolation: runconfig.IsolationWorktree}
+	p.turn(id, bridge.Turn{Tools: 1,
+		Verdict: json.RawMessage(`{"kind":"progress","message":"Half.","expects_response":false}`)})
 	if len(p.s.Changes.Queue) != 1 {
 		t.Fatalf("snapshots: %+v", p.s.Changes.Queue)
 	}

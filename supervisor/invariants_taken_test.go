@@ -159,7 +159,7 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		case k < 5:
 			step(command(contract.Attach{ID: a.ID}))
 		case k < 8 && a.Takeover != nil:
-			if f := takenInput(r, a); running || isSurvey(f) {
+			if f := takenInput(r, a); running || isInspection(f) {
 				step(f)
 			}
 		case a.Status == roster.Starting && r.IntN(8) == 0:
@@ -231,4 +231,4 @@ func comeBack(t *testing.T, p *play, alive processes, timers alarms, step func(i
 	}
 }
 
-func isSurvey(f input.Body) bool { _, ok := f.(input.Inspected); return ok }
+func isInspection(f input.Body) bool { _, ok := f.(input.Inspected); return ok }

@@ -142,9 +142,9 @@ func TestInterruptedWork(t *testing.T) {
 	p.contains("what is half done", r.InterruptedWork[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
 }
 
-// TestWhatAnEndLeftHalfDone: after any end of an agent's process, its interrupted work is reported until the agent
+// TestInterruptedWorkIsReported: after any end of an agent's process, its interrupted work is reported until the agent
 // does something else.
-func TestWhatAnEndLeftHalfDone(t *testing.T) {
+func TestInterruptedWorkIsReported(t *testing.T) {
 	const at = "was at Bash `npm install` when its process ended"
 	for name, c := range map[string]struct {
 		end  func(p *play, id string)

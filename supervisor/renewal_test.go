@@ -282,7 +282,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	if a.Status != roster.Parked || len(effects[effect.Inspect](p)) != 1 {
 		t.Fatalf("after %d demands it is %s", a.HandoffDemands, a.Status)
 	}
-	p.survey(traces)
+	p.inspect(traces)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "did not hand off when it was told to", "I nearly have it.")
 }
 

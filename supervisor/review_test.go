@@ -382,7 +382,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 	if p.agent(one).Status != roster.Parked {
 		t.Fatalf("it is %s", p.agent(one).Status)
 	}
-	p.survey(traces)
+	p.inspect(traces)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "the roof is on", "The key is under the mat.")
 }
 
@@ -395,7 +395,7 @@ func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 		p.turn(one, outOfRoom)
 		serial := p.s.Handoff.Documents[0].Serial
 		if told {
-			p.survey(traces)
+			p.inspect(traces)
 		}
 		p.command(contract.RetryLast{})
 		p.spawned(one)

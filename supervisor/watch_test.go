@@ -326,7 +326,7 @@ func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 	if len(starts) > 20 {
 		t.Errorf("%d starts", len(starts))
 	}
-	p.survey(bridge.InspectResult{})
+	p.inspect(bridge.InspectResult{})
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "is gone", "task output")
 }
 

@@ -168,7 +168,7 @@ func (d *Dir) replace(name, temp string, b []byte, durable bool) error {
 	return nil
 }
 
-// RemoveSynced removes a file, and returns when the removal is on disk. It does not care whose file it is.
+// RemoveSynced removes a file, and returns when the removal is on disk. It does not check who owns the file.
 func (d *Dir) RemoveSynced(name string) error {
 	if err := d.Remove(name); err != nil {
 		return err

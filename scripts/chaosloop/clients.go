@@ -144,8 +144,8 @@ func (l *processRun) checkWatched(c *clients) {
 	l.r.f.followed += bytes.Count(watched, []byte("\n"))
 	if !sameOutput(l.raw.Bytes(), watched, l.killedBySignal()) {
 		l.r.f.otherwise++
-		l.r.fail("a client watched another story (%d bytes, not %d; exit %d):\n%s\n%s", len(watched), l.raw.Len(),
-			c.follower.ProcessState.ExitCode(), tail(watched), l.dump())
+		l.r.fail("a client received other events than the process printed (%d bytes, not %d; exit %d):\n%s\n%s",
+			len(watched), l.raw.Len(), c.follower.ProcessState.ExitCode(), tail(watched), l.dump())
 	}
 }
 

@@ -125,7 +125,7 @@ func entriesOfInput(f input.Body) (d entries) {
 	return d
 }
 
-// life adds the settings that a process of the run works under.
+// processRun adds the settings that a process of the run works under.
 func (d *entries) processRun(what string, o runconfig.Options, c bridge.ClaudeInfo) {
 	sandbox := "unsandboxed"
 	if o.Sandbox != nil {

@@ -178,7 +178,7 @@ func TestTurnOver(t *testing.T) {
 	}
 }
 
-// TestReconsidered: a settlement counts only for the request of the process that was checked, and for the
+// TestReconsidered: a resolution counts only for the request of the process that was checked, and for the
 // present rules.
 func TestReconsidered(t *testing.T) {
 	for name, tt := range map[string]struct {

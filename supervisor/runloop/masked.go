@@ -46,10 +46,10 @@ func (l *Loop) masked(f input.Body) input.Body {
 		}
 		return f
 	case input.Reconsidered:
-		settled := f.Resolutions
+		unmasked := f.Resolutions
 		f = mask.In(f, l.redact)
-		for i, of := range settled {
-			f.Resolutions[i].Request, f.Resolutions[i].Asked = of.Request, of.Asked // the waiting callers are found by them
+		for i, of := range unmasked { // the waiting callers are found by these ids
+			f.Resolutions[i].Request, f.Resolutions[i].Asked = of.Request, of.Asked
 		}
 		return f
 	case input.ToolCalled:

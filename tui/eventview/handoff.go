@@ -23,7 +23,8 @@ func (o documents) handoff(h contract.Handoff) (lines []render.Line, foldable bo
 	lines = o.tally(h)
 	if h.GeneratedBecause != "" {
 		lines = append(lines, o.sentence(render.Warn, o.Look.Glyphs.Failed,
-			"Drawn up by the supervisor in its author's place: "+eventtext.One(h.GeneratedBecause, eventtext.MaxWords))...)
+			"Drawn up by the supervisor in its author's place: "+
+				eventtext.One(h.GeneratedBecause, eventtext.MaxWords))...)
 	}
 	if d.Empty() {
 		return lines, false
