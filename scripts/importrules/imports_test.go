@@ -178,8 +178,6 @@ var forbidden = []rule{
 	{from: "./supervisor/policy", to: []string{"./bridge/...", "./supervisor", "./supervisor/contract", "os/exec", "net",
 		"net/http"}, direct: true,
 		why: "a permission is decided by rules; nothing is run to find out"},
-	{from: "./supervisor/policy/shell", to: []string{module + "/...", "os", "os/exec", "net"}, direct: true,
-		why: "a command line is read as text"},
 	{from: "./supervisor/trust", to: []string{module + "/...", "os/exec", "net", "net/http", "github.com/...", "log/slog"},
 		but: "./internal/statedir", direct: true,
 		why: "a workspace is read with nothing of it being run, expanded or followed"},

@@ -8,32 +8,29 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
-// TestAttacks: no line of testdata/commands/attacks.yaml is allowed by any mode, by any rule of its group, or
-// as harmless. The same lines are played with the real CLI in cmd/arbiter.
+// TestAttacks: what a deny or ask rule of its group is about, it denies or asks about. The real CLI and bash show
+// in other tests what each line does.
 func TestAttacks(t *testing.T) {
 	for i, g := range corpus.Attacks(t, "../..") {
+		if len(g.Deny)+len(g.Ask) == 0 {
+			continue
+		}
 		place := corpus.NewAttackPlace(t, filepath.Join(t.TempDir(), "place"), g)
-		for _, mode := range g.Modes {
-			p := Policy{Mode: Mode(mode), CWD: place.Work, Home: place.Home,
-				Allow: mustRules(t, g.Allow...), Deny: mustRules(t, g.Deny...), Ask: mustRules(t, g.Ask...)}
-			for _, a := range g.Attacks {
-				if a.Harmless {
-					continue
+		p := Policy{CWD: place.Work, Home: place.Home, Deny: mustRules(t, g.Deny...), Ask: mustRules(t, g.Ask...)}
+		for _, a := range g.Attacks {
+			if a.Harmless {
+				continue
+			}
+			r := Request{Tool: "Bash", Input: bashInput(a.Text()), CWD: filepath.Join(place.Work, a.CWD)}
+			if a.Tool != "" {
+				input, err := json.Marshal(a.Input)
+				if err != nil {
+					t.Fatal(err)
 				}
-				r := Request{Tool: "Bash", Input: bashInput(a.Text()), CWD: filepath.Join(place.Work, a.CWD)}
-				if a.Tool != "" {
-					input, err := json.Marshal(a.Input)
-					if err != nil {
-						t.Fatal(err)
-					}
-					r.Tool, r.Input = a.Tool, input
-				}
-				d := p.Decide(r)
-				harmless := (p.Mode == ModeRules || a.Check != "") && d.By == ByMode && p.Harmless(r)
-				if d.Behavior == Allow || harmless {
-					t.Errorf("row %d, group %d, mode %s, allow %v deny %v ask %v: %s\n  is allowed (%s, harmless %v)",
-						g.Row, i, mode, g.Allow, g.Deny, g.Ask, a.Text(), d.Reason, harmless)
-				}
+				r.Tool, r.Input = a.Tool, input
+			}
+			if d := p.Decide(r); d.Behavior != Deny && d.Behavior != Ask {
+				t.Errorf("row %d, group %d, deny %v ask %v: no rule is about %s", g.Row, i, g.Deny, g.Ask, a.Text())
 			}
 		}
 	}
@@ -46,17 +43,23 @@ func TestDailyLines(t *testing.T) {
 	corpus.DailyPlace(t, place)
 	rules := []string{"Bash(git push *)", "Bash(rm -rf *)", "Bash(sudo *)", "Bash(npm publish *)", "Edit(.env)"}
 	for _, deny := range []bool{true, false} {
-		p := Policy{Mode: ModeAsk, CWD: place, Home: filepath.Join(place, "home")}
+		p := Policy{CWD: place, Home: filepath.Join(place, "home")}
 		if deny {
 			p.Deny = mustRules(t, rules...)
 		} else {
 			p.Ask = mustRules(t, rules...)
 		}
+		asked := 0
 		for _, l := range corpus.DailyLines(t, "../..").Lines {
 			d := p.Decide(Request{Tool: "Bash", Input: bashInput(l.Line)})
 			if d.By == ByRule && !l.Asks {
 				t.Errorf("%q: %s", l.Line, d.Reason)
 			}
+			if d.By == ByRule {
+				asked++
+				t.Logf("%s %q: %s", d.Behavior, l.Line, d.Reason)
+			}
 		}
+		t.Logf("%d lines with a question or a denial", asked)
 	}
 }

@@ -1,21 +1,18 @@
-// Package policy decides whether a tool may run: by rules in Claude Code's syntax,
-// then by the mode. Deny rules come first, then ask rules, then allow rules.
+// Package policy reads permission rules, writes them in the CLI's own syntax, and finds requests that a deny or
+// ask rule is about.
 //
-// The two sides differ on purpose. An allow rule must cover everything that a request would do. A deny or ask
-// rule matches if any part of the request might be what it names: inside substitutions, behind sudo or xargs,
-// under another name of the same file. What a command line does beyond what its text shows is a doubt: only a
-// rule for Bash as a whole allows it, and if there is any deny or ask rule for commands or files, the request
-// must be asked about. Rules judge the text of a request. They are not a sandbox: a program that is allowed to
-// run can do anything. SECURITY.md lists the guarantees.
+// It never allows anything. The CLI judges what is allowed, by rules that [Rule.Native] writes for it. It also
+// judges deny and ask rules; [Policy.Decide] adds what it does not see: options between the words of a command,
+// commands behind other programs, other names of a file. So a fault here can only deny or ask too much, or leave
+// the decision to the CLI.
 //
-// If no rule decides, the mode does; an unknown tool ([Known]) is then asked about or denied, unless everything
-// is allowed. [Policy.Harmless] recognises exact forms of commands that only read, for modes that do not ask;
-// [Suggest] proposes rules that a person may keep.
+// A rule names a request, or it might be about it, because the request hides what it does: eval, code for an
+// interpreter, a variable in the place of a command. A deny rule denies the former and asks about the latter.
+// Rules stop mistakes and honest agents. They judge the text of a request: a program that may run can do
+// anything, and only a sandbox stops it. SECURITY.md lists the guarantees.
 //
-// Package shell reads command lines. wrappers.go, builtins.go, interpreters.go and programs.go describe what
-// commands do with their words; texts.go builds the texts that rules are compared with.
+// lexer.go splits a command line into commands, roughly as bash does. commands.go compares them with rules about
+// commands, hidden.go says what hides something, files.go compares what they name with rules about files.
 //
-// A [Policy] is a stateless value. The only I/O of a decision is to resolve symbolic links,
-// through [Policy].Resolve, and to find the repository that git would use. [Policy.Compile]
-// resolves the links of the rules in advance.
+// A [Policy] is a stateless value. The only I/O of a decision is to resolve symbolic links.
 package policy

@@ -57,8 +57,8 @@ func asking(tool string, input map[string]string) Request {
 // TestElsewhere checks requests against rules on the host where they would be carried out: its home, its
 // directory, its links. This machine's files do not matter.
 func TestElsewhere(t *testing.T) {
-	p := Policy{Mode: ModeAsk, CWD: "/srv/far/run8/orch-1", Home: "/home/far",
-		Deny: rulesOf(t, "Read(~/.ssh/**)"), Allow: rulesOf(t, "Edit(src/**)", "Bash(ls *)")}
+	p := Policy{CWD: "/srv/far/run8/orch-1", Home: "/home/far",
+		Deny: rulesOf(t, "Read(~/.ssh/**)"), Ask: rulesOf(t, "Edit(src/**)")}
 	there := &another{links: map[string]string{
 		"/home/far":                        "/data/home/far",
 		"/home/far/.ssh":                   "/data/home/far/.ssh",
@@ -83,13 +83,13 @@ func TestElsewhere(t *testing.T) {
 		"a key by its real path":         {asking("Read", map[string]string{"file_path": "/data/home/far/.ssh/id"}), Deny},
 		"a key through a link":           {asking("Read", map[string]string{"file_path": "keys/id"}), Deny},
 		"a key by a command":             {asking("Bash", map[string]string{"command": "cat ~/.ssh/id"}), Deny},
-		"an edit in src":                 {asking("Edit", map[string]string{"file_path": "src/a.go"}), Allow},
-		"an edit by its whole path":      {asking("Edit", map[string]string{"file_path": p.CWD + "/src/a.go"}), Allow},
+		"an edit in src":                 {asking("Edit", map[string]string{"file_path": "src/a.go"}), Ask},
+		"an edit by its whole path":      {asking("Edit", map[string]string{"file_path": p.CWD + "/src/a.go"}), Ask},
 		"an edit through a link out":     {asking("Edit", map[string]string{"file_path": "src/out/x"}), Ask},
 		"an edit that nobody can follow": {asking("Edit", map[string]string{"file_path": "src/secret"}), Ask},
-		"an edit here":                   {asking("Edit", map[string]string{"file_path": near + "/src/a.go"}), Ask},
-		"a file of the directory":        {asking("Read", map[string]string{"file_path": "README.md"}), Allow},
-		"a file that is not to follow":   {asking("Read", map[string]string{"file_path": "closed/file"}), Deny},
+		"an edit here":                   {asking("Edit", map[string]string{"file_path": near + "/src/a.go"}), ""},
+		"a file of the directory":        {asking("Read", map[string]string{"file_path": "README.md"}), ""},
+		"a file that is not to follow":   {asking("Read", map[string]string{"file_path": "closed/file"}), Ask},
 	} {
 		if got := rules.Decide(tc.r); got.Behavior != tc.want {
 			t.Errorf("%s: %+v, want %s", what, got, tc.want)
@@ -99,10 +99,9 @@ func TestElsewhere(t *testing.T) {
 
 // TestElsewhereAsksLittle: one decision with many rules needs few requests.
 func TestElsewhereAsksLittle(t *testing.T) {
-	p := Policy{Mode: ModeAsk, CWD: "/srv/w", Home: "/home/far",
-		Deny:  rulesOf(t, "Read(~/.ssh/**)", "Read(~/.aws/**)", "Read(//etc/shadow)", "Read(.env)", "Edit(.git/**)"),
-		Ask:   rulesOf(t, "Bash(git push *)", "Edit(go.mod)"),
-		Allow: rulesOf(t, "Edit(src/**)", "Bash(go test *)")}
+	p := Policy{CWD: "/srv/w", Home: "/home/far",
+		Deny: rulesOf(t, "Read(~/.ssh/**)", "Read(~/.aws/**)", "Read(//etc/shadow)", "Read(.env)", "Edit(.git/**)"),
+		Ask:  rulesOf(t, "Bash(git push *)", "Edit(go.mod)")}
 	there := &another{}
 	rules := Elsewhere(p, there.look)
 	for _, r := range []Request{
@@ -121,30 +120,17 @@ func TestElsewhereAsksLittle(t *testing.T) {
 	}
 }
 
-// TestElsewhereInDoubt: nothing is allowed when the host does not answer.
+// TestElsewhereInDoubt: it asks when the host does not answer.
 func TestElsewhereInDoubt(t *testing.T) {
-	for _, mode := range []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll} {
-		p := Policy{Mode: mode, CWD: "/srv/w", Home: "/home/far", Deny: rulesOf(t, "Read(~/.ssh/**)"),
-			Allow: rulesOf(t, "Edit(**)", "Read(**)", "Bash(cat *)")}
-		rules := Elsewhere(p, (&another{err: errors.New("the bridge is gone")}).look)
-		for _, r := range []Request{
-			asking("Edit", map[string]string{"file_path": "src/a.go"}),
-			asking("Read", map[string]string{"file_path": "src/a.go"}),
-			asking("Bash", map[string]string{"command": "cat src/a.go"}),
-		} {
-			d := rules.Decide(r)
-			if d.Behavior == Allow || d.By != ByRule || mode == ModeRules && d.Behavior != Deny {
-				t.Errorf("%s, %s: %+v", mode, r.Input, d)
-			}
-			if _, denied := rules.Denied(r); !denied && r.Tool != "Edit" { // no deny rule is about it
-				t.Errorf("%s is not denied in doubt", r.Input)
-			}
-			if _, covered := rules.Covered(r); covered && r.Tool != "Bash" {
-				t.Errorf("%s is covered in doubt", r.Input)
-			}
-			if rules.Harmless(r) || r.Tool == "Bash" && !rules.ReadsUnseen(r) {
-				t.Errorf("%s is harmless in doubt", r.Input)
-			}
+	p := Policy{CWD: "/srv/w", Home: "/home/far", Deny: rulesOf(t, "Read(~/.ssh/**)", "Edit(~/.ssh/**)")}
+	rules := Elsewhere(p, (&another{err: errors.New("the bridge is gone")}).look)
+	for _, r := range []Request{
+		asking("Edit", map[string]string{"file_path": "src/a.go"}),
+		asking("Read", map[string]string{"file_path": "src/a.go"}),
+		asking("Bash", map[string]string{"command": "cat src/a.go"}),
+	} {
+		if d := rules.Decide(r); d.Behavior != Ask || d.By != ByRule {
+			t.Errorf("%s: %+v", r.Input, d)
 		}
 	}
 }
@@ -163,31 +149,20 @@ func TestElsewhereAgrees(t *testing.T) {
 		return found, nil
 	}
 	p := Policy{CWD: dir, Home: "/root", Deny: rulesOf(t, "Read(//etc/shadow)", "Edit(.git/**)"),
-		Ask: rulesOf(t, "Bash(rm *)"), Allow: rulesOf(t, "Edit(src/**)", "Bash(cat *)", "Read(//etc/**)")}
-	for _, mode := range []Mode{ModeAsk, ModeRules, ModeAcceptEdits, ModeAllowAll} {
-		p.Mode = mode
-		there, compiled := Elsewhere(p, here), p.Compile()
-		for _, r := range []Request{
-			asking("Read", map[string]string{"file_path": "etc/shadow"}),
-			asking("Read", map[string]string{"file_path": "etc/passwd"}),
-			asking("Edit", map[string]string{"file_path": "src/x"}),
-			asking("Edit", map[string]string{"file_path": "etc/x"}),
-			asking("Edit", map[string]string{"file_path": ".git/config"}),
-			asking("Bash", map[string]string{"command": "cat etc/shadow"}),
-			asking("Bash", map[string]string{"command": "cat x | rm y"}),
-			asking("Bash", map[string]string{"command": "git log --oneline -3"}),
-			asking("Bash", map[string]string{"command": "ls -l src"}),
-			asking("Grep", map[string]string{"pattern": "x", "path": "etc"}),
-		} {
-			if a, b := there.Decide(r), compiled.Decide(r); a != b {
-				t.Errorf("%s %s: %+v, here %+v", mode, r.Input, a, b)
-			}
-			if a, b := there.Harmless(r), compiled.Harmless(r); a != b {
-				t.Errorf("%s %s is harmless: %v, here %v", mode, r.Input, a, b)
-			}
-			if a, b := there.ReadsUnseen(r), compiled.ReadsUnseen(r); a != b {
-				t.Errorf("%s %s reads unseen: %v, here %v", mode, r.Input, a, b)
-			}
+		Ask: rulesOf(t, "Bash(rm *)")}
+	there := Elsewhere(p, here)
+	for _, r := range []Request{
+		asking("Read", map[string]string{"file_path": "etc/shadow"}),
+		asking("Read", map[string]string{"file_path": "etc/passwd"}),
+		asking("Edit", map[string]string{"file_path": "src/x"}),
+		asking("Edit", map[string]string{"file_path": ".git/config"}),
+		asking("Bash", map[string]string{"command": "cat etc/shadow"}),
+		asking("Bash", map[string]string{"command": "cat x | rm y"}),
+		asking("Bash", map[string]string{"command": "ls -l src"}),
+		asking("Grep", map[string]string{"pattern": "x", "path": "etc"}),
+	} {
+		if a, b := there.Decide(r), p.Decide(r); a != b {
+			t.Errorf("%s: %+v, here %+v", r.Input, a, b)
 		}
 	}
 }

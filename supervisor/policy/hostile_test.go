@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,60 +79,44 @@ var (
 	}
 )
 
+// TestHostileCommands: no feature of the shell hides a command from a rule that is about it, or makes a line more
+// than what an agent may use.
 func TestHostileCommands(t *testing.T) {
 	if n := len(runsEvil) + len(writes); n < 150 {
 		t.Fatalf("only %d cases", n)
 	}
-	allow := Policy{Mode: ModeAsk, CWD: "/w", Resolve: plain,
-		Allow: mustRules(t, "Bash(good *)", "Bash(good)", "Bash(cat *)", "WebFetch", "mcp__a")}
-	deny := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"),
-		Deny: mustRules(t, "Bash(evil *)", "Edit(secret/**)")}
-	ask := Policy{Mode: ModeAllowAll, CWD: "/w", Resolve: plain, Allow: mustRules(t, "Bash"),
-		Ask: mustRules(t, "Bash(evil:*)")}
-	decide := func(p Policy, command string) string {
-		r := Request{Tool: "Bash", Input: bashInput(command)}
-		one, other := p.Decide(r), p.Compile().Decide(r)
-		if one != other {
-			t.Errorf("%q: %v, and compiled %v", command, one, other)
-		}
-		return one.Behavior
-	}
+	p := Policy{CWD: "/w", Resolve: plain}
+	deny, ask := p, p
+	deny.Deny = mustRules(t, "Bash(evil *)", "Edit(secret/**)")
+	ask.Ask = mustRules(t, "Bash(evil:*)")
+	named := mustRules(t, "Bash(good *)", "Bash(good)", "WebFetch", "mcp__a")
 	for _, command := range runsEvil {
-		if got := decide(deny, command); got != Deny {
-			t.Errorf("%q is %s, though evil is denied", command, got)
+		if got := decideBash(deny, command); got != Deny && got != Ask {
+			t.Errorf("%q is %q, though evil is denied", command, got)
 		}
-		if got := decide(ask, command); got != Ask {
-			t.Errorf("%q is %s, although evil needs a permission", command, got)
+		if got := decideBash(ask, command); got != Ask {
+			t.Errorf("%q is %q, although evil needs a permission", command, got)
 		}
 	}
 	for _, command := range runsGood {
-		if got := decide(allow, command); got != Allow {
-			t.Errorf("%q is %s, though good is allowed", command, got)
-		}
-		if got := decide(deny, command); got != Allow && !strings.Contains(command, "evil") {
-			t.Errorf("%q is %s, though only evil is denied", command, got)
+		if got := decideBash(deny, command); got != "" {
+			t.Errorf("%q is %q, though only evil is denied", command, got)
 		}
 	}
-	for _, command := range append(writes, runsEvil...) {
-		if got := decide(allow, command); got != Ask {
-			t.Errorf("%q is %s, though only good is allowed", command, got)
+	onlyGood := []string{"good ()", "good\\", "good;;", "good &&", "| good", "good \x1b[2J"} // or nothing
+	for _, command := range slices.Concat(writes, runsEvil) {
+		if slices.Contains(onlyGood, command) {
+			continue
 		}
-		harmless := strings.ReplaceAll(command, "good", "ls")
-		if (strings.Contains(command, "evil") || strings.Contains(command, ">")) &&
-			allow.Harmless(Request{Tool: "Bash", Input: bashInput(harmless)}) {
-			t.Errorf("%q is called harmless", harmless)
+		if rule, ok := p.Within(Request{Tool: "Bash", Input: bashInput(command)}, named); ok {
+			t.Errorf("%q is within %s", command, rule)
 		}
 	}
-}
-
-// TestHostileGit: options before the subcommand change the command.
-func TestHostileGit(t *testing.T) {
-	allow := Policy{Mode: ModeAsk, CWD: "/w", Allow: mustRules(t, "Bash(git log *)", "Bash(git status)")}
-	for _, command := range []string{"git -C /x log", "git -c core.pager=evil log", "git --git-dir=x log",
-		"git --exec-path=. log", "git log > x", "git log | sh", "GIT_PAGER=evil git log", "git logx", "git status -x",
-		"git -p log", "git --work-tree=/ status", "git config alias.log '!evil'; git log"} {
-		if got := decideBash(allow, command); got != Ask {
-			t.Errorf("%q is %s, want ask", command, got)
+	for _, command := range []string{"good", "good x", "! good", "(good)", "{ good; }", "good &", "\\good", "'good'",
+		"good $(good)", "if good; then good; fi", "good $X", "good >/dev/null 2>&1", "good | good; good x && good",
+		"good -m \"$(cat <<'EOF'\nit's a text\nEOF\n)\""} {
+		if _, ok := p.Within(Request{Tool: "Bash", Input: bashInput(command)}, named); !ok {
+			t.Errorf("%q is not within good", command)
 		}
 	}
 }
@@ -157,22 +142,22 @@ func TestHostilePaths(t *testing.T) {
 	base := Policy{CWD: "/w", Home: "/h", Resolve: linked}
 	for i, tool := range []string{"Write", "Edit", "MultiEdit", "Read"} {
 		verb := []string{"Edit", "Edit", "Edit", "Read"}[i]
-		deny, allow := base, base
-		deny.Mode, deny.Deny = ModeAllowAll, mustRules(t, verb+"(secret/**)")
-		allow.Mode, allow.Allow = ModeAsk, mustRules(t, verb+"(src/**)", verb+"(/src/*.go)", "Bash")
+		deny := base
+		deny.Deny = mustRules(t, verb+"(secret/**)")
+		named := mustRules(t, verb+"(src/**)", verb+"(/src/*.go)", "Bash")
 		for _, name := range secret {
 			r := Request{Tool: tool, Input: input("file_path", name)}
 			if name == "~" || name == "/../w/secret/a" {
 				continue // another file; the first below
 			}
-			if got := deny.Decide(r); got.Behavior != Deny || got != deny.Compile().Decide(r) {
-				t.Errorf("%s %q is %s, though secret is denied", tool, name, got.Behavior)
+			if got := deny.Decide(r).Behavior; got != Deny && got != Ask {
+				t.Errorf("%s %q is %q, though secret is denied", tool, name, got)
 			}
 		}
 		for _, name := range outside {
 			r := Request{Tool: tool, Input: input("file_path", name)}
-			if rule, ok := allow.Covered(r); ok {
-				t.Errorf("%s %q is covered by %s", tool, name, rule)
+			if rule, ok := base.Within(r, named); ok {
+				t.Errorf("%s %q is within %s", tool, name, rule)
 			}
 		}
 	}
@@ -196,14 +181,14 @@ func TestHostileInputs(t *testing.T) {
 			fmt.Sprintf(`{%q:"good","%s":"evil x"}`, f, f), // the last one counts
 		} {
 			r := Request{Tool: tool, Input: json.RawMessage(in)}
-			if rule, ok := (Policy{CWD: "/w", Resolve: plain, Allow: mustRules(t, text)}).Covered(r); ok {
-				t.Errorf("%s %s is covered by %s", tool, in, rule)
+			if rule, ok := (Policy{CWD: "/w", Resolve: plain}).Within(r, mustRules(t, text)); ok {
+				t.Errorf("%s %s is within %s", tool, in, rule)
 			}
 			if strings.Contains(in, "evil x") {
 				continue
 			}
-			if _, ok := (Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, text)}).Denied(r); !ok {
-				t.Errorf("%s %s is not denied by %s", tool, in, text)
+			if d := (Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, text)}).Decide(r); d.Behavior == "" {
+				t.Errorf("%s %s: %s is not about it", tool, in, text)
 			}
 		}
 	}
@@ -211,7 +196,7 @@ func TestHostileInputs(t *testing.T) {
 
 // TestHostileHosts: the hosts that different parsers find in a URL.
 func TestHostileHosts(t *testing.T) {
-	allow := Policy{Allow: mustRules(t, "WebFetch(domain:good.de)", "WebFetch(domain:*.good.de)")}
+	named := mustRules(t, "WebFetch(domain:good.de)", "WebFetch(domain:*.good.de)")
 	deny := Policy{Deny: mustRules(t, "WebFetch(domain:evil.de)")}
 	for _, url := range []string{
 		"https://evil.de", "https://evil.de/good.de", "https://evil.de?good.de", "https://evil.de#good.de",
@@ -225,10 +210,10 @@ func TestHostileHosts(t *testing.T) {
 		"data:text/html,good.de",
 	} {
 		r := Request{Tool: "WebFetch", Input: input("url", url)}
-		if rule, ok := allow.Covered(r); ok {
-			t.Errorf("%q is covered by %s", url, rule)
+		if rule, ok := deny.Within(r, named); ok {
+			t.Errorf("%q is within %s", url, rule)
 		}
-		if _, ok := deny.Denied(r); !ok && strings.Contains(strings.ToLower(url), "evil.de") &&
+		if d := deny.Decide(r); d.Behavior == "" && strings.Contains(strings.ToLower(url), "evil.de") &&
 			!strings.Contains(url, "deevil") {
 			t.Errorf("%q is not denied", url)
 		}

@@ -14,7 +14,6 @@ const maxLinks = 255
 
 // followLinks resolves an absolute path as the kernel would, one name at a time. Unlike filepath.EvalSymlinks
 // it also follows links to names that do not exist yet: writing through such a link creates the file.
-// write through one creates what it names.
 func followLinks(name string) (string, error) {
 	if !filepath.IsAbs(name) {
 		return "", fmt.Errorf("resolve %q: not absolute", name)
@@ -24,33 +23,26 @@ func followLinks(name string) (string, error) {
 
 // followFrom is followLinks for a path below a directory without links.
 func followFrom(at, name string) (string, error) {
-	links := 0
 	rest := strings.Split(name, "/")
-	for len(rest) > 0 {
+	for links := 0; len(rest) > 0; {
 		seg := rest[0]
 		rest = rest[1:]
-		switch seg {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
+		next := filepath.Join(at, seg)
+		if seg == "" || seg == "." || seg == ".." {
+			at = next
 			continue
 		}
-		next := strings.TrimSuffix(at, "/") + "/" + seg
 		info, err := os.Lstat(next)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !missing(err) {
 			return "", fmt.Errorf("resolve %q: %w", name, err)
 		}
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			at = next
 			continue
 		}
-		if links++; links > maxLinks {
-			return "", fmt.Errorf("resolve %q: too many links", name)
-		}
 		to, err := os.Readlink(next)
-		if err != nil {
-			return "", fmt.Errorf("resolve %q: %w", name, err)
+		if links++; err != nil || links > maxLinks {
+			return "", fmt.Errorf("resolve %q: too many links, or one that cannot be read (%v)", name, err)
 		}
 		if filepath.IsAbs(to) {
 			at = "/"
@@ -58,6 +50,11 @@ func followFrom(at, name string) (string, error) {
 		rest = append(strings.Split(to, "/"), rest...)
 	}
 	return at, nil
+}
+
+// missing reports whether an error says that nothing has a name, or can have it.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // Found is the result of a lookup of a path.
@@ -71,8 +68,7 @@ type Found struct {
 func LookUp(name string) (f Found) {
 	f.Path, f.Err = followLinks(name)
 	_, err := os.Lstat(name)
-	f.Exists = err == nil
-	if f.Err == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+	if f.Exists = err == nil; errors.Is(err, syscall.ENOTDIR) {
 		f.Path, f.Err = "", err
 	}
 	return f

@@ -1,14 +1,19 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
 // caseFolds says that the file system usually ignores the case of names.
 const caseFolds = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+
+// folds reports whether rules match names in another case.
+func (p *Policy) folds() bool { return caseFolds || p.FoldsCase }
 
 // pathRoot is the directory at which a path rule begins.
 type pathRoot int
@@ -27,106 +32,15 @@ type pathPattern struct {
 	segs []string
 }
 
-// target is a file or directory that a request is about.
-type target struct {
-	lexical  string
-	resolved []string // with all links followed, once after and once before removing ..
-	sure     bool     // nothing about it is in doubt
-}
-
-func (t target) every(f func(string) bool) bool {
-	for _, p := range t.resolved {
-		if !f(p) {
-			return false
-		}
+// base is the directory at which a rule's segments begin, as written.
+func (p *Policy) base(pat *pathPattern) (dir string, ok bool) {
+	switch pat.root {
+	case rootFS:
+		return "/", true
+	case rootHome:
+		return filepath.Clean(p.Home), p.Home != ""
 	}
-	return f(t.lexical)
-}
-
-func (t target) any(f func(string) bool) bool {
-	return !t.every(func(p string) bool { return !f(p) })
-}
-
-// paths are the targets of a file tool.
-func (q *query) paths() []target {
-	if q.haveTargets {
-		return q.targets
-	}
-	q.haveTargets = true
-	field := "file_path"
-	switch q.tool {
-	case "NotebookEdit", "NotebookRead":
-		field = "notebook_path"
-	case "Glob", "Grep", "LS":
-		field = "path"
-	}
-	raw, ok := q.text(field)
-	_, given := q.input[field]
-	if !given && (q.tool == "Glob" || q.tool == "Grep") {
-		raw, ok = q.cwd, true
-	}
-	first := q.target(raw)
-	first.sure = first.sure && ok && !q.broken
-	q.targets = []target{first}
-
-	// A search also names files by a pattern below its path.
-	for _, field := range map[string][]string{"Glob": {"pattern"}, "Grep": {"glob"}}[q.tool] {
-		pattern, ok := q.text(field)
-		if _, given := q.input[field]; !given {
-			continue
-		}
-		if !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~") {
-			pattern = strings.TrimSuffix(first.lexical, "/") + "/" + pattern
-		}
-		below := q.target(pattern)
-		below.sure = below.sure && ok && !(strings.Contains(pattern, "..") && strings.Contains(pattern, "{"))
-		q.targets = append(q.targets, below)
-	}
-	return q.targets
-}
-
-// target determines what a path of the input names.
-func (q *query) target(raw string) target {
-	t := target{sure: raw != "" && raw == strings.TrimSpace(raw) && !strings.ContainsRune(raw, 0)}
-	raw = strings.TrimSpace(raw)
-	switch {
-	case raw == "~" || strings.HasPrefix(raw, "~/"):
-		t.sure = t.sure && q.policy.Home != ""
-		raw = q.policy.Home + raw[1:]
-	case strings.HasPrefix(raw, "~"):
-		t.sure = false
-	case !strings.HasPrefix(raw, "/"):
-		raw = q.cwd + "/" + raw
-	}
-	t.lexical = filepath.Clean(raw)
-	names := []string{t.lexical}
-	if t.lexical != raw && strings.Contains(raw, "..") {
-		names = append(names, raw) // for the kernel, .. after a link leads elsewhere
-	}
-	for _, name := range names {
-		resolved, err := q.roots.follow(name)
-		if err != nil {
-			t.sure = false
-			continue
-		}
-		t.resolved = append(t.resolved, resolved)
-	}
-	return t
-}
-
-func (p *Policy) follow(name string) (string, error) {
-	if p.Resolve != nil {
-		return p.Resolve(name)
-	}
-	return followLinks(name)
-}
-
-// resolve is follow for paths of rules, which may not exist.
-func (p *Policy) resolve(name string) string {
-	if resolved, err := p.follow(name); err == nil {
-		return resolved
-	}
-	return name
+	return ascend(filepath.Clean(p.CWD), pat.up), p.CWD != ""
 }
 
 func ascend(dir string, n int) string {
@@ -136,95 +50,162 @@ func ascend(dir string, n int) string {
 	return dir
 }
 
-// pathMight is the test of deny and ask rules: any name of any target matches the rule as written, or the rule
-// with its links resolved.
-func (q *query) pathMight(r *Rule, at *region, targets []target) bool {
-	if at == nil {
-		found := q.roots.regionOfDeny(r)
-		at = &found
+// target is a file or directory that a request is about, by all of its names: as written, and with all links
+// followed, once after and once before removing "..".
+type target struct {
+	names []string
+	sure  bool // nothing about it is in doubt
+}
+
+func (t target) any(f func(string) bool) bool { return slices.ContainsFunc(t.names, f) }
+
+// target determines what a path names in a directory.
+func (q *query) target(raw, cwd string) target {
+	t := target{sure: raw != "" && raw == strings.TrimSpace(raw) && strings.IndexByte(raw, 0) < 0}
+	raw = strings.TrimSpace(raw)
+	switch {
+	case raw == "~" || strings.HasPrefix(raw, "~/"):
+		t.sure = t.sure && q.policy.Home != ""
+		raw = q.policy.Home + raw[1:]
+	case strings.HasPrefix(raw, "~"):
+		t.sure = false
+	case !strings.HasPrefix(raw, "/"):
+		raw = cwd + "/" + raw
 	}
-	if !at.ok {
-		return false
+	lexical := filepath.Clean(raw)
+	if rest, ok := below(lexical, "/proc/self/cwd"); ok {
+		raw = cwd + "/" + rest
+		lexical = filepath.Clean(raw)
+	} else if strings.HasPrefix(lexical, "/proc/") && strings.Count(lexical, "/") > 2 {
+		t.sure = false // another process has other files there
 	}
-	real, fold := at.real, q.policy.folds()
-	if at.link != "" {
-		real = q.policy.resolve(at.link)
-	}
-	for _, t := range targets {
-		if !t.sure {
-			return true
-		}
-		if t.any(func(p string) bool {
-			if !fold && !strings.Contains(p, at.needs) {
-				return false // this decides most rules
+	t.names = []string{lexical}
+	for _, name := range []string{lexical, raw} { // for the kernel, .. after a link leads elsewhere
+		if name == lexical || strings.Contains(raw, "..") {
+			real, err := q.follow(name)
+			t.sure = t.sure && err == nil
+			if err == nil && !slices.Contains(t.names, real) {
+				t.names = append(t.names, real)
 			}
-			return matchBelow(at.literal, at.realSegs, p, fold) ||
-				real != "" && matchBelow(real, at.realSegs, p, fold)
-		}) {
-			return true
 		}
 	}
-	return false
+	return t
 }
 
-// pathCovered is the test of allow rules: every name of every target must match.
-func (q *query) pathCovered(r *Rule, at *region) bool {
-	if at == nil {
-		found := q.roots.regionOfAllow(r)
-		at = &found
+// followed is a path with its links followed.
+type followed struct {
+	path string
+	err  error
+}
+
+// follow follows the links of a path, each directory once in a decision.
+func (q *query) follow(name string) (string, error) {
+	f, ok := q.followed[name]
+	switch {
+	case ok:
+		return f.path, f.err
+	case q.policy.Resolve != nil:
+		f.path, f.err = q.policy.Resolve(name)
+	case name == "/" || name != filepath.Clean(name):
+		f.path, f.err = followLinks(name)
+	default:
+		if f.path, f.err = q.follow(filepath.Dir(name)); f.err == nil {
+			f.path, f.err = followFrom(f.path, filepath.Base(name))
+		}
 	}
-	if !at.ok {
-		return false
+	q.followed[name] = f
+	return f.path, f.err
+}
+
+// resolve is follow for paths of rules: one that cannot be followed stays as it is.
+func (q *query) resolve(name string) string {
+	if real, err := q.follow(name); err == nil {
+		return real
 	}
+	return name
+}
+
+// paths are the targets of a file tool. A search also names files by a pattern below its path.
+func (q *query) paths() []target {
+	fields := map[string][2]string{"NotebookEdit": {"notebook_path"}, "NotebookRead": {"notebook_path"},
+		"Glob": {"path", "pattern"}, "Grep": {"path", "glob"}, "LS": {"path"}}[q.tool]
+	field, patterns := cmp.Or(fields[0], "file_path"), fields[1]
+	if q.targets == nil {
+		raw, ok := q.text(field)
+		if _, given := q.input[field]; !given && q.input != nil && patterns != "" {
+			raw, ok = q.cwd, true
+		}
+		first := q.target(raw, q.cwd)
+		first.sure = first.sure && ok
+		q.targets = []target{first}
+		if _, given := q.input[patterns]; given {
+			pattern, ok := q.text(patterns)
+			t := q.target(pattern, first.names[0])
+			t.sure = t.sure && ok && !(strings.Contains(pattern, "..") && strings.Contains(pattern, "{"))
+			q.targets = append(q.targets, t)
+		}
+	}
+	return q.targets
+}
+
+// region is the set of a deny or ask rule's paths: what it names, and everything below. bases are the beginning of
+// all of them, as written and with its links followed; segs follow.
+type region struct {
+	bases []string
+	segs  []string
+	fold  bool
+}
+
+func (q *query) regionOf(r *Rule) (at region, ok bool) {
+	base, ok := q.policy.base(&r.path)
+	fixed := slices.IndexFunc(r.path.segs, hasMeta)
+	if fixed < 0 {
+		fixed = len(r.path.segs)
+	}
+	literal := path.Join(append([]string{base}, r.path.segs[:fixed]...)...)
+	segs := append(r.path.segs[fixed:len(r.path.segs):len(r.path.segs)], "**")
+	return region{slices.Compact([]string{literal, q.resolve(literal)}), segs, q.policy.folds()}, ok
+}
+
+// has reports whether a path is in the region.
+func (at *region) has(name string) bool {
+	return slices.ContainsFunc(at.bases, func(base string) bool { return matchBelow(base, at.segs, name, at.fold) })
+}
+
+// within reports whether the region begins in a directory.
+func (at *region) within(dir string) bool {
+	return slices.ContainsFunc(at.bases, func(base string) bool { _, ok := below(base, dir); return ok })
+}
+
+// pathAbout says whether a path rule is about one of the files of a file tool.
+func (q *query) pathAbout(r *Rule) (found verdict, why string) {
+	at, ok := q.regionOf(r)
 	for _, t := range q.paths() {
-		if !t.sure || !t.every(func(p string) bool {
-			return matchBelow(at.base, at.segs, p, false) || matchBelow(at.real, at.realSegs, p, false)
-		}) {
-			return false
+		if ok && t.any(at.has) {
+			return sure, ""
+		}
+		if ok && !t.sure {
+			found, why = maybe, "it is not clear which file it names"
 		}
 	}
-	return len(q.paths()) > 0
+	return found, why
 }
 
-// searchers search whole directories.
-var searchers = nameSet{"Grep", "Glob", "LS"}
-
-// searches reports whether a search may reach what an ask rule names: something below the directory where the
-// search begins, and not excluded by the search's name pattern.
-func (q *query) searches(r *Rule, at *region) bool {
-	if at == nil {
-		found := q.roots.regionOfDeny(r)
-		at = &found
-	}
-	targets := q.paths()
-	if !at.ok || len(targets) == 0 {
+// searches reports whether a search may reach what an ask rule names below the directory where it begins. The CLI
+// keeps a search out of what is denied, but not out of what must be asked about (observed with CLI 2.1.329).
+func (q *query) searches(r *Rule) bool {
+	if r.kind != kindPath || !sameTool(r.tool, q.tool) || q.tool != "Grep" && q.tool != "Glob" && q.tool != "LS" {
 		return false
 	}
-	if last := r.path.segs[len(r.path.segs)-1:]; len(last) == 1 && !hasMeta(last[0]) && q.leavesOut(last[0]) {
-		return false
+	glob, _ := q.text(map[string]string{"Grep": "glob", "Glob": "pattern"}[q.tool])
+	name := path.Base(strings.Join(r.path.segs, "/"))
+	last := path.Base(glob)
+	if strings.HasPrefix(last, "*.") && !strings.ContainsAny(last, "{},!") && strings.Contains(name, ".") &&
+		name != "." && !hasMeta(name) && !segmentMatches(last, name) {
+		return false // a search for *.go does not show .env
 	}
-	return targets[0].any(func(dir string) bool {
-		_, within := below(at.literal, dir)
-		if at.real != "" && !within {
-			_, within = below(at.real, dir)
-		}
-		return within
-	})
-}
-
-// leavesOut reports whether the last part of a search's name pattern does not match the name, so that a file of
-// that name is not searched. A directory of that name could be.
-func (q *query) leavesOut(name string) bool {
-	if !strings.Contains(name, ".") {
-		return false // probably a directory
-	}
-	field := map[string]string{"Glob": "pattern", "Grep": "glob"}[q.tool]
-	pattern, ok := q.text(field)
-	if !ok || strings.ContainsAny(pattern, "{},!") {
-		return false
-	}
-	last := pattern[strings.LastIndexByte(pattern, '/')+1:]
-	return last != "" && last != "**" && !matchSegment(last, name, true)
+	at, ok := q.regionOf(r)
+	return ok && q.paths()[0].any(at.within)
 }
 
 func hasMeta(seg string) bool { return strings.ContainsAny(seg, `*?[\`) }
@@ -233,108 +214,42 @@ func hasMeta(seg string) bool { return strings.ContainsAny(seg, `*?[\`) }
 func matchBelow(dir string, segs []string, name string, fold bool) bool {
 	if fold {
 		dir, name = strings.ToLower(dir), strings.ToLower(name)
+		segs = strings.Split(strings.ToLower(strings.Join(segs, "/")), "/")
 	}
 	rel, ok := below(name, dir)
-	return ok && matchSegments(segs, rel, fold)
+	return ok && segmentsMatch(segs, strings.Split(rel, "/"))
 }
 
-// matchSegments is the usual wildcard match with one backtracking position, on segments.
-func matchSegments(segs []string, rel string, fold bool) bool {
-	// j is where the current segment begins in rel; past its end, none is left.
-	i, j, star, mark, end := 0, 0, -1, 0, len(rel)
-	if rel == "" {
-		end = -1
+// segmentsMatch matches the segments of a rule with those of a path, which may have holes.
+func segmentsMatch(segs, parts []string) bool {
+	for len(parts) > 0 && parts[0] == "" {
+		parts = parts[1:]
 	}
-	for j <= end {
-		next := len(rel)
-		if n := strings.IndexByte(rel[j:], '/'); n >= 0 {
-			next = j + n
-		}
-		switch {
-		case i < len(segs) && segs[i] == "**":
-			star, mark = i, j
-			i++
-		case i < len(segs) && matchSegment(segs[i], rel[j:next], fold):
-			i++
-			j = next + 1
-		case star >= 0:
-			if n := strings.IndexByte(rel[mark:], '/'); n >= 0 {
-				mark += n + 1
-			} else {
-				mark = len(rel) + 1
-			}
-			i, j = star+1, mark
-		default:
-			return false
-		}
+	switch {
+	case len(segs) == 0:
+		return len(parts) == 0
+	case segs[0] == "**":
+		return len(segs) == 1 || segmentsMatch(segs[1:], parts) || len(parts) > 0 && segmentsMatch(segs, parts[1:])
 	}
-	for i < len(segs) && segs[i] == "**" {
-		i++
-	}
-	return i == len(segs)
+	return len(parts) > 0 && segmentMatches(segs[0], parts[0]) && segmentsMatch(segs[1:], parts[1:])
 }
 
-func matchSegment(seg, part string, fold bool) bool {
-	if fold {
-		seg = strings.ToLower(seg)
+func segmentMatches(seg, part string) bool {
+	switch {
+	case strings.IndexByte(part, hole) < 0:
+		ok, err := path.Match(seg, part)
+		return ok && err == nil
+	case part[0] == hole && seg[0] == '.':
+		return false // a pattern leaves out names that begin with a dot
 	}
-	if !hasMeta(seg) {
-		return seg == part
-	}
-	if end := seg[1:]; seg[0] == '*' && !hasMeta(end) {
-		return strings.HasSuffix(part, end)
-	}
-	ok, err := path.Match(seg, part)
-	return ok && err == nil
+	return hasMeta(seg) || wildcard(strings.ReplaceAll(part, string(hole), "*"), seg)
 }
 
 // below returns name relative to dir, "" for dir itself.
 func below(name, dir string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, dir)
-	switch {
-	case !ok:
-		return "", false
-	case rest == "" || dir == "/":
-		return rest, true
+	if !ok || rest == "" || dir == "/" {
+		return rest, ok
 	}
 	return strings.CutPrefix(rest, "/")
-}
-
-// insideCWD reports whether everything that a file tool is about is in the working directory, by each of its
-// names.
-func (q *query) insideCWD() bool {
-	if q.policy.CWD == "" {
-		return false
-	}
-	for _, t := range q.paths() {
-		if !t.sure || !t.every(func(p string) bool { _, ok := q.fromCWD(p); return ok }) {
-			return false
-		}
-	}
-	return len(q.paths()) > 0
-}
-
-func (q *query) fromCWD(name string) (string, bool) {
-	if rel, ok := below(name, q.roots.of(rootCWD)); ok {
-		return rel, true
-	}
-	return below(name, filepath.Clean(q.policy.CWD))
-}
-
-// touchesMachinery reports whether an edit in the working directory is to something that makes programs run.
-func (q *query) touchesMachinery() bool {
-	for _, t := range q.paths() {
-		if t.any(func(p string) bool {
-			rel, _ := q.fromCWD(p)
-			for seg := range strings.SplitSeq(strings.ToLower(rel), "/") {
-				if machinery.has(seg) {
-					return true
-				}
-			}
-			return false
-		}) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,8 +1,11 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
+	"net/url"
 	"slices"
+	"strings"
 )
 
 // Mode says what happens to a request that no rule matches.
@@ -16,38 +19,24 @@ const (
 	ModeAllowAll    Mode = "allow-all"
 )
 
-// Behaviors of a decision.
+// Behaviors of a decision, and who decided.
 const (
-	Allow = "allow"
-	Deny  = "deny"
-	Ask   = "ask"
+	Allow, Deny, Ask = "allow", "deny", "ask"
+	ByRule, ByMode   = "rule", "mode"
 )
 
-// Who decided.
-const (
-	ByRule = "rule"
-	ByMode = "mode"
-)
-
-// Policy is the rules of a run.
+// Policy is the deny and ask rules of a run.
 type Policy struct {
-	Mode             Mode
-	Allow, Deny, Ask []Rule
-	CWD, Home        string // absolute; without Home, rules with ~ match nothing
+	Deny, Ask []Rule
+	CWD, Home string // absolute; without Home, rules with ~ match nothing
 
 	// Resolve follows every symbolic link of an absolute path; what does not exist stays as it is. Nil: this
 	// machine's file system.
 	Resolve func(path string) (string, error)
-	// Exists reports whether something has an absolute path's name, even if it is only a link. Nil: this
-	// machine's file system.
-	Exists func(path string) (bool, error)
-	// FoldsCase says that deny and ask rules also match names in another case. On systems whose file systems
-	// usually ignore case they do so anyway.
+	// FoldsCase says that rules also match names in another case. On systems whose file systems usually ignore
+	// case they do so anyway.
 	FoldsCase bool
 }
-
-// folds reports whether deny and ask rules match names in another case.
-func (p *Policy) folds() bool { return caseFolds || p.FoldsCase }
 
 // Request is a tool that wants to run.
 type Request struct {
@@ -56,126 +45,172 @@ type Request struct {
 
 	// CWD is the directory at which relative names begin: the one of the session's shell. Empty: the policy's.
 	CWD string
-
-	// Asked says that the CLI asks whether the tool may run. In modes ask and accept-edits, Arbiter's own list
-	// of harmless requests does not answer that question.
-	Asked bool
 }
 
-// Decision is what happens to a request. Rule is the text of the rule that decided, if one did; Reason is for a
-// person and for the model.
-type Decision struct {
-	Behavior string
-	By       string
-	Rule     string
-	Reason   string
-}
+// Decision is what a rule says about a request. Behavior is Deny, Ask, or empty if no rule says anything. Rule is
+// the text of the rule; Reason is for a person and for the model.
+type Decision struct{ Behavior, By, Rule, Reason string }
 
-// Decide reports whether the tool may run. It checks the request against one rule after another, and resolves
-// the paths of each; for many rules and many decisions, see [Policy.Compile].
-func (p Policy) Decide(r Request) Decision { return p.decide(p.newQuery(r)) }
+// Rules decide about requests: a [Policy] on this machine's file system, the result of [Elsewhere] on another
+// file system.
+type Rules interface{ Decide(r Request) Decision }
 
-func (p *Policy) decide(q *query) Decision {
-	if rule, ok := q.firstMight(q.deny); ok {
-		return Decision{Deny, ByRule, rule, "the rule " + rule + " denies it"}
-	}
-	if p.alwaysAllowed(q) {
-		return Decision{Behavior: Allow, By: ByMode, Reason: "never asked for"}
-	}
-	if rule, ok := q.firstAsked(); ok {
-		return p.ask(ByRule, rule, "the rule "+rule+" asks about it")
-	}
-	if rule, why := q.inDoubt(); why != "" {
-		return p.ask(ByRule, rule, "the rule "+rule+" might be about it, because "+why)
-	}
-	if rule, why := q.filesInDoubt(); why != "" {
-		return p.ask(ByRule, rule, "the rule "+rule+" might be about a file of it, because "+why)
-	}
-	if rule, ok := q.covered(q.allow); ok {
-		return Decision{Allow, ByRule, rule, "the rule " + rule + " allows it"}
-	}
-	return p.byMode(q)
-}
+// verdict says whether a rule is about a request.
+type verdict int
 
-func (p *Policy) byMode(q *query) Decision {
-	if q.onlyReads() && !p.leftToHuman(q) {
-		return Decision{Behavior: Allow, By: ByMode, Reason: "it changes nothing"}
-	}
-	switch p.Mode {
-	case ModeAllowAll:
-		return Decision{Behavior: Allow, By: ByMode, Reason: "everything is allowed"}
-	case ModeAcceptEdits:
-		if editors.has(q.tool) && q.insideCWD() && !q.touchesMachinery() {
-			return Decision{Behavior: Allow, By: ByMode, Reason: "edits inside of the working directory are allowed"}
+const (
+	no verdict = iota
+	maybe
+	sure
+)
+
+// Decide returns what the rules say: Deny if a deny rule names the request; Ask if an ask rule names it, or if any
+// rule might be about it. It never returns Allow.
+func (p Policy) Decide(r Request) Decision {
+	q := p.newQuery(r)
+	var doubt Decision
+	for i, rule := range slices.Concat(p.Deny, p.Ask) {
+		behavior, verb := Deny, "denies it"
+		if i >= len(p.Deny) {
+			behavior, verb = Ask, "asks about it"
+		}
+		v, why := q.about(&rule)
+		if behavior == Ask && q.searches(&rule) {
+			v = sure
+		}
+		switch {
+		case v == sure:
+			return Decision{behavior, ByRule, rule.text, "the rule " + rule.text + " " + verb}
+		case v == maybe && doubt.Behavior == "":
+			why = strings.ReplaceAll(why, string(hole), "…")
+			doubt = Decision{Ask, ByRule, rule.text, "the rule " + rule.text + " might be about it: " + why}
 		}
 	}
-	return p.ask(ByMode, "", "no rule allows "+q.tool)
+	return doubt
 }
 
-// onlyReads reports whether a tool other than Bash changes nothing and stays within the
-// working directory.
-func (q *query) onlyReads() bool { return harmless.has(q.tool) || readers.has(q.tool) && q.insideCWD() }
+// query is one request while it is checked against the rules. What is expensive to determine is determined once,
+// when the first rule needs it.
+type query struct {
+	policy *Policy
+	tool   string
+	cwd    string                     // where relative names begin
+	input  map[string]json.RawMessage // exact keys; encoding/json would fold them
 
-// ask is a question, or a denial where nothing is asked.
-func (p *Policy) ask(by, rule, reason string) Decision {
-	if p.Mode == ModeRules {
-		return Decision{Deny, by, rule, reason + ", and nothing is asked in this mode"}
+	script   *script             // its command line
+	files    *files              // that its command line names
+	targets  []target            // files that a file tool is about
+	followed map[string]followed // links that were followed
+}
+
+func (p *Policy) newQuery(r Request) *query {
+	q := &query{policy: p, tool: r.Tool, cwd: cmp.Or(r.CWD, p.CWD), followed: map[string]followed{}}
+	if json.Unmarshal(r.Input, &q.input) != nil {
+		q.input = nil
 	}
-	return Decision{Ask, by, rule, reason}
+	return q
 }
 
-// alwaysAllowed reports whether a tool is always allowed: Arbiter's own tools, and the subagent tool, because
-// each tool call of a subagent is judged itself. A deny rule that names them still applies.
-func (p *Policy) alwaysAllowed(q *query) bool {
-	_, own := Own(q.tool)
-	subagent := StartsSubagent(q.tool)
-	return own || subagent && !q.apart() && !p.leftToHuman(q)
-}
-
-// leftToHuman reports whether the CLI asks about a tool that Arbiter considers harmless: then a rule of the
-// user's own settings requires it. A verdict is never left to the human: a turn has to end.
-func (p *Policy) leftToHuman(q *query) bool {
-	return q.asked && q.tool != VerdictTool && (p.Mode == ModeAsk || p.Mode == ModeAcceptEdits)
-}
-
-// apart reports whether a subagent gets its own directory: creating a worktree goes beyond the tool calls of
-// the subagent that are judged themselves.
-func (q *query) apart() bool {
-	if !StartsSubagent(q.tool) {
-		return false
+// text returns a string of the input. ok is false if it is missing or not a string.
+func (q *query) text(field string) (string, bool) {
+	var s *string
+	if err := json.Unmarshal(q.input[field], &s); err != nil || s == nil {
+		return "", false
 	}
-	raw, given := q.input["isolation"]
-	if !given {
-		return q.broken
+	return *s, true
+}
+
+// runsLines reports whether the tool runs command lines: Monitor does so under the rules of Bash.
+func (q *query) runsLines() bool { return q.tool == "Bash" || q.tool == "Monitor" }
+
+// about says whether a deny or ask rule is about the request, and why it might be.
+func (q *query) about(r *Rule) (verdict, string) {
+	switch {
+	case r.kind == kindMCP:
+		return certainly(matchMCP(r.tool, q.tool)), ""
+	case r.kind == kindBash && q.runsLines():
+		return q.line().about(r, q.policy.folds())
+	case r.kind == kindPath && q.runsLines() && (r.tool == "Read" || r.tool == "Edit"):
+		return q.commandFiles().about(r)
+	case !sameTool(r.tool, q.tool):
+		return no, ""
+	case r.kind == kindPath:
+		return q.pathAbout(r)
+	case r.kind == kindDomain:
+		host, ok := q.host()
+		if !ok {
+			return maybe, "its host is not clear"
+		}
+		return certainly(host == r.spec || isSubdomain(host, strings.TrimPrefix(r.spec, "*."))), ""
+	case r.kind == kindName:
+		name, ok := q.name()
+		if !ok {
+			return maybe, "it has no name that could be read"
+		}
+		return certainly(wildcard(strings.ToLower(r.spec), strings.ToLower(name))), ""
 	}
-	return string(raw) != `""` && string(raw) != "null"
+	return certainly(r.kind == kindTool), ""
 }
 
-// ReadsUnseen reports whether a request is a command line that may read what a deny or ask rule about reading
-// protects, although none of its words says so: through a glob, a link or a cd, which Claude's default mode
-// allows (observed with CLI 2.1.329).
-func (p Policy) ReadsUnseen(r Request) bool { return p.newQuery(r).readsUnseen() }
-
-func (q *query) readsUnseen() bool {
-	about := func(r Rule) bool { return readers.has(r.tool) }
-	return q.tool == "Bash" && (slices.ContainsFunc(q.deny.rules, about) || slices.ContainsFunc(q.ask.rules, about)) &&
-		!q.harmless()
-}
-
-// Denied returns the first deny rule that might be about any part of the request, as Decide does. Nobody can be
-// asked here, so it also denies what Decide would ask about because it is in doubt.
-func (p Policy) Denied(r Request) (rule string, ok bool) { return p.newQuery(r).denied() }
-
-func (q *query) denied() (rule string, ok bool) {
-	if rule, ok := q.firstMight(q.deny); ok {
-		return rule, true
+func certainly(is bool) verdict {
+	if is {
+		return sure
 	}
-	rule, why := q.doubtUnder(q.deny)
-	return rule, why != ""
+	return no
 }
 
-// Covered returns the allow rules that together cover the whole request. It ignores the mode and deny rules.
-func (p Policy) Covered(r Request) (rule string, ok bool) {
-	q := p.newQuery(r)
-	return q.covered(q.allow)
+// line reads the command line. One that cannot be read hides everything.
+func (q *query) line() *script {
+	if q.script == nil {
+		command, ok := q.text("command")
+		q.script = readLine(command, map[string]string{"HOME": q.policy.Home, "PWD": q.cwd})
+		if !ok {
+			q.script.hide("it has no command that could be read")
+		}
+		if raw := q.input["dangerouslyDisableSandbox"]; len(raw) > 0 && string(raw) != "false" {
+			q.script.hide("it leaves the sandbox")
+		}
+	}
+	return q.script
+}
+
+// name is the value that rules for tools such as Skill name.
+func (q *query) name() (name string, ok bool) {
+	for _, field := range named[q.tool] {
+		if name, ok = q.text(field); ok {
+			break
+		}
+	}
+	return strings.TrimPrefix(name, "/"), ok
+}
+
+// host is the host of a URL, if all programs read the same one there: some read a backslash as a slash.
+func (q *query) host() (string, bool) {
+	raw, ok := q.text("url")
+	if !strings.Contains(raw, "://") {
+		raw = "https://" + raw
+	}
+	u, err := url.Parse(raw)
+	if !ok || err != nil || u.Hostname() == "" || strings.Contains(raw, `\`) || u.User != nil {
+		return "", false
+	}
+	return normalHost(u.Hostname()), true
+}
+
+func normalHost(host string) string {
+	return strings.TrimSuffix(strings.ToLower(strings.TrimSpace(host)), ".")
+}
+
+func isSubdomain(host, domain string) bool {
+	rest, ok := strings.CutSuffix(host, domain)
+	return ok && strings.HasSuffix(rest, ".")
+}
+
+// matchMCP matches a tool against mcp__server, mcp__server__tool or a prefix.
+func matchMCP(rule, tool string) bool {
+	if stem, ok := strings.CutSuffix(rule, "*"); ok {
+		return strings.HasPrefix(tool, stem)
+	}
+	rest, ok := strings.CutPrefix(tool, rule)
+	return ok && (rest == "" || strings.HasPrefix(rest, "__"))
 }

@@ -14,8 +14,9 @@ type Rule struct {
 	kind ruleKind
 	spec string // Bash: the pattern; names: the name, possibly with *; WebFetch: the host
 
-	exact string // Bash: the pattern as an allow rule matches it against a command
-	path  pathPattern
+	lits []string // Bash: the words of the pattern before the first *
+	rest string   // Bash: the pattern after them; "": nothing
+	path pathPattern
 }
 
 type ruleKind int
@@ -43,166 +44,153 @@ func (r Rule) Whole() bool { return r.kind == kindTool || r.kind == kindMCP }
 func (r Rule) MCP() bool { return r.kind == kindMCP }
 
 // Known reports whether the rule's tool is one of Claude Code's, or an MCP server's.
-func (r Rule) Known() bool {
-	return r.kind == kindMCP || slices.ContainsFunc(known, func(tools nameSet) bool { return tools.has(r.tool) })
-}
+func (r Rule) Known() bool { return r.kind == kindMCP || slices.Contains(knownTools(), r.tool) }
 
 // Names reports whether the rule names a tool: Agent and Task are two names of the same tool, and an MCP rule
 // may name a server. Unlike in a permission rule, Edit means only Edit.
 func (r Rule) Names(tool string) bool {
-	switch {
-	case r.kind == kindMCP:
-		return matchMCP(r.tool, tool)
-	case StartsSubagent(r.tool):
-		return StartsSubagent(tool)
-	}
-	return r.tool == tool
+	return r.tool == tool || r.kind == kindMCP && matchMCP(r.tool, tool) || StartsSubagent(r.tool) && StartsSubagent(tool)
 }
+
+var (
+	toolName = expr(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+	hostName = expr(`^(\*\.)?[^*/:\s]*[^*/:\s.][^*/:\s]*$`)
+)
 
 // ParseRule reads a rule in Claude Code's syntax: Tool, Tool(specifier),
 // Bash(git *), Bash(npm run test:*), Edit(src/**), Read(~/.ssh/**),
 // Read(//etc/**), WebFetch(domain:example.com), mcp__server, mcp__server__tool.
+// It refuses what the CLI leaves out without a word.
 func ParseRule(s string) (Rule, error) {
 	text := strings.TrimSpace(s)
 	name, spec, hasSpec := strings.Cut(text, "(")
-	name = strings.TrimSpace(name)
-	r := Rule{text: text, tool: name, kind: kindTool}
-	if hasSpec {
-		inner, closed := strings.CutSuffix(spec, ")")
-		if !closed {
-			return Rule{}, fmt.Errorf("%q: the closing parenthesis is missing", text)
+	r := Rule{text: text, tool: strings.TrimSpace(name), kind: kindTool}
+	bad := func(why string, args ...any) (Rule, error) {
+		return Rule{}, fmt.Errorf("%q: "+why, append([]any{text}, args...)...)
+	}
+	inner, closed := strings.CutSuffix(spec, ")")
+	spec = strings.TrimSpace(inner)
+	same := func(other string) bool { return strings.EqualFold(other, r.tool) }
+	switch i := slices.IndexFunc(knownTools(), same); {
+	case hasSpec && !closed:
+		return bad("the closing parenthesis is missing")
+	case hasSpec && spec == "":
+		return bad("nothing stands between the parentheses; write %s for every use of it", r.tool)
+	case !balanced(spec):
+		return bad("the parentheses do not match; write one rule for each tool")
+	case strings.HasPrefix(r.tool, "mcp__"):
+		stem, star := strings.CutSuffix(strings.TrimPrefix(r.tool, "mcp__"), "*")
+		server, _, _ := strings.Cut(stem, "__")
+		switch {
+		case hasSpec:
+			return bad("rules for MCP tools take no parentheses")
+		case server == "" || strings.ContainsAny(stem, "* \t"):
+			return bad("write mcp__server, mcp__server__tool or mcp__server__prefix*")
+		case star && !strings.Contains(stem, "__"):
+			return bad("a * stands for tools, not for servers: mcp__server__*")
 		}
-		spec = strings.TrimSpace(inner)
-		if spec == "" {
-			return Rule{}, fmt.Errorf("%q: nothing stands between the parentheses; write %s for every use of it", text,
-				name)
-		}
-	}
-	if strings.HasPrefix(name, "mcp__") {
-		return parseMCP(r, hasSpec)
-	}
-	if err := checkName(text, name); err != nil {
-		return Rule{}, err
-	}
-	if !hasSpec || spec == "*" {
+		r.kind = kindMCP
 		return r, nil
-	}
-	return r.withSpec(spec)
-}
-
-func checkName(text, name string) error {
-	if name == "" {
-		return fmt.Errorf("%q: a rule begins with a tool's name, such as Bash", text)
-	}
-	for i, c := range name {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
-			return fmt.Errorf("%q: %q is not a tool's name", text, name)
-		}
-	}
-	for _, tools := range known {
-		if tools.has(name) {
-			return nil
-		}
-		for _, other := range tools {
-			if strings.EqualFold(other, name) {
-				return fmt.Errorf("%q: tools' names are case-sensitive, write %s", text, other)
-			}
-		}
-	}
-	return nil
-}
-
-func parseMCP(r Rule, hasSpec bool) (Rule, error) {
-	r.kind = kindMCP
-	if hasSpec {
-		return Rule{}, fmt.Errorf("%q: rules for MCP tools take no parentheses", r.text)
-	}
-	body := strings.TrimPrefix(r.tool, "mcp__")
-	stem, _ := strings.CutSuffix(body, "*")
-	if server, _, _ := strings.Cut(stem, "__"); server == "" || strings.ContainsAny(stem, "* \t") {
-		return Rule{}, fmt.Errorf("%q: write mcp__server, mcp__server__tool or mcp__server__prefix*", r.text)
-	}
-	if stem != body && !strings.Contains(stem, "__") {
-		return Rule{}, fmt.Errorf("%q: a * stands for tools, not for servers: mcp__server__*", r.text)
-	}
-	return r, nil
-}
-
-func (r Rule) withSpec(spec string) (Rule, error) {
-	switch {
+	case r.tool == "":
+		return bad("a rule begins with a tool's name, such as Bash")
+	case !toolName.MatchString(r.tool):
+		return bad("%q is not a tool's name", r.tool)
+	case i >= 0 && knownTools()[i] != r.tool:
+		return bad("tools' names are case-sensitive, write %s", knownTools()[i])
+	case !hasSpec || spec == "*":
+		return r, nil
 	case r.tool == "Bash":
 		prefix, isPrefix := strings.CutSuffix(spec, ":*")
 		if strings.Contains(prefix, ":*") {
-			return Rule{}, fmt.Errorf("%q: :* stands at the end only", r.text)
+			return bad(":* stands at the end only")
 		}
-		if isPrefix && strings.TrimSpace(prefix) == "" {
-			return Rule{}, fmt.Errorf("%q: no command stands before :*", r.text)
+		if strings.TrimSpace(prefix) == "" {
+			return bad("no command stands before :*")
 		}
 		r.kind, r.spec = kindBash, strings.TrimSpace(prefix)
-		if !strings.ContainsAny(prefix, `"'\\`) {
+		if !strings.ContainsAny(prefix, `"'\`) {
 			r.spec = strings.Join(strings.Fields(prefix), " ") // spaces within quotes count
 		}
-		r.exact = exactPattern(r.spec)
 		if isPrefix {
 			r.spec += " *"
-			r.exact += " *"
+		}
+		r.lits = strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(r.spec))
+		if i := slices.IndexFunc(r.lits, func(w string) bool { return strings.Contains(w, "*") }); i >= 0 {
+			r.lits, r.rest = r.lits[:i], strings.Join(r.lits[i:], " ")
 		}
 	case r.tool == "WebFetch":
 		host, ok := strings.CutPrefix(spec, "domain:")
-		host = normalHost(host)
-		if !ok || strings.Trim(host, "*.") == "" || strings.Contains(strings.TrimPrefix(host, "*."), "*") ||
-			strings.ContainsAny(host, "/: \t") {
-			return Rule{}, fmt.Errorf("%q: write WebFetch(domain:example.com) or WebFetch(domain:*.example.com)",
-				r.text)
+		if r.kind, r.spec = kindDomain, normalHost(host); !ok || !hostName.MatchString(r.spec) {
+			return bad("write WebFetch(domain:example.com) or WebFetch(domain:*.example.com)")
 		}
-		r.kind, r.spec = kindDomain, host
 	case readers.has(r.tool) || editors.has(r.tool):
-		pattern, err := parsePath(spec)
-		if err != nil {
-			return Rule{}, fmt.Errorf("%q: %w", r.text, err)
+		var err error
+		if r.kind, r.path, err = parsePath(spec); err != nil {
+			return bad("%w", err)
 		}
-		r.kind, r.path = kindPath, pattern
 	case named[r.tool] != nil:
 		r.kind, r.spec = kindName, spec
 	default:
-		return Rule{}, fmt.Errorf("%q: rules for %s take no parentheses", r.text, r.tool)
+		return bad("rules for %s take no parentheses", r.tool)
 	}
 	return r, nil
 }
 
-func parsePath(spec string) (pathPattern, error) {
-	var p pathPattern
+// balanced reports whether no closing parenthesis stands before its opening one: Bash(a),Bash(b) is not one rule.
+func balanced(spec string) bool {
+	depth := 0
+	for _, c := range spec {
+		depth += strings.Count(string(c), "(") - strings.Count(string(c), ")")
+		if depth < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// SplitRules splits a list of rules at the commas outside of parentheses: Bash(a, b), Read.
+func SplitRules(text string) (list []string) {
+	from := 0
+	for i, c := range text + "," {
+		if part := text[from:i]; c == ',' && (i == len(text) || strings.Count(part, "(") <= strings.Count(part, ")")) {
+			if rule := strings.TrimSpace(part); rule != "" {
+				list = append(list, rule)
+			}
+			from = i + 1
+		}
+	}
+	return list
+}
+
+func parsePath(spec string) (kind ruleKind, p pathPattern, err error) {
 	rest := spec
 	switch {
 	case strings.HasPrefix(spec, "!"):
-		return p, fmt.Errorf("a path rule cannot be negated")
+		return kind, p, fmt.Errorf("a path rule cannot be negated")
 	case strings.HasPrefix(spec, "//"):
 		p.root, rest = rootFS, spec[2:]
 	case spec == "~" || strings.HasPrefix(spec, "~/"):
 		p.root, rest = rootHome, spec[1:]
 	case strings.HasPrefix(spec, "~"):
-		return p, fmt.Errorf("only ~/ is known, not another user's home")
+		return kind, p, fmt.Errorf("only ~/ is known, not another user's home")
 	}
-	anchored := p.root != rootCWD || strings.HasPrefix(spec, ".") && (spec == "." || strings.HasPrefix(spec, "./")) ||
-		strings.Contains(strings.TrimSuffix(rest, "/"), "/")
+	anchored := p.root != rootCWD || spec == "." || strings.Contains(strings.TrimSuffix(rest, "/"), "/")
 	for _, seg := range strings.Split(rest, "/") {
-		switch {
+		switch _, err := path.Match(seg, ""); {
 		case seg == "" || seg == ".":
 		case seg == ".." && len(p.segs) == 0 && p.root == rootCWD:
 			p.up++
 			anchored = true
 		case seg == "..":
-			return p, fmt.Errorf(".. may stand only at the beginning of a path")
+			return kind, p, fmt.Errorf(".. may stand only at the beginning of a path")
+		case err != nil:
+			return kind, p, fmt.Errorf("%q is not a pattern", seg)
 		default:
-			if _, err := path.Match(seg, ""); err != nil {
-				return p, fmt.Errorf("%q is not a pattern", seg)
-			}
 			p.segs = append(p.segs, seg)
 		}
 	}
 	if !anchored && len(p.segs) == 1 {
 		p.segs = append([]string{"**"}, p.segs...)
 	}
-	return p, nil
+	return kindPath, p, nil
 }

@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSplitRules(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                       nil,
+		" , ,":                                   nil,
+		"Read":                                   {"Read"},
+		"Bash(a, b), Read":                       {"Bash(a, b)", "Read"},
+		"Bash(a),Bash(b)":                        {"Bash(a)", "Bash(b)"},
+		"Bash(f (a, b), c) , mcp__s ,":           {"Bash(f (a, b), c)", "mcp__s"},
+		"Bash(a, Read":                           {"Bash(a, Read"},
+		"WebFetch(domain:a.de), Edit(a,b/**), X": {"WebFetch(domain:a.de)", "Edit(a,b/**)", "X"},
+	} {
+		if got := SplitRules(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestNative: the forms are those that CLI 2.1.319, 2.1.329 and 2.1.332 keep and honour.
+func TestNative(t *testing.T) {
+	const all = "allow deny ask"
+	for _, tt := range []struct{ rule, behaviors, want string }{ // want begins with "error " for an error
+		{"Bash", all, "Bash"}, {"Bash(*)", all, "Bash"}, {"Bash( git  * )", all, "Bash(git *)"},
+		{"Bash(go test:*)", all, "Bash(go test *)"}, {"Bash(npm*)", all, "Bash(npm*)"},
+		{`Bash(git commit -m "a (b)")`, all, `Bash(git commit -m "a (b)")`},
+		{"Edit", all, "Edit"}, {"Write", all, "Write"}, {"Read(*)", all, "Read"}, {"Task", all, "Agent"},
+		{"Task(x)", all, "Agent(x)"}, {"Skill(pdf)", all, "Skill(pdf)"}, {"Skill(pdf*)", all, "error no rule with *"},
+		{"mcp__s", all, "mcp__s"}, {"mcp__s__t", all, "mcp__s__t"}, {"mcp__s__*", all, "mcp__s__*"},
+		{"mcp__s__get_*", all, "error name each tool"},
+		{"WebFetch(domain:Example.com.)", all, "WebFetch(domain:example.com)"}, {"WebSearch", all, "WebSearch"},
+		{"Edit(src/**)", all, "Edit(//w/x/src/**)"}, {"Edit(/src/**)", all, "Edit(//w/x/src/**)"},
+		{"Edit(./a b/c)", all, "Edit(//w/x/a b/c)"}, {"Edit(.env)", all, "Edit(//w/x/**/.env)"},
+		{"Edit(*.go)", all, "Edit(//w/x/**/*.go)"}, {"Edit(.)", all, "Edit(//w/x/**)"},
+		{"Edit(../y/**)", all, "Edit(//w/y/**)"}, {"Edit(~/.ssh/**)", all, "Edit(//h/u/.ssh/**)"},
+		{"Read(~)", all, "Read(//h/u/**)"}, {"Read(//etc/**)", all, "Read(//etc/**)"}, {"Read(//)", all, "Read(//**)"},
+		{"Write(src/**)", "deny ask", "Edit(//w/x/src/**)"}, {"Write(src/**)", Allow, "error write Edit(src/**)"},
+		{"NotebookEdit(*.ipynb)", Allow, "error write Edit(*.ipynb)"}, {"MultiEdit(a)", Deny, "Edit(//w/x/**/a)"},
+		{"Grep(src/**)", Allow, "error write Read(src/**)"}, {"Grep(src/**)", Deny, "Read(//w/x/src/**)"},
+		{`Edit(a\*b)`, all, "error reads {, }, ! and \\"}, {"Edit({a,b}/c)", all, "error reads {"},
+	} {
+		rule := mustRules(t, tt.rule)[0]
+		for behavior := range strings.FieldsSeq(tt.behaviors) {
+			got, err := rule.Native(behavior, "/w/x", "/h/u")
+			want, failing := strings.CutPrefix(tt.want, "error ")
+			if failing && (err == nil || !strings.Contains(err.Error(), want)) || !failing && (err != nil || got != want) {
+				t.Errorf("%s %s is %q (%v), want %s", behavior, tt.rule, got, err, tt.want)
+			}
+		}
+	}
+	for _, cwd := range []string{"", "/we*", "/w?", "/w[1]", "/w]", "/{w}", "/w}", "/w!", `/w\x`} {
+		for _, text := range []string{"Edit(src/**)", "Read(.env)", "Edit(.)"} {
+			if got, err := mustRules(t, text)[0].Native(Deny, cwd, "/h"); err == nil {
+				t.Errorf("%s in %q is %s", text, cwd, got)
+			}
+		}
+		if got, err := mustRules(t, "Read(~/x)")[0].Native(Ask, "/w", cwd); err == nil {
+			t.Errorf("a home of %q: %s", cwd, got)
+		}
+		if got, err := mustRules(t, "Read(//etc/**)")[0].Native(Ask, cwd, cwd); err != nil || got != "Read(//etc/**)" {
+			t.Errorf("an absolute rule in %q: %s, %v", cwd, got, err)
+		}
+	}
+}
+
+func TestEditsBelow(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/w": "Edit(//w/**)", "/w/a b (c)/#1/": "Edit(//w/a b (c)/#1/**)", "/": "", "": "", "w": "", "/we*": "", "/w?x": "",
+		"/w[1]": "", "/{a}": "", "/a!": "", `/a\b`: "", "/a\nb": "", "/a)b": "", "/a/../b": "Edit(//b/**)",
+	} {
+		if got, ok := EditsBelow(dir); got != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", dir, got, ok, want)
+		}
+		if rule, err := ParseRule(want); want != "" && (err != nil || !rule.Known()) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for rule, want := range map[string]string{
+		"Bash(go test *)":              "every command that begins with `go test` (its options can run programs)",
+		"Bash(go test:*)":              "every command that begins with `go test` (its options can run programs)",
+		"Bash(npm*)":                   "every command that begins with `npm` (its options can run programs)",
+		"Bash(git * main)":             "every command of the form `git * main` (its options can run programs)",
+		"Bash(touch a)":                "exactly this line",
+		"Bash":                         "every command",
+		"Read(//tmp/**)":               "reading everything under /tmp",
+		"Read(//**)":                   "reading everything under /",
+		"Read(//etc/passwd)":           "reading /etc/passwd",
+		"Edit(//w/**)":                 "all edits under /w",
+		"Edit(//w/a.go)":               "edits of /w/a.go",
+		"Edit(src/**)":                 "all edits under src",
+		"Edit":                         "every use of the tool Edit, everywhere on this machine",
+		"mcp__s__t":                    "the tool t of the server s",
+		"mcp__s":                       "every tool of the server s",
+		"mcp__s__*":                    "every tool of the server s",
+		"mcp__s__get_*":                "the tools of the server s that begin with get_",
+		"WebFetch(domain:example.com)": "fetching pages of example.com",
+		"WebFetch":                     "every use of the tool WebFetch",
+		"Skill(pdf)":                   "the skill pdf",
+		"Agent(Explore)":               "the agent Explore",
+		"Bash(":                        "what the rule Bash( allows",
+	} {
+		if got := Words(rule); got != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}
+
+// TestPlain: a rule covers a line of plain words, and no line in which a shell might read anything else.
+func TestPlain(t *testing.T) {
+	rules := mustRules(t, "Bash(go test *)", "Bash(make:*)", "Bash(npm run build)", "Bash(git * main)", "Bash(cargo*)",
+		"Edit", `Bash(echo "a" *)`)
+	for line, want := range map[string]string{
+		"go test": "Bash(go test *)", "go  test ./... -run=X ": "Bash(go test *)", "make": "Bash(make:*)",
+		"make A=1 -j4": "Bash(make:*)", " npm run build": "Bash(npm run build)", "npm run build x": "", "go testx": "",
+		"go": "", "git x main": "", "cargo test": "", "echo a b": "", "A=1 make": "", "-x make": "", "": "", " ": "",
+		"go test; x": "", "go test\nx": "", "go test\n": "", "go test\tx": "", "go test $X": "", "go test 'x'": "",
+		"go test > x": "", "go test *": "", "go test {a,b}": "", "go test ~": "", "go test `x`": "", "go test #x": "",
+		"go test \\": "", "go test \u00e9": "", "go test !x": "", "(make)": "", "go test a&b": "", "go test [a]": "",
+		"go test a?": "", "go test x\x00": "", "go test x^y": "",
+	} {
+		if rule, ok := Plain(rules, line); rule != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", line, rule, ok, want)
+		}
+	}
+	if rule, ok := Plain(mustRules(t, "Bash(*)"), "any thing"); !ok || rule != "Bash(*)" {
+		t.Errorf("the rule for all commands: %q, %v", rule, ok)
+	}
+}
+
+// TestWithin: an agent gets no more than its file names.
+func TestWithin(t *testing.T) {
+	named := mustRules(t, "Bash(git *)", "Bash(npm run build)", "Edit(docs/**)", "Read", "WebFetch(domain:a.de)",
+		"Agent(reviewer)", "mcp__s__get_*")
+	p := Policy{CWD: "/w", Home: "/h", Resolve: linked}
+	bash := func(line string) Request { return Request{Tool: "Bash", Input: bashInput(line)} }
+	for _, tt := range []struct {
+		r    Request
+		want string
+	}{
+		{bash("git status"), "Bash(git *)"},
+		{bash("git log | git shortlog && npm run build"), "Bash(git *), Bash(npm run build)"},
+		{bash("git log > docs/log.txt"), "Bash(git *), Edit(docs/**)"}, {bash("git log > log.txt"), ""},
+		{bash("cd x; git log > docs/log.txt"), ""}, {bash("git status; ls"), ""}, {bash("npm run build x"), ""},
+		{bash("git status $(ls)"), ""}, {bash("/tmp/git status"), ""}, {bash("X=1 git status"), ""}, {bash("gitx"), ""},
+		{bash("git -c alias.x='!sh' x"), ""}, {bash("sudo git status"), ""}, {bash("git status `ls`"), ""},
+		{Request{Tool: "Edit", Input: input("file_path", "docs/a")}, "Edit(docs/**)"},
+		{Request{Tool: "Write", Input: input("file_path", "docs/../a")}, ""},
+		{Request{Tool: "Read", Input: input("file_path", "/etc/passwd")}, "Read"},
+		{Request{Tool: "WebFetch", Input: input("url", "https://a.de/x")}, "WebFetch(domain:a.de)"},
+		{Request{Tool: "WebFetch", Input: input("url", "https://b.a.de/x")}, ""},
+		{Request{Tool: "Task", Input: input("subagent_type", "reviewer")}, "Agent(reviewer)"},
+		{Request{Tool: "Agent", Input: input("subagent_type", "other")}, ""},
+		{Request{Tool: "mcp__s__get_x", Input: nil}, "mcp__s__get_*"}, {Request{Tool: "mcp__s__set_x", Input: nil}, ""},
+		{Request{Tool: "Bash", Input: json.RawMessage(`{"command":7}`)}, ""},
+	} {
+		if rule, ok := p.Within(tt.r, named); rule != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s %s: %q, %v, want %q", tt.r.Tool, tt.r.Input, rule, ok, tt.want)
+		}
+	}
+}
