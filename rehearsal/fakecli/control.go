@@ -16,6 +16,11 @@ type reply struct {
 	err  error
 }
 
+// refusal is the error that the host answered.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
 // errStreamClosed says with the CLI's text that stdin ended, so that no answer can come.
 //
 //lint:ignore ST1005 the CLI capitalizes it
@@ -78,13 +83,15 @@ type controlRequest struct {
 	AppendPrompt string                   `json:"appendSystemPrompt"`
 	CancelQueued bool                     `json:"cancel_queued"`
 	Question     string                   `json:"question"`
+	Mode         string                   `json:"mode"`
+	Settings     json.RawMessage          `json:"settings"`
 }
 
 // control serves a request of the host.
 func (s *session) control(id string, r controlRequest) {
 	switch {
 	case s.faults.is("control-errors"):
-		s.refuse(id, "stand-in fault: control-errors")
+		s.refuse(id, "stand-in fault: control-errors", "")
 	case r.Subtype == "initialize" && s.faults.is("silent-init"):
 	case r.Subtype == "initialize":
 		s.initialize(id, r)
@@ -96,19 +103,33 @@ func (s *session) control(id string, r controlRequest) {
 		s.respond(id, s.contextUsage())
 	case r.Subtype == "get_usage":
 		s.respond(id, s.usage())
+	case r.Subtype == "set_permission_mode":
+		s.setMode(id, r.Mode)
+	case r.Subtype == "apply_flag_settings":
+		s.applySettings(id, r.Settings)
+	case r.Subtype == "list_permission_rules":
+		s.respond(id, s.permissionRules())
 	case r.Subtype == "mcp_status":
 		s.respond(id, obj{"mcpServers": []obj{}})
 	default:
-		s.refuse(id, "Unsupported control request subtype: "+r.Subtype)
+		s.refuse(id, "Unsupported control request subtype: "+r.Subtype, "unsupported_request")
 	}
 }
 
 func (s *session) respond(id string, payload obj) {
-	s.emit(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": payload}})
+	o := obj{"subtype": "success", "request_id": id}
+	if payload != nil {
+		o["response"] = payload
+	}
+	s.emit(obj{"type": "control_response", "response": o})
 }
 
-func (s *session) refuse(id, text string) {
-	s.emit(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": id, "error": text}})
+func (s *session) refuse(id, text, code string) {
+	o := obj{"subtype": "error", "request_id": id, "error": text}
+	if code != "" {
+		o["error_code"] = code
+	}
+	s.emit(obj{"type": "control_response", "response": o})
 }
 
 // initialize may come late and again: hooks are replaced.
@@ -120,7 +141,7 @@ func (s *session) initialize(id string, r controlRequest) {
 	for _, name := range r.Servers {
 		s.handshakes.Go(func() { s.connect(name) })
 	}
-	s.respond(id, obj{"claude_code_version": version, "stand_in": true, "current_permission_mode": s.mode,
+	s.respond(id, obj{"claude_code_version": version, "stand_in": true, "current_permission_mode": guarded(s, &s.mode),
 		"hooks_applied": true})
 }
 
@@ -147,7 +168,7 @@ func (s *session) sideQuestion(id, question string) {
 	a, err := s.main.call(s.ctx, s.main.request(textBlock("<system-reminder>This is a side question: one answer, "+
 		"without tools.</system-reminder>\n\n"+question)), false)
 	if err != nil {
-		s.refuse(id, err.Error())
+		s.refuse(id, err.Error(), "")
 		return
 	}
 	s.respond(id, obj{"response": textOf(a.Content), "synthetic": false})

@@ -15,9 +15,15 @@
 // queue and join a turn, interrupts, permission questions, hooks, the host's MCP servers, blocking
 // subagents, verdicts, transcripts, resume, signals and exit codes. The cases in testdata run
 // against both programs. Those in testdata/claude run against the real CLI only, and replace the
-// shorter case of the same name. The package does not imitate what the CLI decides on its own: rules
-// with patterns, refused options, schemas, retries, compaction, task lists, slash commands,
-// settings files, merged messages and the progress of subagents.
+// shorter case of the same name. The package does not imitate what the CLI decides on its own: refused
+// options, schemas, retries, compaction, task lists, slash commands, settings files, merged messages
+// and the progress of subagents.
+//
+// It judges calls by permission rules as the CLI does, with a shorter list of commands that need no
+// permission. Where a line is hard to judge it asks, also where the CLI knows better: variables,
+// here-documents, and programs that start others. Rules for skills, links, relative patterns after a
+// cd, and the modes plan and auto (they do what default does) are left out.
+//
 // The init frame and the answer to initialize contain `"stand_in":true`.
 //
 // # Goroutines and locks

@@ -3,7 +3,6 @@ package fakecli
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"slices"
@@ -60,7 +59,7 @@ func (s *session) receive(line []byte) {
 	case in.Type == "control_request" && in.Request != nil:
 		s.control(in.RequestID, *in.Request)
 	case in.Type == "control_response" && r != nil && r.Subtype == "error":
-		s.resolve(r.RequestID, reply{err: errors.New(r.Error)})
+		s.resolve(r.RequestID, reply{err: refusal(r.Error)})
 	case in.Type == "control_response" && r != nil:
 		s.resolve(r.RequestID, reply{body: r.Response})
 	case in.Type == "user" && !s.faults.swallows():

@@ -3,12 +3,14 @@ package fakecli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,9 +36,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return x.number(1)
 	}
 	f := parseFlags(args)
+	if f.has("--dangerously-skip-permissions") {
+		f["--permission-mode"] = []string{"bypassPermissions"}
+	}
 	if f.has("--version") {
 		fmt.Fprintln(stdout, version+" (Claude Code stand-in)")
 		return 0
+	}
+	if f.bypasses() && os.Getuid() == 0 && os.Getenv("IS_SANDBOX") != "1" {
+		fmt.Fprintln(stderr, "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons")
+		return 1
 	}
 	s := newSession(f, stderr, faults)
 	s.out = newLineWriter(&disturbed{w: stdout, f: faults})
@@ -63,10 +72,13 @@ func newSession(f flags, stderr io.Writer, faults *faults) *session {
 	s := &session{flags: f, stderr: stderr, faults: faults,
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
 		ledger: ledger{os.Getenv(LedgerVariable)},
-		mode:   cmp.Or(f.get("--permission-mode"), "default"), model: resolveModel(f.get("--model")),
-		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt")),
-		allow:      parseRules(f["--allowedTools"]), deny: parseRules(f["--disallowedTools"])}
-	s.builtin = chooseBuiltins(f, s.deny)
+		mode:   f.get("--permission-mode"), model: resolveModel(f.get("--model")),
+		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt"))}
+	_ = json.Unmarshal([]byte(f.get("--settings")), &s.settings) // other settings have no rules
+	s.mode = cmp.Or(s.mode, s.settings.Permissions.DefaultMode, "default")
+	s.fixed = slices.Concat(s.settings.rules(), parseRules("allow", "cliArg", splitRules(f["--allowedTools"])),
+		parseRules("deny", "cliArg", splitRules(f["--disallowedTools"])))
+	s.builtin = chooseBuiltins(f, s.fixed)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.inputEnded, s.endOfInput = context.WithCancel(context.Background())
 	return s
@@ -162,6 +174,11 @@ func (f flags) get(name string) string {
 		return v[len(v)-1]
 	}
 	return ""
+}
+
+// bypasses reports whether the mode bypassPermissions may be used.
+func (f flags) bypasses() bool {
+	return f.get("--permission-mode") == "bypassPermissions" || f.has("--allow-dangerously-skip-permissions")
 }
 
 // parseFlags reads a command line: the words after an option, up to the next one, are its values. It

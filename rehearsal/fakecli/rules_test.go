@@ -1,29 +1,14 @@
 package fakecli
 
 import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestAllows(t *testing.T) {
-	s := &session{allow: parseRules([]string{"Bash(go test *),Edit", "mcp__lab"}),
-		deny: parseRules([]string{"Agent WebFetch", "Bash(rm *)"})}
-	for tool, want := range map[string]bool{
-		"Bash": false, "mcp__lab__spawn": true, "mcp__laboratory__spawn": false, "Edit": true, "Write": false,
-		"Read": true, "Grep": true, askUser: false,
-	} {
-		if got := s.allows(tool, []byte(`{"command":"ls; rm x"}`)); got != want {
-			t.Errorf("%s: %v, want %v", tool, got, want)
-		}
-	}
-	if !s.allows("Bash", []byte(`{"command":"ls -l x"}`)) {
-		t.Error("a command that only looks needs permission")
-	}
-	if !covers(s.deny, "Agent") || covers(s.deny, "Bash") {
-		t.Error("a rule about all of a tool takes it away, one about some of its uses does not")
-	}
-}
 
 func TestParseFlags(t *testing.T) {
 	f := parseFlags([]string{"-p", "--setting-sources", "", "--tools", "Bash", "Read", "--model=opus", "--allowedTools",
@@ -34,7 +19,64 @@ func TestParseFlags(t *testing.T) {
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Edit"}, parseRules(f["--allowedTools"])); diff != "" {
+	if diff := cmp.Diff([]string{"Bash(a, b)", "Edit"}, splitRules(f["--allowedTools"])); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+func TestRootNeedsASandboxToBypass(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root needs one")
+	}
+	t.Setenv("IS_SANDBOX", "")
+	for _, args := range [][]string{{"--permission-mode", "bypassPermissions"}, {"--dangerously-skip-permissions"},
+		{"--allow-dangerously-skip-permissions"}} {
+		var stderr bytes.Buffer
+		code := Main(append(args, "-p"), strings.NewReader(""), &bytes.Buffer{}, &stderr)
+		if want := "cannot be used with root/sudo privileges"; code != 1 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr.String())
+		}
+	}
+}
+
+// The cases in testdata judge commands and files; here are the tools that the CLI has only with a network or
+// a host, with the judgements of CLI 2.1.329.
+func TestJudgeByTool(t *testing.T) {
+	s := &session{cwd: "/w", mode: "default", flags: flags{"--add-dir": {"/added"}}, fixed: slices.Concat(
+		parseRules("allow", "cliArg", []string{"WebFetch(domain:h.com)", "mcp__lab__*", "mcp__one__t", "Edit(//w/a)",
+			"Edit(//w/dir/*)", "Edit(//out/**)", "Edit(//w/s?/t)", "Read(//logs/*.log)"}),
+		parseRules("ask", "cliArg", []string{"mcp__lab__asked"}),
+		parseRules("deny", "cliArg", []string{"mcp__lab__no", "Agent(Plan)", "WebFetch(domain:bad.com)"}))}
+	for call, want := range map[[2]string]string{
+		{"WebFetch", `{"url":"https://h.com/x"}`}:      "allow",
+		{"WebFetch", `{"url":"https://sub.h.com/x"}`}:  "ask",
+		{"WebFetch", `{"url":"https://bad.com"}`}:      "deny",
+		{"mcp__lab__spawn", `{}`}:                      "allow",
+		{"mcp__lab__asked", `{}`}:                      "ask",
+		{"mcp__lab__no", `{}`}:                         "deny",
+		{"mcp__laboratory__spawn", `{}`}:               "ask",
+		{"mcp__one__t", `{}`}:                          "allow",
+		{"mcp__one__tt", `{}`}:                         "ask",
+		{"Agent", `{"subagent_type":"Explore"}`}:       "allow",
+		{"Agent", `{"subagent_type":"Plan"}`}:          "deny",
+		{askUser, `{}`}:                                "ask",
+		{"Write", `{"file_path":"/w/a"}`}:              "allow",
+		{"Write", `{"file_path":"/w/b/a"}`}:            "ask",
+		{"Write", `{"file_path":"/w/dir/deep/a"}`}:     "allow",
+		{"Write", `{"file_path":"/w/s1/t"}`}:           "allow",
+		{"Write", `{"file_path":"/w/s12/t"}`}:          "ask",
+		{"Write", `{"file_path":"/out/.npmrc"}`}:       "ask",
+		{"Read", `{"file_path":"/out/x"}`}:             "allow",
+		{"Read", `{"file_path":"/added/x"}`}:           "allow",
+		{"Write", `{"file_path":"/added/x"}`}:          "ask",
+		{"Read", `{"file_path":"/logs/a.log"}`}:        "allow",
+		{"Read", `{"file_path":"/logs/a.txt"}`}:        "ask",
+		{"Bash", `{"command":"foo {a,b}"}`}:            "ask",
+		{"Bash", `{"command":"cd dir && touch a"}`}:    "ask",
+		{"Bash", `{"command":"cd dir && ls | wc -l"}`}: "allow",
+	} {
+		if got := s.judge(toolCall{Name: call[0], Input: []byte(call[1])}); got.behavior != want {
+			t.Errorf("%s: %s, want %s", call, got.behavior, want)
+		}
 	}
 }

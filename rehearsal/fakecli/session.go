@@ -23,11 +23,12 @@ type session struct {
 	ledger  ledger
 	main    *thread
 
-	builtin     []tool        // never changed
-	allow, deny []string      // never changed: rules about tools
-	typed       bool          // a person types, in a terminal
-	mode, model string        // never changed: the permission mode, and the model
-	resumed     *resumedState // of a resumed session; the first turn completes it
+	builtin  []tool        // never changed
+	settings settings      // never changed: of --settings
+	fixed    []rule        // never changed: rules of the command line
+	typed    bool          // a person types, in a terminal
+	model    string        // never changed
+	resumed  *resumedState // of a resumed session; the first turn completes it
 
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -38,6 +39,8 @@ type session struct {
 
 	// mu guards the following fields. It is never held during I/O or a request to the host.
 	mu         sync.Mutex
+	mode       string                   // the permission mode
+	applied    settings                 // of the last apply_flag_settings
 	systemText string                   // the prompt of the host's
 	hooks      map[string][]hookMatcher // by event
 	mcpTools   []tool                   // of the host's MCP servers
@@ -107,6 +110,6 @@ func (s *session) emitInit(t *turn) {
 		names = append(names, tl.Name)
 	}
 	s.emit(obj{"type": "system", "subtype": "init", "cwd": s.cwd, "tools": names, "model": s.model,
-		"permissionMode": s.mode, "claude_code_version": version, "stand_in": true,
+		"permissionMode": guarded(s, &s.mode), "claude_code_version": version, "stand_in": true,
 		"user_message_uuids": uuidsOf(t.messages)})
 }

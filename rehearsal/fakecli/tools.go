@@ -43,9 +43,9 @@ func rejected() *toolResult {
 }
 
 // chooseBuiltins returns the tools that scenarios call, in the order in which init lists them,
-// without those that --tools or a deny rule leaves out.
-func chooseBuiltins(f flags, deny []string) []tool {
-	wanted := parseRules(f["--tools"])
+// without those that --tools or a deny rule of the command line leaves out.
+func chooseBuiltins(f flags, fixed []rule) []tool {
+	wanted := splitRules(f["--tools"])
 	return slices.DeleteFunc([]tool{
 		{spec("Agent"), runAgent},
 		{spec(askUser), notAnswered},
@@ -53,8 +53,16 @@ func chooseBuiltins(f flags, deny []string) []tool {
 		{spec("Edit"), fileTool(edit)},
 		{spec("Grep"), fileTool(grep)},
 		{spec("Read"), fileTool(read)},
+		{spec("WebFetch"), notFetched},
 		{spec("Write"), fileTool(write)},
-	}, func(t tool) bool { return covers(deny, t.Name) || f.has("--tools") && !slices.Contains(wanted, t.Name) })
+	}, func(t tool) bool {
+		return takenAway(fixed, t.Name) || f.has("--tools") && !slices.Contains(wanted, t.Name)
+	})
+}
+
+// takenAway reports whether a deny rule is about all of a tool.
+func takenAway(rules []rule, tool string) bool {
+	return slices.ContainsFunc(rules, func(r rule) bool { return r.Behavior == "deny" && r.covers(tool) })
 }
 
 func spec(name string) toolSpec { return toolSpec{name, name, json.RawMessage(`{"type":"object"}`)} }
@@ -69,8 +77,9 @@ func (t *thread) toolset() []tool {
 			json.RawMessage(s.flags.get("--json-schema"))}
 		out = append(out, tool{verdict, runVerdict})
 	}
+	rules := s.rules()
 	for _, tl := range guarded(s, &s.mcpTools) {
-		if !covers(s.deny, tl.Name) {
+		if !takenAway(rules, tl.Name) {
 			out = append(out, tl)
 		}
 	}
@@ -80,6 +89,11 @@ func (t *thread) toolset() []tool {
 // notAnswered is the result if the host allows the question but gives no answer.
 func notAnswered(context.Context, *thread, toolCall) *toolResult {
 	return failed("The user did not answer.")
+}
+
+// notFetched is the result of each WebFetch: it has no network.
+func notFetched(_ context.Context, _ *thread, c toolCall) *toolResult {
+	return failed("Unable to verify if this domain is safe to fetch: " + string(c.Input))
 }
 
 // wantsVerdict reports whether the conversation ends with a verdict.
