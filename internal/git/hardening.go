@@ -9,18 +9,16 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
-// Flags returns the options that every call of git begins with. They keep git from running what a repository's
-// configuration names, and from writing what was not asked for.
-func Flags() []string {
+// flags returns the options that every call of git begins with. They keep git from running what the user's or a
+// repository's configuration names, from reaching another repository, and from writing what was not asked for. A
+// directory that looks like a bare repository is none.
+func flags() []string {
 	return []string{
 		"--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
-		"-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "color.ui=false",
+		"-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "color.ui=false", "-c", "protocol.allow=never",
+		"-c", "safe.bareRepository=explicit",
 	}
 }
-
-// ExplicitBare is the option that keeps git from treating a directory that looks like a bare repository as
-// one.
-const ExplicitBare = "safe.bareRepository=explicit"
 
 // Variables returns the variables that every call of git has.
 func Variables() []string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,7 +48,11 @@ func Exit(err error) int {
 
 // Runner runs git in one directory.
 type Runner struct {
-	Dir     string
+	Dir string
+	// At is the work tree whose repository git uses, through a [View]; each call checks that it still leads there. Nil:
+	// there is none yet, or the environment names one that only this program writes.
+	At      *Place
+	Views   string                // parent of views; os.TempDir() if empty
 	Env     []string              // the whole environment, made by [Environ]
 	Program string                // "git" if empty
 	Confine func(*exec.Cmd) error // may be nil; puts a command into a sandbox before it starts
@@ -93,9 +98,27 @@ func (r Runner) Write(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// Do runs a call and returns its output. Errors: those of ctx, [ErrTooMuch], [Error], and those of starting it.
-func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
-	cmd := r.command(ctx, c)
+// Do runs a call and returns its output. Errors: those of ctx, [ErrTooMuch], [Error], [*ChangedError], and those of
+// starting it.
+func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
+	if r.At != nil {
+		if err := r.At.Check(); err != nil {
+			return nil, fmt.Errorf("git %s: %w", c.name(), err)
+		}
+		view, err := r.At.View(r.Views)
+		if err != nil {
+			return nil, fmt.Errorf("git %s: %w", c.name(), err)
+		}
+		defer view.Close() // it is empty but for a file and links
+		own := c.Env
+		for _, entry := range view.Env() { // a variable is there once: a sandbox reads them, too
+			name, _, _ := strings.Cut(entry, "=")
+			if !slices.ContainsFunc(own, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
+				c.Env = append(slices.Clone(c.Env), entry)
+			}
+		}
+	}
+	cmd := r.Command(ctx, c)
 	out := &bounded{max: c.Max}
 	if out.max == 0 {
 		out.max = DefaultMax
@@ -107,7 +130,7 @@ func (r Runner) Do(ctx context.Context, c Call) ([]byte, error) {
 			return nil, fmt.Errorf("git %s: %w", c.name(), err)
 		}
 	}
-	err := r.run(cmd)
+	err = r.run(cmd)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -139,12 +162,13 @@ func (r Runner) run(cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-func (r Runner) command(ctx context.Context, c Call) *exec.Cmd {
+// Command returns a call that is not started yet. It does not use At: the caller adds the variables of a [View].
+func (r Runner) Command(ctx context.Context, c Call) *exec.Cmd {
 	program := r.Program
 	if program == "" {
 		program = "git"
 	}
-	args := append(Flags(), "-c", ExplicitBare)
+	args := flags()
 	for _, option := range writing {
 		if c.Writes {
 			args = append(args, "-c", option)

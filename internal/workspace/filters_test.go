@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestFilterIsMissing(t *testing.T) {
 			d.Commit("first")
 			before := d.Tree("HEAD")
 			for key, program := range missing {
-				d.Git("config", "filter.rot."+key, program)
+				d.UserConfig("filter.rot."+key, program)
 			}
 			d.Write("edited.big", "Edited\n")
 			d.Write("dir/:(top)x.big", "Edited\n")
@@ -56,7 +57,7 @@ func TestFilterIsMissing(t *testing.T) {
 			}
 			filter(d)
 			if missing["process"] != "" {
-				d.Git("config", "--unset", "filter.rot.process")
+				d.Git("config", "--file", d.Path+".gitconfig", "--unset", "filter.rot.process")
 			}
 			s, err = r.Again(ctx, "end")
 			d.Must(err)
@@ -65,5 +66,63 @@ func TestFilterIsMissing(t *testing.T) {
 				t.Errorf("the filter is back: %q, %v", s.Problems, tree)
 			}
 		})
+	}
+}
+
+// TestOwnFilter: a filter that the repository's own configuration defines does not run. Snapshots have its files as
+// they are, so that only what has changed differs; in an agent's directory they are left out, and named.
+func TestOwnFilter(t *testing.T) {
+	d := gittest.New(t, map[string]string{".gitattributes": "*.big filter=own\n", "a": "1\n"})
+	d.Git("config", "filter.own.clean", "tr a-z A-Z")
+	d.Git("config", "filter.own.smudge", "tr A-Z a-z")
+	for _, file := range []string{"same.big", "edited.big", "touched.big", "gone.big"} {
+		d.Write(file, "text\n")
+	}
+	d.Commit("second")
+	r := d.Open(nil)
+	if !slices.Equal(r.Skipped, []string{"own"}) || !strings.Contains(r.Notice(), `filter "own"`) {
+		t.Errorf("skipped: %q, %s", r.Skipped, r.Notice())
+	}
+	base, err := r.Once(ctx, "base")
+	d.Must(err)
+	d.Write("edited.big", "other\n")
+	d.Write("touched.big", "text\n")
+	d.Write("new.big", "new\n")
+	d.Remove("gone.big")
+	d.Git("add", "touched.big") // as an agent may do
+	end, err := r.Again(ctx, "end")
+	d.Must(err)
+	changes, err := r.Changes(ctx, base.Commit.ID, end.Commit.ID)
+	d.Must(err)
+	var got []string
+	for _, c := range changes {
+		got = append(got, string(c.Status)+" "+c.Path)
+	}
+	if diff := cmp.Diff([]string{"modified edited.big", "deleted gone.big", "added new.big"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if tree := d.Tree(end.Commit.Tree); tree["edited.big"] != "100644 other\n" || len(end.Problems) > 0 {
+		t.Errorf("recorded %v, %q", tree, end.Problems)
+	}
+	d.Git("-c", "filter.own.smudge=", "worktree", "add", "-q", "--detach", d.Path+"-agent", "HEAD") // as Arbiter does
+	there, err := r.At(ctx, d.Path+"-agent")
+	d.Must(err)
+	agent := gittest.Dir{TB: t, Path: there.Root}
+	agent.Write("edited.big", "other\n")
+	agent.Write("a", "2\n")
+	tree, problems, err := there.Tree(ctx)
+	d.Must(err)
+	files := d.Tree(tree)
+	if files["edited.big"] != "100644 TEXT\n" || files["a"] != "100644 2\n" || len(problems) != 1 ||
+		!strings.Contains(problems[0], `"edited.big", because its filter "own" is of the repository's own configuration`) {
+		t.Errorf("recorded %v, %q", files, problems)
+	}
+	// The same filter of the user's runs.
+	d.UserConfig("filter.own.clean", "tr a-z A-Z")
+	r = d.Open(nil)
+	s, err := r.Once(ctx, "filtered")
+	d.Must(err)
+	if tree := d.Tree(s.Commit.Tree); len(r.Skipped) > 0 || tree["edited.big"] != "100644 OTHER\n" {
+		t.Errorf("with a filter of the user's: skipped %q, %v", r.Skipped, tree)
 	}
 }

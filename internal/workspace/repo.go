@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +43,9 @@ type Options struct {
 	Git     string                // program; "git" if empty
 	Confine func(*exec.Cmd) error // may be nil; puts each git into a sandbox
 	Step    func(name string)     // may be nil; called after each change
+	// Began is a file that records the repository with which the run began: see [Repo.Begin]. If it exists, Open refuses
+	// another one. May be empty.
+	Began string
 	// Begin starts each git; may be nil. See [git.Runner].
 	Begin func(*exec.Cmd) (ended func(), err error)
 
@@ -53,15 +54,17 @@ type Options struct {
 
 // Repo is a work tree as one run sees it.
 type Repo struct {
-	Root      string // top of the work tree, without links
-	Prefix    string // the run's directory below Root, with slashes; empty for Root itself
-	GitDir    string // the work tree's own Git directory
-	CommonDir string // the Git directory that all work trees of the repository share
-	Run       string // first eight characters of the run's ID
-	Git       git.Runner
-	Scratch   string
+	git.Place
+	Prefix  string // the run's directory below Root, with slashes; empty for Root itself
+	Run     string // first eight characters of the run's ID
+	Git     git.Runner
+	Scratch string
+	// Skipped are the filters that the repository's own configuration defines, and the user's does not. They do not
+	// run: see [Repo.Tree].
+	Skipped []string
 
 	options Options
+	agents  bool // an agent's own directory
 }
 
 var runPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -69,7 +72,7 @@ var runPattern = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // Open finds the work tree of a directory. Errors: [ErrNoGit], [ErrBare], [ErrNoCommit], [git.OldError],
-// and those of git (a repository of another user, a damaged one).
+// [git.ChangedError], and those of git (a damaged repository).
 func Open(ctx context.Context, o Options) (*Repo, error) {
 	r := &Repo{options: o}
 	if len(o.Run) >= 8 {
@@ -93,64 +96,46 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 			return nil, err
 		}
 	}
-	if err := r.locate(ctx); err != nil {
+	if err := r.locate(); err != nil {
 		return nil, err
 	}
-	// Without this, git would find an enclosing repository after this one's directory was removed.
-	r.Git.Env = append(r.Git.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.Root))
-	r.Git.Dir = r.Root
+	if err := r.same(); err != nil {
+		return nil, err
+	}
+	if err := r.openScratch(); err != nil {
+		return nil, err
+	}
+	r.Git.Dir, r.Git.At, r.Git.Views = r.Root, &r.Place, r.options.Scratch
 	if _, err := r.Git.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 {
 		return nil, ErrNoCommit
 	} else if err != nil {
 		return nil, err
 	}
-	return r, r.openScratch()
+	return r, r.findSkipped(ctx)
 }
 
 // locate fills in the directories.
-func (r *Repo) locate(ctx context.Context) error {
-	places := []*string{&r.Root, &r.Prefix, &r.GitDir, &r.CommonDir}
-	args := [][]string{
-		{"--show-toplevel"}, {"--show-prefix"}, {"--absolute-git-dir"}, {"--path-format=absolute", "--git-common-dir"},
-	}
-	out, err := r.Git.Text(ctx,
-		slices.Concat([]string{"rev-parse", "--is-inside-work-tree"}, slices.Concat(args...))...)
-	if err != nil {
-		return r.noRepository(ctx, err)
-	}
-	lines := strings.Split(out, "\n")
-	if len(lines) == 1+len(places) {
-		for i, place := range places {
-			*place = lines[1+i]
-		}
-	} else { // a path contains a line end
-		for i, place := range places {
-			if *place, err = r.Git.Text(ctx, append([]string{"rev-parse"}, args[i]...)...); err != nil {
-				return err
-			}
-		}
-	}
-	r.Prefix = strings.TrimSuffix(r.Prefix, "/")
-	return nil
-}
-
-// noRepository returns the error for a directory that has no work tree.
-func (r *Repo) noRepository(ctx context.Context, err error) error {
-	var failed *git.Error
-	if !errors.As(err, &failed) {
-		return err
-	}
-	known := []string{"not a git repository", "cannot use bare repository", "must be run in a work tree"}
-	if !slices.ContainsFunc(known, func(text string) bool { return strings.Contains(failed.Stderr, text) }) {
-		return err
-	}
-	// With safe.bareRepository=explicit git ignores a directory that is itself a bare repository, but not
-	// one above it.
-	bare, bareErr := r.Git.Text(ctx, "-c", "safe.bareRepository=all", "rev-parse", "--is-bare-repository")
-	if bareErr == nil && bare == "true" {
+func (r *Repo) locate() (err error) {
+	r.Place, err = git.Locate(r.options.Dir)
+	switch {
+	case errors.Is(err, git.ErrBare):
 		return ErrBare
+	case errors.Is(err, git.ErrNone):
+		return ErrNoGit
+	case err != nil:
+		return err
 	}
-	return ErrNoGit
+	dir, err := filepath.EvalSymlinks(r.options.Dir)
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err == nil {
+		dir, err = filepath.Rel(r.Root, dir)
+	}
+	if r.Prefix = filepath.ToSlash(dir); r.Prefix == "." {
+		r.Prefix = ""
+	}
+	return err
 }
 
 // openScratch creates the directory for temporary files, and removes those that a killed process left
@@ -174,7 +159,7 @@ func (r *Repo) openScratch() error {
 	return err
 }
 
-const scratchPrefix = "git-"
+const scratchPrefix = git.ViewPrefix
 
 // Temp creates a temporary directory. The caller removes it.
 func (r *Repo) Temp() (string, error) { return os.MkdirTemp(r.Scratch, scratchPrefix+"*") }
@@ -186,13 +171,13 @@ func (r *Repo) Step(name string) {
 	}
 }
 
-// At opens another work tree of the same run: a worktree, or a clone.
+// At opens an agent's own directory: a worktree, or a clone.
 func (r *Repo) At(ctx context.Context, dir string) (*Repo, error) {
 	o := r.options
-	o.Dir, o.checked = dir, true
+	o.Dir, o.checked, o.Began = dir, true, ""
 	there, err := Open(ctx, o)
 	if err == nil {
-		there.Git.Hold = r.Git.Hold
+		there.Git.Hold, there.agents = r.Git.Hold, true
 	}
 	return there, err
 }

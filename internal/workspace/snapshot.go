@@ -1,12 +1,15 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
@@ -108,6 +111,9 @@ func (r *Repo) Record(ctx context.Context, signer []string, tree, message string
 }
 
 // Tree records the workspace's files as a tree that no reference names, and lists what could not be recorded.
+//
+// Files of [Repo.Skipped] filters are recorded as they are in the user's work tree, so that two trees differ in what
+// has changed. In an agent's own directory, whose files become commits, changes of such files are left out.
 func (r *Repo) Tree(ctx context.Context) (tree string, problems []string, err error) {
 	temp, err := r.Temp()
 	if err != nil {
@@ -118,7 +124,7 @@ func (r *Repo) Tree(ctx context.Context) (tree string, problems []string, err er
 	if err := r.CopyIndex(index); err != nil {
 		return "", nil, err
 	}
-	return r.addAll(ctx, "GIT_INDEX_FILE="+index)
+	return r.addAll(ctx, index)
 }
 
 // TreeOf records the files of another directory, starting from those of a commit. Only this repository's
@@ -130,22 +136,45 @@ func (r *Repo) TreeOf(ctx context.Context, dir, commit string) (tree string, pro
 	}
 	defer os.RemoveAll(temp)
 	there := *r
-	there.Git.Dir = dir
-	env := []string{"GIT_DIR=" + r.CommonDir, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
-	read := git.Call{Args: []string{"read-tree", "--no-sparse-checkout", commit}, Env: env, Writes: true}
+	there.Git.Dir, there.agents = dir, true
+	index, env := filepath.Join(temp, "index"), []string{"GIT_DIR=" + r.CommonDir, "GIT_WORK_TREE=" + dir}
+	read := git.Call{Args: []string{"read-tree", "--no-sparse-checkout", commit}, Writes: true,
+		Env: append(slices.Clone(env), "GIT_INDEX_FILE="+index)}
 	if _, err := there.Git.Do(ctx, read); err != nil {
 		return "", nil, err
 	}
-	return there.addAll(ctx, env...)
+	return there.addAll(ctx, index, env...)
 }
 
 // addAll adds all files to a temporary index, and writes its tree.
-func (r *Repo) addAll(ctx context.Context, env ...string) (tree string, problems []string, err error) {
-	_, err = r.Git.Do(ctx, git.Call{Args: append(adding(), "--", "."), Env: env, Writes: true})
+func (r *Repo) addAll(
+	ctx context.Context, index string, env ...string,
+) (tree string, problems []string, err error) {
+	env = append(env, "GIT_INDEX_FILE="+index)
+	modules, err := r.modules(ctx, index, env)
+	if err != nil {
+		return "", nil, err
+	}
+	omit := modules
+	if r.agents && len(r.Skipped) > 0 {
+		changed, err := r.changedUnder(ctx, r.Skipped, env)
+		if err != nil {
+			return "", nil, err
+		}
+		for path, filter := range changed {
+			omit = append(omit, path)
+			problems = append(problems, fmt.Sprintf("%q, because its filter %q is of the repository's own configuration, "+
+				"which does not run", path, filter))
+		}
+		slices.Sort(problems)
+	} else if err := r.forgetContents(ctx, env); err != nil {
+		return "", nil, err
+	}
+	err = r.add(ctx, omit, env)
 	if git.Exit(err) > 1 {
-		left, restErr := r.addWithoutFilters(ctx, env)
+		failing, restErr := r.addWithoutFilters(ctx, omit, env)
 		if git.Exit(restErr) == 1 || restErr == nil {
-			problems, err = left, restErr
+			problems, err = append(problems, failing...), restErr
 		}
 	}
 	var failed *git.Error
@@ -154,16 +183,71 @@ func (r *Repo) addAll(ctx context.Context, env ...string) (tree string, problems
 	} else if err != nil {
 		return "", nil, err
 	}
+	if len(modules) > 0 {
+		_, err := r.Git.Do(ctx, git.Call{Args: []string{"update-index", "--add", "--remove", "--replace", "-z", "--stdin"},
+			Env: env, Stdin: list(modules), Writes: true})
+		if err != nil {
+			return "", nil, err
+		}
+	}
 	out, err := r.Git.Do(ctx, git.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env, Writes: true})
 	return strings.TrimSpace(string(out)), problems, err
 }
 
-// adding returns the call that adds files. A large file is copied into a pack rather than compressed, which
-// would take a minute for a few gigabytes.
-func adding() []string {
-	return []string{"-c", "core.bigFileThreshold=32m", "-c", "pack.compression=0", "add", "--all", "--sparse",
-		"--ignore-errors"}
+// modules lists the submodules and nested repositories of a temporary index. git add looks into each with a git of its
+// own, which uses the configuration there; git update-index only reads its HEAD.
+func (r *Repo) modules(ctx context.Context, index string, env []string) ([]string, error) {
+	raw, err := os.ReadFile(index)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !bytes.Contains(raw, []byte("\x00\x00\xe0\x00")) && !bytes.Contains(raw, []byte("link")) {
+		return nil, err // no entry has the mode 160000, and there is no second index with further entries
+	}
+	entries, err := r.entries(ctx, env)
+	var modules []string
+	for _, e := range entries {
+		if e.Mode == ModeModule {
+			modules = append(modules, e.path)
+		}
+	}
+	return slices.Compact(modules), err
 }
+
+// entry is a file in an index.
+type entry struct {
+	Entry
+	path, line string
+}
+
+func (r *Repo) entries(ctx context.Context, env []string) (all []entry, err error) {
+	out, err := r.Git.Do(ctx, git.Call{Args: []string{"ls-files", "--stage", "-z", "--full-name", ":/"}, Env: env})
+	for _, line := range Fields(out) {
+		head, path, _ := strings.Cut(line, "\t")
+		if parts := strings.Fields(head); len(parts) == 3 {
+			all = append(all, entry{Entry{parts[0], parts[1]}, path, line})
+		}
+	}
+	return all, err
+}
+
+// add adds all files except some.
+func (r *Repo) add(ctx context.Context, omit, env []string) error {
+	paths := []string{"."}
+	for _, path := range omit {
+		paths = append(paths, ":(top,literal,exclude)"+path)
+	}
+	// A large file is copied into a pack rather than compressed, which would take a minute for a few gigabytes.
+	_, err := r.Git.Do(ctx, git.Call{
+		Args: []string{"-c", "core.bigFileThreshold=32m", "-c", "pack.compression=0", "add", "--all", "--sparse",
+			"--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"},
+		Env: env, Stdin: list(paths), Writes: true,
+	})
+	return err
+}
+
+// list returns paths as git reads them with -z.
+func list(paths []string) []byte { return []byte(strings.Join(paths, "\x00") + "\x00") }
 
 // CopyIndex copies the user's index with its time: git relies on the size and time of a file only if the
 // file is older than the index.

@@ -231,11 +231,11 @@ var repositories = map[string]func(t *testing.T) (d gittest.Dir, dir string){
 	},
 }
 
-// filter configures a filter that changes contents, like Git LFS.
+// filter configures a filter of the user that changes contents, like Git LFS.
 func filter(d gittest.Dir) {
-	d.Git("config", "filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
-	d.Git("config", "filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
-	d.Git("config", "filter.rot.required", "true")
+	d.UserConfig("filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
+	d.UserConfig("filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
+	d.UserConfig("filter.rot.required", "true")
 }
 
 // TestSnapshots compares the snapshot of each kind of repository with the result of git add on the same

@@ -67,8 +67,25 @@ func Temp(t testing.TB) string {
 func (d Dir) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command("git", append([]string{"-c", "gc.auto=0", "-c", "protocol.file.allow=always"}, args...)...)
 	cmd.Dir = d.Path
-	cmd.Env = Environ()
+	cmd.Env = environ(d.Path)
 	return cmd
+}
+
+// userConfig is the file with the user's own configuration for a repository, if a test has set one.
+func userConfig(dir string) string { return dir + ".gitconfig" }
+
+// environ is the environment of git in a directory.
+func environ(dir string) []string {
+	if _, err := os.Lstat(userConfig(dir)); err != nil {
+		return Environ()
+	}
+	return append(Environ(), "GIT_CONFIG_GLOBAL="+userConfig(dir))
+}
+
+// UserConfig sets what git config --global would set. It holds for this directory only.
+func (d Dir) UserConfig(key, value string) {
+	d.Helper()
+	d.Git("config", "--file", userConfig(d.Path), key, value)
 }
 
 // Git runs git and returns its output, without spaces around it.
@@ -137,7 +154,7 @@ func (d Dir) Open(step func(string)) *workspace.Repo {
 
 // Options returns the options with which tests open a workspace.
 func Options(dir string, step func(string)) workspace.Options {
-	return workspace.Options{Dir: dir, Run: Run, Env: Environ(), Step: step}
+	return workspace.Options{Dir: dir, Run: Run, Env: environ(dir), Step: step}
 }
 
 // Files returns the content of the directory, by path: kind, permissions and content. It omits Git's own

@@ -12,6 +12,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
@@ -50,6 +52,15 @@ func (e *DirtyError) Error() string {
 		list(names))
 }
 
+// FilteredError reports files under filters that the repository's own configuration defines, which do not run. Nothing
+// was changed.
+type FilteredError struct{ Files, Filters []string }
+
+func (e *FilteredError) Error() string {
+	return fmt.Sprintf("%s need the filter %s, which does not run because the repository's own configuration defines it: "+
+		"define it in your own (git config --global), or merge the run's branch yourself", list(e.Files), list(e.Filters))
+}
+
 func list(names []string) string {
 	const most = 5
 	more := ""
@@ -85,7 +96,8 @@ const (
 	plannedFrom = "landing-from" // commit that it had when the landing began
 )
 
-// Run lands a commit. Errors before anything is changed: [ErrDetached], [*BusyError], [*ConflictError], [*DirtyError];
+// Run lands a commit. Errors before anything is changed: [ErrDetached], [*BusyError], [*ConflictError], [*DirtyError],
+// [*FilteredError];
 // [workspace.ErrMoved] if a human moved the branch meanwhile. After any other error a call finishes the work.
 func Run(ctx context.Context, r *workspace.Repo, q Request) (Result, error) {
 	r, unlock, err := r.Lock(ctx)
@@ -212,6 +224,9 @@ func (l *lander) finish(ctx context.Context, result Result) error {
 	if err != nil {
 		return err
 	}
+	if err := l.unfiltered(ctx, plan); err != nil {
+		return err
+	}
 	blocked, err := l.staged(ctx, from, plan)
 	if err != nil {
 		return err
@@ -242,6 +257,20 @@ func (l *lander) finish(ctx context.Context, result Result) error {
 	return l.Move(ctx, "arbiter: land run "+l.Repo.Run,
 		workspace.Update{Ref: l.branch, Old: from, New: to},
 		workspace.Update{Ref: l.Ref(planned), Old: to}, workspace.Update{Ref: l.Ref(plannedFrom), Old: from})
+}
+
+// unfiltered refuses a plan with files that a filter would have to make.
+func (l *lander) unfiltered(ctx context.Context, plan *apply.Plan) error {
+	var paths []string
+	for _, c := range plan.Changes {
+		paths = append(paths, c.Path)
+	}
+	under, err := l.Unfiltered(ctx, paths)
+	if err != nil || len(under) == 0 {
+		return err
+	}
+	filters := slices.Sorted(maps.Values(under))
+	return &FilteredError{slices.Sorted(maps.Keys(under)), slices.Compact(filters)}
 }
 
 // staged lists files of the plan whose staged content is neither the old nor the new one.

@@ -257,8 +257,8 @@ func differing(a, b map[string]string) []string {
 func TestUndoRunsFilters(t *testing.T) {
 	d := gittest.Dir{TB: t, Path: gittest.Temp(t)}
 	d.Git("init", "-q")
-	d.Git("config", "filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
-	d.Git("config", "filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
+	d.UserConfig("filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
+	d.UserConfig("filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
 	d.Write(".gitattributes", "*.big filter=rot\n")
 	d.Write("x.big", "Hello\n")
 	d.Commit("first")
@@ -274,8 +274,8 @@ func TestUndoRunsFilters(t *testing.T) {
 	if _, err := r.Again(ctx, "end"); err != nil {
 		t.Fatal(err)
 	}
-	d.Git("config", "filter.rot.smudge", "false")
-	d.Git("config", "filter.rot.required", "true")
+	d.UserConfig("filter.rot.smudge", "false")
+	d.UserConfig("filter.rot.required", "true")
 	files := d.Files()
 	if result, err := undo.Run(ctx, r, r.Ref("base"), r.Ref("end"), false); err == nil {
 		t.Errorf("%+v", result)

@@ -1,7 +1,6 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,14 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
-// carried are prefixes of the repository's settings that a clone gets: those on which contents, merges and
-// authors depend.
-var carried = []string{
-	"user.", "author.", "committer.", "filter.", "lfs.", "merge.", "diff.", "core.autocrlf", "core.eol",
-	"core.symlinks", "core.filemode", "core.ignorecase", "core.precomposeunicode", "core.excludesfile",
-	"core.attributesfile",
-}
-
 // clone creates a repository in w.Dir that borrows the objects of the user's, with w.Branch checked out at
 // tip.
 func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
@@ -29,15 +20,20 @@ func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.repo.Git.Write(ctx, "init", "--quiet", "--template=", "--object-format="+format, "-b", w.Branch, w.Dir)
+	there := m.repo.Git
+	there.At = nil // there is no repository yet
+	_, err = there.Write(ctx, "init", "--quiet", "--template=", "--object-format="+format, "-b", w.Branch, w.Dir)
 	if err != nil {
 		return err
 	}
-	if err := m.shareObjects(ctx, filepath.Join(w.Dir, ".git")); err != nil {
+	if err := m.shareObjects(ctx, w.Dir); err != nil {
 		return err
 	}
-	there := m.repo.Git
-	there.Dir = w.Dir
+	place, err := git.Locate(w.Dir)
+	if err != nil {
+		return err
+	}
+	there.Dir, there.At = w.Dir, &place
 	if _, err := there.Write(ctx, "update-ref", "refs/heads/"+w.Branch, tip); err != nil {
 		return err
 	}
@@ -45,12 +41,9 @@ func (m *Manager) clone(ctx context.Context, w Worktree, tip string) error {
 	return err
 }
 
-// shareObjects gives a new repository the objects of the user's, and the relevant settings.
-func (m *Manager) shareObjects(ctx context.Context, gitDir string) error {
-	objects, err := m.repo.Git.Text(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-	if err != nil {
-		return err
-	}
+// shareObjects gives a new repository the objects of the user's, and the harmless settings.
+func (m *Manager) shareObjects(ctx context.Context, dir string) error {
+	gitDir, objects := filepath.Join(dir, ".git"), filepath.Join(m.repo.CommonDir, "objects")
 	if strings.ContainsAny(objects, "\n\"") {
 		return fmt.Errorf("%q: a repository with such a path cannot be cloned; use isolation worktree", objects)
 	}
@@ -75,43 +68,51 @@ func (m *Manager) shareObjects(ctx context.Context, gitDir string) error {
 			return err
 		}
 	}
-	settings, err := m.repo.Git.Do(ctx, git.Call{Args: []string{"config", "--local", "--includes", "-z", "--list"}})
+	settings, err := m.repo.Carried()
 	if err != nil {
 		return err
 	}
 	// A sandbox prevents git in the clone from writing there.
 	file := "--file=" + filepath.Join(gitDir, "config")
-	for setting := range bytes.SplitSeq(settings, []byte{0}) {
-		key, value, _ := strings.Cut(string(setting), "\n")
-		if !carries(key) {
-			continue
+	for _, s := range settings {
+		value := s.Value
+		if s.Bare {
+			value = "true"
 		}
-		if _, err := m.repo.Git.Write(ctx, "config", file, "--add", key, value); err != nil {
+		if _, err := m.repo.Git.Write(ctx, "config", file, "--add", s.Key, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func carries(key string) bool {
-	for _, prefix := range carried {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
+func errNoClone(w Worktree) error {
+	return fmt.Errorf("%s is not a clone any more: its .git directory is missing (%w)", w.Dir, fs.ErrNotExist)
 }
 
 // fetch brings the commits of a clone into references of this run, and moves its branch in the user's repository. It
 // returns the commit of the clone's HEAD.
 func (m *Manager) fetch(ctx context.Context, w Worktree) (head string, err error) {
-	if info, err := os.Lstat(filepath.Join(w.Dir, ".git")); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is not a clone any more: its .git directory is missing (%w)", w.Dir, fs.ErrNotExist)
+	there, err := git.Locate(w.Dir)
+	if errors.Is(err, git.ErrNone) || err == nil && there.GitDir != filepath.Join(w.Dir, ".git") {
+		err = errNoClone(w)
+	}
+	if err != nil {
+		return "", err
+	}
+	// The git that sends the commits would use the configuration of the clone.
+	source, err := there.View(m.repo.Git.Views)
+	if err != nil {
+		return "", err
+	}
+	defer source.Close()
+	if err := source.Source(); err != nil {
+		return "", err
 	}
 	below := m.repo.Ref(name(w.Orchestrator))
 	_, err = m.repo.Git.Write(ctx, "-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false",
 		"-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
-		"--no-write-fetch-head", "--no-auto-maintenance", "--refmap=", w.Dir,
+		"--no-write-fetch-head", "--no-auto-maintenance", "--refmap=", source.Dir,
 		"+HEAD:"+below+"/head", "+refs/heads/*:"+below+"/heads/*")
 	if err != nil {
 		return "", err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
 )
 
@@ -58,15 +57,15 @@ func (m *Manager) Commit(ctx context.Context, w Worktree, message string) (found
 }
 
 func (m *Manager) commit(ctx context.Context, w Worktree, message string) (Work, error) {
-	gitDir := filepath.Join(w.Dir, ".git")
-	if w.Kind == Linked {
-		there, err := m.linked(ctx, w)
-		if err != nil {
-			return Work{}, err
-		}
-		gitDir = there.GitDir
+	open := m.linked
+	if w.Kind == Clone {
+		open = m.openClone
 	}
-	if operation := git.Operation(gitDir); operation != "" {
+	there, err := open(ctx, w)
+	if err != nil {
+		return Work{}, err
+	}
+	if operation := there.Operation(); operation != "" {
 		return Work{}, &UnfinishedError{operation}
 	}
 	found, err := m.holds(ctx, w)
@@ -77,20 +76,18 @@ func (m *Manager) commit(ctx context.Context, w Worktree, message string) (Work,
 	if err != nil {
 		return Work{}, err
 	}
-	there := m.repo.Git
-	there.Dir = w.Dir
 	if head.Tree != found.Tree {
 		id, err := m.repo.Record(ctx, merge.Signer(ctx, m.repo), found.Tree, message, found.Head)
 		if err != nil {
 			return Work{}, err
 		}
-		_, err = there.Write(ctx, "update-ref", "-m", "arbiter: committed", "HEAD", id, found.Head)
+		_, err = there.Git.Write(ctx, "update-ref", "-m", "arbiter: committed", "HEAD", id, found.Head)
 		if err != nil {
 			return Work{}, fmt.Errorf("commit in %s: %w", w.Dir, err)
 		}
 	}
 	// Also after a call that was killed before this.
-	if _, err := there.Write(ctx, "reset", "--quiet", "--mixed"); err != nil {
+	if _, err := there.Git.Write(ctx, "reset", "--quiet", "--mixed"); err != nil {
 		return Work{}, fmt.Errorf("commit in %s: %w", w.Dir, err)
 	}
 	found.Head, err = m.Head(ctx, w) // for a clone, this fetches its commits

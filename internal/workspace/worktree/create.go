@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 )
 
@@ -71,7 +70,7 @@ func (m *Manager) create(ctx context.Context, s Spec) (Worktree, error) {
 	if s.Kind == Clone {
 		err = m.clone(ctx, w, tip)
 	} else {
-		_, err = m.repo.Git.Write(ctx, "worktree", "add", w.Dir, w.Branch)
+		err = m.link(ctx, name, "ref: "+branch)
 	}
 	if err != nil {
 		return Worktree{}, fmt.Errorf("worktree of Orchestrator %d: %w", s.Orchestrator, err)
@@ -90,10 +89,6 @@ func (m *Manager) discard(ctx context.Context, name string) error {
 	if err := m.removeAll(removedName(name)); err != nil {
 		return err
 	}
-	registered, err := m.registered(ctx, name)
-	if err != nil {
-		return err
-	}
 	if _, err := os.Lstat(m.dir(name)); err == nil {
 		if err := os.Rename(m.dir(name), m.dir(removedName(name))); err != nil {
 			return err
@@ -105,37 +100,7 @@ func (m *Manager) discard(ctx context.Context, name string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if registered {
-		_, err = m.repo.Git.Write(ctx, "worktree", "remove", "--force", "--force", m.dir(name))
-	}
-	return err
+	return m.unlink(name)
 }
 
 func removedName(name string) string { return name + ".gone" }
-
-// registered reports whether git has a worktree there.
-func (m *Manager) registered(ctx context.Context, name string) (bool, error) {
-	all, err := registered(ctx, m.repo)
-	for _, w := range all {
-		if w.dir == m.dir(name) {
-			return true, err
-		}
-	}
-	return false, err
-}
-
-type registration struct{ dir, branch string }
-
-func registered(ctx context.Context, r *workspace.Repo) ([]registration, error) {
-	out, err := r.Git.Do(ctx, git.Call{Args: []string{"worktree", "list", "--porcelain", "-z"}})
-	var all []registration
-	for _, line := range workspace.Fields(out) {
-		if dir, ok := strings.CutPrefix(line, "worktree "); ok {
-			all = append(all, registration{dir: dir})
-		}
-		if branch, ok := strings.CutPrefix(line, "branch "); ok {
-			all[len(all)-1].branch = branch
-		}
-	}
-	return all, err
-}

@@ -7,12 +7,12 @@
 //   - [Linked]: a Git worktree on branch arbiter/RUN8/orch-N.G. Objects and references are those of the
 //     user's repository.
 //   - [Clone]: a repository of its own that borrows objects from the user's (like git clone --shared) and has no
-//     remote. A sandbox need not let it write to the user's Git directory. [Manager.Head] fetches its work: through
-//     upload-pack, which does not run what the clone configures, with every object checked, and only into
+//     remote. A sandbox need not let it write to the user's Git directory. [Manager.Head] fetches its work: from a
+//     view of it, so that nothing runs that the clone configures, with every object checked, and only into
 //     references of this run.
 //
-// Branches are created by update-ref, before the worktree: they track nothing, and git worktree add does
-// not write the shared configuration. One directory is created or removed at a time
+// Branches are created by update-ref, before the worktree: they track nothing. No filter of the repository's own
+// configuration runs. One directory is created or removed at a time
 // ([workspace.Repo.Lock]).
 //
 // Before a directory is removed, its uncommitted files, and commits that no branch has, are saved in

@@ -159,19 +159,28 @@ const reader = "arbiter"
 func (m *Manager) Reader(ctx context.Context, commit string) (dir string, err error) {
 	err = m.locked(ctx, reader, func(m *Manager) error {
 		if _, err := os.Lstat(filepath.Join(m.dir(reader), ".git")); err == nil {
-			there := m.repo.Git
-			there.Dir = m.dir(reader)
-			if _, err := there.Write(ctx, "checkout", "--quiet", "--force", "--detach", commit); err == nil {
+			there, err := m.linked(ctx, Worktree{Dir: m.dir(reader)})
+			if err == nil {
+				_, err = there.Git.Write(ctx, "checkout", "--quiet", "--force", "--detach", commit)
+			}
+			if err == nil {
 				return nil
 			}
 		}
 		if err := m.discard(ctx, reader); err != nil {
 			return err
 		}
-		if _, err := m.repo.Git.Write(ctx, "worktree", "add", "--detach", m.dir(reader), commit); err != nil {
+		tip, err := m.repo.Commit(ctx, commit)
+		if err == nil && tip.ID == "" {
+			err = fmt.Errorf("there is no commit %s", commit)
+		}
+		if err == nil {
+			err = m.link(ctx, reader, tip.ID)
+		}
+		if err != nil {
 			return err
 		}
-		_, err := include(ctx, m.repo, m.dir(reader))
+		_, err = include(ctx, m.repo, m.dir(reader))
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -35,13 +36,15 @@ func Report(ctx context.Context, store *runstore.Runs, info journal.Info) (*repo
 	if r.Run == "" {
 		r.Run, r.Directory, r.Began, r.Ended = info.Run, info.CWD, info.Began.UTC(), info.LastActive.UTC()
 	}
-	addChanges(ctx, r, info, mask)
+	addChanges(ctx, store.Root, r, info, mask)
 	return r, health, nil
 }
 
 // addChanges adds the files that differ between the snapshots of the run to a report.
-func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask func(string) string) {
-	repo, err := Work(ctx, info)
+func addChanges(
+	ctx context.Context, stateDir string, r *report.Report, info journal.Info, mask func(string) string,
+) {
+	repo, err := Work(ctx, stateDir, info)
 	if err == nil {
 		var span workspaces.Span
 		if span, err = repo.Work(ctx); err == nil {
@@ -52,6 +55,7 @@ func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask f
 			}
 		}
 	}
+	var changed *git.ChangedError
 	switch {
 	case errors.Is(err, workspaces.ErrNoGit):
 		r.NoChanges("not known: the directory is not in a Git repository")
@@ -61,6 +65,8 @@ func addChanges(ctx context.Context, r *report.Report, info journal.Info, mask f
 		r.NoChanges("not known: the run has no snapshot")
 	case errors.Is(err, os.ErrNotExist):
 		r.NoChanges("not known: the directory no longer exists")
+	case errors.As(err, &changed):
+		r.NoChanges("not known: " + changed.Error())
 	default:
 		r.NoChanges("not known: Git failed")
 	}

@@ -17,13 +17,18 @@ import (
 // WorkDir returns the directory that a run worked in.
 func WorkDir(info journal.Info) string { return cmp.Or(info.Workspace, info.CWD) }
 
-// Work opens the repository of a run.
-func Work(ctx context.Context, info journal.Info) (*workspaces.Repo, error) {
+// Work opens the repository of a run in a state directory. Error: [git.ChangedError] if the run began with another one.
+func Work(ctx context.Context, stateDir string, info journal.Info) (*workspaces.Repo, error) {
 	dir := WorkDir(info)
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err
 	}
-	return workspaces.Open(ctx, workspaces.Options{Dir: dir, Run: info.Run})
+	return workspaces.Open(ctx, options(stateDir, info))
+}
+
+func options(stateDir string, info journal.Info) workspaces.Options {
+	began := filepath.Join(runstore.Runs{Root: stateDir}.Dir(info.Run), workspaces.BeganName)
+	return workspaces.Options{Dir: WorkDir(info), Run: info.Run, Began: began}
 }
 
 // RemoveLeft removes the agents' directories that a run has left. The run must be over. said has a sentence for
@@ -34,7 +39,7 @@ func RemoveLeft(ctx context.Context, store *runstore.Runs, info journal.Info) (m
 		return nil, err
 	}
 	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
-	files, err := runfiles.Left(ctx, workspaces.Options{Dir: WorkDir(info), Run: info.Run}, own)
+	files, err := runfiles.Left(ctx, options(store.Root, info), own)
 	if err == nil {
 		messages, err = files.Remove(ctx)
 	}

@@ -7,6 +7,7 @@ package runfiles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -18,6 +19,9 @@ import (
 type Files struct {
 	Workspace   runconfig.Workspace
 	Uncommitted int // user's files that differ from HEAD, which isolated agents do not see. New runs only
+
+	// Notice says what of the repository's own configuration does not run; empty if there is nothing.
+	Notice string
 
 	repo *workspace.Repo
 	far  Far // nil: no agent works on another host
@@ -31,8 +35,10 @@ func Begin(ctx context.Context, o workspace.Options, own, isolation string) (*Fi
 	if err != nil {
 		return nil, err
 	}
+	began := make(chan error, 1)
+	go func() { began <- f.repo.Begin(ctx) }()
 	base, err := f.repo.Once(ctx, workspace.Base)
-	if err != nil {
+	if err = errors.Join(err, <-began); err != nil {
 		return nil, fmt.Errorf("the files could not be recorded, so there are no diffs: %w", err)
 	}
 	f.Workspace.Base = base.Commit.ID
@@ -43,7 +49,15 @@ func Begin(ctx context.Context, o workspace.Options, own, isolation string) (*Fi
 	if err != nil {
 		return nil, err
 	}
-	f.Uncommitted = len(uncommitted)
+	paths := make([]string, len(uncommitted))
+	for i, c := range uncommitted {
+		paths[i] = c.Path
+	}
+	unfiltered, err := f.repo.Unfiltered(ctx, paths) // they differ because no filter has run
+	if err != nil {
+		return nil, err
+	}
+	f.Uncommitted = len(uncommitted) - len(unfiltered)
 	branch, err := f.repo.Commit(ctx, f.main())
 	if err != nil || branch.ID != "" {
 		return f, err
@@ -83,11 +97,15 @@ func open(ctx context.Context, o workspace.Options, own, isolation string) (*Fil
 	if err != nil {
 		return nil, err
 	}
-	return &Files{repo: repo, Workspace: runconfig.Workspace{
+	return &Files{repo: repo, Notice: repo.Notice(), Workspace: runconfig.Workspace{
 		Root: repo.Root, Prefix: repo.Prefix, Objects: filepath.Join(repo.CommonDir, "objects"),
 		Own: filepath.Join(parent, filepath.Base(own)), Isolation: isolation,
 	}}, nil
 }
+
+// Planted returns a warning about what git would run or use, and was not there when the run began; empty if there is
+// nothing.
+func (f *Files) Planted(ctx context.Context) (string, error) { return f.repo.Planted(ctx) }
 
 // main returns the run branch.
 func (f *Files) main() string { return f.repo.Branch(workspace.Main) }

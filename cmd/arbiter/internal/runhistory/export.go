@@ -89,7 +89,7 @@ func (e env) exportSession(c *cli.Context) error {
 	}
 	defer os.RemoveAll(temp)
 	bundle := filepath.Join(temp, runarchive.Bundle)
-	if manifest.Base, err = packFiles(c.Context, info, bundle); err != nil {
+	if manifest.Base, err = packFiles(c.Context, store.Root, info, bundle); err != nil {
 		return command.Environmentf("export run %s: its files: %v", command.ShortID(info.Run), err)
 	}
 	if manifest.Base != "" {
@@ -183,8 +183,8 @@ func imagesOf(dir string) ([]runarchive.Source, error) {
 
 // packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
 // has recorded no files, base is empty and there is no bundle.
-func packFiles(ctx context.Context, info journal.Info, file string) (base string, err error) {
-	repo, err := pastrun.Work(ctx, info)
+func packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string, err error) {
+	repo, err := pastrun.Work(ctx, stateDir, info)
 	if err == nil {
 		base, err = carry.Pack(ctx, repo, file)
 	}

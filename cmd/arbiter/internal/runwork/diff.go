@@ -55,7 +55,7 @@ func (e env) diff(c *cli.Context) error {
 	case agent != "" && name == nil:
 		return command.Usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
 	}
-	r, info, err := openWork(c, run)
+	r, info, err := e.openWork(c, run)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (e env) land(c *cli.Context) error {
 	if c.IsSet("message") && strings.TrimSpace(c.String("message")) == "" {
 		return command.Usagef("--message is empty: give the text of the commit")
 	}
-	r, info, err := openWork(c, c.Args().First())
+	r, info, err := e.openWork(c, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,9 @@ func LandWork(ctx context.Context, r *workspaces.Repo, info journal.Info, q land
 	var busy *land.BusyError
 	var conflict *land.ConflictError
 	var dirty *land.DirtyError
+	var filtered *land.FilteredError
 	switch {
-	case errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
+	case errors.As(err, &filtered), errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
 		errors.Is(err, land.ErrDetached), errors.Is(err, workspaces.ErrMoved):
 		return "", Refused("land run %s: %v", command.ShortID(info.Run), err)
 	case err != nil:

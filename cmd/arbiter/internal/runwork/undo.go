@@ -45,7 +45,7 @@ func (e env) undo(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return command.Usagef("undo: give at most one RUN")
 	}
-	r, info, err := openWork(c, c.Args().First())
+	r, info, err := e.openWork(c, c.Args().First())
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package runwork
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -21,8 +22,12 @@ func Commands(io command.Env) []*cli.Command {
 	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand()}
 }
 
-// openWork finds a run (without a name, the last one in this directory), and opens the files that it worked on.
-func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
+// maxWarning bounds a warning about the repository, in bytes.
+const maxWarning = 4000
+
+// openWork finds a run (without a name, the last one in this directory), and opens the files that it worked on. It
+// warns of what an agent may have planted there.
+func (e env) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
 	store, err := runstore.Open(c)
 	if err != nil {
 		return nil, journal.Info{}, err
@@ -32,13 +37,22 @@ func openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, erro
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := pastrun.Work(c.Context, info)
+	r, err := pastrun.Work(c.Context, store.Root, info)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run),
 			command.WithoutPath(err))
 	}
 	if err != nil {
 		return nil, info, command.Environmentf("%s: %v", pastrun.WorkDir(info), err)
+	}
+	planted, err := r.Planted(c.Context)
+	if err != nil {
+		return nil, info, command.Environmentf("%s: %v", pastrun.WorkDir(info), err)
+	}
+	for _, text := range []string{planted, r.Notice()} {
+		if text != "" {
+			fmt.Fprintf(e.Stderr, "arbiter: %s\n", sanitize.Line(text, maxWarning))
+		}
 	}
 	return r, info, nil
 }

@@ -106,7 +106,7 @@ func (h *Host) work(ctx context.Context, run string) (*workspaces.Repo, journal.
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := pastrun.Work(ctx, info)
+	r, err := pastrun.Work(ctx, h.choices.StateDir, info)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, command.Environmentf("the directory of the run: %v", command.WithoutPath(err))
 	}

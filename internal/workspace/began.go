@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/git"
+)
+
+// BeganName is the name of a run's file for [Options.Began].
+const BeganName = "repository.json"
+
+// began is the repository as it was when the run began.
+type began struct {
+	git.Place
+	Survey git.Survey `json:"survey"`
+}
+
+// Begin records in the file of [Options.Began] which repository the run uses, and what is in it that runs something.
+// If the file exists, it is left as it is.
+func (r *Repo) Begin(ctx context.Context) error {
+	file := r.options.Began
+	if _, err := os.Lstat(file); file == "" || err == nil {
+		return nil
+	}
+	survey, _, err := r.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(began{r.Place, survey}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".tmp", append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".tmp", file)
+}
+
+// beginning reads the record; ok is false if there is none.
+func (r *Repo) beginning() (b began, ok bool, err error) {
+	text, err := os.ReadFile(r.options.Began)
+	if r.options.Began == "" || errors.Is(err, fs.ErrNotExist) {
+		return b, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	if err != nil {
+		return b, false, fmt.Errorf("read which repository the run began with: %w", err)
+	}
+	return b, true, nil
+}
+
+// same fails if the run began with another repository.
+func (r *Repo) same() error {
+	b, ok, err := r.beginning()
+	if err != nil || !ok || b.Place == r.Place {
+		return err
+	}
+	return &git.ChangedError{What: fmt.Sprintf("the run began in %s with the repository %s (common directory %s), and "+
+		"now the repository is that of %s: %s (%s)", b.Root, b.GitDir, b.CommonDir, r.Root, r.GitDir, r.CommonDir)}
+}
+
+// shownPlanted is how many finds a warning names.
+const shownPlanted = 10
+
+// Planted returns a warning about what git would run or use in the work tree and was not there when the run began;
+// empty if there is nothing, or if there is no record.
+func (r *Repo) Planted(ctx context.Context) (string, error) {
+	b, ok, err := r.beginning()
+	if err != nil || !ok {
+		return "", err
+	}
+	now, all, err := r.Survey(ctx)
+	if err != nil {
+		return "", err
+	}
+	list, rest := now.New(b.Survey), ""
+	if len(list) > shownPlanted {
+		rest = fmt.Sprintf(" and %d more", len(list)-shownPlanted)
+		list = list[:shownPlanted]
+	}
+	warning := ""
+	if len(list) > 0 {
+		quoted := make([]string, len(list))
+		for i, name := range list {
+			quoted[i] = fmt.Sprintf("%q", name)
+		}
+		warning = "git would run or use what was not there, or was different, when the run began: " +
+			strings.Join(quoted, ", ") + rest + ". Look at it before you run git there."
+	}
+	if !all {
+		warning = strings.TrimSpace(warning + " Not all directories were searched for repositories, because there are too " +
+			"many.")
+	}
+	return warning, nil
+}
