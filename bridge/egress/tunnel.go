@@ -1,0 +1,118 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// tunnel answers a CONNECT and joins the two connections. Both are closed when it returns.
+func (p *Proxy) tunnel(in buffered, out net.Conn, t target) {
+	defer in.Close()
+	_, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n")
+	in, ok := named(in, t)
+	if err != nil || !ok {
+		out.Close()
+	}
+	switch {
+	case err != nil:
+	case !ok:
+		p.asked.report(t, "a tunnel to "+t.String()+" was for another server: it was closed")
+	default:
+		p.join(in, out)
+	}
+}
+
+// named reads the beginning of a tunnel, and reports whether it is TLS for the host t, or no TLS and not meant
+// to be. It returns the connection with what was read.
+func named(in buffered, t target) (buffered, bool) {
+	first, err := in.in.Peek(1)
+	if err != nil || first[0] != 0x16 { // a handshake
+		return in, t.port != 443 || err != nil
+	}
+	_ = in.SetReadDeadline(time.Now().Add(headerTimeout))
+	defer in.SetReadDeadline(time.Time{})
+	var read bytes.Buffer
+	name, greeted := "", errors.New("greeted")
+	_ = tls.Server(listening{in.Conn, io.TeeReader(in.in, &read)}, &tls.Config{
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			name = hello.ServerName
+			return nil, greeted
+		},
+	}).Handshake() // it always fails
+	in.in = bufio.NewReader(io.MultiReader(&read, in.in))
+	_, isAddr := address(t.host)
+	return in, strings.EqualFold(strings.TrimSuffix(name, "."), t.host) || name == "" && isAddr
+}
+
+// listening is a connection that says nothing.
+type listening struct {
+	net.Conn
+	io.Reader
+}
+
+func (l listening) Read(p []byte) (int, error) { return l.Reader.Read(p) }
+
+func (listening) Write(p []byte) (int, error) { return len(p), nil }
+
+func (listening) Close() error { return nil }
+
+// join copies in both directions until both have ended, or nothing was copied for a while. It closes both.
+func (p *Proxy) join(in, out net.Conn) {
+	if !p.own(out) {
+		return
+	}
+	defer p.disown(out)
+	var last atomic.Int64 // when something was copied
+	last.Store(time.Now().UnixNano())
+	var other sync.WaitGroup
+	other.Go(func() { stream(out, in, &last) })
+	stream(in, out, &last)
+	other.Wait()
+	in.Close()
+	out.Close()
+}
+
+// stream copies one direction, and ends it when its source does. After an error, or when both directions were
+// silent for too long, it ends both.
+func stream(to, from net.Conn, last *atomic.Int64) {
+	buf := make([]byte, 32<<10)
+	for {
+		_ = from.SetReadDeadline(time.Now().Add(idleTimeout))
+		n, err := from.Read(buf)
+		if n > 0 {
+			last.Store(time.Now().UnixNano())
+			_ = to.SetWriteDeadline(time.Now().Add(idleTimeout))
+			if _, werr := to.Write(buf[:n]); werr != nil {
+				err = werr
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, last.Load())) < idleTimeout:
+		case errors.Is(err, io.EOF):
+			_ = closeWrite(to)
+			return
+		default:
+			from.Close()
+			to.Close()
+			return
+		}
+	}
+}
+
+// closeWrite ends one direction of a connection, or the connection if that is not possible.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
+}
