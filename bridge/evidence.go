@@ -18,6 +18,10 @@ type CheckParams struct {
 	TimeoutMS int               `json:"timeout_ms,omitempty"` // 0 = DefaultCheckTimeoutMS
 	Env       map[string]string `json:"env,omitempty"`        // added after the allow-list
 	Sandbox   *SandboxConfig    `json:"sandbox,omitempty"`    // nil: no sandbox
+	// Scratch runs the command in the sandbox on a copy of the workspace as it is, with its ignored and untracked
+	// files: a command may succeed only because of a file that is in no commit. What the command changes is gone when
+	// it ends. It has no network but its own loopback interface.
+	Scratch bool `json:"scratch,omitempty"`
 }
 
 // CheckResult is the result of a check. All processes that the command started have ended.

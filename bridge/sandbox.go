@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // SandboxConfig says what a confined agent may access. Everything else is read-only, and
@@ -23,7 +24,21 @@ type SandboxConfig struct {
 	// Reach are files, sockets and directories that are visible although they are below a hidden directory. Such a
 	// directory is writable; an agent may work in it.
 	Reach []string `json:"reach,omitempty"`
+	// Network is a Network… constant; empty: NetworkProxy.
+	Network string `json:"network,omitempty"`
+	// Hosts are reachable by NetworkProxy, besides those of the API: HOST, *.DOMAIN or ADDRESS, with an optional :PORT.
+	Hosts []string `json:"hosts,omitempty"`
 }
+
+// What a confined process may reach.
+const (
+	NetworkProxy = "proxy" // the API, the hosts that are named, and what the client permits
+	NetworkNone  = "none"  // the API
+	NetworkOpen  = "open"  // everything that this machine reaches, its own services and abstract sockets included
+)
+
+// Isolated reports whether processes have a network of their own.
+func (c SandboxConfig) Isolated() bool { return c.Network != NetworkOpen }
 
 // SandboxParams tests a sandbox, as an agent with this directory and environment would
 // use it.
@@ -38,6 +53,11 @@ type SandboxResult struct {
 	Holds   bool   `json:"holds"`
 	Reason  string `json:"reason,omitempty"`  // what the probe could do, or why there is no sandbox
 	Version string `json:"version,omitempty"` // the version of bubblewrap
+	// Hosts can be reached without a question; with an open network it is empty.
+	Hosts []string `json:"hosts,omitempty"`
+	// Scratch reports that CheckParams.Scratch holds; otherwise ScratchReason says why not.
+	Scratch       bool   `json:"scratch,omitempty"`
+	ScratchReason string `json:"scratch_reason,omitempty"`
 }
 
 // Sandboxer tries sandboxes. A [Server] whose [Launcher] is one, too, serves `sandbox`.
@@ -53,6 +73,9 @@ func (c *SandboxConfig) check() error {
 	}
 	if !filepath.IsAbs(c.Program) {
 		return fmt.Errorf("sandbox.program is not absolute: %.100q", c.Program)
+	}
+	if !slices.Contains([]string{"", NetworkProxy, NetworkNone, NetworkOpen}, c.Network) {
+		return fmt.Errorf("sandbox.network is unknown: %.100q", c.Network)
 	}
 	for _, list := range [][]string{c.Write, c.Read, c.Hide, c.Reach} {
 		for _, path := range list {

@@ -29,7 +29,7 @@ func (w *Collector) Check(ctx context.Context, of bridge.Owner, p bridge.CheckPa
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
 	output := newCapture(bridge.CheckOutputCap)
-	c, err := w.start(cmd, of, p.Sandbox, output, nil)
+	c, err := w.start(cmd, of, p.Sandbox, p.Scratch, output, nil)
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
 	}

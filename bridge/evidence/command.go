@@ -40,8 +40,8 @@ type command struct {
 }
 
 // start starts cmd in a session of its own, so that it has no terminal on which to ask, with an empty
-// stdin. If stderr is nil, both outputs go to stdout through one pipe, as on a screen.
-func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.SandboxConfig,
+// stdin. If stderr is nil, both outputs go to stdout through one pipe, as on a screen. scratch has it work on a copy.
+func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.SandboxConfig, scratch bool,
 	stdout, stderr io.Writer) (*command, error) {
 	c := &command{}
 	outputs := []*os.File{}
@@ -64,15 +64,13 @@ func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.Sandb
 	cmd.Stdout, cmd.Stderr = outputs[0], outputs[len(outputs)-1]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	mark := proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: "evidence." + strconv.FormatInt(w.count.Add(1), 10)}
-	begin := proctree.Start
-	if confined != nil {
-		begin = proctree.StartMonitored
-		if err := sandbox.Wrap(cmd, confined); err != nil {
-			c.close()
-			return nil, err
-		}
+	var child *proctree.Child
+	var err error
+	if scratch {
+		child, err = sandbox.StartScratch(cmd, mark, *confined)
+	} else {
+		child, _, err = sandbox.Start(cmd, mark, confined, nil) // its only network is its own
 	}
-	child, err := begin(cmd, mark)
 	if err != nil {
 		c.close()
 		return nil, err

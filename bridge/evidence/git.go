@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -35,43 +35,62 @@ type repository struct {
 	env      []string
 	confine  *bridge.SandboxConfig // nil: not confined
 	problems []string
-	// bare allows git to treat cwd itself as a repository. The configuration could then be a file of the
-	// work tree, so that only calls are allowed that run no program which that file names.
-	bare bool
+
+	place git.Place
+	view  *git.View // nil: the directory is in no work tree
 }
 
+// repository opens the repository of a directory. The caller closes it.
 func (w *Collector) repository(ctx context.Context, p bridge.InspectParams) *repository {
 	r := &repository{w: w, ctx: ctx, cwd: p.CWD, confine: p.Sandbox}
-	var extra map[string]string
-	if r.confine != nil {
-		extra = p.Env // it says where the agents' home directory is
+	place, err := git.Locate(p.CWD)
+	if err == nil {
+		r.place = place
+		r.view, err = place.View("")
 	}
-	r.env = append(environ(os.Environ(), extra), git.Variables()...)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = startError(w.git, r.cwd, err)
+		}
+		if !errors.Is(err, git.ErrNone) {
+			r.problems = append(r.problems, fmt.Sprintf("git: %v", err))
+		}
+		return r
+	}
+	var extra map[string]string
+	if p.Sandbox != nil {
+		extra = p.Env // it says where the agents' home directory is
+		confine := *p.Sandbox
+		confine.Read = append(slices.Clone(confine.Read), r.view.Dir)
+		r.confine = &confine
+	}
+	r.env = append(git.Environ(environ(os.Environ(), extra)), r.view.Env()...)
 	return r
 }
 
-// gitState describes the repository that contains cwd; nil if there is none.
+func (r *repository) close() {
+	if r.view != nil {
+		r.note("view", r.view.Close())
+	}
+}
+
+// gitState describes the repository whose work tree has cwd in it; nil if there is none.
 func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*bridge.GitState, []string) {
 	r := w.repository(ctx, p)
-	r.bare = true
-	place, err := r.git("rev-parse", "--absolute-git-dir", "--is-inside-work-tree")
-	if err != nil {
-		if !strings.Contains(err.Error(), "not a git repository") {
-			r.note("rev-parse", err)
-		}
+	defer r.close()
+	if r.view == nil {
 		return nil, r.problems
 	}
-	dir, inside, _ := strings.Cut(place, "\n")
-	g := &bridge.GitState{Operation: git.Operation(dir)}
+	if _, err := r.git("rev-parse", "--git-dir"); err != nil {
+		r.note("rev-parse", err)
+		return nil, r.problems
+	}
+	g := &bridge.GitState{Operation: git.Operation(r.place.GitDir)}
 	g.Branch, _ = r.git("symbolic-ref", "--quiet", "--short", "HEAD") // none when HEAD is detached
 	g.Head, _ = r.git("rev-parse", "--quiet", "--verify", "HEAD")     // none before the first commit
 	if g.Head != "" {
 		g.Commits = r.lines(maxCommits, "log", "-n", fmt.Sprint(maxCommits), "--no-decorate", "--format=%h %s")
 	}
-	if inside != "true" {
-		return g, r.problems // bare, or inside of .git: there are no files
-	}
-	r.bare = false
 	g.Status = r.lines(maxStatus, "status", "--porcelain", "--ignore-submodules=dirty")
 	if g.Head != "" {
 		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100",
@@ -112,20 +131,15 @@ var errMore = errors.New("too much output")
 // git runs one call and returns its output as text, without the last line end. With errMore, it returns
 // what was read, up to its last line end.
 func (r *repository) git(args ...string) (string, error) {
-	flags := git.Flags()
-	if !r.bare {
-		flags = append(flags, "-c", git.ExplicitBare)
-	}
-	cmd := exec.Command(r.w.git, append(flags, args...)...)
+	runner := git.Runner{Dir: r.cwd, Env: r.env, Program: r.w.git}
+	cmd := runner.Command(context.Background(), git.Call{Args: args}) // it is ended as other checks are
 	if cmd.Err != nil {
 		return "", cmd.Err
 	}
-	cmd.Dir = r.cwd
-	cmd.Env = slices.Clone(r.env)
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
 	stdout, stderr := &head{max: gitOutput, full: enough}, &head{max: gitComplain}
-	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, stdout, stderr)
+	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, false, stdout, stderr)
 	if err != nil {
 		return "", startError(r.w.git, r.cwd, err)
 	}

@@ -11,12 +11,17 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
 // waitTimeout is how long a test waits before it fails.
 const waitTimeout = 2 * time.Minute
 
 func TestMain(m *testing.M) {
+	if sandbox.IsScratch(os.Args) {
+		fmt.Fprintln(os.Stderr, sandbox.RunScratch(os.Args))
+		os.Exit(1)
+	}
 	release, err := proctree.BecomeSubreaper()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -30,12 +35,12 @@ func TestMain(m *testing.M) {
 // bench is a collector with a run and a directory of its own.
 type bench struct {
 	*Collector
-	t   *testing.T
+	t   testing.TB
 	run string
 	cwd string
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{Collector: New(nil), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())),
 		cwd: t.TempDir()}

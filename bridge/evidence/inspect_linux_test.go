@@ -78,7 +78,7 @@ func (b *bench) state() (*bridge.GitState, []string) {
 }
 
 // tree returns all files below a directory, with size, mode and time.
-func tree(t *testing.T, dir string) map[string]string {
+func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -153,8 +153,7 @@ func TestInspectEmptyAndBareRepositories(t *testing.T) {
 	source := b.cwd
 	b.cwd = t.TempDir()
 	b.git("clone", "-q", "--bare", source, ".")
-	if g, problems := b.state(); g == nil || g.Branch != "main" || len(g.Commits) != 1 || g.Status != nil ||
-		len(problems) > 0 {
+	if g, problems := b.state(); g != nil || len(problems) > 0 { // an agent may have made it from files
 		t.Errorf("bare: %+v, %q", g, problems)
 	}
 }
@@ -216,8 +215,8 @@ func TestInspectIsBounded(t *testing.T) {
 // A git call with more output than is kept is ended, and the kept part is reported.
 func TestEndlessStatus(t *testing.T) {
 	b := newBench(t)
+	b.repo()
 	b.fake(`case "$*" in
-*rev-parse*git-dir*) printf '%s/.git\ntrue\n' "$PWD";;
 *'status --porcelain'*) yes ' M a.txt';;
 esac`)
 	g, problems := b.state()
@@ -245,12 +244,14 @@ func TestGitThatDoesNotWork(t *testing.T) {
 	}
 	for _, c := range cases {
 		b := newBench(t)
+		b.repo()
 		b.fake(c.script)
 		if g, problems := b.state(); g != nil || !cmp.Equal(problems, []string{c.problems}) {
 			t.Errorf("one that %s: %+v, %q", c.name, g, problems)
 		}
 	}
 	b := newBench(t)
+	b.repo()
 	b.Collector.git = "no-such-git"
 	if g, problems := b.state(); g != nil || len(problems) != 1 ||
 		!strings.Contains(problems[0], "executable file not found") {
@@ -287,6 +288,7 @@ func TestRepositoryThatConfiguresPrograms(t *testing.T) {
 
 func TestInspectionIsCancelled(t *testing.T) {
 	b := newBench(t)
+	b.repo()
 	b.fake("echo > " + b.cwd + "/up; sleep 1000")
 	over := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())

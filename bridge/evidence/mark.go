@@ -34,10 +34,11 @@ func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.I
 		m.Transcript = transcript.Length(path)
 	}
 	r := w.repository(ctx, p)
-	root, inside := r.root()
-	if !inside {
+	defer r.close()
+	if r.view == nil {
 		return m, r.problems
 	}
+	root := r.place.Root
 	m.Git = true
 	m.Head, _ = r.git("rev-parse", "--quiet", "--verify", "HEAD")
 	dirty, partial := r.dirty(bridge.MarkFiles)
@@ -54,6 +55,7 @@ func (w *Collector) since(ctx context.Context, p bridge.InspectParams) (*bridge.
 	files := map[string]bool{}
 	problems := sinceSession(ctx, p, c, files)
 	r := w.repository(ctx, p)
+	defer r.close()
 	r.since(p.Since, c, files)
 	c.Files = append(c.Files, slices.Sorted(maps.Keys(files))...)
 	if n := len(c.Files); n > maxChanged {
@@ -95,8 +97,8 @@ func sinceSession(ctx context.Context, p bridge.InspectParams, c *bridge.Changes
 // since reports what has changed in the repository. A file that differed from the mark's commit is compared
 // with its state in the mark; for any other file, the commits since and the current status are used.
 func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[string]bool) {
-	root, inside := r.root()
-	if !inside {
+	root := r.place.Root
+	if r.view == nil {
 		if m.Git {
 			r.note("rev-parse", errors.New("the repository is gone"))
 		}
@@ -147,20 +149,6 @@ func (r *repository) moved(from, to string, c *bridge.Changes) []string {
 	list, _ := r.paths("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty",
 		"--name-only", "-z", from, to)
 	return list
-}
-
-// root returns the top of the work tree that contains cwd.
-func (r *repository) root() (dir string, inside bool) {
-	dir, err := r.git("rev-parse", "--show-toplevel")
-	if err != nil {
-		if text := err.Error(); !strings.Contains(text, "not a git repository") &&
-			!strings.Contains(text, "must be run in a work tree") &&
-			!strings.Contains(text, "cannot use bare repository") {
-			r.note("rev-parse", err)
-		}
-		return "", false
-	}
-	return dir, true
 }
 
 // dirty lists what differs from HEAD, untracked files one by one, relative to the root.

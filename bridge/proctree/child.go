@@ -175,16 +175,12 @@ func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
 	return nil
 }
 
-// begin starts cmd on the fork thread, except for a monitor: it must not end before the process that it
-// confines.
+// begin starts cmd on the fork thread. A monitor gets no TERM: it must not end before the process that it confines.
 func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
-	if monitored {
-		return cmd.Start()
-	}
 	if r.forks == nil {
 		r.forks = newForkThread()
 	}
-	return r.forks.start(cmd)
+	return r.forks.start(cmd, !monitored)
 }
 
 // Keep starts a command that its caller waits for and ends, and prevents [Sweep] from treating it as an

@@ -48,11 +48,11 @@
 // # Limits
 //
 // Without a namespace, if the subreaper and the process above it are killed together, its children get a
-// TERM, and a CLI then ends its tools within seconds. Daemonised processes, processes that ignore TERM and
-// those confined by a sandbox's monitor keep running: those with the mark are found at the next start,
-// those that cleared their environment are not. A process of another user (by sudo) can be neither read nor
-// signalled by an unprivileged process; a namespace ends it, too. A process that an agent has started
-// through an outside daemon (docker, systemd, at) never was a descendant.
+// TERM, and a CLI then ends its tools within seconds. Daemonised processes and processes that ignore TERM
+// keep running: those with the mark are found at the next start, those that cleared their environment are
+// not. Processes in a sandbox have a PID namespace, which ends with its monitor. A process of another user
+// (by sudo) can be neither read nor signalled by an unprivileged process; a namespace ends it, too. A
+// process that an agent has started through an outside daemon (docker, systemd, at) never was a descendant.
 //
 // # Other systems
 //

@@ -27,11 +27,13 @@ func newForkThread() *forkThread {
 	return t
 }
 
-// start starts cmd, and makes the kernel send it a TERM when this process ends, killed or not. TERM,
+// start starts cmd. If tied is set, the kernel sends it a TERM when this process ends, killed or not. TERM,
 // because a CLI that is killed leaves its tools running, while after TERM it ends them (observed with CLI
 // 2.1.329).
-func (t *forkThread) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+func (t *forkThread) start(cmd *exec.Cmd, tied bool) error {
+	if tied {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	}
 	started := make(chan error)
 	t.forks <- func() { started <- cmd.Start() }
 	return <-started

@@ -9,6 +9,6 @@ type forkThread struct{}
 
 func newForkThread() *forkThread { return &forkThread{} }
 
-func (*forkThread) start(cmd *exec.Cmd) error { return cmd.Start() }
+func (*forkThread) start(cmd *exec.Cmd, _ bool) error { return cmd.Start() }
 
 func (*forkThread) end() {}

@@ -159,7 +159,7 @@ func (h *turnHandler) Permission(context.Context, bridge.PermissionParams) (brid
 }
 
 func (h *turnHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
-	return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+	return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 }
 
 // serve is `arbiter bridge`.

@@ -82,6 +82,18 @@ func readProc(pid int) (proc, error) {
 	return parseStat(pid, data)
 }
 
+// firstInside reports whether a process is the first one of a PID namespace below ours.
+func firstInside(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	_, line, _ := bytes.Cut(status, []byte("\nNSpid:"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	pids := bytes.Fields(line)
+	return len(pids) > 1 && string(pids[len(pids)-1]) == "1"
+}
+
 // readSmall reads a file that fits into one buffer, with only three system calls: a scan reads hundreds of
 // files.
 func readSmall(path string) ([]byte, error) {

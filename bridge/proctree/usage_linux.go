@@ -22,6 +22,7 @@ func (c *Child) Usage() Usage {
 		s.addMarked(c.mark, found)
 	}
 	var u Usage
+	confined := c.Confined()
 	for _, p := range found {
 		cpu, rss, err := readUsage(p)
 		if err != nil {
@@ -30,7 +31,7 @@ func (c *Child) Usage() Usage {
 		u.CPU += cpu
 		u.RSS += rss
 		u.Processes++
-		if p.pid == c.PID() || c.monitored && p.ppid == c.PID() {
+		if p.pid == c.PID() || p.pid == confined {
 			u.Stopped = u.Stopped || p.state == 'T' || p.state == 't'
 		}
 	}

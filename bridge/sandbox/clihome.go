@@ -11,13 +11,16 @@ import (
 // plugins contain commands that other sessions run. The CLI continues if it cannot write there; the rest
 // includes .claude.json, which it replaces by renaming.
 var sharedDirs = []string{
-	"projects", "sessions", "todos", "tasks", "plans", "file-history", "backups",
+	"projects", "todos", "tasks", "plans", "file-history", "backups",
 }
 
 // privateDirs are the directories of which each process tree gets an empty one of its own. Shell snapshots and
 // session environments are scripts: the tool shells of other sessions, outside, read theirs from there.
-// Files in ide open editors.
-var privateDirs = []string{"shell-snapshots", "session-env", "ide", "statsig", "telemetry", "debug", "cache"}
+// Files in ide open editors. Files in sessions are named by pids, which are the same in each PID namespace: a CLI
+// would take those of others for its own, or for files of ended ones, which it removes.
+var privateDirs = []string{
+	"sessions", "shell-snapshots", "session-env", "ide", "statsig", "telemetry", "debug", "cache",
+}
 
 // commanding are the parts of the configuration that name commands or instruct sessions.
 var commanding = []string{

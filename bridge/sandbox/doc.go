@@ -19,10 +19,15 @@
 // a repository inside of it (a fake submodule, a commondir, a bare repository) has a configuration of its
 // own. Arbiter's own inspections of it are confined in the same way as agents.
 //
-// The network is not confined: the CLI needs its API. So abstract unix sockets and services on loopback can
-// be reached. The CLI's tools can read the credentials that the CLI reads: it is one process tree of one
-// user. If the bridge is in no PID namespace, other processes of that user can be signalled, but neither
-// read nor traced.
+// What programs outside obey by themselves in a workspace is read-only, too, unless the configuration names it
+// (unattended.go). Caches of tools are private: their variables lead to a temporary directory.
+//
+// The network inside is a loopback interface of its own: no service and no abstract socket of this computer can be
+// reached, and no address elsewhere. With a [Gate], a proxy outside connects to listed hosts ([egress]); an entry
+// program ([Enter]) makes its listeners inside before the process begins, and hands them out. A process can send
+// anything to a host that it may reach, the API included.
+//
+// The CLI's tools can read the credentials that the CLI reads: it is one process tree of one user.
 //
 // # How it is enforced
 //
@@ -36,15 +41,34 @@
 // # Processes
 //
 // Bubblewrap stays as a monitor above the one process that it confines, in the same process group. A TERM would
-// end the monitor, so signals must go to the other members of the group ([proctree.StartMonitored]). There is no
-// PID namespace: the CLI names files after its pid, which sessions share (observed with CLI 2.1.329), and the
-// subreaper, the marks in the environment and the accounting of CPU and memory work as they do without a sandbox.
-// --die-with-parent is not used: it is tied to the thread that forked, and Go creates and ends threads at any
-// time.
+// end the monitor, so signals must go to the other members of the group ([proctree.StartMonitored]). There is a PID
+// namespace with a /proc of its own. Its first process, bubblewrap again, ignores what others send it, and the kernel
+// kills all others when it ends: when the confined process has ended, or when the bridge has (--die-with-parent; the
+// thread that forks exists as long as its children). Seen from outside, all of them are descendants as usual. The CLI
+// names files after its pid (observed with CLI 2.1.329): the directory of these files is private.
+//
+// # Scratch copies
+//
+// [StartScratch] runs a check so that nothing that it does can leave: it needs no question. This program starts
+// itself in a mount namespace of its own (for others than root, with a user namespace), mounts an overlay over
+// each directory that the check can write to, and becomes bubblewrap. A copy is seen under the path of the
+// original, with its ignored and untracked files; changes are in memory, up to a limit that all copies and
+// temporary directories share, and gone at the end. Copies are the workspace with its .git, what the configuration
+// lets agents write to, and the caches of tools (scratchplan.go). A repository outside of these, as of a linked
+// worktree, is read-only. There is no network except a loopback interface of its own, no process outside is seen,
+// and only sockets that a network namespace confines can be made (seccomp_linux.go). The CLI's configuration is
+// hidden, and so is each unix socket that has a name at the start. As for agents, the rest of the home directory
+// can be read.
+//
+// Limits: a named pipe outside of the copies, and a unix socket that is bound during the check or in another
+// network namespace, can be written to if the user may. What agents change during the check may be seen by it. A
+// directory in which another file system is mounted cannot be copied. For others than root, files of a group that
+// is not the user's first cannot be changed, and Linux 6.6 is needed.
 //
 // # The probe
 //
 // [Verify] runs a probe with the same command line. Its report counts only together with what is observed
 // from outside: the file that it had to write exists, the files that it must not write do not, and its
-// mounts and capabilities differ from ours. The package has no goroutines.
+// mounts and capabilities differ from ours. It runs once more in a scratch copy, where what it writes must not be seen
+// outside. The package has no goroutines.
 package sandbox

@@ -2,9 +2,13 @@ package sandbox
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge/childenv"
 )
 
 // credentials are paths below a home directory that contain credentials or lead to some: keys, tokens,
@@ -56,6 +60,29 @@ func homes(home string) []string {
 		return []string{home}
 	}
 	return []string{home, u.HomeDir}
+}
+
+// caches are the variables that name the caches of tools, with their usual places below a home directory. What is in
+// such a cache runs outside later, and without a cache that can be written to, the tools fail.
+var caches = map[string]string{"GOCACHE": ".cache/go-build", "npm_config_cache": ".npm", "PIP_CACHE_DIR": ".cache/pip",
+	"UV_CACHE_DIR": ".cache/uv", "YARN_CACHE_FOLDER": ".cache/yarn"}
+
+// caches returns variables that move caches into a private directory, except those that are named, or writable in
+// their usual place.
+func (m mounts) caches(env []string) (list []string) {
+	home := childenv.Lookup(env, "HOME")
+	for _, name := range slices.Sorted(maps.Keys(caches)) {
+		usual := filepath.Join(home, caches[name])
+		if real, err := filepath.EvalSymlinks(usual); err == nil {
+			usual = real
+		}
+		at, exists := m[usual]
+		if exists && at.view == writable || m.above(usual) == writable || childenv.Lookup(env, name) != "" {
+			continue
+		}
+		list = append(list, name+"="+filepath.Join("/tmp/arbiter-caches", filepath.Base(usual)))
+	}
+	return list
 }
 
 // temporary lists the directories that are private: empty at first, removed at the end.

@@ -17,12 +17,23 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if IsScratch(os.Args) {
+		fmt.Fprintln(os.Stderr, RunScratch(os.Args))
+		os.Exit(1)
+	}
 	if len(os.Args) == 2 && os.Args[1] == ProbeCommand {
 		if err := RunProbe(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == EntryCommand {
+		fmt.Fprintln(os.Stderr, Enter(os.Args[2:]))
+		os.Exit(126)
+	}
+	if len(os.Args) == 6 && os.Args[1] == "owner" {
+		os.Exit(owner(os.Args[2], os.Args[3], os.Args[4], os.Args[5]))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "connect" {
 		if _, err := net.Dial("unix", os.Args[2]); err != nil {
@@ -34,6 +45,34 @@ func TestMain(m *testing.M) {
 }
 
 const waitTimeout = 2 * time.Minute
+
+// owner runs a script in a sandbox.
+func owner(program, work, home, script string) int {
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Dir, cmd.Env = work, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	child, release, err := Start(cmd, proctree.Mark{}, &bridge.SandboxConfig{Program: program}, &Gate{Self: os.Args[0]})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer release()
+	_ = child.Wait()
+	return 0
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(waitTimeout); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
 
 // bubblewrap returns the program's path, or skips the test: CI reports separately if it is missing.
 func bubblewrap(t testing.TB) string {

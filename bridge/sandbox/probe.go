@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -18,17 +20,20 @@ type probeTask struct {
 	Nonce   string   `json:"nonce"`
 	Write   []string `json:"write"`   // files to write the nonce into
 	Read    []string `json:"read"`    // files and directories to look into
-	Connect []string `json:"connect"` // unix sockets
+	Connect []string `json:"connect"` // sockets: of TCP, if there is a colon, or of unix
+	Proxy   string   `json:"proxy"`   // where a proxy should be; empty: there is none
 }
 
 // probeReport holds the results of a probe's actions.
 type probeReport struct {
 	Nonce        string            `json:"nonce"`
 	Wrote        map[string]bool   `json:"wrote"`
-	Read         map[string]string `json:"read"`   // what was found there; "" for nothing
-	Parent       string            `json:"parent"` // what was found in its parent's root
+	Read         map[string]string `json:"read"` // what was found there; "" for nothing
 	Connected    map[string]bool   `json:"connected"`
-	Mounts       string            `json:"mounts"`       // its mount namespace
+	Proxied      int               `json:"proxied"`      // the proxy's answer to a request for a host without a name
+	Namespaces   map[string]string `json:"namespaces"`   // its own, by their kind
+	Kernel       bool              `json:"kernel"`       // settings of the kernel could be written
+	Pids         string            `json:"pids"`         // its own numbers, in each namespace that /proc shows
 	Capabilities string            `json:"capabilities"` // effective, in hexadecimal
 	NoNewPrivs   string            `json:"no_new_privs"`
 }
@@ -42,21 +47,36 @@ func RunProbe(in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&e); err != nil {
 		return fmt.Errorf("read the task: %w", err)
 	}
-	f := probeReport{Nonce: e.Nonce, Wrote: map[string]bool{}, Read: map[string]string{}, Connected: map[string]bool{}}
+	f := probeReport{Nonce: e.Nonce, Wrote: map[string]bool{}, Read: map[string]string{}, Connected: map[string]bool{},
+		Namespaces: map[string]string{}}
 	for _, path := range e.Write {
 		f.Wrote[path] = writeNew(path, e.Nonce) == nil
 	}
 	for _, path := range e.Read {
 		f.Read[path] = lookInto(path)
 	}
-	f.Parent = lookInto(fmt.Sprintf("/proc/%d/root", os.Getppid()))
 	for _, path := range e.Connect {
-		conn, err := net.DialTimeout("unix", path, connectTimeout)
+		network := "unix"
+		if strings.Contains(path, ":") {
+			network = "tcp"
+		}
+		conn, err := net.DialTimeout(network, path, connectTimeout)
 		if f.Connected[path] = err == nil; err == nil {
 			conn.Close()
 		}
 	}
-	f.Mounts, _ = os.Readlink("/proc/self/ns/mnt") // an empty value proves nothing
+	for _, path := range []string{"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"} {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if f.Kernel = f.Kernel || err == nil; err == nil {
+			file.Close()
+		}
+	}
+	if e.Proxy != "" {
+		f.Proxied = askProxy(e.Proxy)
+	}
+	for _, kind := range namespaces {
+		f.Namespaces[kind], _ = os.Readlink("/proc/self/ns/" + kind) // an empty value proves nothing
+	}
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -65,9 +85,26 @@ func RunProbe(in io.Reader, out io.Writer) error {
 			f.Capabilities = value
 		case "NoNewPrivs":
 			f.NoNewPrivs = value
+		case "NSpid":
+			f.Pids = value
 		}
 	}
 	return json.NewEncoder(out).Encode(f)
+}
+
+// namespaces are the kinds that a sandbox has of its own; the last one only without an open network.
+var namespaces = []string{"mnt", "user", "pid", "ipc", "net"}
+
+// askProxy asks a proxy for a host that cannot exist, and returns the status of its answer; 0: there is none.
+func askProxy(address string) int {
+	client := http.Client{Timeout: connectTimeout, Transport: &http.Transport{DisableKeepAlives: true,
+		Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: address})}}
+	r, err := client.Get("http://arbiter.invalid/")
+	if err != nil {
+		return 0
+	}
+	r.Body.Close()
+	return r.StatusCode
 }
 
 func writeNew(path, text string) error {

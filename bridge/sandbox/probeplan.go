@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"crypto/rand"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -62,7 +61,9 @@ func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan
 			b.task.Read = append(b.task.Read, path)
 		}
 	}
-	b.task.Read = append(b.task.Read, fmt.Sprintf("/proc/%d/root", os.Getpid()))
+	if cfg.Isolated() {
+		b.services()
+	}
 	for _, dir := range cfg.Hide {
 		b.decoy(m, dir, file)
 	}
@@ -100,6 +101,17 @@ func (b *probePlan) decoy(m mounts, dir string, file func(string) string) {
 		if l, err := net.Listen("unix", socket); err == nil {
 			b.sockets = append(b.sockets, l)
 			b.task.Connect = append(b.task.Connect, socket)
+		}
+	}
+}
+
+// services opens an abstract socket and one of loopback, which must not be reachable from another network.
+func (b *probePlan) services() {
+	b.task.Proxy = proxyAddress
+	for network, address := range map[string]string{"unix": "@arbiter-" + b.task.Nonce, "tcp": "127.0.0.1:0"} {
+		if l, err := net.Listen(network, address); err == nil {
+			b.sockets = append(b.sockets, l)
+			b.task.Connect = append(b.task.Connect, l.Addr().String())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,20 @@ func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.Sand
 		return r, ctx.Err()
 	}
 	r.Holds = true
+	if cfg.Isolated() {
+		o, err := optionsOf(p.Env, cfg, Gate{})
+		if err != nil {
+			return r, err
+		}
+		for _, rule := range o.Rules {
+			r.Hosts = append(r.Hosts, rule.String())
+		}
+	}
+	if err := verifyScratch(ctx, cfg, p); err != nil {
+		r.ScratchReason = err.Error()
+		return r, ctx.Err()
+	}
+	r.Scratch = true
 	return r, nil
 }
 
@@ -55,23 +70,23 @@ func verifyOnce(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
 	if err != nil {
 		return err
 	}
-	if err := Wrap(cmd, &cfg); err != nil {
-		return err
-	}
 	b, err := newProbePlan(m, cmd, cfg)
 	if err != nil {
 		return err
 	}
 	defer b.remove()
-	output, err := run(ctx, cmd, p.Mark, b.task)
+	output, err := run(ctx, cmd, func() (*proctree.Child, func(), error) {
+		return Start(cmd, p.Mark, &cfg, &Gate{Self: p.Self[0]})
+	}, b.task)
 	if err != nil {
 		return err
 	}
-	return b.verify(output)
+	return b.verify(output, cfg)
 }
 
 // run runs the probe to its end, and ends all its processes.
-func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e probeTask) (probeReport, error) {
+func run(ctx context.Context, cmd *exec.Cmd, start func() (*proctree.Child, func(), error), e probeTask) (
+	probeReport, error) {
 	var f probeReport
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -81,10 +96,11 @@ func run(ctx context.Context, cmd *exec.Cmd, mark proctree.Mark, e probeTask) (p
 	}
 	out, complaints := &bounded{}, &bounded{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(order), out, complaints
-	child, err := proctree.StartMonitored(cmd, mark)
+	child, release, err := start()
 	if err != nil {
 		return f, fmt.Errorf("bubblewrap does not start: %w", err)
 	}
+	defer release()
 	select {
 	case <-child.Done():
 	case <-ctx.Done():
@@ -119,17 +135,23 @@ func (b *bounded) Write(p []byte) (int, error) {
 func (b *bounded) text(limit int) string { return string(b.Bytes()[:min(limit, b.Len())]) }
 
 // verify compares the probe's report with what is observed from outside.
-func (b *probePlan) verify(f probeReport) error {
-	ours, err := os.Readlink("/proc/self/ns/mnt")
+func (b *probePlan) verify(f probeReport, cfg bridge.SandboxConfig) error {
+	for _, kind := range namespaces {
+		ours, err := os.Readlink("/proc/self/ns/" + kind)
+		switch its := f.Namespaces[kind]; {
+		case err != nil:
+			return fmt.Errorf("our own namespace cannot be read: %w", err)
+		case (its == "" || its == ours) && (kind != "net" || cfg.Isolated()):
+			return fmt.Errorf("the probe ran in no namespace of its own (%s)", kind)
+		}
+	}
 	switch {
-	case err != nil:
-		return fmt.Errorf("our own namespace cannot be read: %w", err)
-	case f.Mounts == "" || f.Mounts == ours:
-		return errors.New("the probe ran in no mount namespace of its own")
 	case strings.Trim(f.Capabilities, "0") != "" || f.Capabilities == "":
 		return fmt.Errorf("capabilities are left inside: %q", f.Capabilities)
-	case f.Parent != "":
-		return errors.New("the world outside can be reached by /proc inside")
+	case len(strings.Fields(f.Pids)) != 1:
+		return errors.New("the processes outside can be seen by /proc inside")
+	case b.task.Proxy != "" && f.Proxied != http.StatusForbidden:
+		return fmt.Errorf("the network cannot be limited: Arbiter's proxy answers %d inside", f.Proxied)
 	case f.NoNewPrivs != "1":
 		return errors.New("programs could gain privileges inside")
 	}
@@ -159,6 +181,9 @@ func (b *probePlan) verify(f probeReport) error {
 		if connected, tried := f.Connected[path]; connected || !tried {
 			return fmt.Errorf("%s can be connected to inside", path)
 		}
+	}
+	if f.Kernel {
+		return errors.New("settings of the kernel could be written inside")
 	}
 	return nil
 }

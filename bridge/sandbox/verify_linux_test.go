@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,7 @@ func TestTrial(t *testing.T) {
 // TestFalseProbeReports: Verify detects sandboxes that do not do what they should, each by the action that it did not
 // prevent.
 func TestFalseProbeReports(t *testing.T) {
+	ofRoot := []string{"it leaves capabilities", "it makes no user namespace", "it leaves the kernel open"}
 	w := newWorld(t)
 	real := w.cfg.Program
 	// Each script gets bubblewrap's arguments.
@@ -46,9 +48,10 @@ exec ` + real + ` "${a[@]}" "$@"
 		"it does nothing":     {"#!/bin/sh\n" + says + "exit 0", "was not run"},
 		"it says something":   {"#!/bin/sh\n" + says + `echo '{"nonce":"x"}'`, "was not run"},
 		"it repeats the task": {"#!/bin/sh\n" + says + "cat", "was not run"},
-		"it confines nothing": {"#!/bin/sh\n" + says + rest + `exec "$@"`, "no mount namespace"},
+		"it confines nothing": {"#!/bin/sh\n" + says + rest + `exec "$@"`, "no namespace of its own (mnt)"},
 		"it makes but a namespace": {"#!/bin/sh\n" + says + rest + `exec ` + real +
-			` --dev-bind / / --unshare-user --cap-drop ALL -- "$@"`, "can be written to"},
+			` --dev-bind / / --proc /proc --unshare-user --unshare-pid --unshare-net --unshare-ipc --cap-drop ALL -- "$@"`,
+			"can be written to"},
 		"it hides and lets write": {
 			filter(`if [ "$1" = --ro-bind ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`), "can be written to"},
 		"it hides nothing": {filter(`if [ "$1" = --tmpfs ] && [ "$2" = "` + w.state +
@@ -60,7 +63,8 @@ exec ` + real + ` "${a[@]}" "$@"
 			`" ]; then shift 3; continue; fi`), "is readable inside"},
 		"it does not seal": {filter(`if [ "$1" = --remount-ro ]; then shift 2; continue; fi`),
 			"can be written to"},
-		"it shares temporary files": {filter(`if [ "$1" = --tmpfs ] && [ "$2" = /var/tmp ]; then a+=(--bind /var/tmp /var/tmp); shift 2; continue; fi`), "not private"},
+		"it shares temporary files": {filter(`if [ "$1 $2" = "--tmpfs /var/tmp" ]; then a+=(--bind /var/tmp /var/tmp)
+			shift 2; continue; fi`), "not private"},
 		"it lets settings be written": {filter(`if [ "$1" = --ro-bind ] && [ "$2" = "` +
 			filepath.Join(w.home, ".claude") + `" ]; then a+=(--bind "$2" "$3"); shift 3; continue; fi`),
 			"can be written to"},
@@ -68,11 +72,17 @@ exec ` + real + ` "${a[@]}" "$@"
 			`" ]; then a+=(--ro-bind "$2" "$3"); shift 3; continue; fi`), "cannot be written to"},
 		"it gives another workspace": {filter(`if [ "$1" = --bind ] && [ "$2" = "` + w.work +
 			`" ]; then a+=(--tmpfs "$2"); shift 3; continue; fi`), "cannot be written to"},
-		"it makes no user namespace": {filter(`if [ "$1" = --unshare-user ]; then shift; continue; fi`), "by /proc"},
-		"it leaves capabilities":     {filter(`if [ "$1" = --cap-drop ]; then shift 2; continue; fi`), "capabilities"},
+		"it makes no user namespace": {filter(`if [ "$1" = --unshare-user ]; then shift; continue; fi`), "own (user)"},
+		"it makes no PID namespace":  {filter(`if [ "$1" = --unshare-pid ]; then shift; continue; fi`), "own (pid)"},
+		"it shares the network":      {filter(`if [ "$1" = --unshare-net ]; then shift; continue; fi`), "own (net)"},
+		"it shows all processes": {filter(`if [ "$1 $2" = "--proc /proc" ]; then a+=(--ro-bind /proc /proc); shift 2
+			continue; fi; if [ "$1 $2" = "--remount-ro /proc" ]; then shift 2; continue; fi`), "seen by /proc"},
+		"it leaves the kernel open": {filter(`if [ "$1 $2" = "--remount-ro /proc" ]; then shift 2; continue; fi`),
+			"settings of the kernel"},
+		"it leaves capabilities": {filter(`if [ "$1" = --cap-drop ]; then shift 2; continue; fi`), "capabilities"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if (name == "it leaves capabilities" || name == "it makes no user namespace") && os.Getuid() != 0 {
+			if slices.Contains(ofRoot, name) && os.Getuid() != 0 {
 				t.Skip("an ordinary user has none to leave")
 			}
 			program := filepath.Join(t.TempDir(), "bwrap")

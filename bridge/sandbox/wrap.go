@@ -18,13 +18,21 @@ var dropped = []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADD
 
 // Wrap changes cmd to run inside a sandbox: its path, arguments and environment become those of bubblewrap,
 // and it gets a session of its own, so that it has no terminal to type into. A nil cfg leaves cmd
-// unchanged. The caller sets Dir and Env before, and starts cmd with [proctree.StartMonitored]. Errors say
-// what cannot be confined.
+// unchanged. The caller sets Dir and Env before. It starts cmd itself, or has [Start] do both. The only network
+// inside is a loopback interface, unless cfg says otherwise. Errors say what cannot be confined.
 func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	if cfg == nil {
 		return nil
 	}
-	m, err := plan(cmd, *cfg)
+	return wrap(cmd, *cfg, nil)
+}
+
+// wrap is Wrap for a command that runs after another program inside, which replaces itself with it.
+func wrap(cmd *exec.Cmd, cfg bridge.SandboxConfig, first []string) error {
+	m, err := plan(cmd, cfg)
+	if err == nil && len(first) > 0 {
+		err = m.program(first[0])
+	}
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
@@ -35,16 +43,22 @@ func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	// No capability of root is kept. The user namespace also prevents root from bypassing the mounts
 	// through /proc/PID/root of processes outside; bubblewrap's monitor has no capabilities either
 	// (observed with bubblewrap 0.8.0).
-	args := []string{cfg.Program, "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--unshare-ipc",
-		"--cap-drop", "ALL"}
+	// A new /proc lets root change the kernel's settings, unless it is read-only.
+	args := []string{cfg.Program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc",
+		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--cap-drop", "ALL"}
+	if cfg.Isolated() {
+		args = append(args, "--unshare-net")
+	}
 	args = append(args, m.args()...)
-	args = append(args, "--chdir", cwd, "--", cmd.Path)
+	args = append(args, "--chdir", cwd, "--")
+	args = append(append(args, first...), cmd.Path)
 	cmd.Args = append(args, cmd.Args[1:]...)
 	cmd.Path = cfg.Program
 	cmd.Env = slices.DeleteFunc(slices.Clone(cmd.Env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(dropped, name)
 	})
+	cmd.Env = append(cmd.Env, m.caches(cmd.Env)...)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -77,8 +91,11 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 				if err := m.repository(dir); err != nil {
 					return err
 				}
+				if err := m.unattended(dir); err != nil {
+					return err
+				}
 			}
-			return nil
+			return m.named(cmd.Dir, cfg.Write)
 		},
 		each(m, cfg.Read, guarded, false),
 		each(m, cfg.Hide, secret, false),

@@ -57,7 +57,7 @@ func (l *list) limits(n Limits) {
 
 func (l *list) sandbox(s Surroundings) {
 	b := s.Sandbox
-	state, without := Note, "; agents run unconfined unless --sandbox is given"
+	state, without := Note, "; agents run unconfined"
 	if b.Mode == "on" {
 		state, without = Fail, ", and it is asked for"
 	}
@@ -65,7 +65,7 @@ func (l *list) sandbox(s Surroundings) {
 	case b.Holds && b.Mode == "off":
 		l.add("sandbox", OK, "bubblewrap "+b.Version+" holds (--sandbox on)", "")
 	case b.Holds:
-		l.add("sandbox", OK, "bubblewrap "+b.Version+" holds", "")
+		l.add("sandbox", OK, "bubblewrap "+b.Version+" holds: "+b.Confines, "")
 	case s.OS != "linux":
 		l.add("sandbox", state, b.Reason, "")
 	case !b.Installed:

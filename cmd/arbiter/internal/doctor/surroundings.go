@@ -116,6 +116,7 @@ type Sandbox struct {
 	Installed bool
 	Holds     bool
 	Version   string
+	Confines  string // what it confines
 	Reason    string // it does not hold, or is not available
 	// Restricted: the system does not let users create namespaces (AppArmor).
 	Restricted bool

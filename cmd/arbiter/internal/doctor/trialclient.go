@@ -61,7 +61,7 @@ func (e *TrialClient) Judge(_ context.Context, p bridge.JudgeParams) (bridge.Jud
 		e.note(e.judged, word)
 		return bridge.JudgeResult{Behavior: bridge.Ask}, nil
 	}
-	return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+	return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 }
 
 // Permission implements bridge.Handler.

@@ -51,8 +51,8 @@ func lookingFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, s := range settings.Table {
 		switch s.Name {
-		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "pid-namespace", "state-dir",
-			"config":
+		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "network", "allow-host", "pid-namespace",
+			"state-dir", "config":
 			flags = append(flags, s.Flag())
 		}
 	}

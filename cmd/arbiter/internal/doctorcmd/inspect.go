@@ -252,8 +252,7 @@ func terminalHere(ctx context.Context) doctor.Terminal {
 
 // confinement tries the PID namespace and the sandbox that agents would run in.
 func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.Sandbox) {
-	box := doctor.Sandbox{Mode: cmp.Or(l.choices.Sandbox.Mode, settings.SandboxOff),
-		Restricted: doctor.NamespacesRestricted()}
+	box := doctor.Sandbox{Mode: l.choices.Sandbox.Mode, Restricted: doctor.NamespacesRestricted()}
 	self, err := os.Executable()
 	if err != nil {
 		box.Reason = err.Error()
@@ -274,6 +273,7 @@ func (l *inspection) confinement(ctx context.Context) (doctor.Isolation, doctor.
 		result, err := launcher.Sandbox(ctx, bridge.Owner{Run: uuid.NewString()},
 			bridge.SandboxParams{Config: cfg, CWD: l.choices.Place})
 		box.Holds, box.Version, reason = result.Holds, result.Version, result.Reason
+		box.Confines = settings.Confines(cfg, result.Hosts)
 		if err != nil {
 			box.Holds, reason = false, err.Error()
 		}

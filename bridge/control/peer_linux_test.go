@@ -1,0 +1,101 @@
+package control
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// peerVariable names the socket at which TestServePeer listens.
+const peerVariable = "ARBITER_TEST_PEER"
+
+// confined runs a command in PID and network namespaces of its own.
+func confined(t *testing.T, env []string, command ...string) *exec.Cmd {
+	t.Helper()
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Skip(err)
+	}
+	args := []string{"--bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-user", "--unshare-pid",
+		"--unshare-net"}
+	if out, err := exec.Command(bwrap, append(args, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("bubblewrap may not be used here: %v: %s", err, out)
+	}
+	cmd := exec.Command(bwrap, append(append(args, "--"), command...)...)
+	cmd.Env, cmd.Stderr = env, os.Stderr
+	return cmd
+}
+
+// TestServePeer is the process at the other end for TestIdentifyInNamespaces.
+func TestServePeer(t *testing.T) {
+	path := os.Getenv(peerVariable)
+	if path == "" {
+		t.Skip("it plays a part in another test")
+	}
+	if _, err := os.Lstat(path); err == nil {
+		_ = call(path)
+		return
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := l.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if p := Identify(conn); !strings.Contains(p.Problem, "another PID namespace") {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestIdentifyInNamespaces: a process in other PID and network namespaces is found to be one that this process
+// started, also without its mark. One whose number is not visible is refused, too.
+func TestIdentifyInNamespaces(t *testing.T) {
+	l, path := listen(t)
+	defer l.Close()
+	run := []string{os.Args[0], "-test.run=^TestServePeer$"}
+	client := confined(t, []string{peerVariable + "=" + path}, run...)
+	if err := client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.SetDeadline(time.Now().Add(time.Minute))
+	conn, err := l.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Identify(conn)
+	conn.Close()
+	if err := client.Wait(); err != nil {
+		t.Errorf("the client: %v", err)
+	}
+	if !strings.Contains(p.Problem, "started it") || p.PID <= 2 {
+		t.Errorf("%+v", p)
+	}
+
+	path = filepath.Join(filepath.Dir(path), "inside")
+	server := confined(t, []string{peerVariable + "=" + path}, run...)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline, tick := time.After(time.Minute), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !errors.Is(call(path), io.EOF) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("nobody listens inside")
+		}
+	}
+	if err := server.Wait(); err != nil {
+		t.Errorf("the server inside: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// overlays skips a test where a shell cannot mount an overlay either.
+func overlays(t testing.TB) {
+	t.Helper()
+	cmd := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs x /dev/shm && cd /dev/shm && mkdir l u w m &&
+		mount -t overlay -o lowerdir=l,upperdir=u,workdir=w$1 x m && mkdir m/a && rm -r m/a && mkdir m/a`, "sh")
+	if os.Getuid() != 0 {
+		cmd.Args = append(append([]string{"unshare", "-Ur"}, cmd.Args[1:]...), ",userxattr")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("no overlay can be mounted: %v: %s", err, out)
+	}
+}
+
+func TestScratchTrial(t *testing.T) {
+	overlays(t)
+	w := newWorld(t)
+	put(t, filepath.Join(w.work, ".git", "config"), "[core]\nrepositoryformatversion = 0\n")
+	put(t, filepath.Join(w.home, ".cache", "x"), "x")
+	if r := w.trial(t, w.cfg.Program); !r.Holds || !r.Scratch || r.ScratchReason != "" {
+		t.Errorf("%+v", r)
+	}
+	if left := w.files(t); left != "" {
+		t.Errorf("left behind:\n%s", left)
+	}
+}
+
+// TestFalseScratch: the trial detects a copy from which something gets out, although the agents' sandbox holds.
+func TestFalseScratch(t *testing.T) {
+	overlays(t)
+	w := newWorld(t)
+	put(t, filepath.Join(w.work, ".git", "config"), "[core]\nrepositoryformatversion = 0\n")
+	put(t, filepath.Join(w.home, ".ssh", "id"), "PRIVATE")
+	const begin = "#!/usr/bin/env bash\n" + `[ "$1" = --die-with-parent ] && [ "$2" = --ro-bind ] || exec `
+	for name, c := range map[string]struct{ rule, run, want string }{
+		"it shares the network":   {`--unshare-all) a+=(--unshare-pid --unshare-ipc); shift;;`, "", "(net)"},
+		"it shares the processes": {`--unshare-all) a+=(--unshare-net --unshare-ipc); shift;;`, "", "(pid)"},
+		"it leaves capabilities":  {`--cap-drop) shift 2;;`, "", "capabilities"},
+		"it shows the processes":  {`--proc) shift 2;;`, "", "processes outside"},
+		"it shows secrets": {`--tmpfs|--remount-ro) [[ $2 = */.ssh ]] && shift 2 || { a+=("$1" "$2"); shift 2; };;`, "",
+			"readable"},
+		"it does not seal secrets": {`--remount-ro) shift 2;;`, "", "can be written to"},
+		"it does nothing":          {"", "true ", "was not run"},
+		"it works outside": {`--bind) case $2 in /dev/shm/*) a+=(--tmpfs "$3");; *) a+=("$1" "$2" "$3");; esac; shift 3;;`,
+			"nsenter -m/proc/$PPID/ns/mnt ", "not private"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if os.Getuid() != 0 && (c.want == "capabilities" || c.want == "not private") {
+				t.Skip("only root can do that")
+			}
+			program := filepath.Join(t.TempDir(), "bwrap")
+			put(t, program, begin+w.cfg.Program+` "$@"
+a=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+  case $1 in `+c.rule+`
+  *) a+=("$1"); shift;;
+  esac
+done
+exec `+c.run+w.cfg.Program+` "${a[@]}" "$@"
+`)
+			if err := os.Chmod(program, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if r := w.trial(t, program); !r.Holds || r.Scratch || !strings.Contains(r.ScratchReason, c.want) {
+				t.Errorf("%+v, want %q", r, c.want)
+			}
+			if left := w.files(t); left != "" {
+				t.Errorf("left behind:\n%s", left)
+			}
+		})
+	}
+}

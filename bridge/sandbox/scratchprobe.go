@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+)
+
+// verifyScratch runs a probe in a scratch copy, and returns why that does not hold.
+func verifyScratch(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
+	cmd := exec.Command(p.Self[0], p.Self[1:]...)
+	cmd.Dir, cmd.Env = p.CWD, p.Env
+	m, copies, err := scratchPlan(cmd, cfg)
+	if err != nil {
+		return err
+	}
+	b, err := newProbePlan(m, cmd, cfg)
+	if err != nil {
+		return err
+	}
+	defer b.remove()
+	if err := b.inCopies(copies, cmd.Dir); err != nil {
+		return err
+	}
+	output, err := run(ctx, cmd, func() (*proctree.Child, func(), error) {
+		child, err := StartScratch(cmd, p.Mark, cfg)
+		return child, func() {}, err
+	}, b.task)
+	if err != nil {
+		return err
+	}
+	return b.verify(output, bridge.SandboxConfig{Network: bridge.NetworkNone}) // it reaches nothing
+}
+
+// inCopies has the probe write into each copy and into the workspace's repository: that must be possible, and must not
+// be seen outside. A service on the loopback interface and an abstract socket must not be reachable.
+func (b *probePlan) inCopies(copies []string, workspace string) error {
+	b.task.Proxy = ""
+	b.mayWrite, b.mustWrite = append(b.mayWrite, b.mustWrite...), nil
+	name := filepath.Base(b.task.Write[0])
+	dirs := slices.Clone(copies)
+	for _, dir := range []string{filepath.Join(workspace, ".git"), filepath.Join(workspace, ".git", "hooks")} {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
+		if path := filepath.Join(dir, name); !slices.Contains(b.task.Write, path) {
+			b.mayWrite, b.task.Write = append(b.mayWrite, path), append(b.task.Write, path)
+		}
+	}
+	b.task.Read = slices.DeleteFunc(b.task.Read, func(path string) bool { return under(path, "/proc") }) // it has its own
+	for network, address := range map[string]string{"unix": "@arbiter-" + b.task.Nonce, "tcp": "127.0.0.1:0"} {
+		l, err := net.Listen(network, address)
+		if err != nil {
+			return fmt.Errorf("no service for the probe: %w", err)
+		}
+		b.sockets, b.task.Connect = append(b.sockets, l), append(b.task.Connect, l.Addr().String())
+	}
+	return nil
+}
