@@ -89,6 +89,7 @@ func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 			"a relative directory":   {Command: "make", CWD: "w"},
 			"a negative time":        {Command: "make", CWD: "/w", TimeoutMS: -1},
 			"a NUL":                  {Command: "ma\x00ke", CWD: "/w"},
+			"a copy, no sandbox":     {Command: "make", CWD: "/w", Scratch: true},
 			"too long":               {Command: strings.Repeat("x", maxCommand+1), CWD: "/w"},
 			"a nameless variable":    {Command: "make", CWD: "/w", Env: map[string]string{"": "x"}},
 			"a name with a sign":     {Command: "make", CWD: "/w", Env: map[string]string{"A=B": "x"}},

@@ -54,6 +54,15 @@ type ToolResult struct {
 	Subagent string `json:"subagent,omitempty"`
 }
 
+// ToolRan says that a tool ran with another input than its ToolUse names: a hook of the user's settings changed
+// it. It comes when the call is over.
+type ToolRan struct {
+	Tool     string          `json:"tool"`
+	ToolUse  string          `json:"tool_use"`
+	Input    json.RawMessage `json:"input"` // that it ran with
+	Subagent string          `json:"subagent,omitempty"`
+}
+
 // SubagentStart is the start of a blocking subagent.
 type SubagentStart struct {
 	Description string `json:"description"`
@@ -267,6 +276,7 @@ func (Assistant) eventName() string        { return "assistant" }
 func (Delta) eventName() string            { return "delta" }
 func (ToolUse) eventName() string          { return "tool_use" }
 func (ToolResult) eventName() string       { return "tool_result" }
+func (ToolRan) eventName() string          { return "tool_ran" }
 func (SubagentStart) eventName() string    { return "subagent_start" }
 func (SubagentStop) eventName() string     { return "subagent_stop" }
 func (SubagentProgress) eventName() string { return "subagent_progress" }
@@ -288,7 +298,7 @@ func (u Unknown) eventName() string        { return u.Name }
 
 // eventKinds lists all events: the decoder, the schema and the tests use it.
 var eventKinds = []eventKind{
-	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](),
+	kindOf[Assistant](), kindOf[Delta](), kindOf[ToolUse](), kindOf[ToolResult](), kindOf[ToolRan](),
 	kindOf[SubagentStart](), kindOf[SubagentStop](), kindOf[SubagentProgress](), kindOf[Context](),
 	kindOf[ContextWarning](), kindOf[Compact](), kindOf[Turn](), kindOf[Tasks](), kindOf[Spent](), kindOf[Quota](),
 	kindOf[Delivered](),

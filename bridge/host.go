@@ -86,7 +86,7 @@ func (h *host) Permission(ctx context.Context, p PermissionParams) (PermissionRe
 	return PermissionResult(answer), nil
 }
 
-// Judge implements [Host]. Every answer but an allow or an ask is a deny.
+// Judge implements [Host]. Every answer but a pass or an ask is a deny.
 func (h *host) Judge(ctx context.Context, p JudgeParams) (JudgeResult, error) {
 	p.AgentRef = h.ref
 	ctx, cancel := context.WithTimeout(ctx, JudgeTimeout)
@@ -111,7 +111,7 @@ func (s *strictPermission) UnmarshalJSON(data []byte) (err error) {
 type strictJudgement JudgeResult
 
 func (s *strictJudgement) UnmarshalJSON(data []byte) (err error) {
-	s.Behavior, s.Message, err = strictAnswer(data, Allow, Deny, Ask)
+	s.Behavior, s.Message, err = strictAnswer(data, Pass, Ask, Deny)
 	return err
 }
 

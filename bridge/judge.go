@@ -13,14 +13,10 @@ type JudgeParams struct {
 	CWD      string          `json:"cwd,omitempty"`      // the current directory of the session's shell
 }
 
-// JudgeResult is the decision. Deny: the call does not run, and the model reads
-// Message. Ask: `permission` follows, whatever the CLI's own rules say. Allow: the CLI
-// decides by its own rules, and may still ask or refuse. Any other value, an error, and no
-// answer within JudgeTimeout mean deny.
+// JudgeResult can only take away. Deny: the call does not run, and the model reads
+// Message. Ask: `permission` follows, whatever the CLI's own rules say. Pass: the CLI
+// decides by its own rules. Any other value, an error, and no answer within JudgeTimeout mean deny.
 type JudgeResult struct {
 	Behavior string `json:"behavior"`
 	Message  string `json:"message,omitempty"`
 }
-
-// Ask is a behavior of JudgeResult, in addition to Allow and Deny.
-const Ask = "ask"

@@ -99,7 +99,7 @@ func TestNothingContinuesAfterTheLease(t *testing.T) {
 		release := make(chan struct{})
 		h := &recorder{judge: func(context.Context, JudgeParams) (JudgeResult, error) {
 			<-release
-			return JudgeResult{Behavior: Allow}, nil
+			return JudgeResult{Behavior: Pass}, nil
 		}}
 		r := newRemoteRig(t, time.Minute, h)
 		a := r.spawn(t, "orch-1", 1)

@@ -143,6 +143,8 @@ func (p CheckParams) check() error {
 		return errors.New("command holds a NUL byte")
 	case p.TimeoutMS < 0:
 		return errors.New("timeout_ms is negative")
+	case p.Scratch && p.Sandbox == nil:
+		return errors.New("scratch needs a sandbox")
 	}
 	if err := required("command", p.Command); err != nil {
 		return err

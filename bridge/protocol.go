@@ -7,7 +7,7 @@ import (
 
 // ProtocolVersion is the version of this protocol. A client and a server whose
 // versions differ refuse each other in `initialize`.
-const ProtocolVersion = 3
+const ProtocolVersion = 4
 
 // Requests of the client, the notification of the server, and the requests of
 // the server.
@@ -125,10 +125,13 @@ type AgentConfig struct {
 	Tools           []string `json:"tools,omitempty"`
 	DisallowedTools []string `json:"disallowed_tools,omitempty"` // tool names and deny rules
 	AllowedTools    []string `json:"allowed_tools,omitempty"`    // rules the CLI does not ask about
-	// AskTools are tools for which every use needs a permission, even if the CLI considers the
-	// use harmless or AllowedTools allows it.
-	AskTools       []string `json:"ask_tools,omitempty"`
-	PermissionMode string   `json:"permission_mode,omitempty"` // a mode of the CLI; empty = default
+	// Rules are in force before the first message, and can be replaced by `configure`. If the CLI does
+	// not take one of the deny and ask rules, the agent does not start.
+	Rules          PermissionRules `json:"rules,omitzero"`
+	PermissionMode string          `json:"permission_mode,omitempty"` // a mode of the CLI; empty = default
+	// NoSkillCommands keeps the CLI from running the command lines of skills and slash commands. Versions that
+	// show such lines to no hook (older than 2.1.332) need it where a rule is more than the CLI's own reading of it.
+	NoSkillCommands bool `json:"no_skill_commands,omitempty"`
 	// a subset of user, project, local; empty loads none
 	SettingSources []string        `json:"setting_sources"`
 	StrictMCP      bool            `json:"strict_mcp,omitempty"`  // load no MCP servers except Arbiter's
@@ -152,6 +155,14 @@ type AgentConfig struct {
 
 	// StartTimeoutMS is the time limit until the agent is ready; 0 means DefaultStartTimeout.
 	StartTimeoutMS int `json:"start_timeout_ms,omitempty"`
+}
+
+// PermissionRules are permission rules in the CLI's own syntax. A deny rule takes precedence over
+// an ask rule, and an ask rule over an allow rule.
+type PermissionRules struct {
+	Allow []string `json:"allow,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
+	Ask   []string `json:"ask,omitempty"`
 }
 
 // HookConfig is the policy of an agent's hooks: what the agent reads as its context
@@ -194,9 +205,11 @@ type SpawnResult struct {
 	// "sha256:<hex> (<n> bytes)", a secret by "[the value of <name>]".
 	Argv           []string `json:"argv,omitempty"`
 	CWD            string   `json:"cwd,omitempty"`
-	PermissionMode string   `json:"permission_mode,omitempty"` // as passed to the CLI
-	Sandbox        bool     `json:"sandbox,omitempty"`
-	Env            []string `json:"env,omitempty"` // the names of its environment variables, sorted; never the values
+	PermissionMode string   `json:"permission_mode,omitempty"` // in effect, as the CLI says
+	// NotTaken are allow rules that the CLI does not know: it asks about what they are for.
+	NotTaken []string `json:"not_taken,omitempty"`
+	Sandbox  bool     `json:"sandbox,omitempty"`
+	Env      []string `json:"env,omitempty"` // the names of its environment variables, sorted; never the values
 	// ClaudeSHA256 is the hash of the program, in hex; empty while it is not known yet.
 	ClaudeSHA256 string `json:"claude_sha256,omitempty"`
 }
@@ -279,6 +292,8 @@ type ConfigureParams struct {
 	AgentRef
 	Model          string `json:"model,omitempty"`
 	PermissionMode string `json:"permission_mode,omitempty"`
+	// Rules replaces AgentConfig.Rules, from the next tool call on.
+	Rules *PermissionRules `json:"rules,omitempty"`
 	// Reminder replaces HookConfig.Reminder.
 	Reminder string `json:"reminder,omitempty"`
 }
@@ -347,15 +362,28 @@ type PermissionParams struct {
 	ToolUse  string          `json:"tool_use,omitempty"`
 	Subagent string          `json:"subagent,omitempty"` // the subagent's id, if a subagent asks
 	Reason   string          `json:"reason,omitempty"`   // the CLI's, if it gave one
-	Blocked  string          `json:"blocked,omitempty"`  // the path that the request is about, if any
-	CWD      string          `json:"cwd,omitempty"`      // the current directory of the session's shell, if known
+	// ReasonType is the kind of the reason, as the CLI names it. [SafetyCheck]: no rule ever covers such a request.
+	ReasonType string `json:"reason_type,omitempty"`
+	// Suggestions are allow rules that the CLI offers, each of which covers such requests; several rules that
+	// only together do so are one entry, with commas between them.
+	Suggestions []string `json:"suggestions,omitempty"`
+	Blocked     string   `json:"blocked,omitempty"` // the path that the request is about, if any
+	CWD         string   `json:"cwd,omitempty"`     // the current directory of the session's shell, if known
 }
 
-// Permission behaviours.
+// NetworkTool is the tool of a request to reach a host from a sandbox; its input has `host` and `port`.
+const NetworkTool = "Network"
+
+// Behaviours of a PermissionResult (Allow, Deny) and of a JudgeResult (Pass, Ask, Deny).
 const (
 	Allow = "allow"
 	Deny  = "deny"
+	Ask   = "ask"
+	Pass  = "pass"
 )
+
+// SafetyCheck is the ReasonType of a request about a file or command that the CLI always asks about.
+const SafetyCheck = "safetyCheck"
 
 // PermissionResult is the decision. Message goes to the model when denied.
 type PermissionResult struct {

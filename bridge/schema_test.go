@@ -156,7 +156,8 @@ func TestSchemaIsFlat(t *testing.T) {
 var sampleEvents = []EventBody{
 	Assistant{"text <&> \u2028", 12.5, "msg_1", "toolu_1"}, Delta{"te", true},
 	ToolUse{"Bash", json.RawMessage(`{"command":"ls","z":1,"a":[1.50,2e3]}`), "toolu_1", "toolu_0"},
-	ToolResult{"toolu_1", "out\nput", true, "toolu_0"}, SubagentStart{"look around", "toolu_1", "Explore"},
+	ToolResult{"toolu_1", "out\nput", true, "toolu_0"},
+	ToolRan{"Bash", "toolu_1", json.RawMessage(`{"command":"ls"}`), "a0"}, SubagentStart{"look around", "toolu_1", "Explore"},
 	SubagentStop{"look around", "toolu_1", "completed", 12},
 	SubagentProgress{"look around", "toolu_1", 12, 3, "Read", 0.5, 9}, Context{1000, 200_000, 0.5, 7, "stream"},
 	ContextWarning{71, "warn"}, Compact{"auto", true, 9, 8},

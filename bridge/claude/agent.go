@@ -25,22 +25,25 @@ type agent struct {
 	cfg  bridge.AgentConfig // Resume: there was something to resume
 	past history            // set before Launch returns
 
-	directories callDirectories
-	version     string // the CLI's, as Detect found it
-	host        bridge.Host
-	info        bridge.SpawnResult // set before Launch returns
-	program     pinned
+	judged  judgedCalls
+	version string // the CLI's, as Detect found it
+	host    bridge.Host
+	info    bridge.SpawnResult // set before Launch returns
+	program pinned
 
-	child  *proctree.Child
-	in     *stdin
-	stderr *stderrLog
-	calls  *calls
-	asks   *asks
-	tools  *toolServer // nil without tools of Arbiter
-	turns  *turns
-	gauge  *gauge
-	follow *follower
-	reader *reader // set before anything runs
+	child *proctree.Child
+	// release ends the agent's way to the network.
+	release func()
+	planted func() []string // see [sandbox.Watch]
+	in      *stdin
+	stderr  *stderrLog
+	calls   *calls
+	asks    *asks
+	tools   *toolServer // nil without tools of Arbiter
+	turns   *turns
+	gauge   *gauge
+	follow  *follower
+	reader  *reader // set before anything runs
 
 	adviser *adviser // nil without hooks
 
@@ -64,6 +67,7 @@ type agent struct {
 	exiting
 	closing sync.Once // of turns, when the end is requested
 
+	mode         atomic.Pointer[string] // the permission mode that the CLI has to be in; nil: not known
 	muted        atomic.Bool            // the launch failed: no event reports this agent
 	startProblem atomic.Pointer[string] // the first error result without a message
 
@@ -233,7 +237,7 @@ func (a *agent) Ask(ctx context.Context, question string) (string, error) {
 // Configure implements bridge.Agent.
 func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 	if p.PermissionMode == bypass {
-		return badConfig("permission mode %s: the rules decide, never the lack of them", bypass)
+		return badConfig("permission mode %s: an agent is started in it, or never asks for less", bypass)
 	}
 	if p.Model != "" {
 		if _, err := a.calls.do(ctx, modelTimeout, "set_model", map[string]any{"model": p.Model}); err != nil {
@@ -252,6 +256,16 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 		if _, err := a.calls.do(ctx, controlTimeout, "set_permission_mode",
 			map[string]any{"mode": p.PermissionMode}); err != nil {
 			return err
+		}
+		a.mode.Store(&p.PermissionMode)
+	}
+	if p.Rules != nil {
+		notTaken, err := a.applyRules(ctx, *p.Rules)
+		if err != nil {
+			return err
+		}
+		if len(notTaken) > 0 {
+			a.emit(bridge.Notice{Text: notTakenText(notTaken)})
 		}
 	}
 	return nil

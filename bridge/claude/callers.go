@@ -1,32 +1,61 @@
 package claude
 
-import "sync"
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+)
 
-// callDirectories records the directory that the session's shell was in at each tool call. The PreToolUse
-// hook reports it; the can_use_tool that follows does not (observed with CLI 2.1.329).
-type callDirectories struct {
-	mu   sync.Mutex
-	dirs map[string]string // by tool use
+// judgedCalls are the tool calls that passed the PreToolUse hook: it alone reports the directory of the session's
+// shell, and the input before the hooks of the user's settings change it (observed with CLI 2.1.329).
+type judgedCalls struct {
+	mu    sync.Mutex
+	calls map[string]judgedCall // by tool use
 }
 
-// note records the directory of a call. The CLI never asks about some calls; their entries stay until there
-// are maxCallers of them.
-func (d *callDirectories) note(call, dir string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.dirs == nil || len(d.dirs) >= maxCallers {
-		d.dirs = map[string]string{}
+type judgedCall struct {
+	dir   string
+	input [sha256.Size]byte // of the input in canonical form
+}
+
+// note records a call. Of calls that are denied nothing comes later; their entries stay until there are
+// maxCallers of them.
+func (j *judgedCalls) note(call, dir string, input json.RawMessage) {
+	c := judgedCall{dir, canonicalSum(input)}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.calls == nil || len(j.calls) >= maxCallers {
+		j.calls = map[string]judgedCall{}
 	}
-	d.dirs[call] = dir
+	j.calls[call] = c
 }
 
-// of returns the directory of a call, and forgets it; empty if it is not known.
-func (d *callDirectories) of(call string) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	dir := d.dirs[call]
-	delete(d.dirs, call)
-	return dir
+// directory returns the directory of a call; empty if it is not known.
+func (j *judgedCalls) directory(call string) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.calls[call].dir
+}
+
+// ran reports whether a call, which is over now, ran with another input than the one that was judged, and
+// forgets the call.
+func (j *judgedCalls) ran(call string, input json.RawMessage) (changed bool) {
+	j.mu.Lock()
+	c, known := j.calls[call]
+	delete(j.calls, call)
+	j.mu.Unlock()
+	return known && c.input != canonicalSum(input)
+}
+
+// canonicalSum is the hash of a JSON value without regard to spaces and the order of members.
+func canonicalSum(raw json.RawMessage) [sha256.Size]byte {
+	var v any
+	if json.Unmarshal(raw, &v) == nil {
+		if canonical, err := json.Marshal(v); err == nil {
+			raw = canonical
+		}
+	}
+	return sha256.Sum256(raw)
 }
 
 // callers records which calls of our tools subagents make. An MCP request does not say which agent within

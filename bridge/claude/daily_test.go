@@ -74,7 +74,7 @@ func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine)
 		mu.Lock()
 		defer mu.Unlock()
 		judged = append(judged, command(p.Input))
-		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+		return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 	}
 	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 		mu.Lock()

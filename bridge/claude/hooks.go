@@ -84,11 +84,12 @@ func (r *reader) hooked(f controlRequest) bool {
 	in, _ := split(f.Request["input"]) // one that is not an object has no members
 	id, event := text(f.Request, "callback_id"), text(in, "hook_event_name")
 	switch {
-	case a.cfg.Judged && (id == judgeCallback || event == "PreToolUse"):
+	case a.cfg.Judged && (id == judgeCallback || event == preToolUse || event == preSkillCommand):
 		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.judge(ctx, in), nil })
 	case id == settingsCallback || event == "ConfigChange":
 		a.holdSettings(f.ID, text(in, "file_path"))
 	case a.adviser != nil:
+		a.compareRan(in)
 		r.hook(f)
 	default:
 		return false

@@ -59,7 +59,7 @@ func (h *testHost) Permission(ctx context.Context, p bridge.PermissionParams) (b
 
 func (h *testHost) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	if h.judge == nil {
-		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+		return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 	}
 	return h.judge(ctx, p)
 }
@@ -156,7 +156,13 @@ func (s *stageOf) reportOddities() {
 }
 
 func (s *stageOf) try() error {
-	var err error
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if s.cfg.Sandbox != nil {
+		s.l.ToolShell(self)
+	}
 	s.agent, err = s.l.Launch(context.Background(), bridge.Owner{Run: s.run}, s.spec,
 		bridge.SpawnParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Config: s.cfg, Pending: s.pending},
 		s.host)

@@ -19,28 +19,43 @@ const judgeCallback = "arbiter-judge"
 // first. If it expires, the tool does not run (observed with CLI 2.1.329).
 const judgeSeconds = int(bridge.JudgeTimeout/time.Second) + 10
 
-// judgeRegistration registers that hook for all tools. If the hook fails, the call is blocked.
+// judgeRegistration registers that hook for all tools but the verdict, which ends a turn and does nothing else. If
+// the hook fails, the call is blocked.
 func judgeRegistration() map[string]any {
-	return map[string]any{"hookCallbackIds": []string{judgeCallback}, "timeout": judgeSeconds, "onFailure": "block"}
+	return map[string]any{"matcher": allButVerdict, "hookCallbackIds": []string{judgeCallback}, "timeout": judgeSeconds,
+		"onFailure": "block"}
 }
+
+// allButVerdict matches the names of all tools but the verdict's: each callback costs a turn 2 to 4 ms (CLI 2.1.332).
+const allButVerdict = "^(?!" + verdictTool + "$).*"
+
+// Events at which a call can be refused. The second is that of a command line in a skill (from CLI 2.1.332).
+const (
+	preToolUse      = "PreToolUse"
+	preSkillCommand = "PreSkillShellCommand"
+)
 
 // hookAnswer is the answer to PreToolUse. The zero value leaves the call to the CLI's own
-// rules, and can_use_tool.
+// rules, and can_use_tool. There is no answer that allows a call.
 type hookAnswer struct {
-	Specific *preToolUse `json:"hookSpecificOutput,omitempty"`
+	Specific *hookDecision `json:"hookSpecificOutput,omitempty"`
 }
 
-type preToolUse struct {
+type hookDecision struct {
 	Event    string `json:"hookEventName"`
 	Decision string `json:"permissionDecision"`
 	Reason   string `json:"permissionDecisionReason,omitempty"`
 }
 
-func hookDecision(decision, reason string) hookAnswer {
-	return hookAnswer{&preToolUse{Event: "PreToolUse", Decision: decision, Reason: reason}}
+func hookDeny(reason string) hookAnswer {
+	return hookAnswer{&hookDecision{Event: preToolUse, Decision: bridge.Deny, Reason: reason}}
 }
 
-// judge answers a tool call that is about to run. Every answer but an allow or an ask
+func hookAsk(reason string) hookAnswer {
+	return hookAnswer{&hookDecision{Event: preToolUse, Decision: bridge.Ask, Reason: reason}}
+}
+
+// judge answers a tool call that is about to run. Every answer but a pass or an ask
 // is a deny. It never answers with an error, because the CLI may run the tool then.
 func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	r := &fieldReader{obj: in}
@@ -49,12 +64,18 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 		AgentRef: a.ref, Tool: r.str("tool_name"), Input: r.raw("tool_input"),
 		ToolUse: r.str("tool_use_id"), Subagent: r.str("agent_id"), CWD: r.str("cwd"),
 	}
-	a.directories.note(p.ToolUse, p.CWD)
-	if r.err != nil || event != "PreToolUse" || p.Tool == "" {
-		return hookDecision(bridge.Deny, "The tool call could not be read.")
+	if r.err != nil || event != preToolUse && event != preSkillCommand || p.Tool == "" {
+		return hookDeny("The tool call could not be read.")
+	}
+	if p.Tool == verdictTool {
+		return hookAnswer{} // it does nothing, and a turn may always end
 	}
 	if jsonl.IsNull(p.Input) {
 		p.Input = json.RawMessage("{}")
+	}
+	a.judged.note(p.ToolUse, p.CWD, p.Input)
+	if mode := r.str("permission_mode"); p.Subagent == "" && !a.inMode(mode) {
+		return hookDeny("The session's permission mode was changed to " + mode + ", which nobody asked for. Try again.")
 	}
 	if a.tools != nil && p.Subagent != "" && strings.HasPrefix(p.Tool, mcpPrefix) {
 		a.tools.within.note(p.ToolUse, p.Subagent)
@@ -63,14 +84,47 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 		if p.Tool == askUser {
 			return hookAnswer{} // the CLI asks for it in every mode, and can_use_tool denies it
 		}
-		return hookDecision(bridge.Deny, message)
+		return hookDeny(message)
 	}
 	select {
 	case <-a.stopping:
-		return hookDecision(bridge.Deny, "This session is being ended.")
+		return hookDeny("This session is being ended.")
 	default:
 	}
-	return a.sentence(ctx, p)
+	answer := a.sentence(ctx, p)
+	if event == preSkillCommand && answer.Specific != nil {
+		answer = hookDeny(answer.Specific.Reason) // nobody can be asked about a line of a skill
+		answer.Specific.Event = preSkillCommand
+	}
+	return answer
+}
+
+// inMode reports whether the CLI is in the mode that it was started in, or last set to. If not, the mode is set
+// back: another one may run calls that this one asks about.
+func (a *agent) inMode(mode string) bool {
+	want := a.mode.Load()
+	if want == nil || mode == "" || mode == *want {
+		return true
+	}
+	a.notice(
+		"mode "+mode,
+		fmt.Sprintf("the CLI went into permission mode %.40q by itself; it is set back to %s", mode, *want),
+	)
+	a.calls.post(a.ctx, "set_permission_mode", map[string]any{"mode": *want}, func(controlResponse) {})
+	return false
+}
+
+// compareRan reports a call that ran with another input than the one that was judged: a hook of the user's
+// settings, or the person who allowed it, changed it.
+func (a *agent) compareRan(in object) {
+	r := &fieldReader{obj: in}
+	event, call := r.str("hook_event_name"), r.str("tool_use_id")
+	if event != "PostToolUse" && event != "PostToolUseFailure" || !a.judged.ran(call, r.raw("tool_input")) {
+		return
+	}
+	a.emit(
+		bridge.ToolRan{Tool: r.str("tool_name"), ToolUse: call, Input: r.raw("tool_input"), Subagent: r.str("agent_id")},
+	)
 }
 
 // sentence asks the client for its decision on a tool call.
@@ -80,20 +134,20 @@ func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	res, err := a.host.Judge(ctx, p)
 	switch {
 	case ctx.Err() != nil:
-		return hookDecision(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
+		return hookDeny(fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
 			a.judgeTimeout))
 	case err != nil && res.Message != "": // the host gave a message of its own
-		return hookDecision(bridge.Deny, res.Message)
+		return hookDeny(res.Message)
 	case err != nil:
-		return hookDecision(bridge.Deny, fmt.Sprintf("Nobody could decide whether it may run: %v.", err))
-	case res.Behavior == bridge.Allow:
+		return hookDeny(fmt.Sprintf("Nobody could decide whether it may run: %v.", err))
+	case res.Behavior == bridge.Pass:
 		return hookAnswer{}
 	case res.Behavior == bridge.Ask:
-		return hookDecision(bridge.Ask, res.Message)
+		return hookAsk(res.Message)
 	case res.Message == "":
-		return hookDecision(bridge.Deny, "Permission denied.")
+		return hookDeny("Permission denied.")
 	default:
-		return hookDecision(bridge.Deny, res.Message)
+		return hookDeny(res.Message)
 	}
 }
 
@@ -103,14 +157,14 @@ func registrations(cfg bridge.AgentConfig) map[string]any {
 	if cfg.Hooks != nil {
 		for _, r := range hooks.Registrations() {
 			hook := map[string]any{"hookCallbackIds": []string{callback}, "timeout": callbackSeconds}
-			if r.Matcher != "" && r.Matcher != "*" {
-				hook["matcher"] = r.Matcher
+			if r.Matcher == "*" {
+				hook["matcher"] = allButVerdict
 			}
 			all[string(r.Event)] = []any{hook}
 		}
 	}
 	if cfg.Judged {
-		all["PreToolUse"] = []any{judgeRegistration()}
+		all[preToolUse], all[preSkillCommand] = []any{judgeRegistration()}, []any{judgeRegistration()}
 	}
 	all["ConfigChange"] = []any{settingsRegistration()}
 	return all

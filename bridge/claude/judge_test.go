@@ -35,8 +35,8 @@ func TestJudgeAnswers(t *testing.T) {
 	seen := make(chan bridge.JudgeParams, 100)
 	s.host.judge = func(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 		seen <- p
-		return bridge.JudgeResult{Behavior: map[string]string{"Bash": bridge.Ask, "Read": bridge.Allow,
-			"Odd": "ALLOW"}[p.Tool]}, nil
+		return bridge.JudgeResult{Behavior: map[string]string{"Bash": bridge.Ask, "Read": bridge.Pass,
+			"Odd": bridge.Allow}[p.Tool]}, nil
 	}
 	s.launch()
 	program, n := fakeStarted, 0
@@ -88,7 +88,7 @@ func TestJudgeOfAnAgentThatEnds(t *testing.T) {
 		asked <- struct{}{}
 		<-ctx.Done()
 		gone.Store(true)
-		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+		return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 	}
 	s.launch()
 	s.send(fakeStarted + `out {"type":"control_request","request_id":"j","request":{"subtype":"hook_callback","callback_id":"arbiter-judge","input":{"hook_event_name":"PreToolUse","tool_name":"Bash"}}}` + "\n")
@@ -113,7 +113,8 @@ func TestJudgeRegistration(t *testing.T) {
 		t.Error("an agent that is not judged has the hook")
 	}
 	alone := registered(bridge.AgentConfig{Judged: true})
-	want := []any{map[string]any{"hookCallbackIds": []string{"arbiter-judge"}, "timeout": 30, "onFailure": "block"}}
+	want := []any{map[string]any{"matcher": allButVerdict, "hookCallbackIds": []string{"arbiter-judge"}, "timeout": 30,
+		"onFailure": "block"}}
 	if diff := cmp.Diff(any(want), alone["PreToolUse"]); diff != "" || alone["PostToolUse"] != nil {
 		t.Errorf("without other hooks, -want +got:\n%s", diff)
 	}
@@ -128,15 +129,11 @@ func TestJudgeRegistration(t *testing.T) {
 	}
 }
 
-// TestNeverBypass: no configuration selects the mode that asks for no permission.
-func TestNeverBypass(t *testing.T) {
+// TestBypassOnlyAtTheStart: no configuration but the mode itself selects the mode that asks for no permission, and no
+// running agent is switched to it.
+func TestBypassOnlyAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, fakeSpec(t, fakeGood), nil)
-	s.cfg.PermissionMode = "bypassPermissions"
-	if err := s.try(); errCode(err) != -32602 {
-		t.Errorf("launched: %v", err)
-	}
-	s.cfg.PermissionMode = ""
 	s.launch()
 	if err := s.agent.Configure(t.Context(),
 		bridge.ConfigureParams{PermissionMode: "bypassPermissions"}); errCode(err) != -32602 {

@@ -27,18 +27,22 @@ var offForAll = []string{
 	"Workflow", "SendMessage", "ListAgents", "Monitor",
 }
 
-// settings returns the value of `--settings`: in every session, messages of other sessions are refused, and
-// rules make the CLI ask.
-func settings(cfg bridge.AgentConfig) string {
-	type permissions struct {
-		Ask []string `json:"ask"`
-	}
+// settings returns the value of `--settings`: in every session, messages of other sessions are refused, and no
+// model takes the place of the person who is asked. rules are those of a session that cannot be given them
+// later.
+func settings(cfg bridge.AgentConfig, rules bridge.PermissionRules) string {
 	s := struct {
-		CrossSessionInbound string       `json:"crossSessionInbound"`
-		Permissions         *permissions `json:"permissions,omitempty"`
+		CrossSessionInbound string `json:"crossSessionInbound"`
+		Permissions         struct {
+			bridge.PermissionRules
+			NoAuto   string `json:"disableAutoMode"`
+			NoBypass string `json:"disableBypassPermissionsMode,omitempty"`
+		} `json:"permissions"`
+		AutoInPlan bool `json:"useAutoModeDuringPlan"`
 	}{CrossSessionInbound: "refuse"}
-	if len(cfg.AskTools) > 0 {
-		s.Permissions = &permissions{Ask: cfg.AskTools}
+	s.Permissions.PermissionRules, s.Permissions.NoAuto = rules, "disable"
+	if cfg.PermissionMode != bypass {
+		s.Permissions.NoBypass = "disable"
 	}
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -46,6 +50,10 @@ func settings(cfg bridge.AgentConfig) string {
 	}
 	return string(raw)
 }
+
+// permissionMode is the mode that a session is started in. It is always named: the CLI's default has changed
+// before (2.1.300 starts in auto mode, which asks no permission).
+func permissionMode(cfg bridge.AgentConfig) string { return cmp.Or(cfg.PermissionMode, "default") }
 
 // plan is how an agent is started: its arguments, and the fields of initialize.
 type plan struct {
@@ -61,7 +69,7 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 		// On resume the current prompt and tools count, not the recorded ones.
 		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
-		"--settings", settings(cfg),
+		"--settings", settings(cfg, bridge.PermissionRules{}),
 	}}
 	if cfg.Resume {
 		p.add("--resume", cfg.SessionID)
@@ -73,9 +81,7 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 	}
 	p.optional("--model", cfg.Model)
 	p.optional("--effort", cfg.Effort)
-	// Always passed: the CLI's default has changed before (2.1.300 starts in
-	// auto mode, which asks no permission).
-	p.add("--permission-mode", cmp.Or(cfg.PermissionMode, "default"))
+	p.add("--permission-mode", permissionMode(cfg))
 	if cfg.MaxBudgetUSD > 0 {
 		p.add("--max-budget-usd", strconv.FormatFloat(cfg.MaxBudgetUSD, 'f', -1, 64))
 	}
@@ -139,7 +145,8 @@ func check(cfg bridge.AgentConfig) error {
 	if _, err := uuid.Parse(cfg.SessionID); err != nil {
 		return badConfig("session id %q is not a UUID", cfg.SessionID)
 	}
-	for _, list := range [][]string{cfg.Tools, cfg.AllowedTools, cfg.DisallowedTools, cfg.AskTools} {
+	for _, list := range [][]string{cfg.Tools, cfg.AllowedTools, cfg.DisallowedTools, cfg.Rules.Allow, cfg.Rules.Deny,
+		cfg.Rules.Ask} {
 		for _, rule := range list {
 			if rule == "" || strings.HasPrefix(rule, "-") {
 				return badConfig("tool rule %q", rule)
@@ -150,9 +157,6 @@ func check(cfg bridge.AgentConfig) error {
 		if source != "user" && source != "project" && source != "local" {
 			return badConfig("setting source %q", source)
 		}
-	}
-	if cfg.PermissionMode == bypass {
-		return badConfig("permission mode %s: the rules decide, never the lack of them", bypass)
 	}
 	if !jsonl.IsNull(cfg.JSONSchema) && !json.Valid(cfg.JSONSchema) {
 		return badConfig("json schema is not JSON")

@@ -21,7 +21,7 @@ func TestLaunchPlan(t *testing.T) {
 	full := bridge.AgentConfig{
 		SessionID: someSession, CWD: "/w", Model: "opus", Effort: "high", SystemPrompt: "You are --the one.",
 		Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"},
-		AllowedTools: []string{"Bash(git log:*)"}, AskTools: []string{"Bash"},
+		AllowedTools: []string{"Bash(git log:*)"}, Rules: bridge.PermissionRules{Allow: []string{"Bash(git diff *)"}},
 		PermissionMode: "acceptEdits", SettingSources: []string{"user", "project"}, StrictMCP: true,
 		JSONSchema: json.RawMessage(`{"type":"object"}`), MCPTools: []bridge.ToolSpec{{Name: "status"}}, Partial: true,
 		MaxBudgetUSD: 2.5,

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
 // Launcher starts Claude CLIs. Its host process should have called proctree.BecomeSubreaper; otherwise
@@ -71,6 +73,11 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.Clau
 		return nil, err
 	}
 	env := append(l.environ(p.Config.Env), "CLAUDE_CODE_SHELL="+shell)
+	if p.Config.PermissionMode == bypass && os.Geteuid() == 0 {
+		// As root the CLI takes this mode only where the environment says that it is confined (observed with CLI 2.1.332).
+		// Whether it is, and whether the human wants it otherwise, is checked before a run starts.
+		env = append(env, "IS_SANDBOX=1")
+	}
 	then, err := inspectHistory(ctx, env, p)
 	if err != nil {
 		return nil, err
@@ -117,7 +124,8 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 			return nil, err
 		}
 	}
-	a.child, err = startConfined(cmd, mark, p.Config.Sandbox)
+	a.planted = sandbox.Watch(p.Config.Sandbox, cmd.Dir)
+	a.child, a.release, err = sandbox.Start(cmd, mark, p.Config.Sandbox, l.gate(p.AgentRef, host, a.emit))
 	pipes.closeTheirs()
 	if err != nil {
 		pipes.close()
@@ -161,6 +169,7 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	}
 	var hello struct {
 		Version string `json:"claude_code_version"`
+		Mode    string `json:"current_permission_mode"`
 	}
 	_ = json.Unmarshal(raw, &hello) // --version has reported it too
 	if hello.Version == "" {
@@ -170,6 +179,21 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	info.SessionID, info.PID, info.ClaudeVersion = a.cfg.SessionID, a.child.PID(), hello.Version
 	info.Resumed, info.Deliveries = a.past.resumed, a.past.deliveries
 	info.ClaudeSHA256 = a.program.pins.known(a.program.now)
+	if info.PermissionMode = cmp.Or(hello.Mode, info.PermissionMode); info.PermissionMode != permissionMode(a.cfg) {
+		return claudeError(
+			bridge.CatStart,
+			"the Claude CLI is in permission mode %s, and not in %s, in which it was started: "+
+				"look for a setting that forbids that mode",
+			info.PermissionMode,
+			permissionMode(a.cfg),
+		)
+	}
+	a.mode.Store(&info.PermissionMode)
+	if r := a.cfg.Rules; len(r.Allow)+len(r.Deny)+len(r.Ask) > 0 || a.noSkillCommands(r) {
+		if info.NotTaken, err = a.applyRules(ctx, a.cfg.Rules); err != nil {
+			return err
+		}
+	}
 	if !a.cfg.Resume {
 		// The CLI is asked before the first message is sent. It names its window before the first reading
 		// is made, because warnings depend on it. That delays its first turn by some 40 ms (observed with

@@ -92,8 +92,8 @@ func TestLiveAskTools(t *testing.T) {
 			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
 			reply{tools: []call{bash("pwd")}}, reply{text: "tried"}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
-		s.cfg.AskTools, s.cfg.AllowedTools, s.cfg.DisallowedTools = []string{"Bash"}, []string{"Bash(git *)"},
-			[]string{"Bash(rm *)"}
+		s.cfg.Rules = bridge.PermissionRules{Ask: []string{"Bash"}, Allow: []string{"Bash(git *)"},
+			Deny: []string{"Bash(rm *)"}}
 		var asked questions
 		s.host.permission = asked.allow
 		s.launch()

@@ -47,7 +47,7 @@ func (c *court) judge(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResu
 	case strings.HasPrefix(name, "asked"):
 		return bridge.JudgeResult{Behavior: bridge.Ask, Message: "THE RULE"}, nil
 	}
-	return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+	return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 }
 
 func (c *court) permission(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
@@ -132,7 +132,7 @@ func TestLiveDoubt(t *testing.T) {
 			return bridge.JudgeResult{}, context.Canceled
 		},
 		"allow in error": func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
-			return bridge.JudgeResult{Behavior: bridge.Allow}, bridge.ErrClosed
+			return bridge.JudgeResult{Behavior: bridge.Pass}, bridge.ErrClosed
 		},
 		"empty answer": func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
 			return bridge.JudgeResult{}, nil
@@ -145,7 +145,7 @@ func TestLiveDoubt(t *testing.T) {
 		},
 		"a late answer": func(ctx context.Context, _ bridge.JudgeParams) (bridge.JudgeResult, error) {
 			hang(ctx)
-			return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+			return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 		},
 	}
 	for cause, judge := range causes {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,11 +29,11 @@ var interactive = map[string]string{
 
 const needsPerson = "This tool needs a person at the terminal, and there is none. Choose another way."
 
-// bypass is the CLI's mode that asks for no permission. No agent is ever started in it, or switched to it.
+// bypass is the CLI's mode that asks for no permission, but for what a deny or ask rule, or a hook, is about.
 const bypass = "bypassPermissions"
 
-// permissionAnswer answers can_use_tool. An allow contains the input that it is for: the CLI runs that
-// input.
+// permissionAnswer answers can_use_tool. An allow contains the input of the request, unchanged: the CLI runs
+// that input, and does not check a changed one again (observed with CLI 2.1.332).
 type permissionAnswer struct {
 	Behavior     string          `json:"behavior"`
 	Message      string          `json:"message,omitempty"`
@@ -61,8 +60,11 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 		Subagent: r.str("agent_id"),
 		Reason:   r.str("decision_reason"),
 		Blocked:  r.str("blocked_path"),
+
+		ReasonType: r.str("decision_reason_type"),
 	}
-	p.CWD = a.directories.of(p.ToolUse)
+	p.Suggestions = suggestions(r, p.Tool)
+	p.CWD = a.judged.directory(p.ToolUse)
 	needsUser := r.boolean("requires_user_interaction")
 	if r.err != nil || p.Tool == "" {
 		return deny("The permission request could not be read."), nil
@@ -75,9 +77,6 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	}
 	if needsUser {
 		return deny(needsPerson), nil
-	}
-	if a.ownTool(p.Tool) {
-		return allow(p), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
 	defer cancel()
@@ -93,18 +92,4 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 		return deny("Permission denied."), nil
 	}
 	return deny(res.Message), nil
-}
-
-// ownTool reports whether name is one of our MCP tools, which are never asked for.
-func (a *agent) ownTool(name string) bool {
-	short, ok := strings.CutPrefix(name, mcpPrefix)
-	if !ok {
-		return false
-	}
-	for _, t := range a.cfg.MCPTools {
-		if t.Name == short {
-			return true
-		}
-	}
-	return false
 }

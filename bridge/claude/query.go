@@ -52,7 +52,7 @@ func (l *Launcher) Query(ctx context.Context, of bridge.Owner, spec bridge.Claud
 	defer cancel()
 	cmd := command(info, spec, launch.args, p.CWD, append(l.environ(p.Env), queryEnv...))
 	q, err := startQuery(cmd, markOf(of, "query."+strconv.FormatInt(l.queries.Add(1), 10)),
-		p.Sandbox, input)
+		p.Sandbox, l.self, input)
 	if err != nil {
 		return none, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}

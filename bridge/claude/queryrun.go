@@ -9,6 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -21,11 +22,12 @@ const (
 // queryRun is one process that answers one prompt. It has three goroutines: one writes its input, two drain
 // its outputs; end waits for them.
 type queryRun struct {
-	child  *proctree.Child
-	pipes  *pipes
-	stderr *stderrLog
-	begun  time.Time
-	took   time.Duration
+	child   *proctree.Child
+	release func() // of its way to the network
+	pipes   *pipes
+	stderr  *stderrLog
+	begun   time.Time
+	took    time.Duration
 
 	drains sync.WaitGroup
 	done   chan struct{} // closed when the result was read, or stdout has ended
@@ -40,13 +42,14 @@ type queryOutput struct {
 	model       string    // of the last answer
 }
 
-func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfig, input []byte) (*queryRun, error) {
+func startQuery(cmd *exec.Cmd, mark proctree.Mark, confined *bridge.SandboxConfig, self string, input []byte) (
+	*queryRun, error) {
 	pipes, err := newPipes(cmd)
 	if err != nil {
 		return nil, err
 	}
 	q := &queryRun{pipes: pipes, stderr: newStderrLog(func(string) {}), begun: time.Now(), done: make(chan struct{})}
-	q.child, err = startConfined(cmd, mark, confined)
+	q.child, q.release, err = sandbox.Start(cmd, mark, confined, &sandbox.Gate{Self: self})
 	pipes.closeTheirs()
 	if err != nil {
 		pipes.close()
@@ -122,6 +125,7 @@ func (q *queryRun) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	_, err := q.child.Kill(ctx)
+	q.release()
 	_ = q.pipes.stdin.SetWriteDeadline(time.Now()) // fails if it is closed, which is as good
 	q.pipes.stdout.expire(drainGrace)
 	q.pipes.stderr.expire(drainGrace)

@@ -2,12 +2,14 @@ package claude
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -41,15 +43,38 @@ func (l *Launcher) environ(extra map[string]string) []string {
 // needs bubblewrap, and leaves twenty empty files in the workspace and as many in the home directory.
 const shellPrefix = "CLAUDE_CODE_SHELL_PREFIX"
 
-// startConfined starts cmd, in a sandbox if cfg is not nil.
-func startConfined(cmd *exec.Cmd, mark proctree.Mark, cfg *bridge.SandboxConfig) (*proctree.Child, error) {
-	if cfg == nil {
-		return proctree.Start(cmd, mark)
+// gate is the way of an agent to the network.
+func (l *Launcher) gate(ref bridge.AgentRef, host bridge.Host, emit func(bridge.EventBody)) *sandbox.Gate {
+	return &sandbox.Gate{Self: l.self,
+		Ask: func(ctx context.Context, name string, port int) (bool, string) {
+			return askHost(ctx, ref, host, name, port)
+		},
+		Report: func(_ string, _ int, why string) { emit(bridge.Notice{Text: "network: " + why}) }}
+}
+
+// reportPlanted tells of files that run by themselves outside, and that appeared in the workspace.
+func reportPlanted(paths []string, emit func(bridge.EventBody)) {
+	if len(paths) > 0 {
+		emit(bridge.Notice{Text: strings.Join(paths, ", ") + " appeared while this agent worked: programs outside of the " +
+			"sandbox run or obey such files; look at them before you open a shell or an editor there"})
 	}
-	if err := sandbox.Wrap(cmd, cfg); err != nil {
-		return nil, err
+}
+
+// askHost asks for permission to reach a host, as for a tool.
+func askHost(ctx context.Context, ref bridge.AgentRef, host bridge.Host, name string, port int) (bool, string) {
+	input, err := json.Marshal(map[string]any{"host": name, "port": port})
+	if err != nil {
+		return false, err.Error()
 	}
-	return proctree.StartMonitored(cmd, mark)
+	ctx, cancel := context.WithTimeout(ctx, permissionBackstop)
+	defer cancel()
+	r, err := host.Permission(ctx, bridge.PermissionParams{AgentRef: ref, Request: "perm-" + uuid.NewString(),
+		Tool: bridge.NetworkTool, Input: input,
+		Reason: "a program of this agent wants to connect to a host that is not listed"})
+	if err != nil && r.Message == "" {
+		r.Message = err.Error()
+	}
+	return err == nil && r.Behavior == bridge.Allow, r.Message
 }
 
 // Sandbox implements bridge.Sandboxer.

@@ -4,10 +4,15 @@ package claude
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -44,11 +49,6 @@ func TestLiveSandbox(t *testing.T) {
 		"~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
 	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}},
 		reply{text: "done", usage: [3]int{1000, 0, 0}})
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.l.ToolShell(self)
 	s.launch()
 	s.turn("go")
 	if last := model.lastRequest(); strings.Contains(last, "PRIVATE") || !strings.Contains(last, "tried") ||
@@ -84,6 +84,70 @@ func TestLiveSandbox(t *testing.T) {
 	}
 }
 
+// TestLiveSandboxNetwork: the CLI reaches its API, and its tools what is listed; another host is a question by which
+// it is refused or reached. Files that other processes named by their pids are left alone.
+func TestLiveSandboxNetwork(t *testing.T) {
+	serve := func(text string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
+		t.Cleanup(s.Close)
+		return s.Listener.Addr().String()
+	}
+	listed, other := serve("LIS"+"TED"), serve("OT"+"HER")
+	get := func(url string) string {
+		return `python3 -c 'import urllib.request as u; print(u.urlopen("` + url + `").read())'; `
+	}
+	tries := get("http://"+listed) + get("http://"+other) + get("http://no.invalid/") + get("http://yes.invalid/") +
+		"ls ~/.claude/sessions; ls /proc | grep -c '^[0-9]'; touch .envrc; echo tried"
+	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}}, reply{text: "done"})
+	s.cfg.Sandbox.Hosts = []string{listed}
+	sessions := filepath.Join(home, ".claude", "sessions")
+	if err := os.MkdirAll(sessions, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(sessions, "2.json"), []byte("OUTSIDE"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan string, 10)
+	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+		if p.Tool != bridge.NetworkTool {
+			return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+		}
+		asked <- p.AgentRef.String() + " " + string(p.Input)
+		if strings.Contains(string(p.Input), "yes.invalid") {
+			return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+		}
+		return bridge.PermissionResult{Behavior: bridge.Deny, Message: "not that one"}, nil
+	}
+	s.launch()
+	s.turn("go")
+	last := model.lastRequest()
+	for _, want := range []string{"LISTED", "tried", "403: Forbidden", "502: Bad Gateway", "2.json"} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the tools did not say %q: %s", want, last)
+		}
+	}
+	if strings.Contains(last, "OTHER") {
+		t.Errorf("an unlisted service was reached: %s", last)
+	}
+	for _, host := range []string{"no", "yes"} {
+		if got := <-asked; got != `orch-1#1 {"host":"`+host+`.invalid","port":80}` {
+			t.Errorf("asked %s", got)
+		}
+	}
+	if len(asked) > 0 {
+		t.Errorf("asked again: %s", <-asked)
+	}
+	if text, err := os.ReadFile(filepath.Join(sessions, "2.json")); string(text) != "OUTSIDE" {
+		t.Errorf("the file of another process has %q, %v", text, err)
+	}
+	s.stopNow()
+	if !slices.ContainsFunc(of[bridge.Notice](s.host), func(n bridge.Notice) bool {
+		return strings.Contains(n.Text, ".envrc appeared")
+	}) {
+		t.Error("a planted file was not reported")
+	}
+}
+
 // TestLiveSandboxStop: the ladder reaches confined processes, and what they left behind.
 func TestLiveSandboxStop(t *testing.T) {
 	// Both are ready once each is in a session of its own: until then they end with the shell's group.
@@ -101,26 +165,30 @@ func TestLiveSandboxStop(t *testing.T) {
 	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted {
 		t.Errorf("outcome %q", turn.Outcome)
 	}
-	done := await[bridge.Done](s.host, 1, nil)
-	if !done.Exit.Expected || done.Exit.Swept < 1 {
+	if done := await[bridge.Done](s.host, 1, nil); !done.Exit.Expected {
 		t.Errorf("done: %+v", done)
 	}
-	// a process that hid its mark is found by the last sweep at the latest
-	if n := done.Exit.Swept + s.l.Sweep(bridge.Owner{Run: s.run}); n < 2 {
-		t.Errorf("%d were swept", n)
+	// Their PID namespace ended with the CLI: the kernel has killed both.
+	if n := s.l.Sweep(bridge.Owner{Run: s.run}); n > 0 {
+		t.Errorf("%d were left", n)
 	}
 }
 
 // TestLiveSandboxCrash: a signal that ends the CLI is reported as one, and a killed monitor leaves
 // no process.
 func TestLiveSandboxCrash(t *testing.T) {
-	for name, signal := range map[string]string{"the CLI": "kill -9 $CLAUDE_PID",
-		"its monitor": "kill -9 $(ps -o ppid= -p $CLAUDE_PID)"} {
+	for name, signal := range map[string]string{"the CLI": "kill -9 $CLAUDE_PID", "its monitor": ""} {
 		t.Run(name, func(t *testing.T) {
 			s, _, _, _ := liveConfined(t,
-				reply{tools: []call{bash(signal + "; python3 -c 'import time; time.sleep(100)'")}})
+				reply{tools: []call{bash(signal + "\ntouch ready; python3 -c 'import time; time.sleep(100)'")}})
 			s.launch()
 			s.send("go")
+			if signal == "" {
+				waitFile(t, filepath.Join(s.dir, "ready"))
+				if err := syscall.Kill(s.agent.Info().PID, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
 			done := await[bridge.Done](s.host, 1, nil)
 			if done.Exit.Expected || done.Exit.Signal != "killed" {
 				t.Errorf("done: %+v", done.Exit)
@@ -173,7 +241,8 @@ func TestLiveKeys(t *testing.T) {
 func TestSandboxedStart(t *testing.T) {
 	cmd := exec.Command("/bin/true")
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir()}
-	if _, err := startConfined(cmd, proctree.Mark{}, &bridge.SandboxConfig{Program: "/nowhere/bwrap"}); err == nil {
+	cfg := &bridge.SandboxConfig{Program: "/nowhere/bwrap"}
+	if _, _, err := sandbox.Start(cmd, proctree.Mark{}, cfg, nil); err == nil {
 		t.Fatal("started")
 	}
 }

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"os/exec"
@@ -24,7 +23,7 @@ var secretNames = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CRED
 // recordStart records how a process was started; cmd is the command as it was run.
 func recordStart(info *bridge.SpawnResult, cmd *exec.Cmd, cfg bridge.AgentConfig) {
 	info.Argv, info.CWD, info.Env = recordedArgs(cmd), cfg.CWD, variables(cmd.Env)
-	info.PermissionMode, info.Sandbox = cmp.Or(cfg.PermissionMode, "default"), cfg.Sandbox != nil
+	info.PermissionMode, info.Sandbox = permissionMode(cfg), cfg.Sandbox != nil
 }
 
 // recordedArgs returns the arguments of cmd without the secrets, which must not be recorded.

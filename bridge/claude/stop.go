@@ -50,6 +50,8 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *pipes) {
 		a.awaitExitAfterClose("input")
 	}
 	swept := a.kill()
+	a.release()
+	reportPlanted(a.planted(), a.emit)
 
 	a.cancel() // of requests being answered, and of our tools
 	a.in.close()

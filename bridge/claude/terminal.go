@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
 var _ bridge.Terminals = (*Launcher)(nil)
@@ -36,6 +37,8 @@ type terminal struct {
 	session string
 	started bridge.SpawnResult // how it was started
 	child   *proctree.Child
+	release func() // of its way to the network
+	planted func() []string
 	master  *os.File
 	host    bridge.Host
 
@@ -75,7 +78,8 @@ func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.Cla
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, err := startTerminal(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)), p, host)
+	t, err := startTerminal(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)), p, host,
+		l.gate(p.AgentRef, host, func(body bridge.EventBody) { host.Emit(bridge.Event{Body: body}) }))
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "open a terminal: %v", err)
 	}
@@ -90,7 +94,10 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 	if err := check(cfg); err != nil {
 		return nil, err
 	}
-	merged, err := mergeSettings(settings(cfg), p.Settings)
+	if cfg.PermissionMode == bypass {
+		return nil, badConfig("permission mode %s: the person at the terminal is there to be asked", bypass)
+	}
+	merged, err := mergeSettings(settings(cfg, cfg.Rules), p.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +111,7 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
 		"--settings", merged,
-		// Without it the CLI begins in auto mode, which asks no permission (observed with CLI 2.1.329).
-		"--permission-mode", cmp.Or(cfg.PermissionMode, "default"),
+		"--permission-mode", permissionMode(cfg),
 	}}
 	if cfg.StrictMCP {
 		t.add("--strict-mcp-config")
@@ -155,7 +161,8 @@ func terminalEnv(agent []string, term string) []string {
 	return append(env, "TERM="+cmp.Or(term, defaultTerm))
 }
 
-func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, host bridge.Host) (*terminal, error) {
+func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, host bridge.Host, gate *sandbox.Gate) (
+	*terminal, error) {
 	master, slave, err := openPTY(p.Cols, p.Rows)
 	if err != nil {
 		return nil, err
@@ -165,14 +172,15 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	// The child gets its own session, with this terminal as its controlling terminal: the subreaper treats
 	// Setsid as a process group of its own.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
-	child, err := startConfined(cmd, mark, p.Config.Sandbox)
+	planted := sandbox.Watch(p.Config.Sandbox, cmd.Dir)
+	child, release, err := sandbox.Start(cmd, mark, p.Config.Sandbox, gate)
 	if err != nil {
 		master.Close()
 		return nil, err
 	}
 	t := &terminal{
-		session: p.Config.SessionID, child: child, master: master, host: host, writing: make(chan struct{}, 1),
-		exiting: newExiting(),
+		session: p.Config.SessionID, child: child, release: release, planted: planted, master: master, host: host,
+		writing: make(chan struct{}, 1), exiting: newExiting(),
 	}
 	recordStart(&t.started, cmd, p.Config)
 	var reads sync.WaitGroup
@@ -279,6 +287,8 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	swept, err := t.child.Kill(ctx)
 	cancel()
+	t.release()
+	reportPlanted(t.planted(), func(body bridge.EventBody) { t.host.Emit(bridge.Event{Body: body}) })
 	if err != nil {
 		t.host.Emit(bridge.Event{Body: bridge.Error{Category: bridge.CatInternal,
 			Message: fmt.Sprintf("processes are left over: %v", err)}})

@@ -23,7 +23,7 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	cmd.Env, cmd.Dir = terminalEnv(environ(nil, map[string]string{"PATH": "/usr/bin:/bin"}), "xterm"), t.TempDir()
 	host := newHost(t)
 	term, err := startTerminal(cmd, proctree.Mark{Run: run, Agent: "orch-1.2"},
-		bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host)
+		bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -253,7 +253,7 @@ func TestTerminalArguments(t *testing.T) {
 		SessionID: "3f6a1c0e-5d3b-4a52-9a77-0e4d4c1b2a10", CWD: "/w", Model: "opus", StrictMCP: true,
 		SettingSources: []string{"user"}, Tools: []string{"Read", "Grep"}, DisallowedTools: []string{"Bash(rm *)"},
 		AppendSystemPrompt: "role", JSONSchema: json.RawMessage(`{}`), Partial: true,
-		MCPTools: []bridge.ToolSpec{{Name: "x"}}, AskTools: []string{"Bash"},
+		MCPTools: []bridge.ToolSpec{{Name: "x"}}, Rules: bridge.PermissionRules{Ask: []string{"Bash"}},
 	}
 	args, err := terminalArgs(bridge.PTYOpenParams{Config: cfg,
 		Settings: `{"hooks":{"Stop":[]},"crossSessionInbound":"allow"}`})
@@ -262,7 +262,8 @@ func TestTerminalArguments(t *testing.T) {
 	}
 	want := append([]string{
 		"--resume", cfg.SessionID, "--system-prompt-snapshot", "off", "--setting-sources", "user",
-		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"]}}`,
+		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"],"disableAutoMode":"disable",` +
+			`"disableBypassPermissionsMode":"disable"},"useAutoModeDuringPlan":false}`,
 		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role",
 		"--tools", "Read,Grep", "--disallowedTools",
 	}, append(slices.Clone(offForAll), "Bash(rm *)")...)

@@ -30,7 +30,7 @@ func TestLiveToolShell(t *testing.T) {
 	judged := make(chan bridge.JudgeParams, 10)
 	s.host.judge = func(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 		judged <- p
-		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
+		return bridge.JudgeResult{Behavior: bridge.Pass}, nil
 	}
 	s.launch()
 	s.turn("go")
@@ -64,18 +64,22 @@ func TestNoToolShell(t *testing.T) {
 	}
 }
 
-// TestCallDirectories: the directory of a call is known until the CLI has asked about it.
-func TestCallDirectories(t *testing.T) {
-	var d callDirectories
-	d.note("a", "/w")
-	d.note("b", "/w/sub")
-	if d.of("b") != "/w/sub" || d.of("b") != "" || d.of("a") != "/w" || d.of("c") != "" {
+// TestJudgedCalls: the directory of a call is known until it is over, and whether it ran with the input that was
+// judged, however that is spelled.
+func TestJudgedCalls(t *testing.T) {
+	var d judgedCalls
+	d.note("a", "/w", []byte(`{"a":1,"b":[2]}`))
+	d.note("b", "/w/sub", []byte(`{"a":1}`))
+	if d.directory("b") != "/w/sub" || d.directory("a") != "/w" || d.directory("c") != "" {
 		t.Error("a directory is kept wrongly")
 	}
-	for range 3 * maxCallers {
-		d.note(strings.Repeat("x", len(d.dirs)+1), "/w")
+	if d.ran("a", []byte(` {"b": [2], "a": 1}`)) || !d.ran("b", []byte(`{"a":2}`)) || d.ran("b", []byte(`{"a":2}`)) {
+		t.Error("what ran is compared wrongly")
 	}
-	if len(d.dirs) > maxCallers {
-		t.Errorf("%d directories are kept", len(d.dirs))
+	for range 3 * maxCallers {
+		d.note(strings.Repeat("x", len(d.calls)+1), "/w", nil)
+	}
+	if len(d.calls) > maxCallers {
+		t.Errorf("%d calls are kept", len(d.calls))
 	}
 }
