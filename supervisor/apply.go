@@ -85,6 +85,8 @@ func (st *step) take(f input.Body) {
 		st.toolCalled(f)
 	case input.PermissionAsked:
 		approval.Asked(st.processes(), f, st.whoAnswers())
+	case input.RulesGiven:
+		st.rulesGiven(f)
 	case input.Reconsidered:
 		st.Permission.Reconsidered(&st.out, f.Resolutions, f.Changes, st.whoAnswers())
 	case input.PermissionWithdrawn:

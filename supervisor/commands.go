@@ -74,6 +74,7 @@ func (st *step) commanded(c contract.Command) {
 		case settings.Nothing:
 		case settings.Policy:
 			st.Permission.PolicyChanged(&st.out)
+			st.Permission.AllowOffered(&st.out, strings.TrimSpace(b.Allow))
 		case settings.Costs:
 			st.costs().ReportSharedLevels()
 		case settings.Model:

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +31,7 @@ func TestDecidedCallsAreReported(t *testing.T) {
 		}
 		return list
 	}
-	for _, quiet := range [][2]string{{"allow", "mode"}, {"ask", "rule"}, {"ask", "mode"}} {
+	for _, quiet := range [][2]string{{"pass", ""}, {"ask", "rule"}, {"ask", "mode"}} {
 		if list := say(quiet[0], quiet[1]); len(list) != 0 {
 			t.Errorf("%v is reported: %+v", quiet, list)
 		}
@@ -39,11 +40,7 @@ func TestDecidedCallsAreReported(t *testing.T) {
 	if diff := cmp.Diff([]contract.Permission{want}, say("deny", "rule")); diff != "" {
 		t.Errorf("a denial, -want +got:\n%s", diff)
 	}
-	want.Behavior = "allow"
-	if diff := cmp.Diff([]contract.Permission{want}, say("allow", "rule")); diff != "" {
-		t.Errorf("a rule's allow, -want +got:\n%s", diff)
-	}
-	if n := len(effects[effect.Emit](p)) - before; n != 2 {
+	if n := len(effects[effect.Emit](p)) - before; n != 1 {
 		t.Errorf("%d events", n)
 	}
 	if !input.Narrates(input.CallDecided{}) || !input.Recorded(input.CallDecided{}) {
@@ -51,21 +48,55 @@ func TestDecidedCallsAreReported(t *testing.T) {
 	}
 }
 
-// TestNoAgentBypasses: in every mode, Arbiter starts agents with a permission mode of the CLI that asks, and
-// judges each of their calls.
-func TestNoAgentBypasses(t *testing.T) {
+// TestEveryAgentIsJudged: in every mode each call of an agent passes the hook.
+func TestEveryAgentIsJudged(t *testing.T) {
 	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
 		p := begin(t, func(o *runconfig.Options) { o.Permissions = mode })
 		p.spawn("work")
 		starts := effects[effect.Spawn](p)
-		if len(starts) != 2 {
-			t.Fatalf("%d starts", len(starts))
+		if len(starts) != 2 || !starts[0].Params.Config.Judged || !starts[1].Params.Config.Judged {
+			t.Errorf("%s: %+v", mode, starts)
 		}
-		for _, s := range starts {
-			if c := s.Params.Config; c.PermissionMode != "default" || !c.Judged {
-				t.Errorf("%s, %s: mode %q, judged %v", mode, s.Params.ID, c.PermissionMode, c.Judged)
+	}
+}
+
+// TestChangedRulesReachTheAgents: a change of the rules is given to all agents that run, and to one that started with
+// the rules before.
+func TestChangedRulesReachTheAgents(t *testing.T) {
+	p := begin(t, nil)
+	p.spawn("work")
+	given := func(e []effect.Effect) (list []permission.GiveRules) {
+		for _, e := range e {
+			if g, ok := e.(permission.GiveRules); ok {
+				list = append(list, g)
 			}
 		}
+		return list
+	}
+	change := contract.Command{Body: contract.Configure{Deny: "Bash(git push *)"}}
+	if got := given(p.do(input.Command{Channel: input.ChannelStdin, Command: change})); len(got) != 1 ||
+		got[0].Agent != (bridge.AgentRef{}) {
+		t.Errorf("after a change: %+v", got)
+	}
+	p.spawn("more") // it starts with the rules before the change
+	var late []permission.GiveRules
+	for _, g := range effects[permission.GiveRules](p) {
+		if g.Agent.ID == "orch-2" {
+			late = append(late, g)
+		}
+	}
+	if len(late) != 1 {
+		t.Errorf("an agent that started meanwhile: %+v", effects[permission.GiveRules](p))
+	}
+	failed := input.RulesGiven{Agent: p.agent("orch-1").AgentRef, Failed: "it has not taken the deny rule"}
+	if out := p.do(failed); len(out) != 1 {
+		t.Errorf("a failure: %+v", out)
+	} else if e, ok := out[0].(effect.Emit).Event.Body.(contract.Error); !ok || !strings.Contains(e.Message, "has not taken") {
+		t.Errorf("a failure: %+v", out)
+	}
+	failed.Agent.Generation--
+	if out := p.do(failed); len(out) != 0 {
+		t.Errorf("of an earlier process: %+v", out)
 	}
 }
 

@@ -25,7 +25,7 @@ var origins = map[string]string{
 	"no_bridge": "supervisor", "input_ended": "supervisor", "signalled": "supervisor", "spawned": "supervisor", "not_spawned": "supervisor",
 	"not_sent": "supervisor", "timer": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor", "bridge_back": "supervisor",
 	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "inspected": "supervisor", "configured": "supervisor",
-	"decided": "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor", "reconsidered": "supervisor", "woke_from_sleep": "supervisor", "trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor", "journal_full": "supervisor", "output_lost": "supervisor",
+	"decided": "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor", "reconsidered": "supervisor", "rules_given": "supervisor", "woke_from_sleep": "supervisor", "trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor", "journal_full": "supervisor", "output_lost": "supervisor",
 	"day_spent": "supervisor",
 }
 

@@ -3,12 +3,14 @@ package supervisor
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/restart"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
@@ -36,8 +38,35 @@ func (st *step) spawned(f input.Spawned) {
 	if len(st.Task.Plan) > 0 {
 		planning.Remind(st.processes(), a) // the plan may have changed since its start was begun
 	}
+	if len(f.Result.NotTaken) > 0 {
+		st.out.Emit(
+			a.ID,
+			contract.Notice{Text: "Claude asks in spite of a rule: " + strings.Join(f.Result.NotTaken, "; ") + "."},
+		)
+	}
+	if f.Changes != st.Permission.Changes { // while it started
+		st.do(permission.GiveRules{Agent: a.AgentRef})
+	}
 	if a.Generation > 1 {
 		st.reconcile(a.ID, f.Result)
+	}
+}
+
+// rulesGiven handles permission rules that a running agent's CLI did not take.
+func (st *step) rulesGiven(f input.RulesGiven) {
+	if a, ok := st.Agent(f.Agent.ID); !ok || a.Generation != f.Agent.Generation || !a.Up() {
+		return
+	}
+	if f.Failed != "" {
+		st.out.Emit(f.Agent.ID, contract.Error{Category: bridge.CatInternal, RecoveryOptions: []string{},
+			Message: "Claude did not take the changed permission rules: " + f.Failed +
+				". Arbiter still holds its deny and ask rules; end this agent with /kill to have them hold in a new process"})
+	}
+	if len(f.Unsaid) > 0 {
+		st.out.Emit(
+			f.Agent.ID,
+			contract.Notice{Text: "Claude asks in spite of a rule: " + strings.Join(f.Unsaid, "; ") + "."},
+		)
 	}
 }
 

@@ -33,14 +33,12 @@ func (r Run) Config(a *roster.Agent) bridge.AgentConfig {
 	o := r.Options
 	c := bridge.AgentConfig{
 		SessionID: a.SessionID, CWD: r.Of(a.ID), Model: o.Model,
-		DisallowedTools: slices.Clone(o.Deny),
-		SettingSources:  []string{"user"},
-		PermissionMode:  "default",
-		Partial:         o.Partial,
-		ContextCap:      o.ContextTokens,
-		ContextCaps:     o.ContextTokensFor,
-		Env:             o.Env,
-		StartTimeoutMS:  int(o.StartTimeout.Milliseconds()),
+		SettingSources: []string{"user"},
+		Partial:        o.Partial,
+		ContextCap:     o.ContextTokens,
+		ContextCaps:    o.ContextTokensFor,
+		Env:            o.Env,
+		StartTimeoutMS: int(o.StartTimeout.Milliseconds()),
 	}
 	trusted := o.Trusted && !slices.Contains(r.Untrusted, a.Host)
 	if trusted {
@@ -116,7 +114,7 @@ func (r Run) orchestrator(c *bridge.AgentConfig, a *roster.Agent) {
 		p.Mode, p.ModePrompt = mode.Name, mode.Prompt
 		tools, denied := mode.CLI()
 		c.Tools, c.DisallowedTools = tools, append(c.DisallowedTools, denied...)
-		c.AskTools = mode.Asked()
+		c.NoSkillCommands = mode.Narrows()
 		c.Effort = mode.Effort
 		if mode.Model != "" && mode.Model != "inherit" {
 			c.Model = mode.Model

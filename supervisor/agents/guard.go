@@ -15,17 +15,18 @@ import (
 // files with it. An agent file can prevent that by naming the commands, as in Bash(git *).
 type Guard struct {
 	agent  string
-	policy policy.Policy
+	policy policy.Policy // with what is denied
+	tools  []policy.Rule
 	all    bool   // every tool that is not denied
 	broken string // an entry of DisallowedTools that cannot be read
 }
 
 // Guard returns the agent's guard. Path rules are about files below cwd, ~ about home. Both are absolute.
 func (a *Agent) Guard(cwd, home string) Guard {
-	g := Guard{agent: a.Name, all: a.Tools == nil, policy: policy.Policy{Mode: policy.ModeRules, CWD: cwd, Home: home}}
+	g := Guard{agent: a.Name, all: a.Tools == nil, policy: policy.Policy{CWD: cwd, Home: home}}
 	for _, text := range a.Tools {
 		if rule, err := policy.ParseRule(text); err == nil {
-			g.policy.Allow = append(g.policy.Allow, rule)
+			g.tools = append(g.tools, rule)
 		}
 	}
 	for _, text := range a.DisallowedTools {
@@ -49,25 +50,24 @@ func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, 
 		return false, g.broken, "the mode " + g.agent + " denies something that cannot be read: " + g.broken
 	}
 	request := policy.Request{Tool: tool, Input: input, CWD: cwd}
-	if rule, denied := g.policy.Denied(request); denied {
-		return false, rule, "the mode " + g.agent + " does without " + rule
+	if d := g.policy.Decide(request); d.Behavior != "" { // nobody can be asked, so doubt denies, too
+		return false, d.Rule, "the mode " + g.agent + " does without " + d.Rule
 	}
 	if g.all {
 		return true, "", ""
 	}
-	named := g.policy
-	named.Allow = slices.DeleteFunc(slices.Clone(named.Allow), func(r policy.Rule) bool { return !r.Names(tool) })
+	named := slices.DeleteFunc(slices.Clone(g.tools), func(r policy.Rule) bool { return !r.Names(tool) })
 	switch {
-	case len(named.Allow) == 0 && isAgent(tool):
+	case len(named) == 0 && isAgent(tool):
 		return true, "", ""
-	case len(named.Allow) == 0:
+	case len(named) == 0:
 		return false, "", "the mode " + g.agent + " has no tool " + tool
 	}
-	if rule, covered := named.Covered(request); covered {
+	if rule, within := g.policy.Within(request, g.tools); within {
 		return true, rule, ""
 	}
 	var texts []string
-	for _, r := range named.Allow {
+	for _, r := range named {
 		texts = append(texts, r.String())
 	}
 	return false, "", "the mode " + g.agent + " has " + tool + " for no more than " + strings.Join(texts, ", ")
@@ -85,7 +85,7 @@ func isAgent(tool string) bool { return policy.StartsSubagent(tool) }
 // CLI returns the values of --tools and --disallowedTools. tools is nil if all are meant; otherwise it contains
 // only the names of the built-in ones, without what is in parentheses, and Agent: that flag does not select MCP
 // tools. It also restricts subagents, even those whose own file names more (CLI 2.1.329). The Guard applies the
-// rules within a tool, because it sees what the CLI asks about: see [Agent.Asked].
+// rules within a tool, because it sees every call.
 func (a *Agent) CLI() (tools, disallowed []string) {
 	disallowed = slices.Clone(a.DisallowedTools)
 	if a.Tools == nil {
@@ -108,17 +108,10 @@ func (a *Agent) CLI() (tools, disallowed []string) {
 	return tools, disallowed
 }
 
-// Asked returns the tools that the agent may use only for some calls. The CLI runs without asking what it
-// considers harmless, such as ls, and what the user's own settings allow. A permissions.ask rule with the name
-// of the tool, in --settings, makes it ask about every call, also of subagents, and overrides the user's
-// settings (observed with CLI 2.1.329).
-func (a *Agent) Asked() []string {
-	var list []string
-	for _, text := range a.Tools {
+// Narrows reports whether the agent may use a tool only for some calls.
+func (a *Agent) Narrows() bool {
+	return slices.ContainsFunc(a.Tools, func(text string) bool {
 		rule, err := policy.ParseRule(text)
-		if err == nil && !rule.Whole() && !slices.Contains(list, rule.Tool()) {
-			list = append(list, rule.Tool())
-		}
-	}
-	return list
+		return err == nil && !rule.Whole()
+	})
 }

@@ -31,7 +31,7 @@ func Asked(c *process.Context, f input.PermissionAsked, human permission.Human) 
 		return
 	}
 	found := permission.Finding{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason}
-	c.Permission.Asked(c.Out, r, found, f.Changes, f.Reported, human)
+	c.Permission.Asked(c.Out, r, found, f.Changes, human)
 }
 
 // Answer carries out a human's answer.
@@ -57,9 +57,9 @@ func Remembered(out *effect.Collector, f input.Remembered) {
 	}
 }
 
-// Decided reports a tool call that was decided already.
+// Decided reports a tool call that was denied before the CLI decided. All others are only recorded.
 func Decided(p *permission.State, out *effect.Collector, f input.CallDecided) {
-	if !f.Announced() {
+	if f.Behavior != bridge.Deny {
 		return
 	}
 	p.Decided(out, f.Params.ID, f.Action,

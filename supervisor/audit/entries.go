@@ -117,7 +117,11 @@ func entriesOfInput(f input.Body) (d entries) {
 	case input.Stopped:
 		d.add("stopped", "", "unstopped", f.Unstopped)
 	case input.AgentEvent:
-		if x, ok := f.Event.Body.(bridge.Done); ok {
+		switch x := f.Event.Body.(type) {
+		case bridge.ToolRan:
+			d.add("tool_ran", f.Event.ID, "tool", x.Tool, "tool_use", x.ToolUse, "input", Text(x.Input), "subagent",
+				x.Subagent)
+		case bridge.Done:
 			d.add("ended", f.Event.ID, "session_id", x.SessionID, "generation", f.Event.Generation, "exit_code",
 				x.Exit.Code, "signal", x.Exit.Signal, "expected", x.Exit.Expected, "swept", x.Exit.Swept)
 		}

@@ -215,7 +215,8 @@ type (
 		Subagent    string          `json:"subagent,omitempty"`
 		Reason      string          `json:"reason,omitempty"`
 		Action      string          `json:"action"`
-		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that cover the request, the narrowest first, for an answer with scope run or always."`
+		Suggestions []string        `json:"suggestions,omitempty" jsonschema:"Rules that Claude Code offers with the request, for an answer with scope run or always; several that only together cover it have commas between them."`
+		Meanings    []string        `json:"meanings,omitempty" jsonschema:"What each suggestion allows, in plain words, in the same order."`
 	}
 	// Permission says how a permission was decided; By is Human or one of the constants beside [DecidedBy].
 	Permission struct {

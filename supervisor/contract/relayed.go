@@ -13,6 +13,9 @@ func Relayed(body bridge.EventBody) Body {
 		return ToolUse{Tool: b.Tool, Input: b.Input, ToolUse: b.ToolUse, Subagent: b.Subagent}
 	case bridge.ToolResult:
 		return ToolResult{ToolUse: b.ToolUse, Text: b.Text, IsError: b.IsError, Subagent: b.Subagent}
+	case bridge.ToolRan:
+		return Notice{Text: "A hook of the settings changed a call of " + b.Tool + " before it ran. It ran with: " +
+			string(b.Input)}
 	case bridge.SubagentStart:
 		return SubagentStart(b)
 	case bridge.SubagentStop:

@@ -66,6 +66,32 @@ func TestWay(t *testing.T) {
 	}
 }
 
+// TestScratch: each check runs on a copy if copies hold on this machine, but not on another host, whose copies were not
+// tried.
+func TestScratch(t *testing.T) {
+	for _, run := range []struct {
+		o    runconfig.Options
+		host string
+		want bool
+	}{{runconfig.Options{}, "", false}, {runconfig.Options{ScratchChecks: true}, "", true},
+		{runconfig.Options{ScratchChecks: true}, "far", false}} {
+		run.o.CheckTimeout = time.Minute
+		for _, kind := range []handoff.Kind{handoff.KindHandoff, handoff.KindDone, handoff.KindRepeated, handoff.KindAccept} {
+			c := &Context{Context: parttest.Run(run.o), Changes: &changes.State{}}
+			a := parttest.Orchestrator(c.Context)
+			c.Roster.Edit(a.ID).Host = run.host
+			h := handoff.Handover{Agent: a.AgentRef, Kind: kind,
+				Document: &verdict.Document{Checks: []verdict.Check{{Command: "true"}}}}
+			here := h.Completes()
+			c.Next(c.Begin(h))
+			asked := parttest.Did[effect.RunCheck](c.Context)
+			if want := run.want || here && run.o.ScratchChecks; len(asked) != 1 || asked[0].Params.Scratch != want {
+				t.Errorf("%v, %v on %q: %+v", run.o.ScratchChecks, kind, run.host, asked)
+			}
+		}
+	}
+}
+
 // TestGenerated: a document that its author cannot write is generated from what an inspection shows.
 func TestGenerated(t *testing.T) {
 	c, serial := handingOff(t, false)

@@ -63,16 +63,16 @@ func (c *Context) runCheck(h *handoff.Handover) {
 	if a, ok := c.Roster.Agent(h.Agent.ID); ok {
 		h.Agent = a.AgentRef // it may have been restarted
 	}
-	n, dir := len(h.Receipts), h.Dir(c.Dirs())
+	n, dir, host := len(h.Receipts), h.Dir(c.Dirs()), h.Host(c.Roster)
 	c.Out.Do(effect.RunCheck{
-		Serial: h.Serial, Number: n + 1, Host: h.Host(c.Roster), Agent: h.Author(c.Roster, n), Request: h.Request,
+		Serial: h.Serial, Number: n + 1, Host: host, Agent: h.Author(c.Roster, n), Request: h.Request,
 		Again:     h.Kind == handoff.KindRepeated,
 		Criterion: h.Kind == handoff.KindAccept,
 		Permitted: h.Kind == handoff.KindAccept && c.Task.Acceptance.IsHumansCommand(),
 		Params: bridge.CheckParams{
 			Command: h.Document.Checks[n].Command, CWD: dir,
 			TimeoutMS: int(h.Timeout(c.Options.CheckTimeout).Milliseconds()), Env: c.Options.Env,
-			Sandbox: c.Dirs().Sandbox(dir),
+			Sandbox: c.Dirs().Sandbox(dir), Scratch: c.Options.ScratchChecks && host == "", // it was tried here alone
 		},
 	})
 }

@@ -28,6 +28,7 @@ var Kinds = map[string]reflect.Type{
 	"tool_called":          reflect.TypeFor[ToolCalled](),
 	"permission_asked":     reflect.TypeFor[PermissionAsked](),
 	"reconsidered":         reflect.TypeFor[Reconsidered](),
+	"rules_given":          reflect.TypeFor[RulesGiven](),
 	"permission_withdrawn": reflect.TypeFor[PermissionWithdrawn](),
 	"timer":                reflect.TypeFor[Timer](),
 	"stopped":              reflect.TypeFor[Stopped](),

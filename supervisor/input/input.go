@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -82,6 +81,14 @@ type (
 		Agent  bridge.AgentRef
 		Result bridge.SpawnResult
 		Own    runconfig.Worktree `json:",omitzero"` // the agent's own directory
+		// Changes is the value of State.Permission.Changes of the rules that it was started with.
+		Changes int `json:",omitempty"`
+	}
+	// RulesGiven ends a GiveRules effect that did not succeed in full.
+	RulesGiven struct {
+		Agent  bridge.AgentRef
+		Unsaid []string `json:",omitempty"` // why the CLI has no form for a rule
+		Failed string   `json:",omitempty"`
 	}
 	NotSpawned struct {
 		Agent    bridge.AgentRef
@@ -117,8 +124,6 @@ type (
 		Action string `json:",omitempty"`
 		// Suggestions are rules that would cover it.
 		Suggestions []string `json:",omitempty"`
-		// Reported says that the same call was reported when it was judged.
-		Reported bool `json:",omitempty"`
 		// Changes is the value of State.Permission.Changes for which the rules were evaluated.
 		Changes int `json:",omitempty"`
 	}
@@ -203,11 +208,11 @@ type (
 	// Decided is a decision with its input. It ends a Decide effect. A decision that the Arbiter's session, the
 	// rules in its place or the human made is only recorded by it.
 	Decided decider.Record
-	// CallDecided is a tool call that the rules decided before the CLI did. It is only informative.
+	// CallDecided is a tool call before the CLI decides on it. It is only informative.
 	CallDecided struct {
 		Params   bridge.JudgeParams // without the input of a long call that may run
 		Action   string             // the SHA-256 of the exact action
-		Behavior string             // allow, deny, ask
+		Behavior string             // pass: the CLI decides; deny, ask
 		By, Rule string
 		Reason   string
 	}
@@ -256,6 +261,7 @@ func (Signal) isBody()              {}
 func (AgentEvent) isBody()          {}
 func (Spawned) isBody()             {}
 func (NotSpawned) isBody()          {}
+func (RulesGiven) isBody()          {}
 func (TrustRecorded) isBody()       {}
 func (NotSent) isBody()             {}
 func (ToolCalled) isBody()          {}
@@ -266,9 +272,3 @@ func (Timer) isBody()               {}
 func (Stopped) isBody()             {}
 func (BridgeLost) isBody()          {}
 func (OutputLost) isBody()          {}
-
-// Announced reports whether the frontends get an event about a decided call: denials, and calls that a rule or
-// a grant allowed. Harmless calls, and calls about which the CLI may still ask, are only recorded.
-func (f CallDecided) Announced() bool {
-	return f.Behavior == bridge.Deny || f.Behavior == bridge.Allow && (f.By == policy.ByRule || f.By == contract.Human)
-}

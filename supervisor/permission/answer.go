@@ -72,6 +72,9 @@ func (s *State) Answer(c *effect.Collector, ref string, given contract.Permit) b
 		c.Accept(ref, "permission "+given.Request+": "+given.Behavior+", when "+r.Params.ID+" asks again")
 		s.keep(c, r, d)
 	}
+	if r.Check && d.Behavior == bridge.Allow && d.scope == contract.ScopeOnce {
+		s.Actions = append(slices.Clip(s.Actions), r.Key()) // it is not asked for again, on whatever files
+	}
 	s.grant(c, &r, given)
 	return true
 }

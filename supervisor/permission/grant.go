@@ -29,8 +29,10 @@ func unfit(r *Request, c contract.Permit) string {
 	case c.Scope != contract.ScopeRun && c.Scope != contract.ScopeAlways:
 		return "a rule goes with scope run or always"
 	}
-	if _, err := policy.ParseRule(c.Rule); err != nil {
-		return "the rule " + err.Error()
+	for _, rule := range policy.SplitRules(c.Rule) {
+		if _, err := policy.ParseRule(rule); err != nil {
+			return "the rule " + err.Error()
+		}
 	}
 	return ""
 }
@@ -41,30 +43,50 @@ func (s *State) grant(c *effect.Collector, r *Request, given contract.Permit) {
 	if given.Scope != contract.ScopeRun && given.Scope != contract.ScopeAlways {
 		return
 	}
-	s.PolicyChanged(c)
+	defer s.PolicyChanged(c)
 	if given.Behavior != bridge.Allow {
 		if given.Rule == "" {
 			s.Denied = append(slices.Clip(s.Denied), r.Key())
 		}
 		return
 	}
-	if given.Rule == "" {
+	rules := policy.SplitRules(given.Rule)
+	if len(rules) == 0 {
 		s.Actions = append(slices.Clip(s.Actions), r.Key())
-	} else if !slices.Contains(s.Rules, given.Rule) {
-		s.Rules = append(slices.Clip(s.Rules), given.Rule)
+	}
+	for _, rule := range rules {
+		if !slices.Contains(s.Rules, rule) {
+			s.Rules = append(slices.Clip(s.Rules), rule)
+		}
 	}
 	if given.Scope == contract.ScopeAlways {
-		g := Grant{Rule: given.Rule, Tool: r.Params.Tool}
-		if g.Rule == "" {
-			g.Action = r.Key()
+		if len(rules) == 0 {
+			c.Do(Remember{Grant{Action: r.Key(), Tool: r.Params.Tool}})
 		}
-		c.Do(Remember{g})
+		for _, rule := range rules {
+			c.Do(Remember{Grant{Rule: rule, Tool: r.Params.Tool}})
+		}
+	}
+	s.AllowOffered(c, given.Rule)
+}
+
+// AllowOffered allows the open requests with which the CLI offered a rule that a human has just allowed: the CLI would
+// not ask about them any more.
+func (s *State) AllowOffered(c *effect.Collector, rule string) {
+	for _, o := range s.Open {
+		if rule != "" && slices.Contains(o.Suggestions, rule) {
+			s.take(c, o.ID)
+			answer(c, o, ruling{Finding: Finding{Behavior: bridge.Allow, By: contract.Human, Rule: rule},
+				scope: contract.ScopeRun})
+		}
 	}
 }
 
-// PolicyChanged checks the waiting requests again, because mode, rules or grants have changed.
+// PolicyChanged gives the agents the present rules, and checks the waiting requests again, because mode, rules or
+// grants have changed.
 func (s *State) PolicyChanged(c *effect.Collector) {
 	s.Changes++
+	c.Do(GiveRules{})
 	if len(s.Open)+len(s.Unclaimed) > 0 {
 		s.reconsider(c)
 	}

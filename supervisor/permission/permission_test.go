@@ -85,7 +85,7 @@ func TestAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := tt.state, &effect.Collector{}
-			s.Asked(c, asks("orch-1", "p1", "make"), tt.finding, tt.changes, false, tt.human)
+			s.Asked(c, asks("orch-1", "p1", "make"), tt.finding, tt.changes, tt.human)
 			if got := responses(c)["p1"]; got != tt.want || len(s.Open) != tt.open {
 				t.Errorf("answered %q, %d open; want %q, %d", got, len(s.Open), tt.want, tt.open)
 			}
@@ -224,8 +224,8 @@ func TestDeniedForTheRun(t *testing.T) {
 	if !taken || s.Changes != 1 || len(s.Actions) != 0 {
 		t.Errorf("taken %v, %d changes, granted %v", taken, s.Changes, s.Actions)
 	}
-	s.Asked(c, asks("orch-2", "p2", "make"), ask, s.Changes, false, present)
-	s.Asked(c, asks("orch-2", "p3", "ls"), ask, s.Changes, false, present)
+	s.Asked(c, asks("orch-2", "p2", "make"), ask, s.Changes, present)
+	s.Asked(c, asks("orch-2", "p3", "ls"), ask, s.Changes, present)
 	if diff := cmp.Diff([]string{"p1 deny human", "p2 deny human"}, told(c)); diff != "" || len(s.Open) != 1 {
 		t.Errorf("%s\nopen: %+v", diff, s.Open)
 	}
@@ -249,10 +249,7 @@ func TestUnclaimedAreDecided(t *testing.T) {
 			s.Reconsidered(c, []Resolution{of}, 2, present)
 		}, nil},
 		"when the agent asks": {func(s *State, c *effect.Collector) {
-			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, false, present)
-		}, []string{"p0 allow rule"}},
-		"when the agent asks, and the call was told": {func(s *State, c *effect.Collector) {
-			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, true, present)
+			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, present)
 		}, []string{"p0 allow rule"}},
 		"when the call is decided before it is asked about": {func(s *State, c *effect.Collector) {
 			s.Decided(c, "orch-1", keyOf("make"), allow)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // Request is a tool call that waits for a human.
@@ -16,7 +17,7 @@ type Request struct {
 	Action string // [Key] of the call with its secrets, which Params does not contain
 	Why    string `json:",omitempty"` // why a human is asked: a rule, or the mode
 	At     time.Time
-	// Suggestions are rules that would cover the call, narrow ones first.
+	// Suggestions are rules that the CLI offers with the call.
 	Suggestions []string
 	// Check marks the supervisor's own request to run a check of a hand-off document. It ends with the
 	// check, not with the turn of the agent whose document it is.
@@ -33,8 +34,13 @@ func (r *Request) Key() string {
 
 // Event is the event that asks a human.
 func (r *Request) Event() contract.PermissionRequest {
+	var meanings []string
+	for _, rules := range r.Suggestions {
+		meanings = append(meanings, policy.Words(rules))
+	}
 	return contract.PermissionRequest{
-		Request: r.ID, Tool: r.Params.Tool, Input: r.Params.Input,
+		Meanings: meanings,
+		Request:  r.ID, Tool: r.Params.Tool, Input: r.Params.Input,
 		Subagent: r.Params.Subagent, Reason: r.Params.Reason, Action: r.Key(), Suggestions: r.Suggestions,
 	}
 }

@@ -46,6 +46,8 @@ type (
 	// Reconsider checks the open requests against the present mode, rules and grants. It ends with
 	// [State.Reconsidered].
 	Reconsider struct{}
+	// GiveRules gives the present mode and rules to the CLIs of all agents that run, or of one.
+	GiveRules struct{ Agent bridge.AgentRef }
 	// Remember keeps what the human always allows in the workspace.
 	Remember struct{ Grant Grant }
 )
@@ -55,6 +57,9 @@ func (Respond) Effect() {}
 
 // Effect implements [effect.Effect].
 func (Reconsider) Effect() {}
+
+// Effect implements [effect.Effect].
+func (GiveRules) Effect() {}
 
 // Effect implements [effect.Effect].
 func (Remember) Effect() {}
@@ -83,19 +88,17 @@ func (s *State) Awaits(agent string) bool {
 }
 
 // Asked answers a request according to a finding, or makes it wait for the human. changes is the State.Changes
-// that the finding was made with; reported says that the same call was reported to the frontends already.
-func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, reported bool, h Human) {
+// that the finding was made with.
+func (s *State) Asked(c *effect.Collector, r Request, f Finding, changes int, h Human) {
 	if slices.Contains(s.Denied, r.Key()) {
 		f = Finding{Behavior: bridge.Deny, By: contract.Human, Reason: "the human denied it for this run"}
 	}
 	if f.Behavior != bridge.Ask {
 		if earlier, waited := s.unclaim(r.Params.ID, r.Key()); waited {
-			r.ID, reported = earlier.ID, false // frontends that show the earlier request must get the answer
+			r.ID = earlier.ID // frontends that show the earlier request must get the answer
 		}
 	}
 	switch {
-	case f.Behavior == bridge.Allow && reported:
-		c.Do(Respond{Request: r.Params.Request, Result: bridge.PermissionResult{Behavior: bridge.Allow}})
 	case f.Behavior == bridge.Allow:
 		answer(c, r, ruling{Finding: f})
 	case f.Behavior != bridge.Ask:

@@ -87,7 +87,8 @@ func (d Dirs) Sandbox(dir string) *bridge.SandboxConfig {
 		case d.Own(a.ID) != dir:
 		case a.Host != "": // its port knows the rest
 			top = d.topOn(a.Host, a.ID)
-			return &bridge.SandboxConfig{Program: o.Sandbox.Program, Write: []string{top}, Reach: []string{top}}
+			return &bridge.SandboxConfig{Program: o.Sandbox.Program, Write: []string{top}, Reach: []string{top},
+				Network: o.Sandbox.Network, Hosts: o.Sandbox.Hosts}
 		default:
 			top = o.Workspace.Top(a.ID)
 		}

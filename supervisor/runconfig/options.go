@@ -31,6 +31,9 @@ type Options struct {
 	// Sandbox is the sandbox of the agents, and SandboxReason says why there is none.
 	Sandbox       *bridge.SandboxConfig `json:",omitempty"`
 	SandboxReason string                `json:",omitempty"`
+	// ScratchChecks says that checks on this machine run in the sandbox on a copy of the workspace, from which nothing
+	// that they do can leave: [bridge.CheckParams].Scratch.
+	ScratchChecks bool `json:",omitempty"`
 	// TrustHash is the hash of the workspace's settings as they were trusted when this process began.
 	TrustHash string            `json:",omitempty"`
 	Env       map[string]string // added to the agents' environment

@@ -243,7 +243,7 @@ func TestAHundredAgents(t *testing.T) {
 func TestASlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events []contract.Event
-		l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
+		l := NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
 			time.Sleep(time.Second)
 			events = append(events, e)
 		}, slog.New(slog.NewTextHandler(io.Discard, nil)))

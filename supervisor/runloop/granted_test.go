@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -32,43 +31,36 @@ func (m *memory) Add(g grants.Grant) error {
 	return m.err
 }
 
-// TestGrantsHold: grants apply in the run in which they were given, even against an ask rule; a deny rule comes
-// first.
-func TestGrantsHold(t *testing.T) {
-	p := policy.Policy{Mode: policy.ModeAsk, Ask: rulesFor(t, "Bash(make *)", "Bash(npm *)"),
-		Deny: rulesFor(t, "Bash(make install*)")}
-	l := court(t, p, func(s *supervisor.State) {
+// TestAnswersHold: a human's answer to an action answers the same action again, in the run or in the workspace, and
+// even
+// against an ask rule; a deny rule comes first. A rule that a human has allowed answers nothing: it is the CLI's.
+func TestAnswersHold(t *testing.T) {
+	o := runconfig.Options{Permissions: "ask", Ask: []string{"Bash(npm *)"}, Deny: []string{"Bash(make install*)"}}
+	l := court(t, o, func(s *supervisor.State) {
 		s.Permission.Rules = []string{"Bash(make *)"}
-		s.Permission.Actions = []string{permission.Key("Bash", bashCall("npm test").Input)}
-	})
-	for command, want := range map[string]string{
-		"make all": "allow human", "make install": "deny rule", "make all; make install": "deny rule",
-		"make all > x; rm x": "ask rule", "npm test": "allow human", "npm test ": "ask rule", "npm run": "ask rule",
-	} {
-		r, f := judgement(t, l, "orch-1", bashCall(command))
-		if got := r.Behavior + " " + f.By; got != want {
-			t.Errorf("%s: %s, want %s (%s)", command, got, want, f.Reason)
+		for _, command := range []string{"npm test", "make install"} {
+			s.Permission.Actions = append(s.Permission.Actions, permission.Key("Bash", bashCall(command).Input))
 		}
+	})
+	kept := []grants.Grant{
+		{Rule: "Bash(cargo *)"},
+		{Action: permission.Key("Bash", bashCall("npm ci").Input), Tool: "Bash"},
 	}
-}
-
-// TestKeptGrants: what is always allowed in the workspace is added to the allow rules, after deny and ask.
-func TestKeptGrants(t *testing.T) {
-	p := policy.Policy{Mode: policy.ModeRules, Ask: rulesFor(t, "Bash(make publish)"),
-		Deny: rulesFor(t, "Bash(make install)")}
-	l := court(t, p, nil)
-	kept := []grants.Grant{{Rule: "Bash(make *)"},
-		{Action: permission.Key("Bash", bashCall("npm test").Input), Tool: "Bash"},
-		{Action: permission.Key("Bash", bashCall("make publish").Input), Tool: "Bash"}}
 	if err := l.Grants(&memory{}, kept); err != nil {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]string{
-		"make all": "allow rule", "make install": "deny rule", "make publish": "deny rule", "npm test": "allow human",
-		"npm run": "deny mode",
+		"make all": "ask mode", "make install": "deny rule", "npm test": "allow human", "npm test ": "ask rule",
+		"npm run": "ask rule", "npm ci": "allow human", "cargo build": "ask mode",
 	} {
-		if r, f := judgement(t, l, "orch-1", bashCall(command)); r.Behavior+" "+f.By != want {
-			t.Errorf("%s: %s %s, want %s", command, r.Behavior, f.By, want)
+		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(command).Input})
+		if got := d.Behavior + " " + d.By; got != want {
+			t.Errorf("%s: %s, want %s (%s)", command, got, want, d.Reason)
+		}
+		// A check of the same command is another action.
+		check := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(command).Input, check: true})
+		if check.By == contract.Human {
+			t.Errorf("check %s: %+v", command, check)
 		}
 	}
 	if err := l.Grants(nil, []grants.Grant{{Rule: "Bash("}}); err == nil {
@@ -84,7 +76,7 @@ func TestRuleHasToCover(t *testing.T) {
 			kept := &memory{err: failing}
 			port := &fakePort{}
 			command := func(l *Loop, c contract.Permit) {
-				c.Request, c.Behavior = "p1", "allow"
+				c.Request = "p1"
 				l.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: c.Rule, Body: c}})
 			}
 			port.answer = func(f *fakePort, p bridge.MessageParams) {
@@ -99,8 +91,9 @@ func TestRuleHasToCover(t *testing.T) {
 				for len(f.loop.Snapshot().Permission.Open) == 0 {
 					synctest.Wait()
 				}
-				command(f.loop, contract.Permit{Scope: "run", Rule: "Read(src/**)"})
-				command(f.loop, contract.Permit{Scope: "always", Rule: "Read(//x/**)"})
+				command(f.loop, contract.Permit{Behavior: "deny", Scope: "run", Rule: "Read(src/**)"})
+				command(f.loop, contract.Permit{Behavior: "allow", Scope: "run", Rule: "Edit(src/**)"})
+				command(f.loop, contract.Permit{Behavior: "allow", Scope: "always", Rule: "Read(//x/**)"})
 				if r := <-asked; r.Behavior != bridge.Allow {
 					t.Errorf("answer: %+v", r)
 				}
@@ -124,7 +117,7 @@ func TestRuleHasToCover(t *testing.T) {
 					}
 				}
 			}
-			want := []string{"rejected Read(src/**)", "accepted Read(//x/**)"}
+			want := []string{"rejected Read(src/**)", "rejected Edit(src/**)", "accepted Read(//x/**)"}
 			if failing != nil {
 				want = append(want, "not kept")
 			}
@@ -150,7 +143,7 @@ func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan
 		answer := make(chan bridge.PermissionResult, 1)
 		answers = append(answers, answer)
 		p := bridge.PermissionParams{AgentRef: ref, Request: fmt.Sprintf("p%d", i+1), Tool: "Bash",
-			Input: bashCall(command).Input}
+			Input: bashCall(command).Input, Suggestions: []string{"Bash(" + strings.Fields(command)[0] + " *)"}}
 		go func() {
 			r, err := l.Permission(t.Context(), p)
 			if err != nil {
@@ -198,7 +191,7 @@ func humanSays(l *Loop, body contract.CommandBody) {
 }
 
 // TestAGrantSettlesWhatElseItCovers: what a human allows for the run, or always, answers all other requests
-// that it covers; other requests stay open.
+// for the same action, or with which the CLI offered the same rule; other requests stay open.
 func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer  contract.Permit
@@ -206,9 +199,9 @@ func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
 	}{
 		"once": {contract.Permit{}, []string{"p2 once "}},
 		"a rule, for run": {contract.Permit{Scope: "run", Rule: "Bash(make *)"},
-			[]string{"p2 run Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+			[]string{"p2 run Bash(make *)", "p1 run Bash(make *)", "p4 run Bash(make *)", "p5 run Bash(make *)"}},
 		"a rule, always": {contract.Permit{Scope: "always", Rule: "Bash(make *)"},
-			[]string{"p2 always Bash(make *)", "p1  Bash(make *)", "p4  Bash(make *)", "p5  Bash(make *)"}},
+			[]string{"p2 always Bash(make *)", "p1 run Bash(make *)", "p4 run Bash(make *)", "p5 run Bash(make *)"}},
 		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 run ", "p5  "}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,13 @@
 package runloop
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -19,7 +23,7 @@ import (
 // Grants keeps grants for later runs in the workspace. *grants.Store implements it. One goroutine calls it.
 type Grants interface{ Add(grants.Grant) error }
 
-// Grants sets where grants are kept, and the grants that exist already: rules that are added to the policy's
+// Grants sets where grants are kept, and the grants that exist already: rules that are added to the run's
 // allow rules, and exact actions. Deny and ask rules still come first. Call it before [Loop.Run].
 func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 	l.grants = g
@@ -36,32 +40,7 @@ func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 		}
 		l.keptRules = append(l.keptRules, rule)
 	}
-	p := l.policy
-	p.Allow = slices.Concat(p.Allow, l.keptRules)
-	l.rules.set(p)
 	return nil
-}
-
-// rulesOf returns the policy with the present mode and rules of a run, which commands may have changed, and
-// with what is always allowed in this workspace. The rules were parsed before they became the run's.
-func (l *Loop) rulesOf(o *runconfig.Options) policy.Policy {
-	p := l.policy
-	p.Mode = policy.Mode(o.Permissions)
-	p.Allow, p.Ask, p.Deny = append(parsed(o.Allow), l.keptRules...), parsed(o.Ask), parsed(o.Deny)
-	return p
-}
-
-// parsed parses texts that are known to be valid rules.
-func parsed(texts []string) []policy.Rule {
-	var list []policy.Rule
-	for _, text := range texts {
-		rule, err := policy.ParseRule(text)
-		if err != nil {
-			panic("runloop: a rule in force: " + err.Error())
-		}
-		list = append(list, rule)
-	}
-	return list
 }
 
 // Refuse sets the function that says why a running run must not get some options, for a reason outside the run.
@@ -84,8 +63,9 @@ func (l *Loop) remember(e permission.Remember) {
 	l.Put(f)
 }
 
-// vet checks an answer's rule against its request, before the command gets into the loop: an answer whose rule
-// does not cover the request becomes a malformed command. A permission mode that this user must not set is
+// vet checks an answer's rule against its request, before the command gets into the loop: an answer whose rule is
+// neither offered with the request nor covers it becomes a malformed command. A permission mode that this user must not
+// set is
 // refused in the same way. vet may read the file system.
 func (l *Loop) vet(f input.Body) input.Body {
 	c, ok := f.(input.Command)
@@ -110,23 +90,34 @@ func (l *Loop) vet(f input.Body) input.Body {
 	}
 	s := l.Snapshot()
 	asked, known := s.Permission.Find(permit.Request)
-	rule, err := policy.ParseRule(permit.Rule)
-	if !known || err != nil {
+	var rules []policy.Rule
+	for _, text := range policy.SplitRules(permit.Rule) {
+		rule, err := policy.ParseRule(text)
+		if err != nil {
+			return f // the loop refuses it
+		}
+		rules = append(rules, rule)
+	}
+	if !known {
 		return f // the loop refuses it
 	}
-	params := asked.Params
-	p := l.bare(s, params.ID)
-	request := policy.Request{Tool: params.Tool, Input: l.exact(params), CWD: params.CWD}
+	call := askedCall(asked.Params, l.exact(asked.Params))
+	if d := l.taken(call); permit.Behavior == bridge.Allow &&
+		(d.By == policy.ByRule || asked.Params.ReasonType == "rule") {
+		c.Command.Body = contract.Malformed{Problem: strings.TrimSpace("an ask rule "+d.Rule) + " is about request " +
+			permit.Request + ", and comes before every rule that allows: allow this action, without a rule"}
+		return c
+	}
+	p := l.bare(s, call.agent)
+	covers := slices.Contains(asked.Suggestions, permit.Rule)
 	if permit.Behavior == bridge.Deny {
-		p.Deny = []policy.Rule{rule}
-		if p.Compile().Decide(request).By == policy.ByRule {
-			return f
-		}
-	} else {
-		p.Allow = []policy.Rule{rule}
-		if _, covers := p.Covered(request); covers {
-			return f
-		}
+		p.Deny = rules
+		covers = p.Decide(call.request()).Behavior != ""
+	} else if !covers {
+		_, covers = p.Within(call.request(), rules)
+	}
+	if covers {
+		return f
 	}
 	c.Command.Body = contract.Malformed{Problem: "the rule " + permit.Rule + " does not cover request " +
 		permit.Request + ", which stays open: take one of its suggestions, or answer without a rule"}
@@ -143,7 +134,7 @@ func (l *Loop) reconsider() {
 		if p.Check {
 			call = checkCall(p.Params, l.exact(p.Params))
 		}
-		d := l.ruling(call)
+		d := l.answer(call)
 		if d.Behavior == policy.Ask {
 			continue
 		}
@@ -155,8 +146,30 @@ func (l *Loop) reconsider() {
 	l.Put(f)
 }
 
-// suggest returns rules that would cover a request, narrow ones first.
+// suggest returns rules that a human may allow with a request: those that the CLI offers, and for an edit in the
+// agent's directory all edits there, instead of the CLI's mode that allows more.
 func (l *Loop) suggest(p bridge.PermissionParams) []string {
-	bare := l.bare(l.Snapshot(), p.ID)
-	return policy.Suggest(policy.Request{Tool: p.Tool, Input: p.Input}, bare.CWD, bare.Home)
+	var list []string
+	for _, text := range p.Suggestions {
+		ok := true
+		for _, rule := range policy.SplitRules(text) {
+			_, err := policy.ParseRule(rule)
+			ok = ok && err == nil
+		}
+		if ok {
+			list = append(list, text)
+		}
+	}
+	var in struct {
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+	}
+	_ = json.Unmarshal(p.Input, &in) // another input names no file
+	file, dir := filepath.Clean(cmp.Or(in.File, in.Notebook)), l.bare(l.Snapshot(), p.ID).CWD
+	edits, ok := policy.EditsBelow(dir)
+	if ok && p.ReasonType == "" && slices.Contains([]string{"Edit", "Write", "NotebookEdit"}, p.Tool) &&
+		strings.HasPrefix(file, dir+"/") {
+		list = append([]string{edits}, list...)
+	}
+	return list
 }

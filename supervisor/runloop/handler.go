@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -70,7 +69,7 @@ func (q *requests[R]) put(
 	}
 }
 
-// permission decides a call, or asks the human to decide it.
+// permission answers a request by an earlier answer or by what takes the call away, or has a human answer it.
 func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionParams,
 	call toolCall) (bridge.PermissionResult, error) {
 	if trouble := l.outbox.trouble.Load(); trouble != nil {
@@ -83,14 +82,14 @@ func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionP
 				words.Number(len(p.Input)), words.Number(maxAskedInput))}, nil
 	}
 	changes := l.Snapshot().Permission.Changes
-	d := l.ruling(call)
+	d := l.answer(call)
 	asked := input.PermissionAsked{
-		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
-		Action: permission.Key(p.Tool, p.Input), Reported: l.judged.take(p), Changes: changes,
+		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason, Action: call.key(), Changes: changes,
 	}
 	if d.Behavior == policy.Ask {
 		asked.Suggestions = l.suggest(p)
 	}
+	asked.Params.Suggestions = nil
 	l.inputs.Store(p.Request, p.Input)
 	defer l.inputs.Delete(p.Request)
 	r, err := l.permissions.put(ctx, l, host, p.Request, asked)

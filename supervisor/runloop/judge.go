@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -38,38 +37,26 @@ func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	case <-l.done:
 		return bridge.JudgeResult{}, errOver
 	}
-	switch f.Behavior {
-	case bridge.Allow:
-		if f.Announced() {
-			l.judged.add(p)
-		}
-		return bridge.JudgeResult{Behavior: bridge.Allow}, nil
-	case bridge.Ask:
-		return bridge.JudgeResult{Behavior: bridge.Ask, Message: f.Reason}, nil
+	if f.Behavior != bridge.Deny {
+		return bridge.JudgeResult{Behavior: f.Behavior, Message: f.Reason}, nil
 	}
 	return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(f.Reason)}, nil
 }
 
-// decidedCall decides on a tool call.
+// decidedCall decides on a tool call that is about to run: only what takes it away counts here.
 func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	f := input.CallDecided{Params: p, Action: permission.Key(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
-	if d.Behavior == "" || p.Tool == policy.VerdictTool { // the verdict tool does nothing: a turn may always end
-		call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}
-		d = l.ruling(call)
-		if d.Behavior == policy.Ask && d.By == policy.ByMode && policy.AskedByCLI(p.Tool) &&
-			!l.rulesFor(call).ReadsUnseen(call.request()) {
-			// The CLI asks for what its default mode asks for; can_use_tool then decides.
-			d.Behavior = policy.Allow
-		}
-		if policy.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
-			if why := l.refuseSubagent(p); why != "" {
-				d = policy.Decision{Behavior: policy.Deny, By: contract.ByLimit, Reason: why}
-			}
+	if d.Behavior == "" {
+		d = l.taken(toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD})
+	}
+	if policy.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
+		if why := l.refuseSubagent(p); why != "" {
+			d = policy.Decision{Behavior: policy.Deny, By: contract.ByLimit, Reason: why}
 		}
 	}
-	f.Behavior, f.By, f.Rule, f.Reason = d.Behavior, d.By, d.Rule, d.Reason
-	if f.Behavior == bridge.Allow && len(p.Input) > judgedInput {
+	f.Behavior, f.By, f.Rule, f.Reason = cmp.Or(d.Behavior, bridge.Pass), d.By, d.Rule, d.Reason
+	if f.Behavior == bridge.Pass && len(p.Input) > judgedInput {
 		f.Params.Input = json.RawMessage("null")
 	}
 	return f
@@ -120,7 +107,6 @@ type toolCall struct {
 	agent, tool string
 	input       json.RawMessage
 	cwd         string // directory of the session's shell; empty: the run's
-	asked       bool   // the CLI asks whether it may run
 	check       bool   // it is a check of a hand-off document, which the supervisor runs
 }
 
@@ -131,31 +117,41 @@ func checkCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
 
 // askedCall is a call that the CLI asks about.
 func askedCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
-	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD, asked: true}
+	return toolCall{agent: p.ID, tool: p.Tool, input: input, cwd: p.CWD}
 }
 
-// rulesFor returns the present permission rules for the caller: relative paths begin in its directory, or for a
-// check in the directory in which the check runs.
-func (l *Loop) rulesFor(c toolCall) policy.Rules {
-	dir := l.bare(l.Snapshot(), c.agent).CWD
-	if host := l.hostOf(c.agent); host != lifecycle.Here && (!c.check || c.cwd == dir) {
-		return l.rules.on(dir, l.viewOf(host))
-	}
+// key names the exact action. A command that an agent runs as a tool, and the same command as a check, are two
+// actions: an answer about the one does not count for the other.
+func (c toolCall) key() string {
 	if c.check {
-		dir = cmp.Or(c.cwd, dir)
+		return permission.Key("Check", c.input)
 	}
-	if dir == l.policy.CWD {
-		dir = ""
+	return permission.Key(c.tool, c.input)
+}
+
+func (c toolCall) request() policy.Request {
+	return policy.Request{Tool: c.tool, Input: c.input, CWD: c.cwd}
+}
+
+// rulesFor returns the present deny and ask rules for the caller: relative paths begin in its directory, or for a
+// check in the directory in which the check runs.
+func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Rules {
+	p := l.bare(s, c.agent)
+	dir := p.CWD
+	if c.check {
+		p.CWD = cmp.Or(c.cwd, p.CWD)
 	}
-	return l.rules.in(dir)
+	p.Deny, p.Ask = parsed(s.Options.Deny), parsed(s.Options.Ask)
+	if host := l.hostOf(c.agent); host != lifecycle.Here && p.CWD == dir {
+		return policy.Elsewhere(p, l.viewOf(host).look)
+	}
+	return p
 }
 
 // bare is an agent's policy without rules.
 func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
-	if s != nil {
-		p.CWD = cmp.Or(s.Dirs().Own(agent), p.CWD)
-	}
+	p.CWD = cmp.Or(s.Dirs().Own(agent), p.CWD)
 	if host := l.hostOf(agent); host != lifecycle.Here {
 		v := l.viewOf(host)
 		p.Home, p.FoldsCase, p.Resolve = v.home, v.foldsCase, v.resolve
@@ -163,107 +159,84 @@ func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	return p
 }
 
-func (c toolCall) request() policy.Request {
-	return policy.Request{Tool: c.tool, Input: c.input, CWD: c.cwd, Asked: c.asked}
-}
-
-// ruling checks a tool call against the caller's role and mode, the rules, and what the human has granted.
-// Reading is allowed without asking where no human is asked: in mode rules, and for checks. In the other modes
-// a rule, a grant or a human answers the CLI's question.
-func (l *Loop) ruling(c toolCall) policy.Decision {
-	tool, input := c.tool, c.input
-	if c.agent == contract.Arbiter && !arbiterMay(tool) {
+// taken says what takes a tool call away: the caller's role and mode, a human's denial for the run, and the deny
+// and ask rules. The zero value: nothing.
+func (l *Loop) taken(c toolCall) policy.Decision {
+	s := l.Snapshot()
+	if c.agent == contract.Arbiter && !arbiterMay(c.tool) {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole,
 			Reason: "the Arbiter reads and rules; it changes nothing"}
 	}
-	if rule, why := l.beyondMode(c); why != "" {
+	if rule, why := l.beyondMode(s, c); why != "" && c.tool != bridge.NetworkTool {
 		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
-	if l.denied(c) {
+	if slices.Contains(s.Permission.Denied, c.key()) {
 		return policy.Decision{Behavior: policy.Deny, By: contract.Human, Reason: "the human denied it for this run"}
 	}
-	request := c.request()
-	rules := l.rulesFor(c)
-	d := rules.Decide(request)
-	nobodyAsked := c.check || rules.Mode() == policy.ModeRules
-	switch {
-	case d.By == policy.ByMode && d.Behavior != policy.Allow && nobodyAsked && rules.Harmless(request):
-		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "it changes nothing"}
-	case d.By == policy.ByMode && d.Behavior != policy.Allow && l.kept[permission.Key(tool, input)]:
-		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human always allows it here"}
-	case d.Behavior != policy.Ask:
-		return d
+	d := l.rulesFor(s, c).Decide(c.request())
+	mode := policy.Mode(s.Options.Permissions)
+	if d.Behavior == "" && mode != policy.ModeAllowAll && makesWorktree(c) {
+		d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "it creates a branch and a directory"}
 	}
-	if rule, ok := l.granted(c); ok {
-		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Rule: rule,
-			Reason: "the human allowed it for this run"}
+	if d.Behavior == policy.Ask && mode == policy.ModeRules {
+		d.Behavior, d.Reason = policy.Deny, d.Reason+", and nothing is asked in this mode"
 	}
 	return d
 }
 
-// denied reports whether the human has denied exactly this call for the whole run.
-func (l *Loop) denied(c toolCall) bool {
+// answer says what answers a request without asking a human now: what takes the call away, or a human's earlier
+// answer to the same action. Nothing else allows a call of an agent. A check, which the supervisor itself runs, is
+// also allowed by a rule that covers a line of plain words, and by mode allow-all. Otherwise the answer is ask.
+func (l *Loop) answer(c toolCall) policy.Decision {
 	s := l.Snapshot()
-	return len(s.Permission.Denied) > 0 && slices.Contains(s.Permission.Denied, permission.Key(c.tool, c.input))
-}
-
-// granted reports whether the human has allowed a call for the whole run: this exact call, or by a rule.
-func (l *Loop) granted(c toolCall) (rule string, ok bool) {
-	s := l.Snapshot()
-	if slices.Contains(s.Permission.Actions, permission.Key(c.tool, c.input)) {
-		return "", true
+	d := l.taken(c)
+	mode := policy.Mode(s.Options.Permissions)
+	switch {
+	case d.Behavior == policy.Deny:
+		return d
+	case slices.Contains(s.Permission.Actions, c.key()):
+		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human allowed it for this run"}
+	case l.kept[c.key()]:
+		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human always allows it here"}
+	case d.Behavior == policy.Ask:
+		return d
 	}
-	if len(s.Permission.Rules) == 0 {
-		return "", false
+	if c.check && mode == policy.ModeAllowAll {
+		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "everything is allowed"}
 	}
-	p := l.bare(s, c.agent)
 	if c.check {
-		p.CWD = cmp.Or(c.cwd, p.CWD)
-	}
-	for _, text := range s.Permission.Rules {
-		if rule, err := policy.ParseRule(text); err == nil {
-			p.Allow = append(p.Allow, rule)
+		if rule, ok := policy.Plain(l.allowed(s), commandOf(c.input)); ok {
+			return policy.Decision{
+				Behavior: policy.Allow,
+				By:       policy.ByRule,
+				Rule:     rule,
+				Reason:   "the rule " + rule + " allows it",
+			}
 		}
 	}
-	if host := l.hostOf(c.agent); host != lifecycle.Here && p.CWD == l.bare(s, c.agent).CWD {
-		return policy.Elsewhere(p, l.viewOf(host).look).Covered(c.request())
+	d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "no rule allows " + c.tool}
+	if mode == policy.ModeRules {
+		d.Behavior, d.Reason = policy.Deny, d.Reason+", and nothing is asked in this mode"
 	}
-	return p.Covered(c.request())
+	return d
 }
 
-// judgedCalls are calls whose permission was reported when they were judged: if the CLI still asks about such a
-// call, the permission is not reported again. Only the last few are kept.
-type judgedCalls struct {
-	mu   sync.Mutex
-	list []string
+// makesWorktree recognises calls that create a branch and a directory of the repository, about which the CLI does
+// not ask (observed with CLI 2.1.332).
+func makesWorktree(c toolCall) bool {
+	var in struct{ Isolation json.RawMessage }
+	if policy.StartsSubagent(c.tool) && json.Unmarshal(c.input, &in) != nil {
+		return true
+	}
+	isolation := string(in.Isolation)
+	return c.tool == "EnterWorktree" || isolation != "" && isolation != `""` && isolation != "null"
 }
 
-const maxJudgedCalls = 64
-
-func judgedKey(ref bridge.AgentRef, toolUse string) string { return ref.String() + " " + toolUse }
-
-func (t *judgedCalls) add(p bridge.JudgeParams) {
-	if p.ToolUse == "" {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.list) == maxJudgedCalls {
-		t.list = slices.Delete(t.list, 0, 1)
-	}
-	t.list = append(t.list, judgedKey(p.AgentRef, p.ToolUse))
-}
-
-// take reports whether a call was reported, and forgets it.
-func (t *judgedCalls) take(p bridge.PermissionParams) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.Index(t.list, judgedKey(p.AgentRef, p.ToolUse))
-	if i < 0 {
-		return false
-	}
-	t.list = slices.Delete(t.list, i, i+1)
-	return true
+// commandOf is the command line of a call of Bash.
+func commandOf(input json.RawMessage) string {
+	var in struct{ Command string }
+	_ = json.Unmarshal(input, &in) // another input has none
+	return in.Command
 }
 
 // arbiterMay reports whether the Arbiter's role allows a tool: it may read, and use those of our tools that it
@@ -277,11 +250,7 @@ func arbiterMay(tool string) bool {
 
 // beyondMode says why the mode of an Orchestrator forbids a tool like this; empty: the mode allows it. The same
 // holds for its subagents.
-func (l *Loop) beyondMode(c toolCall) (rule, why string) {
-	s := l.Snapshot()
-	if s == nil {
-		return "", ""
-	}
+func (l *Loop) beyondMode(s *supervisor.State, c toolCall) (rule, why string) {
 	a, ok := s.Agent(c.agent)
 	if !ok || a.Mode == "" {
 		return "", ""

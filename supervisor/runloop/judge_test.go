@@ -12,10 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
@@ -44,13 +47,13 @@ var toolClasses = map[string]bridge.JudgeParams{
 }
 
 // court is a loop that is not running, with the Arbiter and one working Orchestrator.
-func court(t testing.TB, p policy.Policy, change func(*supervisor.State)) *Loop {
+func court(t testing.TB, o runconfig.Options, change func(*supervisor.State)) *Loop {
 	t.Helper()
-	p.CWD = "/w"
-	p.Resolve = func(path string) (string, error) { return path, nil }
+	p := policy.Policy{CWD: "/w", Resolve: func(path string) (string, error) { return path, nil }}
 	l := NewLoop(p, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+	o.Run, o.CWD = testRun, "/w"
 	s := supervisor.State{
-		Options:  runconfig.Options{Run: testRun, CWD: "/w"}.WithDefaults(),
+		Options:  o.WithDefaults(),
 		RunState: supervisor.RunState{Lifecycle: lifecycle.State{Bridges: []lifecycle.Bridge{{Up: true}}}},
 		Roster: roster.Roster{Agents: []*roster.Agent{
 			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
@@ -85,52 +88,35 @@ func bashCall(command string) bridge.JudgeParams {
 	return bridge.JudgeParams{Tool: "Bash", Input: input, ToolUse: "toolu_1"}
 }
 
-func rulesFor(t testing.TB, texts ...string) (list []policy.Rule) {
-	t.Helper()
-	for _, text := range texts {
-		rule, err := policy.ParseRule(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, rule)
+// TestTheJudgeTakesAway: the hook only denies and asks. What no deny or ask rule is about is left to the CLI, in every
+// mode and whatever allow rules say.
+func TestTheJudgeTakesAway(t *testing.T) {
+	options := map[string]runconfig.Options{}
+	for _, mode := range []string{"ask", "rules", "accept-edits", "allow-all"} {
+		options[mode] = runconfig.Options{Permissions: mode, Allow: []string{"Bash(git *)"},
+			Deny: []string{"Bash(git push*)", "mcp__arbiter__report_progress"}, Ask: []string{"Bash(git commit*)", "mcp__other"}}
 	}
-	return list
-}
-
-func TestJudgeByRulesAndMode(t *testing.T) {
-	home := map[string]policy.Policy{}
-	for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeRules, policy.ModeAcceptEdits, policy.ModeAllowAll} {
-		home[string(mode)] = policy.Policy{Mode: mode, Allow: rulesFor(t, "Bash(git *)"),
-			Deny: rulesFor(t, "Bash(git push*)", "mcp__arbiter__report_progress"),
-			Ask:  rulesFor(t, "Bash(git commit*)", "mcp__other")}
-	}
-	home["closed"] = policy.Policy{Mode: policy.ModeAsk, Deny: rulesFor(t, "Read(//k/**)")}
+	options["closed"] = runconfig.Options{Permissions: "ask", Deny: []string{"Read(//k/**)"}}
 	for _, tt := range []struct{ mode, call, want string }{
-		{"ask", "git status", "allow rule"}, {"ask", "git push", "deny rule"},
-		{"ask", "git status; git push -f", "deny rule"},
-		{"ask", "git commit -m x", "ask rule"}, {"ask", "make", "allow mode"}, {"ask", "ls", "allow mode"},
-		{"rules", "git status", "allow rule"}, {"rules", "git commit -m x", "deny rule"},
-		{"rules", "touch x", "deny mode"}, {"rules", "ls", "allow mode"},
-		{"rules", "ls > x", "deny mode"},
-		{"accept-edits", "make", "allow mode"}, {"allow-all", "make", "allow mode"},
+		{"ask", "git status", "pass "}, {"ask", "git push", "deny rule"}, {"ask", "git status; git push -f", "deny rule"},
+		{"ask", "git commit -m x", "ask rule"}, {"ask", "make", "pass "}, {"ask", "ls", "pass "},
+		{"rules", "git status", "pass "}, {"rules", "git commit -m x", "deny rule"}, {"rules", "touch x", "pass "},
+		{"accept-edits", "make", "pass "}, {"allow-all", "make", "pass "},
 		{"allow-all", "git push", "deny rule"}, {"allow-all", "git commit", "ask rule"},
-		{"ask", "/edit", "allow mode"}, {"rules", "/edit", "deny mode"}, {"rules", "/read", "allow mode"},
-		{"rules", "/web", "deny mode"}, {"rules", "/agent", "allow mode"},
+		{"ask", "eval x", "ask rule"}, {"rules", "eval x", "deny rule"}, {"allow-all", "eval x", "ask rule"},
+		{"ask", "/edit", "pass "}, {"rules", "/edit", "pass "}, {"rules", "/web", "pass "}, {"rules", "/agent", "pass "},
 		{"ask", "/mcp", "ask rule"}, {"rules", "/mcp", "deny rule"}, {"ask", "/own", "deny rule"},
-		{"allow-all", "/own", "deny rule"},
-		{"ask", "/worktree", "ask mode"}, {"accept-edits", "/worktree", "ask mode"},
-		{"rules", "/worktree", "deny mode"},
-		{"ask", "/apart", "ask mode"}, {"accept-edits", "/apart", "ask mode"}, {"rules", "/apart", "deny mode"},
-		{"allow-all", "/apart", "allow mode"},
-		{"closed", "grep -R key .", "ask mode"}, {"closed", "cat l*/x", "ask mode"},
-		{"closed", "cat a.go", "allow mode"}, {"closed", "/web", "allow mode"},
-		{"ask", "/unknown", "ask mode"}, {"rules", "/unknown", "deny mode"}, {"accept-edits", "/unknown", "ask mode"},
+		{"allow-all", "/own", "deny rule"}, {"ask", "/unknown", "pass "},
+		{"ask", "/worktree", "ask mode"}, {"accept-edits", "/worktree", "ask mode"}, {"rules", "/worktree", "deny mode"},
+		{"ask", "/apart", "ask mode"}, {"rules", "/apart", "deny mode"}, {"allow-all", "/apart", "pass "},
+		{"closed", "grep -R key /", "ask rule"}, {"closed", "cat a.go", "pass "}, {"closed", "cat /k/x", "deny rule"},
+		{"closed", "/web", "pass "},
 	} {
 		p := bashCall(tt.call)
 		if class, ok := strings.CutPrefix(tt.call, "/"); ok {
 			p = toolClasses[class]
 		}
-		l := court(t, home[tt.mode], nil)
+		l := court(t, options[tt.mode], nil)
 		r, f := judgement(t, l, "orch-1", p)
 		if got := r.Behavior + " " + f.By; got != tt.want {
 			t.Errorf("%s: %s: %s (%s), want %s", tt.mode, tt.call, got, f.Reason, tt.want)
@@ -144,8 +130,8 @@ func TestJudgeByRulesAndMode(t *testing.T) {
 
 // TestTheArbiterChangesNothing: with any rules and by any tool, the Arbiter cannot change a file.
 func TestTheArbiterChangesNothing(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAllowAll,
-		Allow: rulesFor(t, "Bash", "Edit", "Agent", "WebFetch", "mcp__other")}, func(s *supervisor.State) {
+	l := court(t, runconfig.Options{Permissions: "allow-all",
+		Allow: []string{"Bash", "Edit", "Agent", "WebFetch", "mcp__other"}}, func(s *supervisor.State) {
 		s.Permission.Rules = []string{"Bash", "Edit"}
 	})
 	calls := slices.Collect(maps.Values(toolClasses))
@@ -158,15 +144,15 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 		calls = append(calls, bridge.JudgeParams{Tool: tool, Input: json.RawMessage(`{}`)})
 	}
 	for _, p := range calls {
-		want := bridge.Deny
+		want, answered := bridge.Deny, bridge.Deny
 		if p.Tool == "Read" {
-			want = bridge.Allow
+			want, answered = bridge.Pass, bridge.Ask
 		}
 		if r, f := judgement(t, l, "arbiter", p); r.Behavior != want || want == bridge.Deny && f.By != contract.ByRole {
 			t.Errorf("%s %s: %s by %s", p.Tool, p.Input, r.Behavior, f.By)
 		}
-		answer := l.ruling(toolCall{agent: "arbiter", tool: p.Tool, input: p.Input, asked: true})
-		if answer.Behavior != want {
+		answer := l.answer(toolCall{agent: "arbiter", tool: p.Tool, input: p.Input})
+		if answer.Behavior != answered {
 			t.Errorf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer)
 		}
 	}
@@ -174,11 +160,11 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 
 // TestTheArbiterHasItsTools: each tool that it is offered is allowed.
 func TestTheArbiterHasItsTools(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeRules}, func(*supervisor.State) {})
+	l := court(t, runconfig.Options{Permissions: "rules"}, func(*supervisor.State) {})
 	for _, spec := range toolset.Arbiter() {
 		if r, _ := judgement(t, l, "arbiter",
 			bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name,
-				Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Allow {
+				Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Pass {
 			t.Errorf("%s: %+v", spec.Name, r)
 		}
 	}
@@ -186,12 +172,12 @@ func TestTheArbiterHasItsTools(t *testing.T) {
 
 // TestModesBoundTheirSubagents: a tool that a mode does not have is denied to its subagents, too.
 func TestModesBoundTheirSubagents(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
+	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
 		s.Options.Modes = []agents.Agent{{Name: "reader", Tools: []string{"Read", "Bash(git log *)"}}}
 		s.Agents[1].Mode = "reader"
 	})
 	for _, subagent := range []string{"", "a0b8"} {
-		for command, want := range map[string]string{"git log -1": bridge.Allow, "git push": bridge.Deny} {
+		for command, want := range map[string]string{"git log -1": bridge.Pass, "git push": bridge.Deny} {
 			p := bashCall(command)
 			p.Subagent = subagent
 			if r, f := judgement(t, l, "orch-1", p); r.Behavior != want ||
@@ -204,8 +190,8 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 
 // TestDoubtIsADenial: every cause of doubt on this side of the bridge denies a call of every class.
 func TestDoubtIsADenial(t *testing.T) {
-	everything := policy.Policy{Mode: policy.ModeAllowAll,
-		Allow: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
+	everything := runconfig.Options{Permissions: "allow-all",
+		Allow: []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent"}}
 	causes := map[string]func(s *supervisor.State){
 		"run ending":     func(s *supervisor.State) { s.Ending = &supervisor.Ending{} },
 		"halted":         func(s *supervisor.State) { s.Halted = true },
@@ -226,12 +212,6 @@ func TestDoubtIsADenial(t *testing.T) {
 				t.Errorf("%s, %s: %+v by %s", cause, class, r, f.By)
 			}
 		}
-	}
-	// A turn may always end: a verdict itself does nothing.
-	ending := court(t, policy.Policy{Mode: policy.ModeRules}, causes["run ending"])
-	if r, f := judgement(t, ending, "orch-1",
-		bridge.JudgeParams{Tool: policy.VerdictTool, Input: json.RawMessage("{}")}); r.Behavior != bridge.Allow {
-		t.Errorf("a verdict in a run that ends: %+v by %s", r, f.By)
 	}
 	for class, p := range toolClasses {
 		p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
@@ -266,51 +246,24 @@ func TestDoubtIsADenial(t *testing.T) {
 // TestNoAnswer: a call that needs a permission is denied at once if no human is present, and after the time limit
 // if none answers. Arbiter's own tools and the Agent tool need no permission; the calls of a subagent do.
 func TestNoAnswer(t *testing.T) {
-	askAll := policy.Policy{Mode: policy.ModeAllowAll,
-		Ask: rulesFor(t, "Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent")}
+	askAll := runconfig.Options{Permissions: "allow-all",
+		Ask: []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other", "Telepathy", "EnterWorktree", "Agent"}}
 	for class, p := range toolClasses {
 		if class == "own" || class == "agent" {
 			continue
 		}
 		l := court(t, askAll, nil)
 		r, _ := judgement(t, l, "orch-1", p)
-		d := l.ruling(toolCall{agent: "orch-1", tool: p.Tool, input: p.Input, asked: true})
+		d := l.answer(toolCall{agent: "orch-1", tool: p.Tool, input: p.Input})
 		if r.Behavior != bridge.Ask || d.Behavior != policy.Ask {
 			t.Errorf("%s: %+v, then %+v", class, r, d)
 		}
 	}
 }
 
-// TestToldOnce: a call that a rule allowed when it was judged is not reported again if the CLI still asks about
-// it.
-func TestToldOnce(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAsk, Allow: rulesFor(t, "Bash(make)")}, nil)
-	call := bashCall("make")
-	judgement(t, l, "orch-1", call)
-	ask := func() input.PermissionAsked {
-		go l.Permission(t.Context(), bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
-			Request: "p", Tool: "Bash", Input: call.Input, ToolUse: call.ToolUse})
-		return (<-l.inbox).Body.(input.PermissionAsked)
-	}
-	if f := ask(); !f.Reported || f.Behavior != bridge.Allow {
-		t.Errorf("%+v", f)
-	}
-	if f := ask(); f.Reported {
-		t.Error("the same call twice")
-	}
-	for i := range 3 * maxJudgedCalls {
-		call.ToolUse = strings.Repeat("x", i+1)
-		judgement(t, l, "orch-1", call)
-	}
-	if len(l.judged.list) != maxJudgedCalls {
-		t.Errorf("%d calls are kept", len(l.judged.list))
-	}
-	close(l.done)
-}
-
 // TestLongInputs: for a long call that may run, only its hash is recorded.
 func TestLongInputs(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAcceptEdits, Deny: rulesFor(t, "Bash")}, nil)
+	l := court(t, runconfig.Options{Permissions: "accept-edits", Deny: []string{"Bash"}}, nil)
 	long := bridge.JudgeParams{Tool: "Write",
 		Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
 	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" ||
@@ -323,38 +276,96 @@ func TestLongInputs(t *testing.T) {
 	}
 }
 
-// TestTheCLIsQuestionIsAHumans: if the CLI asks about a call and a human is present, no allow list of Arbiter
-// answers for the human. Without a human, and for checks, calls that only read are allowed.
+// TestTheCLIsQuestionIsAHumans: nothing but a human's answer to the same action answers a question of the CLI with
+// allow, in no mode and by no rule. A check, which the supervisor runs, is also allowed by a rule over plain words.
 func TestTheCLIsQuestionIsAHumans(t *testing.T) {
-	calls := map[string]toolCall{"ls": {tool: "Bash", input: bashCall("ls").Input}}
-	for _, class := range []string{"read", "agent"} {
-		calls[class] = toolCall{tool: toolClasses[class].Tool, input: toolClasses[class].Input}
+	everything := []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other", "Agent", "Skill"}
+	calls := maps.Clone(toolClasses)
+	for _, line := range []string{"ls", "pwd", "git status", "make all", "go test ./...", "echo $(touch x)"} {
+		calls[line] = bashCall(line)
 	}
-	for name, call := range calls {
-		call.agent = "orch-1"
-		for _, tt := range []struct {
-			mode         policy.Mode
-			asked, check bool
-			want         string
-		}{
-			{policy.ModeAsk, true, false, policy.Ask}, {policy.ModeAcceptEdits, true, false, policy.Ask},
-			{policy.ModeRules, true, false, policy.Allow}, {policy.ModeAllowAll, true, false, policy.Allow},
-			{policy.ModeAsk, false, true, policy.Allow}, {policy.ModeAcceptEdits, false, true, policy.Allow},
-		} {
-			call.asked, call.check = tt.asked, tt.check
-			if d := court(t, policy.Policy{Mode: tt.mode}, nil).ruling(call); d.Behavior != tt.want {
-				t.Errorf("%s, mode %s, asked %v, check %v: %s (%s), want %s", name, tt.mode, tt.asked, tt.check,
-					d.Behavior, d.Reason, tt.want)
+	for _, mode := range []string{"ask", "accept-edits", "rules", "allow-all"} {
+		want := map[bool]string{true: policy.Deny, false: policy.Ask}[mode == "rules"]
+		for name, p := range calls {
+			l := court(t, runconfig.Options{Permissions: mode, Allow: everything}, func(s *supervisor.State) {
+				s.Permission.Rules = everything
+				s.Permission.Actions = []string{permission.Key("Bash", bashCall("make all").Input)}
+			})
+			call := toolCall{agent: "orch-1", tool: p.Tool, input: p.Input}
+			d := l.answer(call)
+			if granted := name == "make all"; granted != (d.Behavior == policy.Allow) || !granted && d.Behavior != want {
+				t.Errorf("%s, mode %s: %+v", name, mode, d)
+			}
+			if p.Tool != "Bash" {
+				continue
+			}
+			call.check = true
+			plain := mode == "allow-all" || !strings.Contains(name, "$")
+			if d := l.answer(call); plain != (d.Behavior == policy.Allow) || !plain && d.Behavior != want {
+				t.Errorf("check %s, mode %s: %+v", name, mode, d)
 			}
 		}
+	}
+	l := court(
+		t,
+		runconfig.Options{Permissions: "allow-all", Deny: []string{"Bash(make *)"}, Ask: []string{"Bash(go *)"}},
+		nil,
+	)
+	for line, want := range map[string]string{"make all": policy.Deny, "go test": policy.Ask, "ls": policy.Allow} {
+		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(line).Input, check: true})
+		if d.Behavior != want {
+			t.Errorf("check %s: %+v", line, d)
+		}
+	}
+}
+
+// TestNativeRules: what the CLI is given.
+func TestNativeRules(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options runconfig.Options
+		want    bridge.PermissionRules
+		mode    string
+	}{
+		"nothing": {mode: "default"},
+		"rules and grants": {runconfig.Options{Permissions: "rules", Allow: []string{"Bash(go test *)", "Edit(src/**)"},
+			Deny: []string{"Write(secrets/**)", "Bash(git push:*)"}, Ask: []string{"Read(~/.ssh/**)"}},
+			bridge.PermissionRules{Allow: []string{"Bash(go test *)", "Edit(//w/src/**)", "Bash(make *)", "Bash(npm test)"},
+				Deny: []string{"Edit(//w/secrets/**)", "Bash(git push *)"}, Ask: []string{"Read(//h/.ssh/**)"}}, "default"},
+		"edits": {runconfig.Options{Permissions: "accept-edits"},
+			bridge.PermissionRules{Allow: []string{"Edit(//w/**)"}}, "default"},
+		"everything": {runconfig.Options{Permissions: "allow-all"}, bridge.PermissionRules{Allow: everything},
+			"bypassPermissions"},
+	} {
+		l := court(t, tt.options, func(s *supervisor.State) {
+			if name == "rules and grants" {
+				s.Permission.Rules = []string{"Bash(make *)"}
+			}
+		})
+		l.policy.Home = "/h"
+		if name == "rules and grants" {
+			if err := l.Grants(&memory{}, []grants.Grant{{Rule: "Bash(npm test)"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rules, mode, unsaid := l.nativeRules(l.Snapshot(), "orch-1")
+		if diff := cmp.Diff(tt.want, rules); diff != "" || mode != tt.mode || len(unsaid) > 0 {
+			t.Errorf("%s: mode %s, %q, -want +got:\n%s", name, mode, unsaid, diff)
+		}
+	}
+	odd := court(t, runconfig.Options{Permissions: "accept-edits", Allow: []string{"Edit(src/**)"}}, nil)
+	odd.policy.CWD = "/w/a[b]"
+	odd.Snapshot().Options.CWD = "/w/a[b]"
+	if rules, mode, unsaid := odd.nativeRules(odd.Snapshot(), "orch-1"); mode != "acceptEdits" || len(rules.Allow) > 0 ||
+		len(unsaid) != 1 {
+		t.Errorf("a directory that no rule can name: %+v, %s, %q", rules, mode, unsaid)
 	}
 }
 
 // TestJudgedWhereTheShellIs: a relative name begins at the directory that the hook reports.
 func TestJudgedWhereTheShellIs(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Deny: rulesFor(t, "Read(//k/**)")}, nil)
+	l := court(t, runconfig.Options{Permissions: "allow-all", Deny: []string{"Read(//k/**)"}}, nil)
 	p := bashCall("cat id")
-	for cwd, want := range map[string]string{"": bridge.Allow, "/w/sub": bridge.Allow, "/k": bridge.Deny} {
+	for cwd, want := range map[string]string{"": bridge.Pass, "/w/sub": bridge.Pass, "/k": bridge.Deny} {
 		p.CWD = cwd
 		if r, f := judgement(t, l, "orch-1", p); r.Behavior != want {
 			t.Errorf("in %q: %s (%s), want %s", cwd, r.Behavior, f.Reason, want)

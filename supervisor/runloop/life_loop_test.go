@@ -145,7 +145,7 @@ func live(t *testing.T, recorded *fakeJournal, port *fakePort, change func(*runc
 
 func newLiveRun(t *testing.T, recorded *fakeJournal, port *fakePort) *liveRun {
 	n := &liveRun{t: t, port: port, recorded: recorded, ended: make(chan struct{})}
-	n.loop = NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
+	n.loop = NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.events = append(n.events, e)

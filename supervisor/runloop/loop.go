@@ -60,8 +60,7 @@ type Opener func(ctx context.Context, host string) (Opened, *input.BridgeFailed)
 type Loop struct {
 	decider decider.Decider // nil: the Arbiter's session decides
 
-	policy    policy.Policy // as the run began; later the rules may be different
-	rules     rules
+	policy    policy.Policy   // directory, home and links, without rules: those are in the run's options
 	kept      map[string]bool // actions that are always allowed here
 	keptRules []policy.Rule   // what is always allowed here
 	refuses   func(runconfig.Options) error
@@ -101,7 +100,6 @@ type Loop struct {
 	calls       atomic.Uint64 // of tools
 	inputs      sync.Map      // of permissions, by the request: json.RawMessage, as the tool would get it
 
-	judged    judgedCalls
 	subagents admission.Subagents
 
 	grants Grants // nil: nothing is kept for later runs
@@ -131,7 +129,7 @@ func (l *Loop) Fault() *Fault { return l.fault }
 // bridge's reader waits, which is the intended back-pressure.
 const inboxSize = 256
 
-// NewLoop returns a loop that has not begun. The port may be nil until [Loop.Run].
+// NewLoop returns a loop that has not begun. p has no rules: they are in the run's options.
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, sink: sink, recorder: supervisor.RecordEvents, log: log,
@@ -140,7 +138,6 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
 		pursued: map[string]pursuit{}, clock: clock.New(),
 	}
-	l.rules.set(p)
 	l.broken = make(chan *Fault, 1)
 	l.outbox.init()
 	l.state.Store(&supervisor.State{})

@@ -144,7 +144,7 @@ func perform(t *testing.T, o runconfig.Options, port *fakePort,
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	l := NewLoop(policy.Policy{Mode: policy.ModeAsk, CWD: "/w"}, func(_ time.Time, e contract.Event) {
+	l := NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
 		events = append(events, e)
 	}, log)
 	port.loop, port.live = l, map[string]bridge.AgentRef{}

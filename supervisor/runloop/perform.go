@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 )
 
@@ -99,6 +100,14 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 		l.permissions.answer(e.Request, e.Result)
 	case permission.Reconsider:
 		l.work(l.reconsider)
+	case permission.GiveRules:
+		for _, a := range l.Snapshot().Agents {
+			if e.Agent != (bridge.AgentRef{}) && e.Agent != a.AgentRef || !a.Up() || a.Status == roster.Starting {
+				continue // an agent that starts gets them when it is up
+			}
+			to := port(a.ID)
+			l.lane(a.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.giveRules(ctx, to, a.AgentRef) }))
+		}
 	case permission.Remember:
 		l.lane(noteLane).push(l, func() { l.remember(e) })
 	case effect.SetTimer:

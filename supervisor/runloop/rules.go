@@ -1,56 +1,78 @@
 package runloop
 
 import (
-	"sync"
+	"slices"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// rules are the present permission rules, compiled for each directory that agents work in: relative paths in
-// rules begin at the directory of the agent whose call is judged. Several goroutines may use it at once.
-type rules struct {
-	mu       sync.Mutex
-	policy   policy.Policy
-	changes  int
-	compiled map[string]*policy.Compiled // by directory
-}
+// The CLI judges by native rules what runs without asking: nativeRules are those that it is given. Arbiter's own
+// reading of a call, in judge.go, can only take away.
 
-// set replaces the rules.
-func (r *rules) set(p policy.Policy) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.policy, r.compiled = p, map[string]*policy.Compiled{}
-	r.changes++
-}
-
-// in returns the rules for a directory; empty: the policy's own one.
-func (r *rules) in(dir string) *policy.Compiled {
-	for {
-		r.mu.Lock()
-		p, known, changes := r.policy, r.compiled[dir], r.changes
-		r.mu.Unlock()
-		if known != nil {
-			return known
+// parsed parses texts that are known to be valid rules: they were parsed before they became the run's.
+func parsed(texts []string) []policy.Rule {
+	var list []policy.Rule
+	for _, text := range texts {
+		rule, err := policy.ParseRule(text)
+		if err != nil {
+			panic("runloop: a rule in force: " + err.Error())
 		}
-		if dir != "" {
-			p.CWD = dir
-		}
-		c := p.Compile() // this reads the file system
-		r.mu.Lock()
-		if r.changes == changes {
-			r.compiled[dir] = c
-			r.mu.Unlock()
-			return c
-		}
-		r.mu.Unlock()
+		list = append(list, rule)
 	}
+	return list
 }
 
-// on returns the rules for a directory of another host.
-func (r *rules) on(dir string, v view) policy.Rules {
-	r.mu.Lock()
-	p := r.policy
-	r.mu.Unlock()
-	p.CWD, p.Home, p.FoldsCase = dir, v.home, v.foldsCase
-	return policy.Elsewhere(p, v.look)
+// allowed are the rules that allow: those of the run's options, and what a human has granted in the run or, in an
+// earlier one, for the workspace.
+func (l *Loop) allowed(s *supervisor.State) []policy.Rule {
+	return slices.Concat(parsed(s.Options.Allow), parsed(s.Permission.Rules), l.keptRules)
+}
+
+// everything are the allow rules of mode allow-all for a process that was started in another mode: the CLI
+// cannot be switched to asking nothing later. It still asks about sensitive files and MCP tools.
+var everything = []string{"Bash", "Edit", "Write", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Skill"}
+
+// nativeRules are the rules and the permission mode that an agent's CLI is given: in mode rules it asks, and is
+// refused. unsaid are rules that the CLI has no form for: allow rules of this kind allow nothing, deny and ask
+// rules are held by Arbiter's own reading alone.
+func (l *Loop) nativeRules(
+	s *supervisor.State,
+	agent string,
+) (rules bridge.PermissionRules, mode string, unsaid []string) {
+	p, mode := l.bare(s, agent), "default"
+	add := func(to *[]string, behavior string, list []policy.Rule) {
+		for _, rule := range list {
+			switch text, err := rule.Native(behavior, p.CWD, p.Home); {
+			case err != nil:
+				unsaid = append(unsaid, err.Error())
+			case !slices.Contains(*to, text):
+				*to = append(*to, text)
+			}
+		}
+	}
+	add(&rules.Deny, policy.Deny, parsed(s.Options.Deny))
+	add(&rules.Ask, policy.Ask, parsed(s.Options.Ask))
+	add(&rules.Allow, policy.Allow, l.allowed(s))
+	switch policy.Mode(s.Options.Permissions) {
+	case policy.ModeAllowAll:
+		mode, rules.Allow = "bypassPermissions", append(rules.Allow, everything...)
+	case policy.ModeAcceptEdits:
+		if edits, ok := policy.EditsBelow(p.CWD); ok {
+			rules.Allow = append(rules.Allow, edits)
+		} else {
+			mode = "acceptEdits"
+		}
+	}
+	return rules, mode, unsaid
+}
+
+// setRules puts the present rules into the configuration of a session that is about to start, and returns which of
+// them the CLI has no form for.
+func (l *Loop) setRules(agent string, c *bridge.AgentConfig) (unsaid []string, changes int) {
+	s := l.Snapshot()
+	c.Rules, c.PermissionMode, unsaid = l.nativeRules(s, agent)
+	c.NoSkillCommands = c.NoSkillCommands || len(s.Options.Deny)+len(s.Options.Ask) > 0
+	return unsaid, s.Permission.Changes
 }

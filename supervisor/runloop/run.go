@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/settings"
 )
 
 // Run applies inputs, beginning with first, until the run is over, and returns its exit code. All goroutines it
@@ -79,9 +78,6 @@ func (l *Loop) applyInput(ctx context.Context, in input.Input) {
 	if c, ok := in.Body.(input.Command); ok && unrecorded != nil {
 		l.reject(c, unrecorded.Error())
 	} else {
-		if old := l.state.Load(); ok && !settings.SameRules(&old.Options, &state.Options) {
-			l.rules.set(l.rulesOf(&state.Options))
-		}
 		var items []supervisor.LogItem
 		if input.Recorded(in.Body) { // pieces of text are sent at once, and not recorded
 			items = l.recorder(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, state)

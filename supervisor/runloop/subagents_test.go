@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // subagentCall is a call that starts a subagent.
@@ -22,7 +22,7 @@ func subagentCall(n int) bridge.JudgeParams {
 // TestSubagentsAreBounded: with any rules, the number of subagents is bounded, at once until one ends, and
 // within an hour. Denied calls do not count.
 func TestSubagentsAreBounded(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAllowAll, Deny: rulesFor(t, "Agent(forbidden)")},
+	l := court(t, runconfig.Options{Permissions: "allow-all", Deny: []string{"Agent(forbidden)"}},
 		func(s *supervisor.State) { s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 2, 4 })
 	calls := 0
 	call := func(want, reason string) {
@@ -44,18 +44,18 @@ func TestSubagentsAreBounded(t *testing.T) {
 		}
 	}
 	ref := bridge.AgentRef{ID: "orch-1", Generation: 2}
-	call("allow mode", "")
-	call("allow mode", "")
+	call("pass ", "")
+	call("pass ", "")
 	call("deny limit", "--max-subagents")
 	l.Event(bridge.Event{AgentRef: ref, Body: bridge.SubagentStop{ToolUse: "toolu_1"}})
 	<-l.inbox
-	call("allow mode", "")
+	call("pass ", "")
 	call("deny limit", "--max-subagents")
 	l.Event(bridge.Event{AgentRef: ref, Body: bridge.Turn{}})
 	<-l.inbox
-	call("allow mode", "")
+	call("pass ", "")
 	call("deny limit", "--max-subagents-per-hour")
-	if r, _ := judgement(t, l, "orch-1", bashCall("make")); r.Behavior != bridge.Allow {
+	if r, _ := judgement(t, l, "orch-1", bashCall("make")); r.Behavior != bridge.Pass {
 		t.Errorf("another tool: %+v", r)
 	}
 }
@@ -63,7 +63,7 @@ func TestSubagentsAreBounded(t *testing.T) {
 // TestNoSubagentPastALimit: when a cost limit is reached, running turns continue to their end, and start no
 // subagents.
 func TestNoSubagentPastALimit(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
+	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
 		s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5
 	})
 	if r, f := judgement(t, l, "orch-1", subagentCall(1)); r.Behavior != bridge.Deny || f.By != contract.ByLimit ||
@@ -75,12 +75,12 @@ func TestNoSubagentPastALimit(t *testing.T) {
 // TestSubagentsOfTheHourCountAfterAResume: subagents that a run started before it was resumed count against its
 // limit.
 func TestSubagentsOfTheHourCountAfterAResume(t *testing.T) {
-	l := court(t, policy.Policy{Mode: policy.ModeAllowAll}, func(s *supervisor.State) {
+	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
 		s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 9, 3
 		now := time.Now()
 		s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute), now.Add(-time.Minute)}
 	})
-	for n, want := range []string{bridge.Allow, bridge.Deny} {
+	for n, want := range []string{bridge.Pass, bridge.Deny} {
 		r, f := judgement(t, l, "orch-1", subagentCall(n))
 		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-per-hour") {
 			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)

@@ -26,6 +26,10 @@ func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 		l.Put(input.PTYOpened{Agent: p.AgentRef, Failed: err.Error()})
 		return
 	}
+	l.setRules(p.ID, &p.Config)
+	if p.Config.PermissionMode == "bypassPermissions" {
+		p.Config.PermissionMode = "default" // the human at the terminal is there to be asked
+	}
 	if l.setup != nil {
 		settings, env := l.setup(p.AgentRef)
 		p.Settings = settings

@@ -39,11 +39,13 @@ func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
 	if !l.passes(ctx, p) {
 		return
 	}
+	unsaid, changes := l.setRules(p.ID, &p.Config)
 	crashpoint.Here("loop.spawn")
 	r, err := port.Spawn(ctx, p)
 	crashpoint.Here("loop.spawned")
 	if err == nil {
-		l.Put(input.Spawned{Agent: p.AgentRef, Result: r, Own: own})
+		r.NotTaken = append(r.NotTaken, unsaid...)
+		l.Put(input.Spawned{Agent: p.AgentRef, Result: r, Own: own, Changes: changes})
 		return
 	}
 	if errors.Is(err, bridge.ErrClosed) {
@@ -156,7 +158,7 @@ func (l *Loop) shutdown(ctx context.Context, ports ports, fast bool) {
 // check.
 const checkSlack = 3 * time.Minute
 
-// check checks by the rules whether a command may run, as if its author called it, and lets the bridge run it.
+// check lets the bridge run a command on a scratch copy, or asks whether it may run.
 func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 	f := input.Checked{Serial: e.Serial, Number: e.Number, Request: e.Request}
 	defer func(dropped context.Context) {
@@ -181,7 +183,11 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 			AgentRef: e.Agent, Request: e.Request, Tool: "Bash", Input: input, CWD: e.Params.CWD,
 			Reason: checkReason(e),
 		}
-		answer, err := l.permission(ctx, lifecycle.Here, asked, checkCall(asked, input))
+		call := checkCall(asked, input)
+		answer, err := bridge.PermissionResult{Behavior: bridge.Allow}, error(nil)
+		if !e.Params.Scratch || l.taken(call).Behavior != "" { // nothing that it does leaves a scratch copy
+			answer, err = l.permission(ctx, lifecycle.Here, asked, call)
+		}
 		switch {
 		case err != nil:
 			f.Failed = "it could not be decided whether it may run: " + err.Error()
@@ -235,6 +241,26 @@ func (l *Loop) inspect(ctx context.Context, port Port, e effect.Inspect) {
 func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParams) {
 	if err := port.Configure(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
 		l.log.Info("configure", "agent", p.ID, "error", err)
+	}
+}
+
+// giveRules gives a running agent the present rules. The mode of an agent that was started to ask nothing can be
+// taken back, but not given later.
+func (l *Loop) giveRules(ctx context.Context, port Port, a bridge.AgentRef) {
+	rules, mode, unsaid := l.nativeRules(l.Snapshot(), a.ID)
+	if mode == "bypassPermissions" {
+		mode = ""
+	}
+	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: a, PermissionMode: mode, Rules: &rules})
+	if errors.Is(err, bridge.ErrClosed) {
+		return // the bridge is gone, and its agents with it: they start with the present rules
+	}
+	f := input.RulesGiven{Agent: a, Unsaid: unsaid}
+	if err != nil {
+		f.Failed = err.Error()
+	}
+	if f.Failed != "" || len(unsaid) > 0 {
+		l.Put(f)
 	}
 }
 
