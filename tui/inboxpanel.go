@@ -1,15 +1,11 @@
 package tui
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/permission"
@@ -28,8 +24,6 @@ type inboxPanel struct {
 	shown    *dialog              // nil: it is not open
 	answered map[string]time.Time // answered here, not yet accepted by the run; by id: since when it waited
 
-	covered    map[string][]string // requests that each rule would settle
-	coveredFor string              // the request set for which settles was or is being computed
 }
 
 // isOpen reports whether the panel is open, even behind a page that was opened over it.
@@ -221,7 +215,6 @@ func (b *inboxPanel) waiting() []inbox.Item {
 func (b *inboxPanel) items() []inboxview.Item {
 	var list []inboxview.Item
 	waiting := b.waiting()
-	b.findCovered(waiting)
 	for _, i := range waiting {
 		item := inboxview.Item{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
@@ -260,7 +253,7 @@ func (b *inboxPanel) permission(item *inboxview.Item) {
 	item.Head, item.Body = data.Head, data.Body
 	item.Note = b.d.permissions.deniedAt(&r)
 	for _, rule := range r.Suggestions {
-		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Covers: b.covered[rule]})
+		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Covers: inbox.Covered(b.d.session.state, rule)})
 	}
 }
 
@@ -274,49 +267,4 @@ func splitWays(options []string) (ways []inboxview.Way, outside []string) {
 		}
 	}
 	return ways, outside
-}
-
-// findCovered makes a worker compute what the offered rules would settle, if the requests have changed
-// since the last computation.
-func (b *inboxPanel) findCovered(waiting []inbox.Item) {
-	s := b.d.session.state
-	var rules []string
-	var key strings.Builder
-	for _, i := range waiting {
-		if i.Request != nil {
-			rules = append(rules, i.Request.Suggestions...)
-			key.WriteString(i.ID + "\n")
-		}
-	}
-	fmt.Fprint(&key, s.Permission.Changes)
-	of := key.String()
-	if b.coveredFor == of {
-		return
-	}
-	b.coveredFor, b.covered = of, nil
-	if len(waiting) < 2 || len(rules) == 0 {
-		return
-	}
-	slices.Sort(rules)
-	rules = slices.Compact(rules)
-	b.d.f.work(func(ctx context.Context) {
-		found := coveredBy(ctx, s, rules, b.d.f.options.Home)
-		b.d.f.post(func() {
-			if b.coveredFor == of {
-				b.covered = found
-			}
-		})
-	})
-}
-
-// coveredBy lists the requests that each rule would settle.
-func coveredBy(ctx context.Context, s *supervisor.State, rules []string, home string) map[string][]string {
-	found := map[string][]string{}
-	for _, rule := range rules {
-		if ctx.Err() != nil {
-			return nil
-		}
-		found[rule] = inbox.Covered(s, rule, home)
-	}
-	return found
 }

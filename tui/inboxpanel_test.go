@@ -64,10 +64,10 @@ func TestInboxPanel(t *testing.T) {
 		s.Settle()
 		s.ExpectNot("What waits for you", "NORMAL")
 		s.Advance(2 * time.Second)
-		s.Press("F7", "j", "5", "3")
+		s.Press("F7", "j", "5", "2")
 		s.Settle()
 		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
-			Rule: "Bash(go test *)"}) {
+			Rule: "Bash(go test ./header)"}) {
 			t.Errorf("answered %+v", got)
 		}
 		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks leave")

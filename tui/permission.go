@@ -164,8 +164,15 @@ func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permi
 		Note:    "Esc: not now. A rule allows all that it covers. " + note,
 	}
 	for i, rule := range p.Suggestions {
-		data.Choices = append(data.Choices,
-			pages.Choice{Value: rule, Key: rune('2' + i), Label: sanitize.Line(rule, 300), Irreversible: true})
+		data.Choices = append(
+			data.Choices,
+			pages.Choice{
+				Value:        rule,
+				Key:          rune('2' + i),
+				Label:        sanitize.Line(rule+": "+policy.Words(rule), 300),
+				Irreversible: true,
+			},
+		)
 	}
 	g := q.d.dialogs.show(data, func(rule string) {
 		c.Rule = rule

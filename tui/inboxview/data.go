@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -119,6 +120,7 @@ func (p *Panel) scopes(d *pages.AskData, at Item) {
 			label += fmt.Sprintf("  (and %d more)", len(also))
 			more = append(more, ruleItems{sanitize.Line(r.Text, 300), also})
 		}
+		label += ": " + sanitize.Line(policy.Words(r.Text), 300)
 		d.Choices = append(d.Choices, pages.Choice{Value: r.Text, Label: label, Irreversible: true})
 	}
 	d.Body = func(width int) []render.Line {

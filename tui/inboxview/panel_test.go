@@ -105,8 +105,15 @@ func TestRulesShowWhatTheyCover(t *testing.T) {
 	var p Panel
 	p.Set([]Item{leave, item("two", inbox.Permission)})
 	gives(t, &p, 4)
-	expect(t, &p, "until the run ends", "1 This exact action (marked)\n2 Bash(make one)\n3 Bash(make *)  (and 1 more)",
-		"body of one", "Bash(make *) also settles 1 request:\n- Orchestrator I asks leave: Bash: make two")
+	expect(
+		t,
+		&p,
+		"until the run ends",
+		"1 This exact action (marked)\n"+
+			"2 Bash(make one): exactly this line\n3 Bash(make *)  (and 1 more): every command that begins with `make`",
+		"body of one",
+		"Bash(make *) also settles 1 request:\n- Orchestrator I asks leave: Bash: make two",
+	)
 	if !p.Back() || p.Back() {
 		t.Error("the first step is not one step back")
 	}

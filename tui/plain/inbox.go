@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -75,7 +76,7 @@ func (v *narrator) covering(i inbox.Item, list []inbox.Item, of coverage) []stri
 		if len(also) > 0 {
 			line += ", which also settles " + strings.Join(also, ", ")
 		}
-		lines = append(lines, line+".")
+		lines = append(lines, line+": "+sanitize.Line(policy.Words(rule), 300)+".")
 	}
 	return lines
 }

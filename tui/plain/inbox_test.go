@@ -86,9 +86,11 @@ func TestAnswerInbox(t *testing.T) {
 		s.typeLines("/inbox")
 		s.expect("4 words of yours are awaited.\n" +
 			"1. Orchestrator I asks leave, just now: answer with 1 y, 1 run, 1 always, or 1 n REASON.\n" +
-			"    Bash: go test ./a\n    1 run a allows Bash(go test *), which also settles 2.\n" +
+			"    Bash: go test ./a\n    1 run a allows Bash(go test *), which also settles 2: every command that begins with " +
+			"`go test` (its options can run programs).\n" +
 			"2. Orchestrator II asks leave, just now: answer with 2 y, 2 run, 2 always, or 2 n REASON.\n" +
-			"    Bash: go test ./b\n    2 run a allows Bash(go test *), which also settles 1.\n" +
+			"    Bash: go test ./b\n    2 run a allows Bash(go test *), which also settles 1: every command that begins with " +
+			"`go test` (its options can run programs).\n" +
 			"3. The Arbiter asks, just now: your next word to the Arbiter is the answer, or /answer 3 TEXT.\n" +
 			"    This or that?\n" +
 			"4. The workspace needs your trust, just now: /answer 4 trust, or without.\n    It has changed.\n" +

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
@@ -189,15 +190,15 @@ func (f *follower) askPermission(ctx context.Context, session string, t toolCall
 	return f.sendAnswer(permit)
 }
 
-// permissionOptions returns the answers that a human can choose from. The narrowest rule that covers the call can
-// be allowed permanently.
+// permissionOptions returns the answers that a human can choose from. The first rule that is offered with the
+// call can be allowed permanently.
 func permissionOptions(r contract.PermissionRequest) []permissionOption {
 	list := []permissionOption{
 		{optionOnce, "Allow once", "allow_once"},
 		{optionRun, "Allow this for the rest of the run", "allow_always"},
 	}
 	if len(r.Suggestions) > 0 {
-		rule := sanitize.Line(r.Suggestions[0], maxTitle)
+		rule := sanitize.Line(r.Suggestions[0]+" ("+policy.Words(r.Suggestions[0])+")", maxTitle)
 		list = append(list,
 			permissionOption{optionAlways, "Always allow " + rule + " in this workspace", "allow_always"})
 	}

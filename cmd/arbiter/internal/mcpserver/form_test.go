@@ -32,7 +32,7 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	for _, o := range f.options {
 		labels = append(labels, o.label)
 	}
-	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok)|Deny"
+	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
 	if got := strings.Join(labels, "|"); got != want {
 		t.Errorf("offered: %s, want %s", got, want)
 	}

@@ -112,13 +112,13 @@ function permission(item, send, id) {
   const why = h("input", { type: "text", id: id + "-why", autocomplete: "off" });
   const own = h("input", { type: "text", "aria-label": "A rule of your own", placeholder: "A rule of your own",
     autocomplete: "off", spellcheck: "false", oninput: () => { ownChoice.checked = true; } });
-  const radio = (value, label) => h("label", { class: "choice" },
-    h("input", { type: "radio", name: id, value, ...(value === "" ? { checked: true } : {}) }), label);
+  const radio = (value, ...label) => h("label", { class: "choice" },
+    h("input", { type: "radio", name: id, value, ...(value === "" ? { checked: true } : {}) }), ...label);
   const ownLabel = radio("own", own);
   const ownChoice = ownLabel.firstChild;
   const rules = h("fieldset", null, h("legend", null, "For which actions"),
     radio("", "Exactly this one"),
-    ...(r.suggestions ?? []).map((s, i) => radio(String(i), h("code", null, s))), ownLabel);
+    ...(r.suggestions ?? []).map((s, i) => radio(String(i), h("code", null, s), r.meanings?.[i] ? ": " + r.meanings[i] : "")), ownLabel);
   const rule = () => {
     const value = rules.querySelector("input[type=radio]:checked").value;
     return value === "own" ? own.value.trim() : value === "" ? "" : r.suggestions[Number(value)];
