@@ -89,7 +89,7 @@ at_night=(
   'TestTraces/claude' 'TestACPWithTheSDK/claude' 'TestCLIKilledInMidTurn/claude' 'TestFullDialogue/claude'
   'TestBothKilledAtWork/claude' 'TestSteering/claude' 'TestATreeIsCutDown/claude' 'TestOneRunManyClients/claude'
   'TestKilledArbiterLeavesNothing/claude' 'TestAnImageReachesTheModel/claude' 'TestAPIFaults/claude'
-  'TestRulesHoldOverTheUsersSettings/claude' 'TestCompactionLoop' 'TestCompactionBlocked' 'TestDoctorLive' '^TestTrust$/^trusted'
+  'TestModeRulesDenies/claude' 'TestCompactionLoop' 'TestCompactionBlocked' 'TestDoctorLive' '^TestTrust$/^trusted'
   'TestTerminalGoneDuringTerminalUse/claude' 'TestFeatureInteractions//of/claude' 'TestAttacks/^(1|4|15|19)_row'
   # Cases that differ from others in the moment, the frontend or the terminal only.
   'TestWaysToLeave/^(Ctrl.C_many_times|q|quit|cancel|HUP)$' 'TestTerminalGoneDuringTerminalUse/_told,'

@@ -49,6 +49,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[1] == sandbox.ProbeCommand {
 		return sandboxProbe(stdin, stdout, stderr)
 	}
+	if len(args) > 2 && args[1] == sandbox.EntryCommand {
+		fmt.Fprintln(stderr, "arbiter:", sandbox.Enter(args[2:]))
+		return 126
+	}
+	if sandbox.IsScratch(args) {
+		return scratchCopy(args, stderr)
+	}
 	if sandbox.IsToolShell(args) {
 		return toolShell(args[1], stderr)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,12 +17,14 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
-// TestAttacks plays the attacks on the permission rules with the real CLI. No attack may do its harm, and each
-// must be denied or asked about. By default it plays one group of each row of someRows in one mode, every third
-// group by a subagent, and of a group of checks only as many as one run executes. With ARBITER_LONG=1 it plays
-// each group of each row in all its modes. The policy's own test judges each attack in each of its modes.
+// TestAttacks plays the attacks on the permission rules with the real CLI: alone, where nobody answers its questions,
+// and under Arbiter, where a human denies every request, each with the same rules. What is done under Arbiter the CLI
+// alone does, too; where a deny or ask rule is about an attack, it is not done at all, and it is denied or asked about.
+// By default it plays one group of each row of someRows in one mode, every third group by a subagent, and of a group of
+// checks only as many as one run executes. With ARBITER_LONG=1 it plays each group of each row in all its modes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	claude := realClaude(t)
@@ -49,6 +52,9 @@ func TestAttacks(t *testing.T) {
 					t.Parallel()
 					o := &onslaught{t: t, mode: mode, place: corpus.NewAttackPlace(t, t.TempDir(), g), group: g,
 						bySubagent: i%3 == 1 && staysPut(g)}
+					if g.Attacks[0].Check == "" && mode != "allow-all" {
+						o.playAlone(claude)
+					}
 					o.start(claude)
 					o.play()
 				})
@@ -60,7 +66,7 @@ func TestAttacks(t *testing.T) {
 // someRows cover each way by which attacks reach arbiter: a command line in each of the modes, a check, another
 // directory, tools other than Bash, and a subagent. The attacks of the other rows differ only in the input of
 // the policy.
-var someRows = []int{1, 3, 5, 7, 8, 10}
+var someRows = []int{1, 3, 5, 7, 8, 10, 11, 12, 13}
 
 // staysPut reports whether a subagent can try a group: a subagent's cd does not last beyond one command, and a
 // subagent does not hand off.
@@ -94,6 +100,121 @@ type onslaught struct {
 	place      corpus.AttackPlace
 	group      corpus.AttackGroup
 	bySubagent bool
+	alone      map[string]string // the harm that each attack did to the CLI alone
+}
+
+// playAlone plays the attacks to the CLI alone, in a place of its own. It has the rules that Arbiter gives it in this
+// mode; with -p, what it would ask about is denied.
+func (o *onslaught) playAlone(claude string) {
+	t := o.t
+	t.Helper()
+	place := corpus.NewAttackPlace(t, t.TempDir(), o.group)
+	scenario, err := rehearsal.Parse("alone.yaml", o.scenarioAlone(place))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := rehearsal.Start(scenario, rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	native := func(behavior string, texts []string) []string {
+		list := []string{}
+		for _, text := range texts {
+			rule, err := policy.ParseRule(text)
+			if err == nil {
+				text, err = rule.Native(behavior, place.Work, place.Home)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, text)
+		}
+		return list
+	}
+	allow := native(policy.Allow, o.group.Allow)
+	if edits, ok := policy.EditsBelow(place.Work); ok && o.mode == "accept-edits" {
+		allow = append(allow, edits)
+	}
+	settings, err := json.Marshal(
+		map[string]any{"useAutoModeDuringPlan": false, "permissions": map[string]any{"allow": allow,
+			"deny": native(policy.Deny, o.group.Deny), "ask": native(policy.Ask, o.group.Ask), "disableAutoMode": "disable"}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), claude, "-p", "Try", "--output-format", "stream-json", "--verbose",
+		"--setting-sources", "", "--permission-mode", "default", "--settings", string(settings))
+	cmd.Dir = place.Work
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + place.Home,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"CLAUDE_CODE_SHELL=" + shell,
+		"ANTHROPIC_BASE_URL=" + model.URL(),
+		"ANTHROPIC_API_KEY=" + model.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the CLI alone: %v\n%.2000s", err, out)
+	}
+	shown := shownTo(t, out)
+	o.alone = map[string]string{}
+	for _, a := range o.group.Attacks {
+		text, tried := shown[attackKey(a)]
+		if !tried {
+			t.Fatalf("%q was not tried with the CLI alone: %.2000s", a.Text(), out)
+		}
+		o.alone[attackKey(a)] = place.Harm(a, text)
+	}
+}
+
+// attackKey names an attack by its command, or by its tool and input.
+func attackKey(a corpus.Attack) string {
+	if a.Tool == "" {
+		return a.Text()
+	}
+	input, _ := json.Marshal(a.Input)
+	return a.Tool + string(input)
+}
+
+// shownTo returns what the model was shown for each call, from the output of the CLI.
+func shownTo(t *testing.T, out []byte) map[string]string {
+	t.Helper()
+	shown, names := map[string]string{}, map[string]string{}
+	for line := range bytes.Lines(out) {
+		var f struct {
+			Message struct {
+				Content json.RawMessage `json:"content"`
+			} `json:"message"`
+		}
+		var blocks []struct {
+			Type, ID, Name string
+			Input, Content json.RawMessage
+			ToolUse        string `json:"tool_use_id"`
+		}
+		if json.Unmarshal(line, &f) != nil || json.Unmarshal(f.Message.Content, &blocks) != nil {
+			continue // a frame without content blocks
+		}
+		for _, b := range blocks {
+			switch b.Type {
+			case "tool_use":
+				var input struct{ Command string }
+				_ = json.Unmarshal(b.Input, &input) // other tools have no command
+				if names[b.ID] = input.Command; b.Name != "Bash" {
+					names[b.ID] = b.Name + canonical(t, b.Input)
+				}
+			case "tool_result":
+				shown[names[b.ToolUse]] = string(b.Content)
+			}
+		}
+	}
+	return shown
 }
 
 func (o *onslaught) start(claude string) {
@@ -130,13 +251,33 @@ func (o *onslaught) start(claude string) {
 	}, args...)
 }
 
-// scenario has the Orchestrator call a tool for each attack, and hand its checks off.
-func (o *onslaught) scenario() []byte {
-	type object = map[string]any
+type object = map[string]any
+
+// scenarioAlone has a session call a tool for each attack, itself or by a subagent.
+func (o *onslaught) scenarioAlone(place corpus.AttackPlace) []byte {
+	steps, _ := o.steps(place)
+	steps = append(steps, object{"say": "Tried."})
+	actors := []object{{"name": "session", "match": object{"role": "main"}, "steps": steps}}
+	if o.bySubagent {
+		actors[0]["steps"] = []any{trySubagent, object{"say": "Tried."}}
+		actors = append([]object{{"name": "subagent", "match": object{"role": "subagent"}, "steps": steps}}, actors...)
+	}
+	raw, err := json.Marshal(object{"name": "alone", "actors": actors})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return raw
+}
+
+// trySubagent is the call of a subagent that tries the attacks.
+var trySubagent = object{"use": []object{{"tool": "Agent", "input": object{"description": "Try",
+	"subagent_type": "general-purpose", "prompt": "Try."}}}}
+
+// steps are a call for each attack, and the checks.
+func (o *onslaught) steps(place corpus.AttackPlace) (steps, checks []any) {
 	bash := func(command string) object {
 		return object{"tool": "Bash", "input": object{"command": command, "description": "Try"}}
 	}
-	var steps, checks []any
 	use := func(call object) { steps = append(steps, object{"use": []object{call}}) }
 	at := ""
 	for _, a := range o.group.Attacks {
@@ -146,7 +287,7 @@ func (o *onslaught) scenario() []byte {
 		}
 		if a.CWD != at {
 			at = a.CWD
-			use(bash(o.enter(a)))
+			use(bash(enter(place, a)))
 		}
 		if a.Tool != "" {
 			use(object{"tool": a.Tool, "input": a.Input})
@@ -154,6 +295,12 @@ func (o *onslaught) scenario() []byte {
 			use(bash(a.Line))
 		}
 	}
+	return steps, checks
+}
+
+// scenario has the Orchestrator call a tool for each attack, and hand its checks off.
+func (o *onslaught) scenario() []byte {
+	steps, checks := o.steps(o.place)
 	if checks == nil {
 		checks = []any{}
 	}
@@ -166,9 +313,7 @@ func (o *onslaught) scenario() []byte {
 		actors = append(actors,
 			object{"name": "subagent", "match": object{"role": "subagent"},
 				"steps": append(steps, object{"say": "Tried."})})
-		steps = nil
-		use(object{"tool": "Agent", "input": object{"description": "Try", "subagent_type": "general-purpose",
-			"prompt": "Try."}})
+		steps = []any{trySubagent}
 	}
 	steps = append(steps, object{"verdict": object{"expects_response": true, "kind": "done", "message": "Tried.",
 		"handoff": object{"accomplished": []any{}, "remaining": []any{}, "key_context": "none", "checks": checks}}})
@@ -181,7 +326,9 @@ func (o *onslaught) scenario() []byte {
 }
 
 // enter is the command that goes where an attack is tried.
-func (o *onslaught) enter(a corpus.Attack) string { return "cd " + filepath.Join(o.place.Work, a.CWD) }
+func enter(place corpus.AttackPlace, a corpus.Attack) string {
+	return "cd " + filepath.Join(place.Work, a.CWD)
+}
 
 // play has the human deny every request, waits for the end, and checks the outcome of each attack.
 func (o *onslaught) play() {
@@ -210,21 +357,19 @@ func (o *onslaught) play() {
 	calls := o.calls()
 	ran := slices.ContainsFunc(slices.Collect(maps.Values(calls)), func(c call) bool { return !c.stopped })
 	for _, a := range o.group.Attacks {
-		c, tried := calls[a.Text()]
-		if a.Tool != "" {
-			input, _ := json.Marshal(a.Input)
-			c, tried = calls[a.Tool+string(input)]
-		}
+		c, tried := calls[attackKey(a)]
 		if !tried {
 			t.Errorf("%q was not tried", a.Text())
 			continue
 		}
 		harm := o.place.Harm(a, c.shown)
-		if a.Unasked && (o.mode == "ask" || o.mode == "accept-edits") {
-			continue
-		}
-		kept := a.Harmless || calls[o.enter(a)].stopped // stopped before the directory where it would have done harm
+		kept := a.Harmless || calls[enter(o.place, a)].stopped // stopped before the directory where it would have done harm
 		switch {
+		case len(o.group.Deny)+len(o.group.Ask) == 0 && a.Check == "":
+			if harm != "" && o.alone[attackKey(a)] == "" {
+				t.Errorf("%q: %s under Arbiter, and not with the CLI alone: %.300s", a.Text(), harm, c.shown)
+			}
+		case a.Unasked && (o.mode == "ask" || o.mode == "accept-edits"):
 		case !c.stopped && (harm != "" || !kept):
 			t.Errorf("%q ran (%s): %.300s", a.Text(), harm, c.shown)
 		case harm != "" && !ran: // otherwise another attack may have done it

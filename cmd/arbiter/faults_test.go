@@ -208,7 +208,7 @@ actors:
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
-			await[contract.Permission](s, "the tool's permission", nil)
+			await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
 			run := collect[contract.Session](s)[0].Session
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, run, "orch-1.1")

@@ -116,9 +116,13 @@ func TestRulesForUnknownTools(t *testing.T) {
 		}
 	}
 	state := t.TempDir()
-	p, err := settings.RulesOf(runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"},
-		Ask: []string{"NotebookEdit", "Raed"}})
-	if got := settings.UnknownTools(p); err != nil || !strings.HasSuffix(got, "never apply: --deny Bsh, --ask Raed") {
+	o := runconfig.Options{
+		Allow: []string{"Edit"},
+		Deny:  []string{"Bsh", "mcp__any"},
+		Ask:   []string{"NotebookEdit", "Raed"},
+	}
+	_, err := settings.CheckRules(o)
+	if got := settings.UnknownTools(o); err != nil || !strings.HasSuffix(got, "never apply: --deny Bsh, --ask Raed") {
 		t.Errorf("%v, %q", err, got)
 	}
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)

@@ -144,7 +144,7 @@ actors:
   - name: one
     match: {role: orchestrator, contains: Touch one}
     steps:
-      - use: [{tool: Bash, input: {command: touch one.txt, description: Touch}}]
+      - use: [{tool: Bash, input: {command: git fetch one, description: Fetch}}]
       - verdict: &done
           expects_response: true
           kind: done
@@ -152,7 +152,7 @@ actors:
           handoff: {accomplished: [it], remaining: [], key_context: none}
   - name: two
     match: {role: orchestrator, contains: Touch two}
-    steps: [{use: [{tool: Bash, input: {command: touch two.txt, description: Touch}}]}, {verdict: *done}]
+    steps: [{use: [{tool: Bash, input: {command: git fetch two, description: Fetch}}]}, {verdict: *done}]
   - name: three
     match: {role: orchestrator, contains: Write three}
     steps: [{use: [{tool: Write, input: {file_path: "{{.cwd}}/three.txt", content: three}}]}, {verdict: *done}]
@@ -161,9 +161,9 @@ actors:
     steps: [{use: [{tool: Bash, input: {command: mkdir four, description: Make}}]}, {verdict: *done}]
 `
 
-// TestGrantAnswersRequestsOfOthers: a granted rule, a configured mode and a configured rule answer at once
-// the open requests of all agents that they cover; each request has its own events. An invalid mode or rule is
-// refused.
+// TestGrantAnswersRequestsOfOthers: a granted rule answers at once the open requests of all agents with which it was
+// offered, and a configured deny rule those that it is about; each request has its own events. An invalid mode or rule
+// is refused.
 func TestGrantAnswersRequestsOfOthers(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -201,11 +201,17 @@ func TestGrantAnswersRequestsOfOthers(t *testing.T) {
 			if ok, why = s.command(contract.Configure{Deny: "Bash("}); ok || !strings.Contains(why, "deny:") {
 				t.Errorf("a rule that is none: %v, %s", ok, why)
 			}
-			s.accepts(contract.Permit{Request: one.Request, Behavior: "allow", Scope: "run", Rule: "Bash(touch *)"})
+			s.accepts(contract.Permit{Request: one.Request, Behavior: "allow", Scope: "run", Rule: "Bash(git fetch *)"})
 			settled("orch-1", "allow", "human")
-			settled("orch-2", "allow", "human")
+			settled("orch-2", "allow", "human") // the same rule was offered with it
 			s.accepts(contract.Configure{Permissions: "accept-edits"})
-			settled("orch-3", "allow", "mode")
+			for _, b := range s.waiting() { // what waits stays a human's to answer
+				var r contract.PermissionRequest
+				if err := json.Unmarshal(b.Request, &r); err == nil && b.Agent == "orch-3" {
+					s.accepts(contract.Permit{Request: r.Request, Behavior: "allow"})
+				}
+			}
+			settled("orch-3", "allow", "human")
 			if got := kindsOf(s.waiting()); got != "permission orch-4" {
 				t.Errorf("what waits: %s", got)
 			}

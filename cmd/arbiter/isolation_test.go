@@ -281,7 +281,7 @@ func TestTrust(t *testing.T) {
 				0o600); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{"--json", "--claude", claude, "--cwd", work, "--allow", "Bash(*)", "--allow", "Edit",
+			args := []string{"--json", "--claude", claude, "--cwd", work, "--allow", "Bash(*)", "--allow", "Edit(**)",
 				"--task", "Greet somebody"}
 			if trust {
 				args = append(args, "--trust")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
@@ -22,7 +23,14 @@ func TestMain(m *testing.M) {
 		unignore()
 	}
 	testscript.Main(m, map[string]func(){
-		"arbiter":      func() { causeFailure(); blockLoop(); gauge(); useFastStandIn(); os.Exit(Main()) },
+		"arbiter": func() {
+			causeFailure()
+			blockLoop()
+			gauge()
+			useFastStandIn()
+			unconfined()
+			os.Exit(Main())
+		},
 		"hopper":       hopper,
 		"far-link":     farLink,
 		"crowd-player": crowdPlayer,
@@ -127,4 +135,20 @@ func checkEvents(ts *testscript.TestScript, neg bool, args []string) {
 		names = append(names, l.Event.Body.EventName())
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("names"), []byte(strings.Join(names, "\n")+"\n"), 0o600))
+}
+
+// confinedVariable is set in the environment of an arbiter that is to have its own default of --sandbox.
+const confinedVariable = "ARBITER_TEST_CONFINED"
+
+// unconfined makes runs without --sandbox start without one: most of these tests are about other things, their
+// agents write to the test's files, and each sandbox takes a probe.
+func unconfined() {
+	if os.Getenv(confinedVariable) != "" {
+		return
+	}
+	for i := range settings.Table {
+		if settings.Table[i].Name == "sandbox" {
+			settings.Table[i].Value = settings.SandboxOff
+		}
+	}
 }

@@ -49,7 +49,7 @@ var preface = manual.Words{
 		{Term: "arbiter REQUIREMENTS.md", Text: "Start a run with the requirements in a file."},
 		{Term: "arbiter --json --rehearse --task \"Anything\"",
 			Text: "Rehearse with a scripted model: no login, no network, no cost."},
-		{Term: "arbiter --json --allow 'Bash(*)' --allow Edit --task \"Say hi in hello.txt\"",
+		{Term: "arbiter --json --allow Bash --allow 'Edit(**)' --task \"Say hi in hello.txt\"",
 			Text: "Run without a screen; allow edits and all shell commands."},
 		{Term: "arbiter --resume", Text: "Resume the latest run of this directory."},
 		{Term: "arbiter sessions", Text: "List all runs."},

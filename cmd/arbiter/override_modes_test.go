@@ -114,7 +114,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 			for _, b := range collect[contract.Permission](s) {
 				got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
 			}
-			want := []string{"Bash allow by rule", "Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
+			want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("permissions, -want +got:\n%s", diff)
 			}

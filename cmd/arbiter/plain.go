@@ -262,8 +262,7 @@ func (e env) plain(c settings.Choices) error {
 		},
 		Covers: func(rule string) []string {
 			if l := h.Session(); l != nil {
-				home, _ := os.UserHomeDir() // without a home, rules with ~ match nothing
-				return inbox.Covered(l.Snapshot(), rule, home)
+				return inbox.Covered(l.Snapshot(), rule)
 			}
 			return nil
 		},

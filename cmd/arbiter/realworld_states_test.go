@@ -18,7 +18,6 @@ type unsettled struct {
 	notice  string // what a shared run reports
 	refused string // why an isolated run does not begin; empty if it does
 	noDiff  string // why there is no diff after a shared run; empty if there is one
-	left    string // a file that is not recorded, so that undo leaves it as the run did
 	noLand  string // why the work cannot be landed at first
 	goOn    func(d gittest.Dir)
 }
@@ -50,19 +49,6 @@ var states = map[string]unsettled{
 			d.Git("add", "mine")
 			d.Git("-c", "core.editor=true", "rebase", "--continue")
 		},
-	},
-	"filter that is missing": {
-		ci: []string{"shared", "worktree"},
-		setUp: func(d gittest.Dir) {
-			d.Git("config", "filter.lfs.clean", "tr a-z A-Z")
-			d.Git("config", "filter.lfs.smudge", "tr A-Z a-z")
-			d.Write(".gitattributes", lfs)
-			d.Write("x.bin", "big\n")
-			d.Commit("large files")
-			d.Git("config", "filter.lfs.process", "no-such-git-lfs filter-process")
-			d.Git("config", "filter.lfs.required", "true")
-		},
-		notice: `"x.bin", because the filter "lfs" fails`, left: "x.bin", refused: "no-such-git-lfs",
 	},
 	"no commit": {
 		ci:     []string{"worktree"},
@@ -102,8 +88,7 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 	if c.noDiff == "" {
 		private = d.Private()
 	}
-	work := "echo 2 > other; test ! -e x.bin || echo changed > x.bin\n"
-	j := playJob(t, p, d, work, "--isolation", isolation)
+	j := playJob(t, p, d, "echo 2 > other\n", "--isolation", isolation)
 	if isolation != "shared" && c.refused != "" {
 		c.refuses(j, before)
 		return
@@ -111,9 +96,6 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 	j.run.finish(contract.ExitComplete)
 	want := maps.Clone(before)
 	want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
-	if c.left != "" {
-		want[c.left] = "-rw-r--r-- changed\n"
-	}
 	if isolation == "shared" {
 		j.same("files after the run", want, d.Files())
 		if !strings.Contains(j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`)) {
@@ -144,9 +126,6 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 		j.same("files after landing", want, d.Files())
 	}
 	j.prints(contract.ExitComplete, "undo")
-	if c.left != "" {
-		before[c.left] = want[c.left]
-	}
 	j.same("files after undo", before, d.Files())
 }
 

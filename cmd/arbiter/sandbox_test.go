@@ -21,7 +21,8 @@ func needSandbox(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if out, err := exec.Command(path, "--ro-bind", "/", "/", "--unshare-user", "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command(path, "--ro-bind", "/", "/", "--unshare-user", "--unshare-pid",
+		"--unshare-net", "--proc", "/proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("bubblewrap may not be used here: %v: %s", err, out)
 	}
 }
@@ -90,7 +91,7 @@ func TestSandboxThatDoesNotHold(t *testing.T) {
 		if n := len(collect[contract.Spawn](s)); n > 0 {
 			t.Errorf("%d agents were started", n)
 		}
-		if got := sessionLast(s); !strings.Contains(got.SandboxReason, "no mount namespace") {
+		if got := sessionLast(s); !strings.Contains(got.SandboxReason, "the sandbox's own network") {
 			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
 		}
 	})
@@ -98,10 +99,58 @@ func TestSandboxThatDoesNotHold(t *testing.T) {
 		s := start(t, []string{path}, "--json", "--no-input", "--task", "Do it", "--stand-in", "--sandbox", "auto")
 		s.finish(contract.ExitComplete)
 		if got := sessionLast(s); got.Sandbox != "unsandboxed" ||
-			!strings.Contains(got.SandboxReason, "no mount namespace") {
+			!strings.Contains(got.SandboxReason, "the sandbox's own network") {
 			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
 		}
 	})
+}
+
+// TestSandboxIsTheDefault: without a word about it, a run is confined, and the first notice says so; where there is no
+// bubblewrap, or the workspace cannot be confined, it says that and what to do.
+func TestSandboxIsTheDefault(t *testing.T) {
+	needSandbox(t)
+	ownDefault := confinedVariable + "=1"
+	for name, c := range map[string]struct {
+		env, args      []string
+		sandbox, notes string
+	}{
+		"confined": {nil, []string{"--allow-host", "packages.example.com"}, "bubblewrap",
+			"sandbox: files and network confined; hosts: 127.0.0.1:"},
+		"only the API": {nil, []string{"--network", "none"}, "bubblewrap",
+			"sandbox: files and network confined; hosts: 127.0.0.1:"},
+		"open": {nil, []string{"--network", "open"}, "bubblewrap", "sandbox: files confined; the network is open"},
+		"no bubblewrap": {[]string{"PATH=" + withoutBubblewrap(t)}, nil, "unsandboxed",
+			"not confined: bubblewrap is not installed (apt-get install bubblewrap"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, append(c.env, ownDefault), append([]string{"--json", "--no-input", "--task", "Do it",
+				"--stand-in"}, c.args...)...)
+			s.finish(contract.ExitComplete)
+			if got := sessionLast(s).Sandbox; got != c.sandbox {
+				t.Errorf("sandbox: %q", got)
+			}
+			if got := collect[contract.Notice](s)[0].Text; !strings.Contains(got, c.notes) ||
+				strings.Contains(got, "packages.example.com") != (name == "confined") {
+				t.Errorf("the first notice is %q, want %q", got, c.notes)
+			}
+		})
+	}
+}
+
+// withoutBubblewrap returns a PATH with links to all programs but one.
+func withoutBubblewrap(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, place := range filepath.SplitList(os.Getenv("PATH")) {
+		programs, _ := os.ReadDir(place) // some are missing
+		for _, p := range programs {
+			if p.Name() != sandbox.Name {
+				_ = os.Symlink(filepath.Join(place, p.Name()), filepath.Join(dir, p.Name())) // the first one counts
+			}
+		}
+	}
+	return dir
 }
 
 // TestSandboxSettings: invalid settings are refused at once.
@@ -110,6 +159,9 @@ func TestSandboxSettings(t *testing.T) {
 		"--sandbox=maybe":             "use off, auto or on",
 		"--sandbox-write=/nowhere/at": "create it first",
 		"--sandbox-hide=":             "is empty",
+		"--network=closed":            "use proxy, none, open",
+		"--allow-host=http://x":       "without http://",
+		"--allow-host=127.0.0.1":      "needs a port",
 	} {
 		var out, errs strings.Builder
 		code := run([]string{"arbiter", "--json", "--no-input", "--stand-in", "--task", "x", "--state-dir", t.TempDir(),

@@ -166,7 +166,7 @@ func (h *modelHome) addRule(f frontendDriver, rule string) {
 	p.Type("/allow " + rule + "\n")
 	f.await("permission by a rule", func(l contract.Line) bool {
 		b, ok := l.Body.(contract.Permission)
-		return ok && b.By != contract.Human
+		return ok && b.Rule == rule
 	})
 	p.HangUp()
 }

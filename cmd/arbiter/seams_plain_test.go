@@ -46,7 +46,7 @@ func (f *onPlain) allowAll(rule string, texts ...string) {
 	for _, text := range texts {
 		last = f.number(text)
 	}
-	offer := `for ` + last + ` run[^\n]*\n(?:  [^\n]*\n)*?  (\w): ` + regexp.QuoteMeta(rule) + `\r?\n`
+	offer := `for ` + last + ` run[^\n]*\n(?:  [^\n]*\n)*?  (\w): ` + regexp.QuoteMeta(rule) + `: [^\n]*\n`
 	letter := regexp.MustCompile(offer).FindSubmatch(f.pane.Output())
 	if letter == nil {
 		f.t.Fatalf("no letter chooses %s:\n%s", rule, f.pane.Output())

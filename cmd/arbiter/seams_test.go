@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -199,25 +200,26 @@ actors:
     match: {role: subagent}
     steps:
       - expect: Spin the (?P<side>north|east|south|west)
-        use: [{tool: Bash, input: {command: "touch {{.side}}.txt", description: Spin}}]
-      - use: [{tool: Bash, input: {command: "mkdir {{.side}}", description: Keep}}]
+        use: [{tool: Bash, input: {command: "git fetch {{.side}}", description: Spin}}]
+      - use: [{tool: Bash, input: {command: "git branch {{.side}}", description: Keep}}]
       - say: It is spun.
 `),
 	human: func(_ *modelHome, f frontendDriver) {
-		f.allowAll("Bash(touch *)", "touch north.txt", "touch east.txt", "touch south.txt", "touch west.txt")
-		f.allowFromNowOn("Bash(mkdir *)", "mkdir north", "mkdir east", "mkdir south", "mkdir west")
+		f.allowAll("Bash(git fetch *)", "git fetch north", "git fetch east", "git fetch south", "git fetch west")
+		f.allowFromNowOn("Bash(git branch *)", "git branch north", "git branch east", "git branch south", "git branch west")
 	},
 	first: []string{
 		`spawned, generation 1, successor of "", resumed: false`,
 		"hands to arbiter: all four, proofs [], drawn up: false", "ends: enough",
 	},
 	under: []string{
-		"allow of Bash mkdir east by rule", "allow of Bash mkdir north by rule", "allow of Bash mkdir south by rule",
-		"allow of Bash mkdir west by rule", "allow of Bash touch east.txt by human",
-		"allow of Bash touch north.txt by human", "allow of Bash touch south.txt by human",
-		"allow of Bash touch west.txt by human", "asks for Bash mkdir east", "asks for Bash mkdir north",
-		"asks for Bash mkdir south", "asks for Bash mkdir west", "asks for Bash touch east.txt",
-		"asks for Bash touch north.txt", "asks for Bash touch south.txt", "asks for Bash touch west.txt",
+		"allow of Bash git branch east by human", "allow of Bash git branch north by human",
+		"allow of Bash git branch south by human", "allow of Bash git branch west by human",
+		"allow of Bash git fetch east by human", "allow of Bash git fetch north by human",
+		"allow of Bash git fetch south by human", "allow of Bash git fetch west by human",
+		"asks for Bash git branch east", "asks for Bash git branch north", "asks for Bash git branch south",
+		"asks for Bash git branch west", "asks for Bash git fetch east", "asks for Bash git fetch north",
+		"asks for Bash git fetch south", "asks for Bash git fetch west",
 	},
 }
 
@@ -269,13 +271,17 @@ actors:
           kind: handoff
           expects_response: true
           message: It is handed on.
-          handoff: {accomplished: [half], remaining: [the rest], key_context: none, checks: [{command: "touch checking; while [ ! -e go ]; do sleep 0.05; done; echo whole", expect: "` + "`whole`" + `"}], claims: [{claim: it is half, verified: true, check: 1}]}
+          handoff: {accomplished: [half], remaining: [the rest], key_context: none, checks: [{command: sh wait.sh, expect: "` + "`whole`" + `"}], claims: [{claim: it is half, verified: true, check: 1}]}
       - say: I-shall-remember-it.
   - name: person
     match: {role: any}
     otherwise: {say: I-shall-remember-it.}
 `),
 	human: func(h *modelHome, f frontendDriver) {
+		wait := "touch checking; while [ ! -e go ]; do sleep 0.05; done; echo whole\n"
+		if err := os.WriteFile(filepath.Join(h.work, "wait.sh"), []byte(wait), 0o600); err != nil {
+			h.t.Fatal(err)
+		}
 		sendMessageAs(f, "arbiter", "human", "Which thread shall it be?")
 		p := h.take("orch-1")
 		p.Type("my word is sesame")

@@ -64,7 +64,7 @@ func (l loom) marks() int {
 // begin starts a run and waits for the Arbiter's question, so that one session has started.
 func (l loom) begin(more ...string) *script {
 	l.t.Helper()
-	args := append([]string{"--json", "--claude", l.claude, "--cwd", l.work, "--allow", "Bash(*)", "--allow", "Edit",
+	args := append([]string{"--json", "--claude", l.claude, "--cwd", l.work, "--allow", "Bash(*)", "--allow", "Edit(**)",
 		"--task", "Greet somebody"}, more...)
 	s := start(l.t, l.env, args...)
 	await[contract.Question](s, "a question", nil)

@@ -88,9 +88,9 @@ func TestSteering(t *testing.T) {
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/steering.yaml"),
 				"--task", "/clear @/etc/hostname")...)
-			bash := func(n int) func(string, contract.Permission) bool {
-				return func(id string, p contract.Permission) bool {
-					if id == "orch-1" {
+			bash := func(n int) func(string, contract.ToolUse) bool {
+				return func(id string, u contract.ToolUse) bool {
+					if id == "orch-1" && u.Tool == "Bash" {
 						n--
 					}
 					return n < 0

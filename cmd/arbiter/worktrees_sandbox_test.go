@@ -48,7 +48,8 @@ func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 			private, files := repo.Private(), repo.Files()
 			s, _ := hiredIn(t, p, strings.ReplaceAll(confined, "REPO", repo.Path), repo.Path,
-				"--isolation", "worktree", "--sandbox", "on", "--allow", "Bash", "--task", "Weave")
+				"--isolation", "worktree", "--sandbox", "on", "--permissions", "allow-all", "--i-accept-the-risk", "--task",
+				"Weave")
 			result := await[contract.Result](s, "the result", nil)
 			s.finish(contract.ExitComplete)
 			w := collect[contract.Workspace](s)

@@ -57,7 +57,8 @@ func (b *lockedBuffer) String() string {
 func (r *round) start(crashAt string) (*processRun, error) {
 	args := []string{"--json", "--state-dir", filepath.Join(r.dir, "state")}
 	if r.run == "" {
-		args = append(args, "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)",
+		// The ledger of the stand-ins lies outside of what a sandbox lets them write.
+		args = append(args, "--sandbox", "off", "--claude", r.player, "--model", "claude-sonnet-4-5", "--allow", "Bash(*)",
 			"--max-failures", "20", "--env", "ARBITER_STANDIN_LEDGER="+r.ledger, "--task",
 			"Weave two threads. "+r.token())
 		if r.acts() {

@@ -28,7 +28,8 @@ func (b *Bridges) trySandbox(
 		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 		defer cancel()
 		result, err := client.Sandbox(ctx, bridge.SandboxParams{CWD: info.Dir,
-			Config: bridge.SandboxConfig{Program: info.Sandbox, Hide: info.SandboxHide}, Env: o.Env})
+			Config: bridge.SandboxConfig{Program: info.Sandbox, Hide: info.SandboxHide, Network: o.Sandbox.Network,
+				Hosts: o.Sandbox.Hosts}, Env: o.Env})
 		version = result.Version
 		switch {
 		case err != nil:

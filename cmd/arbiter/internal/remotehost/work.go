@@ -19,7 +19,11 @@ import (
 // work opens the directories of the run. subdir is the directory of the run below the top of its work tree; base is
 // a commit of the cache.
 func (m *Machine) work(ctx context.Context, subdir, base string) (*workspace.Repo, *worktree.Manager, error) {
-	at := git.Runner{Dir: m.cache, Env: git.Environ(os.Environ()), Begin: proctree.Keep}
+	cache, err := git.Locate(m.cache)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := git.Runner{Dir: m.cache, At: &cache, Env: git.Environ(os.Environ()), Begin: proctree.Keep}
 	if _, err := at.Text(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"); git.Exit(err) > 0 && base != "" {
 		// A work tree needs a HEAD. It is detached, so that every branch can be pushed to.
 		if _, err := at.Write(ctx, "update-ref", "--no-deref", "HEAD", base); err != nil {

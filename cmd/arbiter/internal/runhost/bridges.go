@@ -8,6 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/bridgenote"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -76,7 +77,9 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 		return nil, bridge.ClaudeInfo{}, failed
 	}
 	if unsandboxed != "" {
-		r.notice.add("agents run unsandboxed: %s", unsandboxed)
+		r.notice.add("not confined: %s", unsandboxed)
+	} else if cfg := b.sandbox.config(); cfg != nil {
+		r.notice.add("sandbox: %s", settings.Confines(*cfg, b.sandbox.hosts))
 	}
 	b.here.Keep(client, true)
 	return agentport.Port{Client: client, Terminals: &f.terminals, Hooks: f.hooks.Path(), Options: *o,

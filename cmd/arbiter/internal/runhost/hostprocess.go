@@ -49,7 +49,7 @@ func (e env) host(*cli.Context) (err error) {
 	}
 	c := spec.Choices
 	c.Given = spec.Given
-	if c.Policy, err = settings.RulesOf(c.Options); err != nil {
+	if c.Policy, err = settings.CheckRules(c.Options); err != nil {
 		return e.notReady(err)
 	}
 	prepare := newRun

@@ -59,6 +59,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	if f := loop.Fault(); f != nil {
 		r.diagnostics.reporter.Panicked(f)
 	}
+	r.files.lookForPlanted()
 	if exit == contract.ExitComplete {
 		r.files.remove(r.bridges.others)
 	}

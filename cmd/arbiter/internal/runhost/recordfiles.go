@@ -58,6 +58,9 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 			r.notice.add("%s with uncommitted changes: the Orchestrators' worktrees begin with the last commit, "+
 				"without them", words.Count(n, "file"))
 		}
+		if files.Notice != "" {
+			r.notice.add("%s", files.Notice)
+		}
 		r.files.files, o.Workspace = files, files.Workspace
 		files.Reach(r.bridges.others.Work())
 		loop.Files(files)

@@ -58,7 +58,7 @@ func (r *recording) open(ctx context.Context, isolation string, confined bool) (
 	ctx, cancel := context.WithTimeout(ctx, firstSnapshotTimeout)
 	defer cancel()
 	o := r.run
-	o.Scratch = r.scratch()
+	o.Scratch, o.Began = r.scratch(), filepath.Join(r.dir, workspaces.BeganName)
 	if confined {
 		o.Confine = r.confineGit
 	}
@@ -96,13 +96,33 @@ func (r *recording) confineGit(cmd *exec.Cmd) error {
 		cfg.Write = append(cfg.Write, own)
 	default:
 		cfg.Reach = append(slices.Clone(cfg.Reach), cmd.Dir)
-		if dir := childenv.Lookup(cmd.Env, "GIT_DIR"); dir != "" { // its files are recorded in the user's repository
+		dir := childenv.Lookup(cmd.Env, "GIT_DIR")
+		if dir != "" && runconfig.Relative(real, dir) == "" { // its files are recorded in the user's repository
 			cfg.Write = append(cfg.Write, dir)
 		} else if r.files != nil { // this is the case when an agent gets a directory
 			cfg.Read = append(slices.Clone(cfg.Read), r.files.Workspace.Objects)
 		}
 	}
 	return sandbox.Wrap(cmd, &cfg)
+}
+
+// plantedTimeout bounds the search for what agents may have planted.
+const plantedTimeout = 10 * time.Second
+
+// lookForPlanted adds a message if agents have left something that git would run or use.
+func (r *recording) lookForPlanted() {
+	if r.files == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), plantedTimeout)
+	defer cancel()
+	text, err := r.files.Planted(ctx)
+	if err != nil {
+		text = fmt.Sprintf("it is not known whether agents have left something that git would run: %v", err)
+	}
+	if text != "" {
+		r.leftover = append(r.leftover, text)
+	}
 }
 
 // remove removes the directories of a complete run: its work is on the run branch, and other work is saved. A run
@@ -113,7 +133,7 @@ func (r *recording) remove(others *hostbridges.Bridges) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
-	r.leftover = others.RemoveDirs(ctx, r.files)
+	r.leftover = append(r.leftover, others.RemoveDirs(ctx, r.files)...)
 	if _, err := os.Lstat(r.files.Workspace.Own); err != nil {
 		return // there were none here
 	}

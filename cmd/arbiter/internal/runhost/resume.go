@@ -106,7 +106,7 @@ func (r *hostedRun) resumeState() error {
 	if r.choices.Notice != "" {
 		r.notice.add("%s", r.choices.Notice)
 	}
-	if r.choices.Policy, err = settings.RulesOf(*o); err != nil {
+	if r.choices.Policy, err = settings.CheckRules(*o); err != nil {
 		return err
 	}
 	if err := r.choices.RefuseRoot(o.Rehearsal); err != nil {

@@ -58,7 +58,7 @@ func newRun(c settings.Choices) (*hostedRun, error) {
 	if err := r.openStorage(); err != nil {
 		return nil, err
 	}
-	for _, text := range []string{c.Notice, settings.UnknownTools(c.Policy)} {
+	for _, text := range []string{c.Notice, settings.UnknownTools(c.Options)} {
 		if text != "" {
 			r.notice.add("%s", text)
 		}

@@ -16,6 +16,8 @@ type confinement struct {
 	mu      sync.Mutex
 	sandbox *bridge.SandboxConfig // nil: agents run without one
 	reason  string                // why they have no sandbox although one was requested
+	hosts   []string              // that agents can reach; used by try's caller only
+	scratch bool                  // checks run on a copy of the workspace
 }
 
 // sandboxed can try a sandbox. *bridge.Client implements it.
@@ -46,10 +48,10 @@ func (c *confinement) try(
 	ctx context.Context, client sandboxed, w wanted, o runconfig.Options, log *slog.Logger,
 ) (unsandboxed string, failed *input.BridgeFailed) {
 	if w.mode == settings.SandboxOff {
-		c.set(nil, "")
+		c.set(nil, "", false)
 		return "", nil
 	}
-	reason := w.missing
+	reason, scratch := w.missing, false
 	if reason == "" {
 		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
 		defer cancel()
@@ -60,39 +62,41 @@ func (c *confinement) try(
 		case !result.Holds:
 			reason = result.Reason
 		}
+		c.hosts = result.Hosts
+		scratch = result.Scratch
 		log.Info("sandbox", "program", w.config.Program, "version", result.Version, "holds", reason == "", "reason",
-			reason)
+			reason, "scratch", scratch, "scratch_reason", result.ScratchReason)
 	}
-	had := c.has()
+	had := c.config() != nil
 	switch {
 	case reason == "":
-		c.set(&w.config, "")
+		c.set(&w.config, "", scratch)
 		return "", nil
 	case w.mode != settings.SandboxOn && !had:
-		c.set(nil, reason)
+		c.set(nil, reason, false)
 		return reason, nil
 	case !had:
-		c.set(nil, reason)
+		c.set(nil, reason, false)
 	}
 	return "", &input.BridgeFailed{Category: bridge.CatSandbox,
 		Message: "the sandbox does not hold, and no agent was started without it: " + reason}
 }
 
-func (c *confinement) has() bool {
+func (c *confinement) config() *bridge.SandboxConfig {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sandbox != nil
+	return c.sandbox
 }
 
-func (c *confinement) set(sandbox *bridge.SandboxConfig, reason string) {
+func (c *confinement) set(sandbox *bridge.SandboxConfig, reason string, scratch bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sandbox, c.reason = sandbox, reason
+	c.sandbox, c.reason, c.scratch = sandbox, reason, scratch
 }
 
 // apply sets the sandbox of the agents in the options of the run.
 func (c *confinement) apply(o *runconfig.Options) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o.Sandbox, o.SandboxReason = c.sandbox, c.reason
+	o.Sandbox, o.SandboxReason, o.ScratchChecks = c.sandbox, c.reason, c.scratch
 }

@@ -1,25 +1,27 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/egress"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Modes of --sandbox. Off is the default: tool chains write to caches in the home directory, and a build that fails
-// because of a sandbox would surprise a user who did not ask for one.
+// Modes of --sandbox.
 const (
 	SandboxOff  = "off"
-	sandboxAuto = "auto" // if the sandbox does not hold, the run reports that and continues
+	sandboxAuto = "auto" // the default: if the sandbox does not hold, the run reports that and continues
 	SandboxOn   = "on"   // if the sandbox does not hold, the run ends
 )
 
@@ -27,15 +29,26 @@ const (
 type confinement struct {
 	Mode        string
 	Write, Hide []string
+	Network     string // a Network… constant of the bridge
+	Hosts       []string
 }
 
 // readSandbox reads the settings about sandboxes.
 func readSandbox(c *cli.Context) (confinement, error) {
-	s := confinement{Mode: c.String("sandbox")}
+	s := confinement{Mode: c.String("sandbox"), Network: cmp.Or(c.String("network"), bridge.NetworkProxy),
+		Hosts: c.StringSlice("allow-host")}
 	switch s.Mode {
 	case SandboxOff, sandboxAuto, SandboxOn:
 	default:
 		return s, command.Usagef("--sandbox %q: use off, auto or on", s.Mode)
+	}
+	if !slices.Contains(networks, s.Network) {
+		return s, command.Usagef("--network %q: use %s", s.Network, strings.Join(networks, ", "))
+	}
+	for _, host := range s.Hosts {
+		if _, err := egress.ParseRule(host); err != nil {
+			return s, command.Usagef("--allow-host %q: %v", host, err)
+		}
 	}
 	for _, list := range []struct {
 		flag string
@@ -55,6 +68,9 @@ func readSandbox(c *cli.Context) (confinement, error) {
 	}
 	return s, nil
 }
+
+// networks are the values of --network.
+var networks = []string{bridge.NetworkProxy, bridge.NetworkNone, bridge.NetworkOpen}
 
 // besideHome makes a path absolute. ~/ is the user's home directory, also in a configuration file.
 func besideHome(name string) (string, error) {
@@ -84,8 +100,11 @@ func CutHome(name string) (rest string, ok bool) {
 // ResumeSandbox keeps the sandbox of a run that started with one, unless another setting is given now.
 func (c *Choices) ResumeSandbox(old runconfig.Options) {
 	was := old.Sandbox
-	c.Options.Sandbox, c.Options.SandboxReason = nil, ""
+	c.Options.Sandbox, c.Options.SandboxReason, c.Options.ScratchChecks = nil, "", false
 	if was == nil {
+		if !c.Given["sandbox"] && old.SandboxReason == "" {
+			c.Sandbox.Mode = SandboxOff
+		}
 		return
 	}
 	if !c.Given["sandbox"] {
@@ -96,6 +115,12 @@ func (c *Choices) ResumeSandbox(old runconfig.Options) {
 	}
 	if !c.Given["sandbox-hide"] {
 		c.Sandbox.Hide = was.Hide
+	}
+	if !c.Given["network"] {
+		c.Sandbox.Network = cmp.Or(was.Network, bridge.NetworkProxy)
+	}
+	if !c.Given["allow-host"] {
+		c.Sandbox.Hosts = was.Hosts
 	}
 }
 
@@ -108,11 +133,48 @@ func (c Choices) SandboxConfig() (cfg bridge.SandboxConfig, reason string) {
 	if err != nil {
 		return cfg, err.Error()
 	}
+	if reason = c.hiddenLogin(); reason != "" && c.Sandbox.Mode == sandboxAuto {
+		return cfg, reason
+	}
 	cfg = bridge.SandboxConfig{Program: program, Write: c.Sandbox.Write,
-		Hide: slices.Clone(c.Sandbox.Hide)}
+		Hide: slices.Clone(c.Sandbox.Hide), Network: c.Sandbox.Network, Hosts: c.Sandbox.Hosts}
 	cfg.Hide = append(cfg.Hide, c.StateDir)
 	if dir, err := os.UserConfigDir(); err == nil {
 		cfg.Hide = append(cfg.Hide, filepath.Join(dir, "arbiter"))
 	}
 	return cfg, ""
+}
+
+// variable returns a variable as the agents get it.
+func (c Choices) variable(name string) string { return cmp.Or(c.Options.Env[name], os.Getenv(name)) }
+
+// hiddenLogin says why agents could not log in to a cloud in the sandbox; empty: they can.
+func (c Choices) hiddenLogin() string {
+	for _, cloud := range []struct {
+		name, use string
+		keys      []string
+	}{
+		{"Bedrock", "CLAUDE_CODE_USE_BEDROCK", []string{"AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK",
+			"CLAUDE_CODE_SKIP_BEDROCK_AUTH"}},
+		{"Vertex", "CLAUDE_CODE_USE_VERTEX", []string{"CLAUDE_CODE_SKIP_VERTEX_AUTH"}},
+	} {
+		given := func(name string) bool { return c.variable(name) != "" }
+		if given(cloud.use) && !slices.ContainsFunc(cloud.keys, given) {
+			return fmt.Sprintf("the login of %s is in files that the sandbox hides: give it by a variable (%s), or use "+
+				"--sandbox on", cloud.name, strings.Join(cloud.keys, ", "))
+		}
+	}
+	return ""
+}
+
+// Confines says in words what a sandbox confines; hosts are those that can be reached without a question.
+func Confines(cfg bridge.SandboxConfig, hosts []string) string {
+	if !cfg.Isolated() {
+		return "files confined; the network is open"
+	}
+	list := make([]string, len(hosts))
+	for i, host := range hosts {
+		list[i] = strings.TrimSuffix(host, ":443")
+	}
+	return "files and network confined; hosts: " + strings.Join(list, ", ")
 }

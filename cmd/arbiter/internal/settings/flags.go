@@ -124,9 +124,14 @@ var Table = slices.Concat(
 			usage: "deny a permission request that nobody answers within this time"},
 	),
 	group("Sandbox and trust",
-		Setting{Name: "sandbox", Kind: KindText, Value: SandboxOff, usage: Choice(SandboxOff, sandboxAuto, SandboxOn) +
+		Setting{Name: "sandbox", Kind: KindText, Value: sandboxAuto, usage: Choice(SandboxOff, sandboxAuto, SandboxOn) +
 			"run agents in bubblewrap (Linux): they can write to the workspace only, and cannot read credentials. on: refuse " +
 			"to run if the sandbox fails its test; auto: run without it, and report unsandboxed"},
+		Setting{Name: "network", Kind: KindText, Value: bridge.NetworkProxy, usage: Choice(networks...) + "what sandboxed " +
+			"agents can reach. proxy: the API, the hosts of --allow-host, and what you permit when they ask; none: the API; " +
+			"open: everything that this computer can reach"},
+		Setting{Name: "allow-host", Kind: KindList, usage: "`HOST` that sandboxed agents can reach, such as " +
+			"proxy.golang.org, '*.example.com', example.com:8443, or 127.0.0.1:5432 for a service of this computer"},
 		Setting{Name: "sandbox-write", Kind: KindList, usage: "additional `PATH` that sandboxed agents may write to, such " +
 			"as ~/.cache/go-build"},
 		Setting{Name: "sandbox-hide", Kind: KindList, usage: "`PATH` that sandboxed agents cannot see"},

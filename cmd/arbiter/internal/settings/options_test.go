@@ -13,7 +13,8 @@ import (
 func TestEverySettingIsInOneGroup(t *testing.T) {
 	start := []string{ // of this start, of the screen, or handled separately: see Over and ResumeSandbox
 		"json", "task", "resume", "session", "cwd", "claude", "i-accept-the-risk", "sandbox", "sandbox-write",
-		"sandbox-hide", "trust", "pid-namespace", "share-workspace", "plain", "theme", "ascii", "ritual", "sound",
+		"sandbox-hide", "network", "allow-host", "trust", "pid-namespace", "share-workspace",
+		"plain", "theme", "ascii", "ritual", "sound",
 		"reduced-motion",
 		"no-mouse", "notify", "on-hangup",
 		"hosts", "resume-or-begin", "detach", "no-input", "rehearse", "scenario", "stand-in", "state-dir", "config", "debug",

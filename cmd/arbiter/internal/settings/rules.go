@@ -26,40 +26,45 @@ func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
 	default:
 		return policy.Policy{}, command.Usagef("--permissions %q: use ask, rules, accept-edits or allow-all", o.Permissions)
 	}
-	return RulesOf(o)
+	return CheckRules(o)
 }
 
-// RulesOf makes the permission policy from options.
-func RulesOf(o runconfig.Options) (policy.Policy, error) {
+// CheckRules checks the permission rules of options, and returns where they hold. An allow rule that Claude Code has
+// no form for is an error, too: it would allow nothing.
+func CheckRules(o runconfig.Options) (policy.Policy, error) {
 	home, _ := os.UserHomeDir() // without one, rules with ~ match nothing
-	p := policy.Policy{Mode: policy.Mode(o.Permissions), CWD: o.CWD, Home: home}
-	for _, list := range []struct {
-		flag  string
-		rules []string
-		to    *[]policy.Rule
-	}{{"allow", o.Allow, &p.Allow}, {"deny", o.Deny, &p.Deny}, {"ask", o.Ask, &p.Ask}} {
+	p := policy.Policy{CWD: o.CWD, Home: home}
+	for _, list := range ruleLists(o) {
 		for _, text := range list.rules {
 			rule, err := policy.ParseRule(text)
+			if err == nil && list.flag == policy.Allow {
+				_, err = rule.Native(policy.Allow, "/", home) // a notice tells of a directory that no rule can name
+			}
 			if err != nil {
 				return p, command.Usagef("--%s %v", list.flag, err)
 			}
-			*list.to = append(*list.to, rule)
 		}
 	}
 	return p, nil
 }
 
+type ruleList struct {
+	flag  string
+	rules []string
+}
+
+func ruleLists(o runconfig.Options) []ruleList {
+	return []ruleList{{policy.Allow, o.Allow}, {policy.Deny, o.Deny}, {policy.Ask, o.Ask}}
+}
+
 // UnknownTools returns a notice about rules whose tool does not exist: a typing error in --deny denies nothing. A
 // later Claude Code may have such a tool, so they are not errors.
-func UnknownTools(p policy.Policy) string {
+func UnknownTools(o runconfig.Options) string {
 	var listed []string
-	for _, list := range []struct {
-		flag  string
-		rules []policy.Rule
-	}{{"allow", p.Allow}, {"deny", p.Deny}, {"ask", p.Ask}} {
-		for _, r := range list.rules {
-			if !r.Known() {
-				listed = append(listed, fmt.Sprintf("--%s %s", list.flag, r))
+	for _, list := range ruleLists(o) {
+		for _, text := range list.rules {
+			if rule, err := policy.ParseRule(text); err == nil && !rule.Known() {
+				listed = append(listed, fmt.Sprintf("--%s %s", list.flag, rule))
 			}
 		}
 	}

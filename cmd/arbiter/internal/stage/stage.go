@@ -34,7 +34,6 @@ type Stage struct {
 // Play is a scenario that was checked and can be played.
 type Play struct {
 	*rehearsal.Scenario
-	allow []policy.Rule
 }
 
 // Read reads and checks the scenario of a rehearsal before anything starts. It returns nil if this is not a rehearsal.
@@ -51,11 +50,9 @@ func Read(c settings.Choices) (*Play, error) {
 	}
 	p := &Play{Scenario: script}
 	for _, text := range script.Allow() {
-		rule, err := policy.ParseRule(text)
-		if err != nil {
+		if _, err := policy.ParseRule(text); err != nil {
 			return nil, command.Usagef("scenario %s: allow: %q: %v", script.Name, text, err)
 		}
-		p.allow = append(p.allow, rule)
 	}
 	return p, nil
 }
@@ -117,7 +114,6 @@ func Set(c *settings.Choices, script *Play, home string, task string, log *slog.
 			return nil, command.Usagef("--scenario: %v", err)
 		}
 	}
-	c.Policy.Allow = append(c.Policy.Allow, script.allow...)
 	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
 	return st, nil
 }
