@@ -124,7 +124,8 @@ func TestFormsReachTheHuman(t *testing.T) {
 	}{
 		"once": {accepts("Allow once", ""), permit("allow", "once", "", "")},
 		"run":  {accepts("Allow this for the whole run", "ignored"), permit("allow", "run", "", "")},
-		"always": {accepts("Always allow here: Bash(make *) (every command that begins with `make` (its options can run programs))",
+		"always": {accepts("Always allow here: Bash(make *) "+
+			"(every command that begins with `make` (its options can run programs))",
 			""), permit("allow", "always", "Bash(make *)", "")},
 		"deny":    {accepts("Deny", "Not now."), permit("deny", "once", "", "Not now.")},
 		"decline": {&mcp.ElicitResult{Action: "decline"}, permit("deny", "once", "", "")},
