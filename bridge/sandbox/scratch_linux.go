@@ -109,7 +109,8 @@ func wrapScratch(cmd *exec.Cmd, cfg bridge.SandboxConfig) error {
 	}
 	size := min(maxScratch, uint64(memory.Totalram)*uint64(memory.Unit)/4)
 	args := []string{cfg.Program, "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--bind", privateDir(0),
-		scratchDir, "--remount-ro", "/dev", "--proc", "/proc", "--unshare-all", "--unshare-user", "--cap-drop", "ALL",
+		scratchDir, "--remount-ro", "/dev", "--proc", "/proc", "--remount-ro", "/proc", "--unshare-all",
+		"--unshare-user", "--cap-drop", "ALL",
 		"--uid", strconv.Itoa(os.Getuid()), "--gid", strconv.Itoa(os.Getgid()), "--seccomp", strconv.Itoa(filterFD)}
 	args, privates := m.shared(args)
 	args = append(args, "--chdir", cwd, "--", cmd.Path)

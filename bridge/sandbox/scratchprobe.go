@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,14 +19,14 @@ func verifyScratch(ctx context.Context, cfg bridge.SandboxConfig, p Place) error
 	if err != nil {
 		return err
 	}
-	b, err := newProbePlan(m, cmd, cfg)
+	alone := cfg
+	alone.Network = bridge.NetworkNone // whatever agents reach, a copy reaches nothing
+	b, err := newProbePlan(m, cmd, alone)
 	if err != nil {
 		return err
 	}
 	defer b.remove()
-	if err := b.inCopies(copies, cmd.Dir); err != nil {
-		return err
-	}
+	b.inCopies(copies, cmd.Dir)
 	output, err := run(ctx, cmd, func() (*proctree.Child, func(), error) {
 		child, err := StartScratch(cmd, p.Mark, cfg)
 		return child, func() {}, err
@@ -36,12 +34,12 @@ func verifyScratch(ctx context.Context, cfg bridge.SandboxConfig, p Place) error
 	if err != nil {
 		return err
 	}
-	return b.verify(output, bridge.SandboxConfig{Network: bridge.NetworkNone}) // it reaches nothing
+	return b.verify(output, alone)
 }
 
 // inCopies has the probe write into each copy and into the workspace's repository: that must be possible, and must not
-// be seen outside. A service on the loopback interface and an abstract socket must not be reachable.
-func (b *probePlan) inCopies(copies []string, workspace string) error {
+// be seen outside. A copy has no proxy.
+func (b *probePlan) inCopies(copies []string, workspace string) {
 	b.task.Proxy = ""
 	b.mayWrite, b.mustWrite = append(b.mayWrite, b.mustWrite...), nil
 	name := filepath.Base(b.task.Write[0])
@@ -57,12 +55,4 @@ func (b *probePlan) inCopies(copies []string, workspace string) error {
 		}
 	}
 	b.task.Read = slices.DeleteFunc(b.task.Read, func(path string) bool { return under(path, "/proc") }) // it has its own
-	for network, address := range map[string]string{"unix": "@arbiter-" + b.task.Nonce, "tcp": "127.0.0.1:0"} {
-		l, err := net.Listen(network, address)
-		if err != nil {
-			return fmt.Errorf("no service for the probe: %w", err)
-		}
-		b.sockets, b.task.Connect = append(b.sockets, l), append(b.task.Connect, l.Addr().String())
-	}
-	return nil
 }
