@@ -382,6 +382,10 @@ const (
 	Pass  = "pass"
 )
 
+// BypassPermissions is the CLI's mode that asks for no permission, but for what a deny or ask rule, or a hook, is
+// about. A CLI can only be started in it, not switched to it.
+const BypassPermissions = "bypassPermissions"
+
 // SafetyCheck is the ReasonType of a request about a file or command that the CLI always asks about.
 const SafetyCheck = "safetyCheck"
 

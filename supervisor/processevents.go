@@ -62,11 +62,9 @@ func (st *step) rulesGiven(f input.RulesGiven) {
 			Message: "Claude did not take the changed permission rules: " + f.Failed +
 				". Arbiter still holds its deny and ask rules; end this agent with /kill to have them hold in a new process"})
 	}
-	if len(f.Unsaid) > 0 {
-		st.out.Emit(
-			f.Agent.ID,
-			contract.Notice{Text: "Claude asks in spite of a rule: " + strings.Join(f.Unsaid, "; ") + "."},
-		)
+	if len(f.Unsupported) > 0 {
+		st.out.Emit(f.Agent.ID, contract.Notice{Text: "Claude asks in spite of a rule: " +
+			strings.Join(f.Unsupported, "; ") + "."})
 	}
 }
 

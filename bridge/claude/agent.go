@@ -236,8 +236,9 @@ func (a *agent) Ask(ctx context.Context, question string) (string, error) {
 
 // Configure implements bridge.Agent.
 func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
-	if p.PermissionMode == bypass {
-		return badConfig("permission mode %s: an agent is started in it, or never asks for less", bypass)
+	if p.PermissionMode == bridge.BypassPermissions {
+		return badConfig("permission mode %s: an agent is started in it, or never asks for less",
+			bridge.BypassPermissions)
 	}
 	if p.Model != "" {
 		if _, err := a.calls.do(ctx, modelTimeout, "set_model", map[string]any{"model": p.Model}); err != nil {
@@ -253,8 +254,10 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 		a.adviser.remind(p.Reminder)
 	}
 	if p.PermissionMode != "" {
+		before := a.mode.Swap(nil) // until the CLI answers, a call may come in either mode
 		if _, err := a.calls.do(ctx, controlTimeout, "set_permission_mode",
 			map[string]any{"mode": p.PermissionMode}); err != nil {
+			a.mode.Store(before)
 			return err
 		}
 		a.mode.Store(&p.PermissionMode)

@@ -43,6 +43,7 @@ const (
 	fakeRefuses  = "refuses"  // answers control requests but initialize with an error
 	fakeMute     = "mute"     // ... or not at all
 	fakeCounts   = "counts"   // always reports a context of 777 tokens
+	fakeSwitches = "switches" // calls a tool in the new mode before it answers set_permission_mode
 )
 
 func fakeSpec(t *testing.T, mode string) bridge.ClaudeSpec {
@@ -118,6 +119,7 @@ type fakeLine struct {
 	} `json:"message"`
 	Request struct {
 		Subtype string `json:"subtype"`
+		Mode    string `json:"mode"`
 	} `json:"request"`
 }
 
@@ -149,6 +151,11 @@ func (p *fakeProcess) control(l fakeLine) {
 		out(map[string]any{"type": "control_response", "response": map[string]any{
 			"subtype": "error", "request_id": l.RequestID, "error": "not today", "error_code": "unsupported_request"}})
 		return
+	case l.Request.Subtype == "set_permission_mode" && p.mode == fakeSwitches:
+		p.step(fmt.Sprintf(`out {"type":"control_request","request_id":"j","request":{"subtype":"hook_callback",`+
+			`"callback_id":"arbiter-judge","input":{"hook_event_name":"PreToolUse","tool_name":"Read",`+
+			`"permission_mode":%q}}}`, l.Request.Mode))
+		p.step(`expect "request_id":"j","response":{}`)
 	case l.Request.Subtype == "get_context_usage":
 		payload = p.context()
 	}

@@ -99,17 +99,15 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	return answer
 }
 
-// inMode reports whether the CLI is in the mode that it was started in, or last set to. If not, the mode is set
-// back: another one may run calls that this one asks about.
+// inMode reports whether the CLI is in the mode that it was started in, or last set to; while that changes, any mode
+// will do. If not, the mode is set back: another one may run calls that this one asks about.
 func (a *agent) inMode(mode string) bool {
 	want := a.mode.Load()
 	if want == nil || mode == "" || mode == *want {
 		return true
 	}
-	a.notice(
-		"mode "+mode,
-		fmt.Sprintf("the CLI went into permission mode %.40q by itself; it is set back to %s", mode, *want),
-	)
+	a.notice("mode "+mode, fmt.Sprintf("the CLI went into permission mode %.40q, which nobody asked for; "+
+		"it is set back to %s", mode, *want))
 	a.calls.post(a.ctx, "set_permission_mode", map[string]any{"mode": *want}, func(controlResponse) {})
 	return false
 }
@@ -122,9 +120,8 @@ func (a *agent) compareRan(in object) {
 	if event != "PostToolUse" && event != "PostToolUseFailure" || !a.judged.ran(call, r.raw("tool_input")) {
 		return
 	}
-	a.emit(
-		bridge.ToolRan{Tool: r.str("tool_name"), ToolUse: call, Input: r.raw("tool_input"), Subagent: r.str("agent_id")},
-	)
+	a.emit(bridge.ToolRan{Tool: r.str("tool_name"), ToolUse: call, Input: r.raw("tool_input"),
+		Subagent: r.str("agent_id")})
 }
 
 // sentence asks the client for its decision on a tool call.

@@ -104,6 +104,27 @@ func TestJudgeOfAnAgentThatEnds(t *testing.T) {
 	}
 }
 
+// TestJudgeWhileTheModeChanges: a call may come in the new mode before the CLI has answered the change. After it,
+// a mode that nobody asked for is refused.
+func TestJudgeWhileTheModeChanges(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, fakeSpec(t, fakeSwitches), nil)
+	s.cfg.Judged = true
+	s.host.judge = func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
+		return bridge.JudgeResult{Behavior: bridge.Pass}, nil
+	}
+	s.launch()
+	if err := s.agent.Configure(t.Context(), bridge.ConfigureParams{PermissionMode: "acceptEdits"}); err != nil {
+		t.Fatal(err)
+	}
+	for mode, passes := range map[string]bool{"acceptEdits": true, "plan": false} {
+		call, _ := split([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Read","permission_mode":"` + mode + `"}`))
+		if answer := s.agent.(*agent).judge(t.Context(), call); (answer.Specific == nil) != passes {
+			t.Errorf("a call in mode %s: %+v", mode, answer)
+		}
+	}
+}
+
 func TestJudgeRegistration(t *testing.T) {
 	registered := func(cfg bridge.AgentConfig) map[string]any {
 		all, _ := launchPlan(cfg).init["hooks"].(map[string]any)

@@ -41,7 +41,7 @@ func settings(cfg bridge.AgentConfig, rules bridge.PermissionRules) string {
 		AutoInPlan bool `json:"useAutoModeDuringPlan"`
 	}{CrossSessionInbound: "refuse"}
 	s.Permissions.PermissionRules, s.Permissions.NoAuto = rules, "disable"
-	if cfg.PermissionMode != bypass {
+	if cfg.PermissionMode != bridge.BypassPermissions {
 		s.Permissions.NoBypass = "disable"
 	}
 	raw, err := json.Marshal(s)

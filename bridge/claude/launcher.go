@@ -73,7 +73,7 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.Clau
 		return nil, err
 	}
 	env := append(l.environ(p.Config.Env), "CLAUDE_CODE_SHELL="+shell)
-	if p.Config.PermissionMode == bypass && os.Geteuid() == 0 {
+	if p.Config.PermissionMode == bridge.BypassPermissions && os.Geteuid() == 0 {
 		// As root the CLI takes this mode only where the environment says that it is confined (observed with CLI 2.1.332).
 		// Whether it is, and whether the human wants it otherwise, is checked before a run starts.
 		env = append(env, "IS_SANDBOX=1")
@@ -180,13 +180,8 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	info.Resumed, info.Deliveries = a.past.resumed, a.past.deliveries
 	info.ClaudeSHA256 = a.program.pins.known(a.program.now)
 	if info.PermissionMode = cmp.Or(hello.Mode, info.PermissionMode); info.PermissionMode != permissionMode(a.cfg) {
-		return claudeError(
-			bridge.CatStart,
-			"the Claude CLI is in permission mode %s, and not in %s, in which it was started: "+
-				"look for a setting that forbids that mode",
-			info.PermissionMode,
-			permissionMode(a.cfg),
-		)
+		return claudeError(bridge.CatStart, "the Claude CLI is in permission mode %s, and not in %s, in which it was "+
+			"started: look for a setting that forbids that mode", info.PermissionMode, permissionMode(a.cfg))
 	}
 	a.mode.Store(&info.PermissionMode)
 	if r := a.cfg.Rules; len(r.Allow)+len(r.Deny)+len(r.Ask) > 0 || a.noSkillCommands(r) {

@@ -128,13 +128,13 @@ func TestLiveBypass(t *testing.T) {
 			startAPI(t, reply{tools: []call{bash("touch free")}}, reply{tools: []call{bash("touch denied")}},
 				reply{tools: []call{bash("touch denied-by-hook")}}, reply{text: "done"}).env(),
 		)
-		s.cfg.PermissionMode, s.cfg.Judged = bypass, true
+		s.cfg.PermissionMode, s.cfg.Judged = bridge.BypassPermissions, true
 		s.cfg.Rules = bridge.PermissionRules{Deny: []string{"Bash(touch denied)"}}
 		var c court
 		var r refuser
 		s.host.permission, s.host.judge = r.permission, c.judge
 		s.launch()
-		if got := s.agent.Info().PermissionMode; got != bypass {
+		if got := s.agent.Info().PermissionMode; got != bridge.BypassPermissions {
 			t.Errorf("in mode %s", got)
 		}
 		s.turn("go")

@@ -29,9 +29,6 @@ var interactive = map[string]string{
 
 const needsPerson = "This tool needs a person at the terminal, and there is none. Choose another way."
 
-// bypass is the CLI's mode that asks for no permission, but for what a deny or ask rule, or a hook, is about.
-const bypass = "bypassPermissions"
-
 // permissionAnswer answers can_use_tool. An allow contains the input of the request, unchanged: the CLI runs
 // that input, and does not check a changed one again (observed with CLI 2.1.332).
 type permissionAnswer struct {

@@ -17,8 +17,7 @@ var skillHooks = version{2, 1, 332}
 // applyRules puts the session's rules in force, and returns the allow rules that the CLI has not taken. The CLI
 // drops a rule that it cannot read without a word, and each apply replaces all of the one before; nothing
 // of it outlives the process (observed with CLI 2.1.332). So the list is always the full one, and it is compared with
-// what
-// the CLI then says. A deny or ask rule that is missing is an error.
+// the rules that the CLI then lists. A deny or ask rule that is missing is an error.
 func (a *agent) applyRules(ctx context.Context, rules bridge.PermissionRules) (notTaken []string, err error) {
 	settings := map[string]any{"permissions": rules}
 	if a.noSkillCommands(rules) {
@@ -117,8 +116,6 @@ func suggestions(r *fieldReader, tool string) (list []string) {
 
 // notTakenText reports allow rules that the CLI does not know.
 func notTakenText(rules []string) string {
-	return "this Claude CLI does not know the allow rule " + strings.Join(
-		rules,
-		", ",
-	) + ", and still asks about what it is for"
+	return "this Claude CLI does not know the allow rule " + strings.Join(rules, ", ") +
+		", and still asks about what it is for"
 }

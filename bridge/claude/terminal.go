@@ -94,8 +94,9 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 	if err := check(cfg); err != nil {
 		return nil, err
 	}
-	if cfg.PermissionMode == bypass {
-		return nil, badConfig("permission mode %s: the person at the terminal is there to be asked", bypass)
+	if cfg.PermissionMode == bridge.BypassPermissions {
+		return nil, badConfig("permission mode %s: the person at the terminal is there to be asked",
+			bridge.BypassPermissions)
 	}
 	merged, err := mergeSettings(settings(cfg, cfg.Rules), p.Settings)
 	if err != nil {

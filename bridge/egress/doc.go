@@ -18,7 +18,7 @@
 // A listed address of the host's loopback is forwarded as it is: the same address inside leads there, for any
 // protocol ([Rules.Forwards]).
 //
-// What is sent to a listed host is not inspected. Whoever can write to such a host can send data there.
+// What is sent to a listed host is not inspected. Anyone who can write to such a host can send data there.
 //
 // # Goroutines
 //

@@ -69,21 +69,29 @@ func (b *bench) checkNoProcesses() {
 	}
 }
 
+// awaitNoProcesses waits until none of the run's processes is left.
+func (b *bench) awaitNoProcesses() {
+	b.t.Helper()
+	b.await("an end of all processes", func() bool { return len(proctree.Survivors(b.run)) == 0 })
+}
+
 // up waits for a file that a command creates when it is ready for the test.
 func (b *bench) up(name string) {
+	b.t.Helper()
+	b.await(name, func() bool { return b.there(name) })
+}
+
+func (b *bench) await(what string, holds func() bool) {
 	b.t.Helper()
 	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		if _, err := os.Stat(filepath.Join(b.cwd, name)); err == nil {
-			return
-		}
+	for !holds() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			b.t.Fatalf("no %s after %v", name, waitTimeout)
+			b.t.Fatalf("no %s after %v", what, waitTimeout)
 		}
 	}
 }

@@ -44,14 +44,15 @@ func (noHandler) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult,
 // stubborn ignores TERM, as does its child in a session of its own.
 const stubborn = `trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' & while :; do sleep 1; done`
 
-// However the connection ends, the check's processes are gone within two seconds.
+// However the connection ends, the check's processes end. Serve waits for them for a time that a busy machine can
+// exceed, and then says so; that it waits, and for how long, is tested in the bridge with a clock of its own.
 func TestCheckEndsWithTheConnection(t *testing.T) {
 	ends := map[string]func(*bridge.Client, context.CancelFunc){
 		"client closes":    func(c *bridge.Client, _ context.CancelFunc) { c.Close() },
 		"context is ended": func(_ *bridge.Client, stop context.CancelFunc) { stop() },
 		"shutdown": func(c *bridge.Client, _ context.CancelFunc) {
 			r, err := c.Shutdown(context.Background(), bridge.ShutdownParams{})
-			if err != nil || len(r.Unstopped) > 0 || r.Swept > 0 {
+			if err != nil || len(r.Unstopped) == 0 && r.Swept > 0 {
 				t.Errorf("shutdown: %+v, %v", r, err)
 			}
 			c.Close()
@@ -80,14 +81,15 @@ func TestCheckEndsWithTheConnection(t *testing.T) {
 			b.up("escaped")
 			end(c, stop)
 			var unstopped *bridge.UnstoppedError
-			if err := b.ended(served); errors.As(err, &unstopped) {
-				t.Errorf("Serve: %v", err)
+			err := b.ended(served)
+			if !errors.As(err, &unstopped) {
+				b.checkNoProcesses()
+				b.gone("escaped")
 			}
-			b.checkNoProcesses()
-			b.gone("escaped")
 			if err := b.ended(over); err == nil {
 				t.Error("the check succeeded")
 			}
+			b.awaitNoProcesses()
 		})
 	}
 }

@@ -2,7 +2,6 @@ package proctree
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -12,31 +11,31 @@ import (
 	"time"
 )
 
+// monitored starts a monitor, and returns what it and its processes write.
+func monitored(t *testing.T, cmd *exec.Cmd) (*Child, *os.File) {
+	t.Helper()
+	out, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	defer theirs.Close()
+	cmd.Env, cmd.Stdout = []string{"PATH=/usr/bin:/bin"}, theirs
+	c, err := StartMonitored(cmd, Mark{Run: "monitored-" + t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kill(t, c) })
+	return c, out
+}
+
 // TestMonitored: a signal does not go to the monitor but to the process that it waits for, which ends in
 // its own time; the monitor exits with the code of that process.
 func TestMonitored(t *testing.T) {
 	// TERM ends the monitor, like bubblewrap.
 	script := `sh -c 'trap "echo heard; exit 7" TERM; echo ready; while :; do sleep 0.01; done'; exit $?`
 	cmd := exec.Command("sh", "-c", script)
-	cmd.Env = []string{"PATH=/usr/bin:/bin"}
-	out, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	cmd.Stdout = theirs
-	c, err := StartMonitored(cmd, Mark{Run: "monitored-" + t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
-		defer cancel()
-		if _, err := c.Kill(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
+	c, out := monitored(t, cmd)
 	output := bufio.NewReader(out)
 	if line, err := output.ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("%q, %v", line, err)
@@ -69,19 +68,7 @@ func TestMonitoredInANamespace(t *testing.T) {
 	if cmd.Err != nil {
 		t.Skip(cmd.Err)
 	}
-	cmd.Env = []string{"PATH=/usr/bin:/bin"}
-	out, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	cmd.Stdout = theirs
-	c, err := StartMonitored(cmd, Mark{Run: "monitored-" + t.Name()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
-	t.Cleanup(func() { kill(t, c) })
+	c, out := monitored(t, cmd)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Skipf("bubblewrap may not be used here: %q, %v", line, err)
 	}

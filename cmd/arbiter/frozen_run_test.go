@@ -98,7 +98,7 @@ actors:
 func frozenRun(t *testing.T, who player) (*modelHome, []*script) {
 	t.Helper()
 	h := build(t, who, frozenPlay)
-	s := h.script("--allow", "Bash(cat *)")
+	s := h.script("--allow", "Bash(cat *)", "--allow", "Bash(grep *)")
 	await[contract.Question](s, "the name asked for", nil)
 	s.send(contract.Say{Text: "call it dawn"})
 	bash := await(s, "a request for Bash", func(_ string, r contract.PermissionRequest) bool {

@@ -61,7 +61,7 @@ func notices(s *script) (text string) {
 }
 
 // TestHostileRepository: nothing of a repository that nobody has trusted yet runs, neither in a run nor by a command
-// about it. Its filter does not make files look changed, and people are told that it does not run.
+// about it. Its filter does not make files look changed, and a notice says that it does not run.
 func TestHostileRepository(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {

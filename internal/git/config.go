@@ -29,7 +29,7 @@ func (s Setting) parts() (section, sub, name string) {
 }
 
 // kept are the settings of a repository that Arbiter's git uses. None names a program, a file that has settings, or
-// a repository, so that an agent, or whoever made the repository, can change them all. A * is any text without dots;
+// a repository, so that an agent, or the author of the repository, can change them all. A * is any text without dots;
 // in the middle of a name it may have dots.
 var kept = []string{
 	"core.repositoryformatversion", "core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode",

@@ -220,7 +220,7 @@ func pointer(file, prefix, base string) string {
 }
 
 // Worktree reads the .git file of a linked worktree and returns the worktree's own directory and the repository's. It
-// returns empty paths if the two do not name each other: whoever can write the file must not choose the repository.
+// returns empty paths if the two do not name each other: the file's author must not choose the repository.
 func Worktree(dotGit string) (dir, common string) {
 	dir = pointer(dotGit, "gitdir:", filepath.Dir(dotGit))
 	if dir == "" || filepath.Base(filepath.Dir(dir)) != "worktrees" {

@@ -55,7 +55,8 @@ func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *t
 	return t.askHost(ctx, c, j.more)
 }
 
-// refuse is the result of a call that the rules or the mode deny. The host is told if no hook decided.
+// refuse is the result of a call that the rules or the mode deny. If no hook decided, the host
+// gets a permission_denied message.
 func (t *thread) refuse(c toolCall, j judgement, tell bool) *toolResult {
 	if tell {
 		o := obj{"type": "system", "subtype": "permission_denied", "tool_name": c.Name, "tool_use_id": c.ID,

@@ -86,9 +86,9 @@ type (
 	}
 	// RulesGiven ends a GiveRules effect that did not succeed in full.
 	RulesGiven struct {
-		Agent  bridge.AgentRef
-		Unsaid []string `json:",omitempty"` // why the CLI has no form for a rule
-		Failed string   `json:",omitempty"`
+		Agent       bridge.AgentRef
+		Unsupported []string `json:",omitempty"` // why the CLI has no form for a rule
+		Failed      string   `json:",omitempty"`
 	}
 	NotSpawned struct {
 		Agent    bridge.AgentRef

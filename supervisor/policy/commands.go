@@ -242,7 +242,7 @@ func tokens(words []word) (list []word) {
 	return list[:min(len(list), maxCommands)]
 }
 
-// about says whether a rule about commands names one of the line.
+// about reports whether a rule about commands names one of the line.
 func (s *script) about(r *Rule, fold bool) (verdict, string) {
 	if strings.ContainsAny(r.spec, ";|&") && (wildcard(r.spec, s.line) || wildcard("* "+r.spec, s.line)) {
 		return sure, ""
@@ -275,7 +275,7 @@ func sameProgram(a, b string, fold bool) bool {
 	return a == b || fold && strings.EqualFold(a, b)
 }
 
-// runs says whether a command is what the rule names. Options, each with one value, may stand between the words
+// runs reports whether a command is what the rule names. Options, each with one value, may stand between the words
 // that the rule gives.
 func (r *Rule) runs(words []word, fold bool) verdict {
 	best := no

@@ -180,7 +180,7 @@ func (f *files) add(n fileName) {
 	f.named = append(f.named, n)
 }
 
-// about says whether a rule about files holds for one of those that the line names.
+// about reports whether a rule about files holds for one of those that the line names.
 func (f *files) about(r *Rule) (found verdict, why string) {
 	var at region
 	_, ok := f.query.policy.base(&r.path)

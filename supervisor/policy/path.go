@@ -177,7 +177,7 @@ func (at *region) within(dir string) bool {
 	return slices.ContainsFunc(at.bases, func(base string) bool { _, ok := below(base, dir); return ok })
 }
 
-// pathAbout says whether a path rule is about one of the files of a file tool.
+// pathAbout reports whether a path rule is about one of the files of a file tool.
 func (q *query) pathAbout(r *Rule) (found verdict, why string) {
 	at, ok := q.regionOf(r)
 	for _, t := range q.paths() {

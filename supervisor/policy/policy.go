@@ -55,7 +55,7 @@ type Decision struct{ Behavior, By, Rule, Reason string }
 // file system.
 type Rules interface{ Decide(r Request) Decision }
 
-// verdict says whether a rule is about a request.
+// verdict reports whether a rule is about a request.
 type verdict int
 
 const (
@@ -123,7 +123,7 @@ func (q *query) text(field string) (string, bool) {
 // runsLines reports whether the tool runs command lines: Monitor does so under the rules of Bash.
 func (q *query) runsLines() bool { return q.tool == "Bash" || q.tool == "Monitor" }
 
-// about says whether a deny or ask rule is about the request, and why it might be.
+// about reports whether a deny or ask rule is about the request, and why it might be.
 func (q *query) about(r *Rule) (verdict, string) {
 	switch {
 	case r.kind == kindMCP:

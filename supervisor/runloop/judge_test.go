@@ -347,17 +347,17 @@ func TestNativeRules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rules, mode, unsaid := l.nativeRules(l.Snapshot(), "orch-1")
-		if diff := cmp.Diff(tt.want, rules); diff != "" || mode != tt.mode || len(unsaid) > 0 {
-			t.Errorf("%s: mode %s, %q, -want +got:\n%s", name, mode, unsaid, diff)
+		rules, mode, unsupported := l.nativeRules(l.Snapshot(), "orch-1")
+		if diff := cmp.Diff(tt.want, rules); diff != "" || mode != tt.mode || len(unsupported) > 0 {
+			t.Errorf("%s: mode %s, %q, -want +got:\n%s", name, mode, unsupported, diff)
 		}
 	}
 	odd := court(t, runconfig.Options{Permissions: "accept-edits", Allow: []string{"Edit(src/**)"}}, nil)
 	odd.policy.CWD = "/w/a[b]"
 	odd.Snapshot().Options.CWD = "/w/a[b]"
-	if rules, mode, unsaid := odd.nativeRules(odd.Snapshot(), "orch-1"); mode != "acceptEdits" || len(rules.Allow) > 0 ||
-		len(unsaid) != 1 {
-		t.Errorf("a directory that no rule can name: %+v, %s, %q", rules, mode, unsaid)
+	if rules, mode, unsupported := odd.nativeRules(odd.Snapshot(), "orch-1"); mode != "acceptEdits" || len(rules.Allow) > 0 ||
+		len(unsupported) != 1 {
+		t.Errorf("a directory that no rule can name: %+v, %s, %q", rules, mode, unsupported)
 	}
 }
 

@@ -35,18 +35,17 @@ func (l *Loop) allowed(s *supervisor.State) []policy.Rule {
 var everything = []string{"Bash", "Edit", "Write", "NotebookEdit", "Read", "WebFetch", "WebSearch", "Skill"}
 
 // nativeRules are the rules and the permission mode that an agent's CLI is given: in mode rules it asks, and is
-// refused. unsaid are rules that the CLI has no form for: allow rules of this kind allow nothing, deny and ask
+// refused. unsupported are rules that the CLI has no form for: allow rules of this kind allow nothing, deny and ask
 // rules are held by Arbiter's own reading alone.
-func (l *Loop) nativeRules(
-	s *supervisor.State,
-	agent string,
-) (rules bridge.PermissionRules, mode string, unsaid []string) {
+func (l *Loop) nativeRules(s *supervisor.State, agent string) (
+	rules bridge.PermissionRules, mode string, unsupported []string,
+) {
 	p, mode := l.bare(s, agent), "default"
 	add := func(to *[]string, behavior string, list []policy.Rule) {
 		for _, rule := range list {
 			switch text, err := rule.Native(behavior, p.CWD, p.Home); {
 			case err != nil:
-				unsaid = append(unsaid, err.Error())
+				unsupported = append(unsupported, err.Error())
 			case !slices.Contains(*to, text):
 				*to = append(*to, text)
 			}
@@ -57,7 +56,7 @@ func (l *Loop) nativeRules(
 	add(&rules.Allow, policy.Allow, l.allowed(s))
 	switch policy.Mode(s.Options.Permissions) {
 	case policy.ModeAllowAll:
-		mode, rules.Allow = "bypassPermissions", append(rules.Allow, everything...)
+		mode, rules.Allow = bridge.BypassPermissions, append(rules.Allow, everything...)
 	case policy.ModeAcceptEdits:
 		if edits, ok := policy.EditsBelow(p.CWD); ok {
 			rules.Allow = append(rules.Allow, edits)
@@ -65,14 +64,14 @@ func (l *Loop) nativeRules(
 			mode = "acceptEdits"
 		}
 	}
-	return rules, mode, unsaid
+	return rules, mode, unsupported
 }
 
 // setRules puts the present rules into the configuration of a session that is about to start, and returns which of
 // them the CLI has no form for.
-func (l *Loop) setRules(agent string, c *bridge.AgentConfig) (unsaid []string, changes int) {
+func (l *Loop) setRules(agent string, c *bridge.AgentConfig) (unsupported []string, changes int) {
 	s := l.Snapshot()
-	c.Rules, c.PermissionMode, unsaid = l.nativeRules(s, agent)
+	c.Rules, c.PermissionMode, unsupported = l.nativeRules(s, agent)
 	c.NoSkillCommands = c.NoSkillCommands || len(s.Options.Deny)+len(s.Options.Ask) > 0
-	return unsaid, s.Permission.Changes
+	return unsupported, s.Permission.Changes
 }

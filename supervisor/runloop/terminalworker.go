@@ -27,7 +27,7 @@ func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 		return
 	}
 	l.setRules(p.ID, &p.Config)
-	if p.Config.PermissionMode == "bypassPermissions" {
+	if p.Config.PermissionMode == bridge.BypassPermissions {
 		p.Config.PermissionMode = "default" // the human at the terminal is there to be asked
 	}
 	if l.setup != nil {

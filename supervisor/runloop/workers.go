@@ -39,12 +39,12 @@ func (l *Loop) spawn(ctx context.Context, port Port, e effect.Spawn) {
 	if !l.passes(ctx, p) {
 		return
 	}
-	unsaid, changes := l.setRules(p.ID, &p.Config)
+	unsupported, changes := l.setRules(p.ID, &p.Config)
 	crashpoint.Here("loop.spawn")
 	r, err := port.Spawn(ctx, p)
 	crashpoint.Here("loop.spawned")
 	if err == nil {
-		r.NotTaken = append(r.NotTaken, unsaid...)
+		r.NotTaken = append(r.NotTaken, unsupported...)
 		l.Put(input.Spawned{Agent: p.AgentRef, Result: r, Own: own, Changes: changes})
 		return
 	}
@@ -184,17 +184,15 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 			Reason: checkReason(e),
 		}
 		call := checkCall(asked, input)
-		answer, err := bridge.PermissionResult{Behavior: bridge.Allow}, error(nil)
 		if !e.Params.Scratch || l.taken(call).Behavior != "" { // nothing that it does leaves a scratch copy
-			answer, err = l.permission(ctx, lifecycle.Here, asked, call)
-		}
-		switch {
-		case err != nil:
-			f.Failed = "it could not be decided whether it may run: " + err.Error()
-			return
-		case answer.Behavior != bridge.Allow:
-			f.Failed = "not permitted"
-			return
+			switch answer, err := l.permission(ctx, lifecycle.Here, asked, call); {
+			case err != nil:
+				f.Failed = "it could not be decided whether it may run: " + err.Error()
+				return
+			case answer.Behavior != bridge.Allow:
+				f.Failed = "not permitted"
+				return
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.Params.TimeoutMS)*time.Millisecond+checkSlack)
@@ -247,19 +245,19 @@ func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParam
 // giveRules gives a running agent the present rules. The mode of an agent that was started to ask nothing can be
 // taken back, but not given later.
 func (l *Loop) giveRules(ctx context.Context, port Port, a bridge.AgentRef) {
-	rules, mode, unsaid := l.nativeRules(l.Snapshot(), a.ID)
-	if mode == "bypassPermissions" {
+	rules, mode, unsupported := l.nativeRules(l.Snapshot(), a.ID)
+	if mode == bridge.BypassPermissions {
 		mode = ""
 	}
 	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: a, PermissionMode: mode, Rules: &rules})
 	if errors.Is(err, bridge.ErrClosed) {
 		return // the bridge is gone, and its agents with it: they start with the present rules
 	}
-	f := input.RulesGiven{Agent: a, Unsaid: unsaid}
+	f := input.RulesGiven{Agent: a, Unsupported: unsupported}
 	if err != nil {
 		f.Failed = err.Error()
 	}
-	if f.Failed != "" || len(unsaid) > 0 {
+	if f.Failed != "" || len(unsupported) > 0 {
 		l.Put(f)
 	}
 }

@@ -131,7 +131,7 @@ var Table = slices.Concat(
 			"agents can reach. proxy: the API, the hosts of --allow-host, and what you permit when they ask; none: the API; " +
 			"open: everything that this computer can reach"},
 		Setting{Name: "allow-host", Kind: KindList, usage: "`HOST` that sandboxed agents can reach, such as " +
-			"proxy.golang.org, '*.example.com', example.com:8443, or 127.0.0.1:5432 for a service of this computer"},
+			"packages.example.com, '*.example.com', example.com:8443, or 127.0.0.1:5432 for a service of this computer"},
 		Setting{Name: "sandbox-write", Kind: KindList, usage: "additional `PATH` that sandboxed agents may write to, such " +
 			"as ~/.cache/go-build"},
 		Setting{Name: "sandbox-hide", Kind: KindList, usage: "`PATH` that sandboxed agents cannot see"},
