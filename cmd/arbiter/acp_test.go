@@ -129,10 +129,10 @@ func TestACPElsewhere(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	e := h.edits(acpEditors["plain"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
 	e.opens(h)
-	e.call("session/set_mode", `{"sessionId":"`+e.session+`","modeId":"accept-edits"}`)
 	e.stops(e.prompt("Make a thing"), "end_turn")
 	id := e.prompt("call it dawn")
-	asked := e.permission(0)
+	asked := e.permission(0) // in the next mode this command, which writes in the workspace, is not asked about
+	e.call("session/set_mode", `{"sessionId":"`+e.session+`","modeId":"accept-edits"}`)
 	e.call("session/set_config_option", `{"sessionId":"`+e.session+`","configId":"permissions","value":"ask"}`)
 	e.sees(0, "the mode", func(m acpMessage) bool {
 		return strings.Contains(string(m.Params), `"currentModeId":"ask"`)
