@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -58,6 +60,7 @@ func TestQueryReachesTheQuerier(t *testing.T) {
 }
 
 func TestParametersOfAQueryAreChecked(t *testing.T) {
+	testkit.WithoutRace(t)
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})
 		defer r.leave(t)

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -218,6 +220,7 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 }
 
 func TestOverlongLineIsSkipped(t *testing.T) {
+	testkit.WithoutRace(t)
 	near, far := net.Pipe()
 	defer far.Close()
 	h := &recorder{}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 )
@@ -167,6 +169,7 @@ func TestTerminalEndsWithTheAgents(t *testing.T) {
 }
 
 func TestTerminalParametersAreChecked(t *testing.T) {
+	testkit.WithoutRace(t)
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, &fakeLauncher{}, &recorder{})
 		defer r.leave(t)

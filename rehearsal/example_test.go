@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -36,6 +38,7 @@ func TestExample(t *testing.T) {
 
 // The page's example plays as the page says.
 func TestLiveExample(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	sc := example(t)
 	srv := serve(t, sc, rehearsal.Options{})

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // The effect of each fault on the real CLI, and its cost in requests: every hidden retry consumes a step.
@@ -61,7 +62,7 @@ func TestLiveFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s retries %s forever %v", tt.fault, tt.retries, tt.forever), func(t *testing.T) {
 			if tt.long {
-				wirecase.Long(t)
+				testkit.Long(t)
 			}
 			t.Parallel()
 			repeat := "1"
@@ -154,6 +155,7 @@ func TestLiveResumedElsewhere(t *testing.T) {
 
 // An answer that an interrupt cut off is used up: the next message gets the next answer.
 func TestLiveInterrupted(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	srv := play(t, threeWords, rehearsal.Options{})
 	c := startClaude(t, srv, claudeOptions{})

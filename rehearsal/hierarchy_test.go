@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // hierarchy is the smallest supervisor that can run a built-in scenario: it starts real CLIs, gives them
@@ -169,7 +170,7 @@ func builtin(t *testing.T, name string) *rehearsal.Scenario {
 }
 
 func TestLiveSmallJob(t *testing.T) {
-	wirecase.Long(t) // arbiter plays it, too
+	testkit.Long(t) // arbiter plays it, too
 	t.Parallel()
 	h := newHierarchy(t, builtin(t, "small-job"),
 		rehearsal.Options{Vars: map[string]string{"task": "Foretell\nthe tide."}})
@@ -205,7 +206,7 @@ func TestLiveSmallJob(t *testing.T) {
 }
 
 func TestLiveDialogue(t *testing.T) {
-	wirecase.Long(t) // arbiter plays it, too
+	testkit.Long(t) // arbiter plays it, too
 	t.Parallel()
 	h := newHierarchy(t, builtin(t, "dialogue"), rehearsal.Options{})
 	h.run("Make a file.")
@@ -217,7 +218,7 @@ func TestLiveDialogue(t *testing.T) {
 }
 
 func TestLiveParallel(t *testing.T) {
-	wirecase.Long(t) // arbiter plays it, too
+	testkit.Long(t) // arbiter plays it, too
 	t.Parallel()
 	h := newHierarchy(t, builtin(t, "parallel"), rehearsal.Options{})
 	h.run("Two things at once.")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -99,6 +101,7 @@ actors:
 
 // Requests of the CLI outside of the history are answered and consume no step.
 func TestLiveAsides(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	srv := play(t, `
 actors:

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // usage returns the CLI's own figure for the input of the last answer.
@@ -17,6 +18,7 @@ func (c *claude) usage() int {
 
 // A script fills the context step by step, to the token; a subagent fills its own.
 func TestLiveFilling(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	srv := play(t, `
 vars: {window: "200000"}
@@ -80,7 +82,7 @@ actors:
 
 // A context that is full again at once, three times in a row.
 func TestLiveCompactionLoop(t *testing.T) {
-	wirecase.Long(t) // arbiter's TestCompactionLoop plays it, too
+	testkit.Long(t) // arbiter's TestCompactionLoop plays it, too
 	t.Parallel()
 	srv := play(t, `
 actors:

@@ -1,13 +1,13 @@
 package supervisor
 
 import (
-	"os"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // often returns how many repetitions a loop makes: a few for each change, and many where
 // ARBITER_LONG is set, as by scripts/nightly.
 func often(few, many int) int {
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		return many
 	}
 	return few

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -154,7 +156,7 @@ func TestModelOutputIsRecorded(t *testing.T) {
 			inputs = inputs[:1]
 		}
 		for j, f := range inputs {
-			if (len(text) > 2<<10 || corpus.Race) && (i+j)%5 != 0 {
+			if (len(text) > 2<<10 || testkit.Race) && (i+j)%5 != 0 {
 				continue
 			}
 			in := input.Input{At: at, From: input.Origin{By: "orch-1", Session: "s", Gen: 1}, Body: f}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -74,6 +76,7 @@ func TestFollowerAtTheEndOfNothing(t *testing.T) {
 }
 
 func TestLastLineEnd(t *testing.T) {
+	testkit.WithoutRace(t)
 	for in, want := range map[string]int64{
 		"": 0, "a": 0, "a\n": 2, "a\nb": 2, "\n": 1,
 		"a\n" + strings.Repeat("x", backBuffer) + "\ny":      backBuffer + 3,

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -173,6 +175,7 @@ func TestNewest(t *testing.T) {
 
 // TestBackwardLines: every line is returned whole, with any sizes of lines and blocks.
 func TestBackwardLines(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, sizes := range [][]int{{}, {0}, {0, 0}, {1}, {firstBlock - 1}, {firstBlock}, {firstBlock + 1},
 		{firstBlock - 1, 0, firstBlock},
 		{10, 5 * firstBlock, 10}, {3, maxBlock, maxBlock + 1, 2*maxBlock - 1, 7}, {5 << 20, 1, 5 << 20}} {
@@ -233,6 +236,7 @@ func (s sparse) ReadAt(p []byte, at int64) (int, error) {
 // A line that is too long to keep is skipped with limited memory, and the scan of a file without a reading
 // gives up.
 func TestBackwardBounds(t *testing.T) {
+	testkit.WithoutRace(t)
 	f := sparse{size: jsonl.MaxLine + 1<<20, lines: map[int64]string{0: "first\n", jsonl.MaxLine + 1000: "\nlast\n"}}
 	b := newBackward(f, f.size)
 	for _, want := range []string{"last", "first"} {

@@ -2,10 +2,11 @@ package tui
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/rivo/uniseg"
 
@@ -161,12 +162,13 @@ var cockpit = []struct {
 // important word, shows no prose that is too wide to read, and names no file by its absolute path on the
 // main screen.
 func TestCockpit(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, tt := range cockpit {
 		for i, size := range [][2]int{{120, 40}, {40, 12}, {80, 24}, {200, 50}, {300, 90}} {
 			if tuitest.Race && i > 0 {
 				break // what a detector could find is the same at every size
 			}
-			if i > 2 && os.Getenv("ARBITER_LONG") == "" {
+			if i > 2 && !testkit.AtNight() {
 				break // large screens take long to draw
 			}
 			name := fmt.Sprintf("cockpit-%s-%dx%d", tt.name, size[0], size[1])

@@ -3,11 +3,12 @@ package tui
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -78,7 +79,7 @@ func happen(s *scene, r *rand.Rand, b byte) {
 // ARBITER_LONG is set, as in scripts/nightly.
 func effort[T any](raced, some, all T) T {
 	switch {
-	case os.Getenv("ARBITER_LONG") != "":
+	case testkit.AtNight():
 		return all
 	case underRace:
 		return raced

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -195,6 +197,7 @@ func (p *fakeRun) reportEverything(n int, text string) {
 // and the files are the same as for its visible part alone: the
 // same cells, the same styles, the same title, and only arbiter's own sequences.
 func TestHostileLooksLikeClean(t *testing.T) {
+	testkit.WithoutRace(t)
 	pictures := func(t *testing.T, text string, size [2]int) (seen []string) {
 		play(t, size[0], size[1], func(o *Options, h *fakeHost) {
 			o.Notify = notify.Options{Bell: true, Desktop: true, Finished: true,
@@ -346,6 +349,7 @@ func (f *hostileFiller) fill(v reflect.Value) {
 // file names contains hostile text, including fields that no outsider can write today. No screen shows any
 // of it unchanged.
 func TestEveryFieldIsHostile(t *testing.T) {
+	testkit.WithoutRace(t)
 	for seed := range effort(2, 4, 12) {
 		f := &hostileFiller{texts: tuitest.Hostile(), n: seed * 31}
 		size := sizes[seed%len(sizes)]
@@ -394,6 +398,7 @@ func TestEveryFieldIsHostile(t *testing.T) {
 
 // TestFirstScreenIsClean: the version of the CLI and the problems with it may be any text.
 func TestFirstScreenIsClean(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, text := range tuitest.Hostile() {
 		for _, found := range []Findings{{Missing: true, Problem: text, Path: text}, {Problem: text, Path: text},
 			{Claude: text + "1", Path: text, Login: LoginNo, CWD: text, Account: text}} {

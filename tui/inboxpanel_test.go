@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -42,6 +44,7 @@ func (s *scene) inbox() {
 // trust and failures have their choices; Esc closes the panel from any step, and nothing opens in its
 // place.
 func TestInboxPanel(t *testing.T) {
+	testkit.WithoutRace(t)
 	play(t, 110, 34, nil, func(s *scene) {
 		s.inbox()
 		s.Press("F7")
@@ -179,6 +182,7 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 
 // TestThePanelByMouse: rows and answers are clicked, and the status line opens it, at every size.
 func TestThePanelByMouse(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{40, 12}, {100, 30}, {300, 90}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.startWork()

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -66,6 +68,7 @@ func (s *scene) crowd() {
 // TestAgentActivityIsShown: at every width the screen shows the running command and its time, the subagents, the
 // wait for the API, and the wait for the human. The seconds are updated.
 func TestAgentActivityIsShown(t *testing.T) {
+	testkit.WithoutRace(t)
 	few := [][2]int{{80, 24}, {120, 40}, {200, 50}}
 	for _, size := range effort(few, few, append(few, [2]int{160, 45}, [2]int{300, 90})) {
 		play(t, size[0], size[1], nil, func(s *scene) {
@@ -121,6 +124,7 @@ func TestNarrowScreenFolds(t *testing.T) {
 
 // TestSubagentsFold by a key and by the mouse, for one agent and for all.
 func TestSubagentsFold(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{120, 40}, {200, 50}, {80, 24}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.crowd()
@@ -153,6 +157,7 @@ func TestSubagentsFold(t *testing.T) {
 
 // TestTileOpensItsAgent by a click.
 func TestTileOpensItsAgent(t *testing.T) {
+	testkit.WithoutRace(t)
 	play(t, 200, 50, nil, func(s *scene) {
 		s.crowd()
 		s.ClickOn("vet: header.go:3")
@@ -165,6 +170,7 @@ func TestTileOpensItsAgent(t *testing.T) {
 // TestPermissionModeCycles with Shift+Tab and by a click, never to allow-all, and is visible at every
 // width.
 func TestPermissionModeCycles(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {200, 50}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.Press("Shift+Tab")

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -172,6 +174,7 @@ func TestWordsAsTheyArrive(t *testing.T) {
 
 // TestControls: every control has a slash command that reaches the run.
 func TestControls(t *testing.T) {
+	testkit.WithoutRace(t)
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
 		for typed, want := range map[string]contract.CommandBody{

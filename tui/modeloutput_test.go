@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
@@ -18,6 +20,7 @@ var scrutiny = [][]string{{"Esc", "G"}, {"z", "g"}, {"q", "F3"}, {"q", "Alt+1"},
 // findings at the start, a few at a time in turn, on the screens that show agents' text. Only arbiter's own
 // sequences are sent to the terminal. With -renders each text is tested alone, on all screens.
 func TestModelOutputIsShown(t *testing.T) {
+	testkit.WithoutRace(t)
 	t.Setenv("TERM", "xterm-256color")
 	list := corpus.ModelOutput(t, "..")
 	group, each, ways := 10, effort(2, 2, 5), scrutiny

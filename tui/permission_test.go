@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -39,6 +41,7 @@ const goTest = `{"command":"go test ./header"}`
 // TestPermissionIsWidened: to allow more than once the user must select the scope, and no single key does
 // so.
 func TestPermissionIsWidened(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, c := range []struct {
 		keys []string
 		want contract.Permit
@@ -143,6 +146,7 @@ func TestPermissionBySlash(t *testing.T) {
 
 // TestAnswersOfAnOpenedDialog: every answer in it has its own letter.
 func TestAnswersOfAnOpenedDialog(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, c := range []struct {
 		keys string
 		want contract.Permit
@@ -285,6 +289,7 @@ func TestPagesAndDialogs(t *testing.T) {
 // TestPermissionsAreChanged: slash commands change mode and rules; allow-all needs the user to accept the
 // risk first.
 func TestPermissionsAreChanged(t *testing.T) {
+	testkit.WithoutRace(t)
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
 		for typed, want := range map[string]contract.CommandBody{

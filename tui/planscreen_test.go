@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -119,6 +121,7 @@ func TestPlanIsLeft(t *testing.T) {
 // TestPlanChangesMeanwhile: changes by agents while a user edits the plan are merged; if both changed the
 // same thing, the screen asks, and says what it is.
 func TestPlanChangesMeanwhile(t *testing.T) {
+	testkit.WithoutRace(t)
 	agents := func(s *scene, steps string) {
 		s.does(func(p *fakeRun) { p.call("arbiter", "set_plan", `{"steps":[`+steps+`]}`) })
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/gdamore/tcell/v2"
 
 	vt "github.com/arbiter-cli/arbiter/rehearsal/terminal"
@@ -215,6 +217,7 @@ var wander = [][]string{
 // the terminal. Only arbiter's own sequences are sent, and no query. With -renders it continues for that
 // many pictures.
 func TestRendersAreClean(t *testing.T) {
+	testkit.WithoutRace(t)
 	t.Setenv("TERM", "xterm-256color")
 	var n atomic.Int64
 	most, bytes := int64(*renders), 0

@@ -6,11 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
 
 // TestScene: the agents stand as figures below the tiles, or beside the conversation, and only where there is room.
 func TestScene(t *testing.T) {
+	testkit.WithoutRace(t)
 	on := func(o *Options, _ *fakeHost) { o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true }
 	for _, size := range [][2]int{{200, 50}, {150, 44}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -128,6 +130,7 @@ func allowsAll(mode, sandbox string) func(*Options, *fakeHost) {
 // TestAllowAllIsInSight: every screen of any size shows that everything is allowed, also below a dialog and
 // while another message is shown.
 func TestAllowAllIsInSight(t *testing.T) {
+	testkit.WithoutRace(t)
 	for i, size := range sizes {
 		if tuitest.Race && i > 1 {
 			break // what a detector could find is the same at every size
@@ -162,6 +165,7 @@ func TestAllowAllIsInSight(t *testing.T) {
 }
 
 func TestScreens(t *testing.T) {
+	testkit.WithoutRace(t)
 	runs := func(_ *Options, h *fakeHost) {
 		for i, title := range []string{"Teach the loom the new header", "織機に新しいヘッダーを教える", "Count the omens"} {
 			h.found.Runs = append(h.found.Runs, RunInfo{

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -57,6 +59,7 @@ func TestOneOfManyIsOverloaded(t *testing.T) {
 
 // TestTrustCheckIsNotShownAsBusy: a run that waits for the human to check the workspace is shown as such.
 func TestTrustCheckIsNotShownAsBusy(t *testing.T) {
+	testkit.WithoutRace(t)
 	trusted := func(_ *Options, h *fakeHost) {
 		h.options = func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" }
 	}

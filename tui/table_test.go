@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/slash"
@@ -13,6 +15,7 @@ import (
 // TestEveryKeyMeansSomething: each key does on its screen what the table of keys says, and the help of that
 // screen lists it.
 func TestEveryKeyMeansSomething(t *testing.T) {
+	testkit.WithoutRace(t)
 	ways := map[keys.Context]string{
 		keys.Insert: "", keys.Normal: "Esc", keys.Focus: "Alt+1", keys.Logbook: "F2", keys.Plan: "F3",
 		keys.Sessions: "F4", keys.Changes: "F5", keys.Settings: "F8", keys.Timeline: "F6", keys.Help: "F1",

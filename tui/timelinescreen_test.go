@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
@@ -29,6 +31,7 @@ func timed(s *scene) {
 // TestTimeline: Enter goes from a lane to what was reported at that time, f to the agent, and the mouse
 // does the same.
 func TestTimeline(t *testing.T) {
+	testkit.WithoutRace(t)
 	play(t, 120, 40, nil, func(s *scene) {
 		timed(s)
 		see := func(what string) {

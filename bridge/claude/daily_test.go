@@ -8,9 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
 // TestLiveDailyLines runs each of the daily lines in the CLI's default mode, and compares whether the CLI
@@ -18,7 +19,7 @@ import (
 // others run, in a directory of the test.
 func TestLiveDailyLines(t *testing.T) {
 	t.Parallel()
-	wirecase.Long(t)
+	testkit.Long(t)
 	const root, sessions = "../..", 4
 	spec := realSpec(t)
 	daily := corpus.DailyLines(t, root)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -18,6 +20,7 @@ import (
 // them without a question, also those of subagents. A tool that is neither denied nor allowed needs a
 // permission, in both.
 func TestLiveDeniedTools(t *testing.T) {
+	testkit.Long(t)
 	for name, deny := range map[string]func(*bridge.AgentConfig){
 		"by name": func(cfg *bridge.AgentConfig) {
 			cfg.DisallowedTools = []string{"Write", "Edit", "NotebookEdit", "Bash(rm *)"}

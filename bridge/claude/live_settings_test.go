@@ -6,12 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // TestLiveSettingsHold: a hook that is added to the workspace's settings in the middle of a session does
 // not run in that session.
 func TestLiveSettingsHold(t *testing.T) {
+	testkit.Long(t)
 	if len(realSpec(t).Args) > 0 {
 		t.Skip("the stand-in reads no settings")
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -33,6 +35,7 @@ func liveAlone(t *testing.T, script ...reply) (*stageOf, *api) {
 }
 
 func TestLiveTextTurn(t *testing.T) {
+	testkit.Long(t)
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap = 100_000
 	s.launch()
@@ -90,6 +93,7 @@ func TestLiveTextTurn(t *testing.T) {
 // TestLiveWindow: what the CLI reports as its window holds from the first reading on. With the user's bound
 // alone, 300,000, an agent that is near its end would not be warned.
 func TestLiveWindow(t *testing.T) {
+	testkit.Long(t)
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap, s.cfg.Model = 300_000, "claude-sonnet-4-5"
 	s.launch()
@@ -133,6 +137,7 @@ func TestLiveVerdict(t *testing.T) {
 }
 
 func TestLiveLongPromptAndSchema(t *testing.T) {
+	testkit.Long(t)
 	onlyTheCLI(t, "takes a schema from its command line alone")
 	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "m"}}}}
 	s, model := live(t, verdict)
@@ -301,6 +306,7 @@ func TestLiveSteer(t *testing.T) {
 }
 
 func TestLiveQuestionIsDenied(t *testing.T) {
+	testkit.Long(t)
 	question := map[string]any{"questions": []any{map[string]any{"question": "Q?", "header": "h", "multiSelect": false,
 		"options": []any{map[string]any{"label": "a", "description": "d"},
 			map[string]any{"label": "b", "description": "d"}}}}}
@@ -317,6 +323,7 @@ func TestLiveQuestionIsDenied(t *testing.T) {
 }
 
 func TestLiveSlashIsText(t *testing.T) {
+	testkit.Long(t)
 	s, model := live(t, reply{text: "first"}, reply{text: "second"})
 	s.launch()
 	if turn := s.turn("/clear"); turn.Text != "first" {

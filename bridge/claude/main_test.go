@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"go.uber.org/goleak"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -132,7 +134,7 @@ var long = regexp.MustCompile(
 func realSpec(t *testing.T) bridge.ClaudeSpec {
 	t.Helper()
 	if len(realArgs) == 0 && long.MatchString(t.Name()) {
-		wirecase.Long(t)
+		testkit.Long(t)
 	}
 	return bridge.ClaudeSpec{Path: wirecase.Required(t, realCLI), Args: realArgs}
 }

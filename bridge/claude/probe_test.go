@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -77,6 +79,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestProbeOfAStoppedProcess(t *testing.T) {
+	testkit.Long(t)
 	onlyLinux(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := stageFor(t, spec, verdictReply)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -139,6 +141,7 @@ func (a *api) toolNames(n int) []string {
 
 // TestLiveQueryWithoutAVerdict: this is not a failure, the caller may find the answer in the text.
 func TestLiveQueryWithoutAVerdict(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		q := newAsking(t, spec, startAPI(t, reply{text: "the tester"}, reply{text: "I said so"}))
 		r, err := q.ask(t.Context())
@@ -149,6 +152,7 @@ func TestLiveQueryWithoutAVerdict(t *testing.T) {
 }
 
 func TestLiveQueryWithoutASchema(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{text: "plain"})
 		q := newAsking(t, spec, model)
@@ -162,6 +166,7 @@ func TestLiveQueryWithoutASchema(t *testing.T) {
 
 // TestLiveQueryOfEveryLength: a query that is too long for an argument goes over stdin.
 func TestLiveQueryOfEveryLength(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, chosen("long"))
 		q := newAsking(t, spec, model)
@@ -178,6 +183,7 @@ func TestLiveQueryOfEveryLength(t *testing.T) {
 }
 
 func TestLiveQueryFails(t *testing.T) {
+	testkit.Long(t)
 	wrong := reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}}
 	for name, tc := range map[string]struct {
 		script   []reply
@@ -215,6 +221,7 @@ func TestLiveQueryFails(t *testing.T) {
 
 // TestLiveQueryTimeout: the reason why the CLI kept retrying is reported, if the CLI gave one.
 func TestLiveQueryTimeout(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		hold := make(chan struct{})
 		defer close(hold)
@@ -247,6 +254,7 @@ func TestLiveQueryTimeout(t *testing.T) {
 }
 
 func TestLiveQueryCancelled(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		hold := make(chan struct{})
 		defer close(hold)
@@ -284,6 +292,7 @@ func waitFor(t *testing.T, what string, met func() bool) {
 
 // TestLiveQueriesOfAScenario: a scripted model treats each query as a session of its own.
 func TestLiveQueriesOfAScenario(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		sc, err := rehearsal.Parse("choices.yaml", []byte(`
 actors:

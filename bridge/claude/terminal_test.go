@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -224,6 +226,7 @@ func (s *stageOf) record() string {
 
 // TestTerminalIsClosed: after a close in order the CLI saves and leaves, and no process is left.
 func TestTerminalIsClosed(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := startDialogue(t, spec)
 		d := s.openTerminal(nil)

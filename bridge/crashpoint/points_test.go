@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,6 +22,7 @@ const path = "github.com/arbiter-cli/arbiter/bridge/crashpoint"
 // TestPointsAreTheCalls: a point without a call would never be tested, and a call without a point never
 // requested.
 func TestPointsAreTheCalls(t *testing.T) {
+	testkit.WithoutRace(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

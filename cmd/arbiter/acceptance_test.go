@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -17,6 +19,7 @@ import (
 func TestFullDialogue(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil,
 				append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task",
@@ -174,6 +177,7 @@ func TestAnotherTask(t *testing.T) {
 // TestRepeatedDenialsAskTheHuman: when all agents that try the work are denied, the run asks the human before it
 // reaches its limit of iterations.
 func TestRepeatedDenialsAskTheHuman(t *testing.T) {
+	testkit.Long(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // acpClients returns the directory with the packages of the Agent Client Protocol clients that scripts/setup
@@ -49,9 +49,10 @@ func TestACPWithTheSDK(t *testing.T) {
 	for _, who := range players(t) {
 		for name, capabilities := range acpEditors {
 			t.Run(who.name+" "+name, func(t *testing.T) {
+				who.long(t)
 				t.Parallel()
 				if name == "plain" {
-					wirecase.Long(t)
+					testkit.Long(t)
 				}
 				h := newTestHome(t, who)
 				module := filepath.Join(clients, "@agentclientprotocol", "sdk", "dist", "v1", "unstable", "acp.js")
@@ -129,7 +130,7 @@ func TestACPWithACPX(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
-			wirecase.Long(t)
+			testkit.Long(t)
 			h := newTestHome(t, who)
 			agent := "arbiter acp -- " + strings.Join(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), " ")
 			acpx := func(args ...string) string {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -38,6 +40,7 @@ func rolesOf(model *rehearsal.Server) []rehearsal.Role {
 // TestEnvironmentOfTheArbiter: the Arbiter and the decider use one gateway, the Orchestrators another. No file
 // contains a secret of the environment.
 func TestEnvironmentOfTheArbiter(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for decider, asks := range map[string]rehearsal.Role{"session": rehearsal.RoleArbiter,
 		"stateless": rehearsal.RoleMain} {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -149,6 +151,7 @@ func (w *twoTerminals) takenAndGivenBack(name string) {
 
 // TestTerminalOfAnAttachmentIsClosed: a window that is closed in the middle gives the session back.
 func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
+	testkit.Long(t)
 	for name, goes := range map[string]func(p *pane){
 		"closed": func(p *pane) { p.HangUp() },
 		"killed": func(p *pane) { _ = p.Process().Kill() },

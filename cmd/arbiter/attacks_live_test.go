@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
@@ -32,7 +34,7 @@ func TestAttacks(t *testing.T) {
 		t.Skip("no claude: run scripts/setup")
 	}
 	groups := corpus.Attacks(t, "../..")
-	all := os.Getenv("ARBITER_LONG") != ""
+	all := testkit.AtNight()
 	for i, g := range groups {
 		modes := g.Modes
 		if !all {

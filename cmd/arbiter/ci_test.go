@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
@@ -186,6 +188,7 @@ const hostileTask = "Keep names\n::error::x\n$(touch pwned) `touch pwned` '\"; t
 // TestActionOverTwoJobs runs the action: the run ends with a question, and another job on another machine continues
 // with the archive and the answer.
 func TestActionOverTwoJobs(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	model := namesPlay(t)
 	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "allow": "Bash(*)\n\nRead",
@@ -284,6 +287,7 @@ var gitLabOutputs = regexp.MustCompile(`^ARBITER_RUN=[0-9a-f-]{36}\nARBITER_EXIT
 
 // TestGitLabOverTwoJobs does the same with the template for GitLab, in both shells that its runners use.
 func TestGitLabOverTwoJobs(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	job := yamlFile(t, "docs/gitlab-ci.yml")[".arbiter"].(mapping)
 	script := ""

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -16,6 +18,7 @@ var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWind
 
 // TestCompactionBlocked: if an agent ignores the context warning, its compaction is blocked, and it hands off.
 func TestCompactionBlocked(t *testing.T) {
+	testkit.Long(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.inside(t)
@@ -67,6 +70,7 @@ actors:
 // TestCompactionLoop: an agent whose context fills up again as fast as it is compacted is parked, and its
 // successor gets a record of its work.
 func TestCompactionLoop(t *testing.T) {
+	testkit.Long(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.inside(t)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctorcmd"
@@ -50,6 +52,7 @@ func (e examination) find(t *testing.T, area, name string) doctor.Finding {
 
 // TestDoctorLive: the real CLI has all the abilities that arbiter needs, and the trial leaves nothing behind.
 func TestDoctorLive(t *testing.T) {
+	testkit.Long(t)
 	path := realClaude(t)
 	if path == "" {
 		t.Skip("no claude is installed")

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -16,6 +18,7 @@ import (
 // TestAgentDies: when an agent's process ends in mid-turn, for any cause, another process resumes its
 // session, is notified, and completes the work. The event names how the process ended.
 func TestAgentDies(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct{ name, fault, reason string }{
 		{"exit 0", "exit-mid-turn:0", "exit code 0"},
@@ -46,6 +49,7 @@ func TestAgentDies(t *testing.T) {
 // one that forks hundreds of processes. Arbiter still answers, one Ctrl-C ends the run within the time of the
 // kill ladder, and no process is left.
 func TestStubbornAgents(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		fault string
@@ -90,6 +94,7 @@ func awaitCrowd(t *testing.T, run string, least int) {
 // TestStoppedAgent: a stopped process is reported as stopped, not as dead. The run can still be ended, and it
 // continues when the process is continued.
 func TestStoppedAgent(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		for _, then := range []string{"end", "go on"} {
@@ -127,6 +132,7 @@ func TestStoppedAgent(t *testing.T) {
 // is not a program, or made not executable. Arbiter reports that once and does not retry forever, and the other
 // agents continue.
 func TestProgramGone(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -172,6 +178,7 @@ func TestProgramGone(t *testing.T) {
 // ancestor to kill. Without one the run survives or can be resumed, and an event reports what
 // happened.
 func TestAgentStrikesUpwards(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	// The script kills the ancestor once, and only if it is the expected program.
 	const strike = `test -e struck && { echo struck; exit; }; touch struck
@@ -230,6 +237,7 @@ func b2n(b bool) int {
 // TestGreedyAgents: an agent near its limit of memory or output files gets a warning; one above it is restarted
 // on its session, and the work completes.
 func TestGreedyAgents(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	// A tool's memory counts as well. tail keeps input without a line end in memory as a whole.
 	const hoard = `(head -c 315000000 /dev/zero; exec tail -f /dev/null) | tail`
@@ -282,6 +290,7 @@ func TestGreedyAgents(t *testing.T) {
 // TestCrashLoopIsParked: an Arbiter that dies at once each time is started five times, then no more. Rules
 // decide in its place until the human brings it back.
 func TestCrashLoopIsParked(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
 	s.awaitNotice("The Arbiter can no longer rule: it is parked")
@@ -315,6 +324,7 @@ func (s *script) letGo() { write(s.t, "", collect[contract.Session](s)[0].CWD, "
 
 // TestCrashLoopOfAnOrchestrator: the Arbiter is notified, and continues without it.
 func TestCrashLoopOfAnOrchestrator(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "die-mid-turn"})
 	r := s.finish(contract.ExitComplete)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -16,6 +18,7 @@ import (
 // TestSilentAgent: an agent that gives no sign of life is flagged, and the Arbiter decides; an agent that is
 // silent but answers a ping is left alone.
 func TestSilentAgent(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	t.Run("hangs", func(t *testing.T) {
 		onlyLinux(t)
@@ -112,6 +115,7 @@ func TestOtherSessionIsNotRouted(t *testing.T) {
 // TestSwallowed: arbiter sends a message again, once, if no process confirms it. If there is still no
 // confirmation, another process gets it. The events report each step.
 func TestSwallowed(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name, ill         string
@@ -151,6 +155,7 @@ func TestSwallowed(t *testing.T) {
 // TestNeverReady: an Orchestrator that does not get ready (it may show something to a person) is given up with
 // its cause, and never counts as working.
 func TestNeverReady(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	// 15 s: time for healthy processes, however busy the machine is.
 	s := perform(t, spin("echo spun"), sick{"orch-1.*": "silent-init"}, "--start-timeout", "15s")

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -23,6 +25,7 @@ import (
 // TestImpatientSignals: one Ctrl-C ends the run in order, a second one ends it fast, and ten do no more
 // harm than two. Whenever they arrive, no process is left and the run can be resumed.
 func TestImpatientSignals(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -320,6 +323,7 @@ func TestNoHumanAtStdin(t *testing.T) {
 // TestFlood: a thousand messages sent at once are all accepted and delivered in order, one turn each; the next
 // process has those that were not delivered.
 func TestFlood(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const words, before, after = 1000, 40, 20
 	s := perform(t, talk, nil)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -30,6 +32,7 @@ func crashingArbiter(t *testing.T) string {
 // TestPanic: a panic in any of arbiter's goroutines ends the run with exit code 70 and a report for the
 // developers. No process is left, and the run can be resumed.
 func TestPanic(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	bin := crashingArbiter(t)
 	// A made-up secret with the form of an API key.
@@ -84,6 +87,7 @@ func TestPanic(t *testing.T) {
 // TestResumeWhileOldBridgeRuns: the new process waits until the bridge of the last one has let go of the
 // run, and ends that bridge if it cannot do so.
 func TestResumeWhileOldBridgeRuns(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, state := range []string{"is ending", "is stopped"} {
 		t.Run(state, func(t *testing.T) {
@@ -139,6 +143,7 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 // TestInterruptedAtAnyMoment: Ctrl-C at every early moment of a run's first process, and of one that resumes
 // the run. Nothing is left; the run can be resumed, or resuming says that there is nothing to resume.
 func TestInterruptedAtAnyMoment(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const first, second = 8, 5 // lines that are printed without further input
 	for lines := range first {
@@ -207,6 +212,7 @@ func (s *script) nothingOrResumable() {
 // TestTimeZones: processes in different time zones belong to one run, and replay shows it the same way. Runs
 // are listed by absolute time, not by local time.
 func TestTimeZones(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := start(t, []string{"TZ=Pacific/Kiritimati"}, "--stand-in", "--json", "--scenario", "dialogue", "--task",
 		"Name it")
@@ -244,6 +250,7 @@ func TestTimeZones(t *testing.T) {
 
 // TestHostileRunNames: a hostile name of a run leads to no file outside the state directory.
 func TestHostileRunNames(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
 	s.finish(contract.ExitComplete)

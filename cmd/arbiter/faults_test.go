@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -34,9 +36,7 @@ func TestAPIFaults(t *testing.T) {
 	} {
 		for _, p := range players(t) {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				if c.name != "401" {
-					p.long(t)
-				}
+				p.long(t)
 				t.Parallel()
 				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
 					append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait",
@@ -91,6 +91,7 @@ func TestAPIStallIsWaitedOut(t *testing.T) {
 // TestOverloadThatPasses: when the CLI has given up, arbiter waits until an overload has passed, and the run
 // completes.
 func TestOverloadThatPasses(t *testing.T) {
+	testkit.Long(t)
 	path := filepath.Join(t.TempDir(), "passes.yaml")
 	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      " +
 		"- fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., " +
@@ -117,6 +118,7 @@ func TestOverloadThatPasses(t *testing.T) {
 
 // TestCLIFaults: a CLI that violates its own protocol, dies or becomes silent.
 func TestCLIFaults(t *testing.T) {
+	testkit.Long(t)
 	for _, c := range []struct {
 		fault    string
 		category bridge.Category // empty: the run survives it
@@ -206,6 +208,7 @@ actors:
 `)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
 			await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
@@ -320,6 +323,7 @@ func TestSignals(t *testing.T) {
 func TestKilledArbiterLeavesNothing(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
 			await[contract.Question](s, "a question", nil)

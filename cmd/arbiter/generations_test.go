@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -146,6 +148,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 // TestGenerationsOverKills kills arbiter at moments of a hand-off and of a renewal, and resumes the run: every
 // agent keeps its role.
 func TestGenerationsOverKills(t *testing.T) {
+	testkit.Long(t)
 	at := []struct {
 		name string
 		wait func(s *script)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
@@ -139,6 +141,7 @@ func TestHaltAndContinue(t *testing.T) {
 // TestHaltWhereTheRunStandsStill: a halt does not depend on the run's goroutine. While the test blocks that
 // goroutine, a command on stdin and another process can both stop the agents.
 func TestHaltWhereTheRunStandsStill(t *testing.T) {
+	testkit.Long(t)
 	for name, halt := range map[string]func(t *testing.T, b *busy){
 		"stdin": func(_ *testing.T, b *busy) { b.send(contract.Halt{}) },
 		"command": func(t *testing.T, b *busy) {

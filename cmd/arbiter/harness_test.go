@@ -17,8 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -48,7 +49,7 @@ func players(t *testing.T) []player {
 func (p player) long(t *testing.T) {
 	t.Helper()
 	if p.real {
-		wirecase.Long(t)
+		testkit.Long(t)
 	}
 }
 

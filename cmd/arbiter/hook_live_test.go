@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -202,6 +204,7 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 
 // TestTerminalIsReminded: a compaction is reported once, and the reminder comes with the next request.
 func TestTerminalIsReminded(t *testing.T) {
+	testkit.Long(t)
 	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,
 		Reminder: "Edit no files yourself."}, compacting, "--autocompact", "200000")
 	at, times := m.first(hooks.MarkReminder)

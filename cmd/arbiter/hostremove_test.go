@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -12,6 +14,7 @@ import (
 // TestNothingIsLeftOnAHost: when a run is complete, directories and branches on the host whose work was merged
 // are removed, and the work is here.
 func TestNothingIsLeftOnAHost(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	repo, s, home := leavesAHost(t, oneHand)
 	await[contract.Result](s, "the result", nil)
@@ -71,6 +74,7 @@ actors:
 // TestUnmergedWorkStaysOnAHost: the directory of an agent whose work was not merged stays and is named; its
 // contents are on the agent's branch here.
 func TestUnmergedWorkStaysOnAHost(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	repo, s, home := leavesAHost(t, leftHand)
 	await[contract.Result](s, "the result", nil)

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -155,7 +157,7 @@ func TestStopOnAHost(t *testing.T) {
 	for i, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			if i > 1 && os.Getenv("ARBITER_LONG") == "" {
+			if i > 1 && !testkit.AtNight() {
 				t.Skip("with ARBITER_LONG=1")
 			}
 			w := takeOverOnHost(t, players(t)[0], way.play)

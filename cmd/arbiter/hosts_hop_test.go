@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -24,7 +26,7 @@ import (
 // the time to start it, the time of a request, and its memory. It has no limits to fail by; docs/hosts.md has
 // the results.
 func TestCostOfAHop(t *testing.T) {
-	if os.Getenv("ARBITER_LONG") == "" {
+	if !testkit.AtNight() {
 		t.Skip("with ARBITER_LONG=1")
 	}
 	dir := gittest.Temp(t)

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -113,11 +115,12 @@ var hostileActs = []struct {
 // TestHostileHost: arbiter refuses and parks a host that breaks the protocol, reports to the human what the host did,
 // and continues with the agents of other hosts. Nothing that the host claimed has an effect.
 func TestHostileHost(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, tt := range hostileActs {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if tt.long && os.Getenv("ARBITER_LONG") == "" {
+			if tt.long && !testkit.AtNight() {
 				t.Skip("with ARBITER_LONG=1")
 			}
 			h := newLinkedHost(t, "")

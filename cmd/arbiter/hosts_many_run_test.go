@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -50,9 +52,10 @@ func manyHands(n int) string {
 // TestOrchestratorsOnManyHosts: Orchestrators are spread over four hosts by their slots; if a host or a pool is
 // named, it is used. With ARBITER_LONG=1 there are twenty Orchestrators.
 func TestOrchestratorsOnManyHosts(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	agents, slots := 5, 2
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		agents, slots = 20, 5
 	}
 	text := "hosts:\n"

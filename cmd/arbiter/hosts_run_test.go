@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -57,7 +58,7 @@ func hostKinds() []hostKind {
 			return all
 		}},
 		{"podman", "box", 4, func(t *testing.T, claude string) map[string]string {
-			wirecase.Long(t)
+			testkit.Long(t)
 			dir := gittest.Temp(t)
 			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
 			for _, d := range []string{bin, home} {

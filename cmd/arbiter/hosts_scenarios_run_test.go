@@ -3,11 +3,12 @@ package main
 import (
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -28,7 +29,7 @@ func TestScenariosOnAHost(t *testing.T) {
 		for _, p := range players(t) {
 			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
 				if !p.real {
-					wirecase.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in
+					testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in
 				}
 				source, err := rehearsal.BuiltinSource(play.scenario)
 				if err != nil {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -101,6 +103,7 @@ var linkFaults = []linkFault{
 // twice. One case for each kind of fault is always played; ARBITER_LONG=1 plays all of them, and one for each
 // kind with the real CLI.
 func TestLinkBreaks(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	short := []string{"spawn reset before", "tool call black hole after", "fetch killed link before"}
 	for _, p := range players(t) {
@@ -108,7 +111,7 @@ func TestLinkBreaks(t *testing.T) {
 			for _, fault := range linkFaults {
 				for _, when := range []string{"before", "after"} {
 					name := strings.Join([]string{step.name, fault.name, when}, " ")
-					if (p.real || os.Getenv("ARBITER_LONG") == "") && !slices.Contains(short, name) {
+					if (p.real || !testkit.AtNight()) && !slices.Contains(short, name) {
 						continue
 					}
 					t.Run(p.name+" "+name, func(t *testing.T) {
@@ -222,6 +225,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 // behaves as measured: exec leaves its processes behind when the link breaks, and deleting the pod ends them at
 // once. After that, the next bridge does not wait for the lease.
 func TestHostByKubectl(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	h := newLinkedHost(t, "")
 	h.survives = true

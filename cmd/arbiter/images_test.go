@@ -46,6 +46,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			work := t.TempDir()
 			picture := aPicture(t, work, "loom.png")

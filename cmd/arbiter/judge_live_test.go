@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -56,6 +58,7 @@ func TestModeRulesDenies(t *testing.T) {
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s, model := hired(t, p, overreach, map[string]string{"kept": "x\n"}, "--no-input",
 				"--permissions", "rules", "--deny", "Bash(rm *)", "--task", "Try")
@@ -185,6 +188,7 @@ func TestAskRulesHoldOverTheUsersSettings(t *testing.T) {
 // TestAlwaysHere: a call that is always allowed in a workspace is not asked about in the next run there, but is
 // asked about elsewhere.
 func TestAlwaysHere(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	p := player{name: "stand-in", args: []string{"--stand-in"}}
 	state, work := t.TempDir(), t.TempDir()

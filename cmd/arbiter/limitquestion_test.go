@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -47,6 +49,7 @@ func chooses(t *testing.T, f frontendDriver, option string) {
 // TestLimitQuestionOnEveryFrontend: when a cost limit is reached, each frontend asks the human, and the run
 // continues when the limit is raised there.
 func TestLimitQuestionOnEveryFrontend(t *testing.T) {
+	testkit.Long(t)
 	for _, who := range players(t) {
 		for by := range frontendDrivers {
 			t.Run(who.name+" by "+by, func(t *testing.T) {

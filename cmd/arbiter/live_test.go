@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -167,6 +169,7 @@ func TestPsAndStatus(t *testing.T) {
 
 // TestOfASilentRun: a run that does not answer is listed, and marked as not answering.
 func TestOfASilentRun(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	b := atWork(t, players(t)[0])
 	b.mustSignal(syscall.SIGSTOP)

@@ -24,6 +24,7 @@ import (
 func TestOneRunManyClients(t *testing.T) {
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
+			who.long(t)
 			t.Parallel()
 			h := newTestHome(t, who)
 			p := h.play(absolute(t, "testdata/scenarios/clients.yaml"), "--task", "Make a thing")

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -313,6 +315,7 @@ func (s *script) troubled(from int, id string, ways ...string) int {
 
 // TestWaysOutOfAFailure takes each way out that is offered.
 func TestWaysOutOfAFailure(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run("another agent, then again/"+p.name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -182,6 +184,7 @@ func TestModesOfAWorkspace(t *testing.T) {
 
 // TestLimitsOfAMode: an agent that reaches a limit of its mode must hand off, and another continues.
 func TestLimitsOfAMode(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const limited = `name: limited
 title: Limits

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -27,6 +29,7 @@ func sleepers(run string) []string {
 // TestATreeIsCutDown: a tool's whole process tree ends with the run or with its agent, and the work that was
 // left half-done is reported.
 func TestATreeIsCutDown(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	onlyLinux(t)
 	const half = "Orchestrator I (orch-1) was at Bash `" + restless + "` for "
@@ -36,6 +39,7 @@ func TestATreeIsCutDown(t *testing.T) {
 				continue // it is cancelled in the same way
 			}
 			t.Run(p.name+"/"+way, func(t *testing.T) {
+				p.long(t)
 				if way == "cancel" {
 					p.long(t)
 				}

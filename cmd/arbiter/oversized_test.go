@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -83,6 +85,7 @@ func TestOversizedMessageIsRefused(t *testing.T) {
 // TestPauseWithoutAHumanEndsTheRun: when a human pauses a run and closes its stdin, no client can continue it. The run
 // ends, and can be resumed and continued.
 func TestPauseWithoutAHumanEndsTheRun(t *testing.T) {
+	testkit.Long(t)
 	for _, c := range []contract.CommandBody{contract.Pause{}, contract.Halt{}} {
 		t.Run(c.CommandType(), func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -140,6 +142,7 @@ func besideProvider(t *testing.T, p player, provider string, first ...int) (*scr
 // and in no agent's environment. Arbiter retries after two temporary failures; temperature and token limit are
 // in each request.
 func TestTheKeyOfAProvider(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for provider, busy := range map[string]int{modelapi.OpenAI: 429, modelapi.Anthropic: 529} {
 		for _, p := range players(t) {
@@ -234,6 +237,7 @@ func filesWithout(t *testing.T, dir, text string) (files int) {
 // TestAProviderThatRefuses: if the provider refuses, the rules decide and a warning says so; a question outside
 // of a run fails with the exit code for the environment.
 func TestAProviderThatRefuses(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s, g := besideProvider(t, players(t)[0], modelapi.OpenAI, slices.Repeat([]int{401}, 100)...)
 	s.launch()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -18,6 +20,7 @@ import (
 // TestWorkflowByProviders: with every provider, the same task ends in the same way by the same decisions; these
 // can be explained, and are the same when made again.
 func TestWorkflowByProviders(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, provider := range settings.Providers {
 		for _, p := range players(t) {
@@ -63,6 +66,7 @@ func TestWorkflowByProviders(t *testing.T) {
 
 // TestProvidersAnswersAreCached: answers are cached by provider and settings.
 func TestProvidersAnswersAreCached(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	flags := []string{"--stand-in", "--json", "--no-input", "--scenario", "workflow", "--task", "Weave",
 		"--decision-cache", "--decider-provider"}

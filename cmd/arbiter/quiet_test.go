@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestQuietCommand: a command that prints nothing is reported while it runs, and runs to its end.
 func TestQuietCommand(t *testing.T) {
-	wirecase.Long(t) // the supervisor's TestQuiet and TestSilentAgent show it faster
+	testkit.Long(t) // the supervisor's TestQuiet and TestSilentAgent show it faster
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()

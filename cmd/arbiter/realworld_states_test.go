@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -65,13 +66,14 @@ var states = map[string]unsettled{
 // TestRepositoriesInUnsettledStates: what is not possible is refused or left out with its reason, nothing of
 // the user's is changed, and the work can be landed once the reason is gone.
 func TestRepositoriesInUnsettledStates(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		for name, c := range states {
 			for _, isolation := range []string{"shared", "worktree", "clone"} {
 				t.Run(p.name+" "+name+" "+isolation, func(t *testing.T) {
 					if p.real || !slices.Contains(c.ci, isolation) {
-						wirecase.Long(t)
+						testkit.Long(t)
 					}
 					t.Parallel()
 					c.play(t, p, isolation)

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -151,6 +152,7 @@ func lived(t testing.TB, names ...string) gittest.Dir {
 // `diff`, `land` and `undo`. The user's index, branch, stash and uncommitted changes stay unchanged, and files
 // are right to the byte.
 func TestRealWorldRepositories(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	kinds := map[string][]string{"all at once": nil}
 	for name := range traits {
@@ -162,7 +164,7 @@ func TestRealWorldRepositories(t *testing.T) {
 			for _, isolation := range []string{"shared", "worktree", "clone"} {
 				t.Run(p.name+" "+name+" "+isolation, func(t *testing.T) {
 					if p.real || len(has) == 1 {
-						wirecase.Long(t)
+						testkit.Long(t)
 					}
 					t.Parallel()
 					slices.Sort(has)

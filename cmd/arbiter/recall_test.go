@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -26,6 +28,7 @@ actors:
 // TestLessonReachesNextRun: the next run in the same workspace reads a lesson, marked as a report. With
 // --memory off a run neither reads nor stores lessons.
 func TestLessonReachesNextRun(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -99,12 +100,13 @@ func TestChecksAreRepeatedBeforeCompletion(t *testing.T) {
 // TestAuthorsOfFilesOfFailedCheck: the Arbiter, events and the report name the agent that changed the
 // files of a broken check, with each kind of isolation.
 func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		for _, isolation := range []string{"shared", "worktree", "clone"} {
 			t.Run(p.name+" "+isolation, func(t *testing.T) {
 				if isolation != "worktree" {
-					wirecase.Long(t)
+					testkit.Long(t)
 				}
 				p.long(t)
 				t.Parallel()

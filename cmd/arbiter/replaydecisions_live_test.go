@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
@@ -75,6 +77,7 @@ const choosesPlanner = `
 // TestDecisionsAreMadeAgainByAModel has a model repeat recorded decisions from their inputs alone: the first
 // comes out the same, the second differs.
 func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
+	testkit.Long(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			r := newJournal(t, threeDecisions(t)...)
@@ -110,6 +113,7 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 // TestModelIsTriedOnInput: an answer that cannot be used is corrected, and after several such answers there
 // is not a decision; a refused login gives the exit code for the environment.
 func TestModelIsTriedOnInput(t *testing.T) {
+	testkit.Long(t)
 	for _, p := range players(t) {
 		for _, c := range []struct {
 			name, steps string

@@ -285,6 +285,7 @@ func TestStrays(t *testing.T) {
 func TestBothKilledAtWork(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			b := atWork(t, p, "--pid-namespace", "never")
 			bridge, ok := childNamed(b.cmd.Process.Pid, "bridge")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -158,6 +160,7 @@ var plays = []struct {
 }
 
 func TestRulings(t *testing.T) {
+	testkit.Long(t)
 	for _, c := range plays {
 		path := filepath.Join(t.TempDir(), "play.yaml")
 		text := "name: play\ntitle: A play\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:" +

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -78,6 +80,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 // TestGivenUpWhileItIsHandedOver: while an agent's slow process is being stopped for an attachment, Ctrl+C
 // cancels the attachment and ends nothing, and Ctrl+\ halts everything.
 func TestGivenUpWhileItIsHandedOver(t *testing.T) {
+	testkit.Long(t)
 	for name, key := range map[string]string{"Ctrl+C": "\x03", `Ctrl+\`: "\x1c"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

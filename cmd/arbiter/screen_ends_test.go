@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
@@ -23,6 +25,7 @@ import (
 // terminal is restored, no process is left, the exit code tells the ways apart, and the run can be resumed at
 // the same point.
 func TestWaysToLeave(t *testing.T) {
+	testkit.Long(t)
 	kill := func(sig syscall.Signal) func(p *pane) {
 		return func(p *pane) { _ = p.Process().Signal(sig) }
 	}

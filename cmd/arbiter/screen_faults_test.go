@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
@@ -123,6 +125,7 @@ func weaving(t *testing.T, size pty.Size) *pane {
 // TestHugePaste pastes ten megabytes, with bytes that have special meanings, in two parts. The screen executes
 // and sends none of it, keeps running meanwhile, shows the paste as a chip, and keeps what it cannot send.
 func TestHugePaste(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	onlyLinux(t)
 	p := weaving(t, pty.Size{Columns: 100, Rows: 30})
@@ -184,6 +187,7 @@ func unmoved(s pty.Screen) string {
 // TestScreenResizeStorm: the window gets absurd sizes, one by one and at once. The screen does not crash, its
 // memory is bounded, and afterwards it looks as before.
 func TestScreenResizeStorm(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	onlyLinux(t)
 	normal := pty.Size{Columns: 80, Rows: 24}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
@@ -38,6 +40,7 @@ func pouring(t testing.TB) []string {
 // TestFloodOnTheScreen: three agents write as much as they can. The screen still handles every key, and memory
 // is bounded. BenchmarkKeyInFlood measures how soon.
 func TestFloodOnTheScreen(t *testing.T) {
+	testkit.Long(t)
 	onlyLinux(t)
 	p := show(t, pty.Size{Columns: 100, Rows: 30}, "", nil, pouring(t)...)
 	p.await("THE WEAVING", "Orchestrator III", "weaves")

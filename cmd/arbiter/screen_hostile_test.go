@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -163,6 +165,7 @@ func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen,
 // only arbiter's own sequences and no queries, and keeps its clipboard and its title. Everything around the
 // agents' text is, cell by cell, the same as with harmless text.
 func TestHostileAgents(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
@@ -224,6 +227,7 @@ func TestHostileTitles(t *testing.T) {
 
 // TestHostilePlain: --plain, and arbiter's other output, contain no control characters.
 func TestHostilePlain(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := prepare(t, nil, "--plain", "--stand-in", "--scenario", hostilePlay(t, func(text string) string {
 		return text

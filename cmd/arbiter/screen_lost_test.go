@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -88,6 +90,7 @@ var hups = map[string]string{"told": "", "untold": "trap '' HUP;"}
 // TestTerminalGoneDuringTerminalUse: the window is closed while another program uses the terminal. Even if arbiter gets
 // no signal, it ends, stops the run in order, and the run can be resumed.
 func TestTerminalGoneDuringTerminalUse(t *testing.T) {
+	testkit.Long(t)
 	for _, l := range lends {
 		for name, hup := range hups {
 			for _, who := range players(t) {
@@ -95,6 +98,7 @@ func TestTerminalGoneDuringTerminalUse(t *testing.T) {
 					continue // the real CLI makes no difference
 				}
 				t.Run(fmt.Sprintf("%s, %s, %s", l.name, name, who.name), func(t *testing.T) {
+					who.long(t)
 					if name == "told" {
 						who.long(t)
 					}

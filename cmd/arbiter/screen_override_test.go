@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
@@ -42,6 +44,7 @@ func tasksStates(lines []contract.Line) []string {
 // TestScreenWaysOutOfAFailure: a person uses the keys of a dialog to have another agent go on, and slash
 // commands to skip a step and to have that agent try again.
 func TestScreenWaysOutOfAFailure(t *testing.T) {
+	testkit.Long(t)
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)

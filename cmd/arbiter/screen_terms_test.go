@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -41,11 +43,12 @@ func foreignDir(t *testing.T) string {
 // TestTerminals: on terminals of all kinds and in all locales, arbiter is readable and can be left, and sends
 // no characters that the locale lacks. If it cannot show a screen, it says what to do instead.
 func TestTerminals(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	script := scenarioFile(t, brief)
 	for _, term := range []string{"xterm-256color", "xterm", "screen", "screen-256color", "tmux-256color", "linux",
 		"vt100", "vt220", "dumb", "", "unknown-term"} {
-		foremost := term == "xterm-256color" || os.Getenv("ARBITER_LONG") != ""
+		foremost := term == "xterm-256color" || testkit.AtNight()
 		for _, lang := range []string{"C", "POSIX", "en_US.ISO-8859-1", "C.UTF-8"} {
 			for _, colour := range [][]string{nil, {"NO_COLOR=1"}, {"COLORTERM=truecolor"},
 				{"NO_COLOR=1", "COLORTERM=truecolor"}} {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -298,6 +300,7 @@ func story(lines []contract.Line) []string {
 // TestScreenGoesOn: another message after the end resumes the run, and a later --resume shows what was said
 // before, and continues.
 func TestScreenGoesOn(t *testing.T) {
+	testkit.Long(t)
 	for _, who := range players(t) {
 		t.Run(who.name, func(t *testing.T) {
 			who.long(t)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var (
@@ -17,6 +19,7 @@ var (
 // TestScriptingExamples runs the examples of docs/scripting.md that use jq in a shell, in order, with the
 // stand-in, and compares their output with the page.
 func TestScriptingExamples(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("needs jq")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -89,6 +91,7 @@ func (s *script) awaitText(text string) string {
 // TestBeside does what a human, a limit or the rules may do while a hand-off document waits for its check, or
 // while a human has a session: neither the document nor the session is lost.
 func TestBeside(t *testing.T) {
+	testkit.Long(t)
 	for _, who := range players(t) {
 		for _, m := range moments {
 			if m.name != aCheckRuns && m.name != aSessionIsTaken {

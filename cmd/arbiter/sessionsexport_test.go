@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -68,6 +70,7 @@ func (s *script) elsewhere(work string) *script {
 // TestARunContinuesElsewhere stops a run at a question, and answers it with another home and another directory:
 // the same sessions continue, each message is delivered once, and the models' requests begin as before.
 func TestARunContinuesElsewhere(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -252,6 +255,7 @@ func askedIn(t *testing.T, work string) (s *script, run, archive string) {
 
 // TestExportIsRefused: a run that another machine could not continue, or that is live, is not exported.
 func TestExportIsRefused(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	refused := func(s *script, want int, why string) {
 		t.Helper()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
 
@@ -55,6 +57,7 @@ func TestImportKilled(t *testing.T) {
 // TestImportOfFiles: another clone gets the run's changed files, diffs work there, and no file of the user is
 // overwritten.
 func TestImportOfFiles(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	repository := gittest.New(t, map[string]string{"kept.txt": "1\n"})
 	clone, mine, other := repository.Copy(), repository.Copy(), gittest.New(t, map[string]string{"x": "1\n"})
@@ -90,6 +93,7 @@ func TestImportOfFiles(t *testing.T) {
 
 // TestImportIsRefused: a refused import changes nothing and says why.
 func TestImportIsRefused(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s, run, archive := asked(t)
 	there := s.elsewhere(t.TempDir())

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -129,6 +131,7 @@ actors:
 // TestACriterionRejectsComplete: a task is not complete before the criterion's command passes on the delivered files.
 // Arbiter runs the human's own command without a permission request.
 func TestACriterionRejectsComplete(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

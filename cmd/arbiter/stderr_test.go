@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"testing"
 	"unicode"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // rude matches bytes that no output may contain.
@@ -36,6 +38,7 @@ func mannered(t *testing.T, what, text string) {
 // arguments may contain anything, and so may a claude's version and stderr. No command writes anything that a
 // terminal interprets.
 func TestHostileSurroundings(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const bad = "n\x1b]0;owned\a\x1b[2J\u009b31m\u202egnp\u2066\U000e0041\u2028\x7f\r\b[red]"
 	dir := hostilePlace(t, func(s string) string { return s })

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -16,6 +18,7 @@ import (
 
 // TestTaskFromStdin: --task - reads the task from stdin; the task is never the character "-".
 func TestTaskFromStdin(t *testing.T) {
+	testkit.Long(t)
 	h := newTestHome(t, players(t)[0])
 	for _, tt := range []struct {
 		name, in, want string

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -110,10 +112,12 @@ func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
 // TestTraces: the spans of a run are a tree below the span of the process that started arbiter. Each span of
 // the CLI is below the span of its agent, or below that of the decision that it answers.
 func TestTraces(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const outer = "0af7651916cd43dd8448eb211c80319c"
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			c := newSpanCollector(t)
 			s := traceOf(t, p, c.URL, "TRACEPARENT=00-"+outer+"-b7ad6b7169203331-01")
@@ -163,6 +167,7 @@ func TestTraces(t *testing.T) {
 // TestBadCollector: a run with a collector that never answers, or with wrong settings, completes, and records
 // the problem once.
 func TestBadCollector(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	stop := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))

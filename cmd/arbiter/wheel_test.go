@@ -85,6 +85,7 @@ func (s *script) files(want map[string]bool) {
 func TestSteering(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
+			p.long(t)
 			t.Parallel()
 			s := start(t, nil, append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/steering.yaml"),
 				"--task", "/clear @/etc/hostname")...)

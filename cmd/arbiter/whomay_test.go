@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -36,6 +38,7 @@ var socketCommands = []struct {
 // TestWhoMayAskARun: what the run's own user may do is refused to all others, and their commands have no
 // effect.
 func TestWhoMayAskARun(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	onlyLinux(t) // where arbiter can recognize descendants and users
 	for who, ask := range map[string]func(b *busy, args string) (out string, code int){

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -28,6 +30,7 @@ const wrongRuler = `
 // TestAnArbiterThatRulesWrongly: a wrong decision of the Arbiter is corrected twice each time; then the rules
 // decide. The Arbiter decides again with its next valid decision.
 func TestAnArbiterThatRulesWrongly(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -81,6 +84,7 @@ const steady = `
 // TestTheArbiterIsLost: the Arbiter never decides, its model is down, or its process crashes repeatedly. The
 // rules bring the task to its end, and each decision and the result say so.
 func TestTheArbiterIsLost(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name, actors string
@@ -139,6 +143,7 @@ func TestTheArbiterIsLost(t *testing.T) {
 // TestTheArbiterIsBroughtBack: while the rules decide, the human restarts the Arbiter: it reads what was
 // decided, and makes the remaining decisions.
 func TestTheArbiterIsBroughtBack(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"arbiter.[1-5]": "die-mid-turn"}), "--json",
 		"--task", "Weave", "--scenario", workflow(t, `

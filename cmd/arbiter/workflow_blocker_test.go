@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -83,6 +85,7 @@ const arbiterMends = `
 // TestAReviewersBlocker: with every decider, an open finding of a reviewer keeps the task from completing. An
 // Orchestrator fixes it, a reviewer checks again, and then the task is complete.
 func TestAReviewersBlocker(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, by := range []string{"session", "stateless", "hybrid", "rules"} {
 		for _, p := range players(t) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -45,6 +47,7 @@ func (s *script) billed(r contract.Result) {
 
 // TestWorkflowByDeciders plays the same task with deciders other than the Arbiter, which gets no messages.
 func TestWorkflowByDeciders(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		decider string
@@ -139,6 +142,7 @@ const worseAnswers = `
 // TestDecidersThatAnswerBadly: text around the JSON is taken, nonsense is corrected
 // twice; beyond that, and where the API fails, the rules decide and say why.
 func TestDecidersThatAnswerBadly(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
@@ -184,6 +188,7 @@ func TestDecidersThatAnswerBadly(t *testing.T) {
 
 // TestTheDeciderIsSilent: its time runs out once, and the rules decide.
 func TestTheDeciderIsSilent(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := start(t, nil, "--stand-in", "--json", "--no-input", "--task", "Weave", "--decider", "hybrid",
 		"--decider-timeout", "5s", "--scenario", workflow(t, `

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -14,6 +16,7 @@ import (
 // TestWorkflowLimits runs the task into each limit: it ends in the state that belongs to the limit, and its
 // result says which limit was reached.
 func TestWorkflowLimits(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -96,6 +99,7 @@ func TestWorkflowLimits(t *testing.T) {
 // TestOrchestratorRecoversFromErrors: arbiter waits until a rate limit has passed; the task stays in executing,
 // and nothing counts as a failure.
 func TestOrchestratorRecoversFromErrors(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -173,6 +175,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 // TestTheSameWorkInOneDirectory: the same work without isolation. Nothing is merged, and the run reports that
 // two agents changed one file.
 func TestTheSameWorkInOneDirectory(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -204,6 +206,7 @@ func TestTally(t *testing.T) {
 
 // TestOutcomesAreBounded: the newest runs stay.
 func TestOutcomesAreBounded(t *testing.T) {
+	testkit.WithoutRace(t)
 	s := open(t, t.TempDir(), t.TempDir())
 	for i := range MaxOutcomes + 3 {
 		must(t, s.Record(Outcome{Run: fmt.Sprint(i), Agents: make([]AgentOutcome, maxAgents+1)}))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal/wirecase"
 )
 
@@ -24,7 +26,7 @@ func TestClaude(t *testing.T) {
 		t.Skip("starts the real CLI some fifty times")
 	}
 	cases := map[string]*wirecase.Case{}
-	every := os.Getenv("ARBITER_LONG") != ""
+	every := testkit.AtNight()
 	for _, glob := range []string{"*.txtar", filepath.Join("claude", "*.txtar")} {
 		for _, c := range wirecase.LoadAll(t, filepath.Join("testdata", glob)) {
 			if every || !shownByTheDriver.MatchString(c.Name) {
@@ -38,7 +40,8 @@ func TestClaude(t *testing.T) {
 // shownByTheDriver are cases that run with the real CLI only if ARBITER_LONG=1, as in scripts/nightly and
 // before a new version is supported: the driver's tests, which run with both, cover the same.
 var shownByTheDriver = regexp.MustCompile(
-	"^(api|compaction|interrupt|mcp|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(permission|tool-turn|usage)$")
+	"^(api|compaction|interrupt|mcp|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(permission|tool-turn|usage" +
+		"|local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|eof-pending)$")
 
 func runCases(t *testing.T, p wirecase.Program, cases []*wirecase.Case) {
 	t.Helper()

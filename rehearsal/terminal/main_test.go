@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"go.uber.org/goleak"
 )
 
 // playEnv selects what the test binary does when it is started again.
@@ -24,7 +24,7 @@ const playEnv = "ARBITER_TEST_PLAY"
 var floodBytes = 2 << 20
 
 func init() {
-	if corpus.Race {
+	if testkit.Race {
 		floodBytes = 256 << 10
 	}
 }

@@ -33,15 +33,6 @@ func Claude(t *testing.T, root string) Program {
 	return Program{Path: Required(t, Find(root))}
 }
 
-// Long skips a case that only repeats with the real CLI what others test: the same one with the stand-in,
-// or a similar one with the real CLI. With ARBITER_LONG set, as in scripts/soak and scripts/drift, it runs.
-func Long(t testing.TB) {
-	t.Helper()
-	if os.Getenv("ARBITER_LONG") == "" {
-		t.Skip("a long case: it runs with ARBITER_LONG=1")
-	}
-}
-
 // Required returns the path from Find. If it is empty, it skips or fails the test, like [Claude].
 func Required(t testing.TB, path string) string {
 	t.Helper()

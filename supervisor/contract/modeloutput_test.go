@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
@@ -25,7 +27,7 @@ func TestModelOutputOnALine(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "../..") {
 		text := c.Valid()
 		for j, b := range Events() {
-			if c.Large() && j > 0 || (len(text) > 2<<10 || corpus.Race) && (i+j)%5 != 0 {
+			if c.Large() && j > 0 || (len(text) > 2<<10 || testkit.Race) && (i+j)%5 != 0 {
 				continue
 			}
 			// As others hand it in, and as it arrives by JSON.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -113,6 +115,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 
 // TestParseDecisionIsBounded: unclosed braces cost no more than the bound of their number allows.
 func TestParseDecisionIsBounded(t *testing.T) {
+	testkit.WithoutRace(t)
 	deep := `{"decision"` + strings.Repeat(`{"a":`, maxAnswer/5-20) + `"decision"`
 	if _, err := parseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
 		t.Error("nothing but open braces is a decision")

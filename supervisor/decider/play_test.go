@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decision"
@@ -90,6 +92,7 @@ func (g *game) summons(mode string) {
 // TestRulesEnd plays random tasks: whatever the agents do, the rules reach an end within the limits, and choose
 // only agents that exist.
 func TestRulesEnd(t *testing.T) {
+	testkit.WithoutRace(t)
 	results := map[string]int{}
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 6))

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // quantile of durations, in milliseconds.
@@ -208,6 +210,7 @@ func readBig(tb testing.TB, s *Store) time.Duration {
 // TestRead100MB: reading a journal does not allocate its size in memory again and again. BenchmarkRead100MB
 // measures the time.
 func TestRead100MB(t *testing.T) {
+	testkit.WithoutRace(t)
 	if testing.Short() {
 		t.Skip("writes 100 MB")
 	}

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
@@ -64,8 +66,9 @@ func TestCrashPointsAreListed(t *testing.T) {
 // TestKilledAtEachPoint kills a process at the first, second and third time that it passes each point, and then
 // checks that everything it reported as durable exists.
 func TestKilledAtEachPoint(t *testing.T) {
+	testkit.WithoutRace(t)
 	times := 2
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		times = 5
 	}
 	hit := hitPoints(t)
@@ -290,6 +293,7 @@ func liveHurt(s *Store) error {
 // TestKilledOften kills a process that writes without a pause, after some commit, and lets the next one
 // continue: nothing that was reported as durable is ever missing.
 func TestKilledOften(t *testing.T) {
+	testkit.WithoutRace(t)
 	kills := 40
 	if *long {
 		kills = 1000

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
@@ -297,6 +298,7 @@ func freshStore(t *testing.T, m *memFS) *Store {
 // disk in many ways, and checks the result: everything that was reported as durable, a prefix of what was
 // appended, no false alarm. Then it cuts the power during the recovery.
 func TestCrashStates(t *testing.T) {
+	testkit.WithoutRace(t)
 	states := 0
 	for _, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
@@ -317,7 +319,7 @@ func TestCrashStates(t *testing.T) {
 // recoveries are cut as well.
 func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint64, depth int) (states int) {
 	random, recoveries := 2, 131 // one of so many recoveries is cut as well
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		random, recoveries = 24, 29
 	}
 	if *long {

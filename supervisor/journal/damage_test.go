@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // journalOf returns the bytes of a journal without seals in one segment with batches of
@@ -70,6 +72,7 @@ func recordsBefore(ends []int64, off int64) uint64 {
 }
 
 func TestTruncatedAnywhere(t *testing.T) {
+	testkit.WithoutRace(t)
 	whole, ends := journalOf(1, 4, 10, 3)
 	for size := range int64(len(whole)) + 1 {
 		_, s := memRun(whole[:size])
@@ -97,6 +100,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 // TestEveryBitFlipped flips each bit of a journal of 64 KB. The records before the damaged one are not
 // affected, so reading begins there, and only for some bits at the start.
 func TestEveryBitFlipped(t *testing.T) {
+	testkit.WithoutRace(t)
 	var batches []int
 	for n := 0; n < 528; n += 8 {
 		batches = append(batches, 1, 4, 3)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -167,6 +169,7 @@ func strace(dir, inject string) []string {
 
 // TestRealFailingCalls makes calls of the kernel fail in another process, which must still write all records.
 func TestRealFailingCalls(t *testing.T) {
+	testkit.WithoutRace(t)
 	needStrace(t)
 	for _, c := range []struct{ inject, trouble string }{
 		{"fdatasync:error=EIO", "input/output error"},

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -129,7 +131,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 // TestTwoDaysOfHandingOn: hundreds of Orchestrators follow each other, under dozens of Arbiters, and the size
 // of the run's state does not grow.
 func TestTwoDaysOfHandingOn(t *testing.T) {
-	noRush(t)
+	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		var written atomic.Int64
 		recorded := &fakeJournal{wait: 2 * time.Millisecond, forget: true,

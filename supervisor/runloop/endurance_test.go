@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -86,7 +87,7 @@ func (n *liveRun) size() size {
 // TestTwoDays: during two days of a run with three Orchestrators that exchange messages, ask and end, nothing
 // grows.
 func TestTwoDays(t *testing.T) {
-	noRush(t)
+	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		recorded := &fakeJournal{wait: 2 * time.Millisecond, forget: true}
 		n := live(t, recorded, busyPort(t, 3), func(o *runconfig.Options) {

@@ -2,7 +2,6 @@ package runloop
 
 import (
 	"encoding/json"
-	"os"
 	"reflect"
 	"testing"
 
@@ -70,12 +69,4 @@ func fingerprint(t *testing.T, s *supervisor.State) string {
 		t.Fatal(err)
 	}
 	return string(raw)
-}
-
-// noRush skips a long test in builds with the race detector, unless ARBITER_LONG is set.
-func noRush(t *testing.T) {
-	t.Helper()
-	if corpus.Race && os.Getenv("ARBITER_LONG") == "" {
-		t.Skip("long with the race detector: ARBITER_LONG=1 runs it")
-	}
 }

@@ -3,12 +3,13 @@ package eventview
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -147,7 +148,7 @@ func TestHostileText(t *testing.T) {
 		return v.Interface().(contract.Body)
 	}
 	rounds := 6 // each frontend, each look, unfolded and folded
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		rounds = 12
 	}
 	for _, name := range append(contract.EventNames(), "unknown") {

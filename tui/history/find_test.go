@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -261,7 +262,7 @@ func TestReadingWhileAdding(t *testing.T) {
 		}
 	})
 	rounds := 600 // of 5 kB: more than memory holds
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		rounds = 5000
 	}
 	for i := range rounds {

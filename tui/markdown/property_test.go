@@ -3,11 +3,12 @@ package markdown
 import (
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,7 +110,7 @@ func TestHostileTextsEnd(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	size := 1 << 16
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		size = 1 << 18
 	}
 	for name, src := range hostile(size) {
@@ -219,7 +220,7 @@ func TestStreamIsMarkdown(t *testing.T) {
 		check(name, src, 1, 1, 7)
 		check(name, src, 30, 1, 7, 300)
 	}
-	texts, all := hostile(400), os.Getenv("ARBITER_LONG") != ""
+	texts, all := hostile(400), testkit.AtNight()
 	for i, name := range slices.Sorted(maps.Keys(texts)) {
 		src := texts[name]
 		if i%4 == 0 || all {
@@ -244,7 +245,7 @@ func TestMixtures(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(9, 10))
 	rounds := 1000
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		rounds = 3000
 	}
 	for range rounds {

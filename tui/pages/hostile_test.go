@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
@@ -160,7 +161,7 @@ func TestAnySize(t *testing.T) {
 		{12, 5}, {23, 7}, {24, 7}, {40, 12}, {59, 13}, {60, 14}, {71, 8}, {72, 8}, {80, 24}, {400, 120}} {
 		s := screenOf(t, size[0]+6, size[1]+4)
 		for j, text := range hostile {
-			if size[0]*size[1] > 10_000 && j%9 != 0 || (i+j/2)%4 != 0 && os.Getenv("ARBITER_LONG") == "" {
+			if size[0]*size[1] > 10_000 && j%9 != 0 || (i+j/2)%4 != 0 && !testkit.AtNight() {
 				continue
 			}
 			for _, p := range dread(looks[(i+j)%2], text, random) {

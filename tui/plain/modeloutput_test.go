@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -15,6 +17,7 @@ import (
 // TestModelOutputIsPlainText: every event with any text in all of its fields is reported without characters
 // that a terminal acts on, or that hide or reorder.
 func TestModelOutputIsPlainText(t *testing.T) {
+	testkit.WithoutRace(t)
 	for i, c := range corpus.ModelOutput(t, "../..") {
 		asciiOnly := i%4 == 3
 		synctest.Test(t, func(t *testing.T) {

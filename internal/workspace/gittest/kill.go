@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const (
@@ -41,7 +43,7 @@ func Main(m *testing.M, operations Operations) {
 // Stride returns the increment between the steps after which a test kills an operation: some for each
 // change, or one if ARBITER_LONG is set, as by scripts/nightly.
 func Stride(some int) int {
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		return 1
 	}
 	return some

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
@@ -339,7 +341,7 @@ func (w world) edit() {
 // human changed later, or what the run did not change, is as the human left it.
 func TestUndoProperty(t *testing.T) {
 	rounds := 8
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		rounds = 500
 	}
 	for seed := range rounds {

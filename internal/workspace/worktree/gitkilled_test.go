@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
@@ -19,7 +21,7 @@ import (
 // of the same operation continues, and nothing is lost.
 func TestGitKilled(t *testing.T) {
 	timeout, err := exec.LookPath("timeout")
-	if os.Getenv("ARBITER_LONG") == "" || err != nil {
+	if !testkit.AtNight() || err != nil {
 		t.Skip("takes long, and needs timeout")
 	}
 	files := map[string]string{}

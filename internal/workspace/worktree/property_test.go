@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
@@ -85,7 +87,7 @@ func (p *play) merge(w worktree.Worktree) {
 // changes.
 func TestNoWorkIsLost(t *testing.T) {
 	rounds, conflicts, saved := 2, 0, 0
-	if os.Getenv("ARBITER_LONG") != "" {
+	if testkit.AtNight() {
 		rounds = 60
 	}
 	for seed := range rounds {

@@ -1,0 +1,28 @@
+// Package testkit says how much a test does. A change is tested in minutes; what shows the same thing again, with more
+// cases, with the real CLI or under the race detector, runs at night, when ARBITER_LONG is set.
+package testkit
+
+import (
+	"os"
+	"testing"
+)
+
+// AtNight reports whether tests run in full length, as scripts/nightly runs them.
+func AtNight() bool { return os.Getenv("ARBITER_LONG") != "" }
+
+// Long skips a test or a case that needs long, and that others resemble.
+func Long(t testing.TB) {
+	t.Helper()
+	if !AtNight() {
+		t.Skip("long: ARBITER_LONG=1 runs it")
+	}
+}
+
+// WithoutRace skips a test in builds with the race detector, which makes it much slower and has nothing to find: the
+// test has one goroutine, or others show the detector what runs in it.
+func WithoutRace(t testing.TB) {
+	t.Helper()
+	if Race && !AtNight() {
+		t.Skip("long with the race detector: ARBITER_LONG=1 runs it")
+	}
+}
