@@ -21,7 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected halves of the conformance files")
+var update = flag.Bool("update", false, "write schema.json, and the expected halves of the conformance files")
 
 // TestConformance replays testdata/*.txtar to a server, byte by byte, as a client
 // in any language would. A file is a list of sections, done in order:

@@ -61,7 +61,8 @@ func (e env) schema(c *cli.Context) error {
 	print := map[string]func() ([]byte, error){
 		"events":   func() ([]byte, error) { return contract.EventsSchema(), nil },
 		"commands": func() ([]byte, error) { return contract.CommandsSchema(), nil },
-		"bridge":   bridge.Schema, "config": settings.ConfigSchema,
+		"bridge":   func() ([]byte, error) { return bridge.Schema, nil },
+		"config":   settings.ConfigSchema,
 	}[c.Args().First()]
 	if c.NArg() != 1 {
 		return command.Usagef("schema: give one of events, commands, config, bridge, machine")
