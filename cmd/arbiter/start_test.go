@@ -58,7 +58,7 @@ func TestHookStartsEarly(t *testing.T) {
 		t.Fatalf("package net, which a hook uses, is not initialized: %s", output)
 	}
 	for _, late := range []string{"main", "net/http", "github.com/modelcontextprotocol/go-sdk/mcp",
-		"github.com/yuin/goldmark/parser", "github.com/urfave/cli/v2"} {
+		"github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/extension", "github.com/urfave/cli/v2"} {
 		if strings.Contains(output, "init "+late+" @") {
 			t.Errorf("%s is initialized before a hook is answered", late)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
 
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -15,41 +16,32 @@ type layout struct {
 	glyphs *render.Glyphs
 	role   render.Role
 	src    []byte
+	code   *coder // of the block of code at the beginning of the text, if that arrives in parts
 }
 
 // roomy is how many columns must be left to indent something.
 const roomy = 10
 
-// blocks lays out a piece. A list at its beginning counts from number, unless that is 0.
-func (l layout) blocks(src string, number int) []render.Line {
-	l.src = []byte(src)
-	root := parse(blockParser(), l.src)
-	if root == nil {
-		return l.fit(render.WrapText(l.role, src, l.width))
-	}
-	if list, ok := root.FirstChild().(*ast.List); ok && number > 0 {
-		list.Start = number
-	}
-	return l.children(root)
-}
-
 // children lays out blocks one below the other.
 func (l layout) children(n ast.Node) []render.Line {
 	var out []render.Line
-	_, tight := n.(*ast.ListItem)
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		lines := l.block(c)
-		if len(lines) == 0 {
-			continue
-		}
-		_, list := c.(*ast.List)
-		_, text := c.PreviousSibling().(*ast.Paragraph)
-		if len(out) > 0 && (c.HasBlankPreviousLines() || !tight && !(list && text)) {
+		l.code = nil
+		if len(lines) > 0 && len(out) > 0 && apart(c) {
 			out = append(out, nil)
 		}
 		out = append(out, lines...)
 	}
 	return out
+}
+
+// apart reports whether an empty line separates a block from the one before it: between items and before a list
+// only if the source has one.
+func apart(n ast.Node) bool {
+	_, list := n.(*ast.List)
+	_, tight := n.Parent().(*ast.ListItem)
+	return n.HasBlankPreviousLines() || !tight && !list
 }
 
 // block lays out one block.
@@ -70,7 +62,7 @@ func (l layout) block(n ast.Node) []render.Line {
 		if n.Info != nil {
 			info = strings.TrimSpace(string(n.Info.Segment.Value(l.src)))
 		}
-		return l.codeBlock(info, strings.TrimSuffix(l.raw(n), "\n"))
+		return l.codeBlock(info, l.raw(n))
 	case *ast.HTMLBlock:
 		text := l.raw(n)
 		if n.HasClosure() {
@@ -78,7 +70,9 @@ func (l layout) block(n ast.Node) []render.Line {
 		}
 		return l.fit(render.WrapText(l.role, strings.TrimRight(text, "\n"), l.width))
 	case *ast.Paragraph, *ast.TextBlock:
-		return l.text(l.raw(n))
+		return l.paragraph(n, l.role)
+	case *extast.Table:
+		return l.table(n)
 	}
 	return l.children(n)
 }
@@ -102,27 +96,13 @@ func (l layout) heading(n *ast.Heading) []render.Line {
 	case n.Level > 3:
 		role = render.Strong
 	}
-	return l.paragraph(strings.TrimSpace(l.raw(n)), role)
+	return l.paragraph(n, role)
 }
 
-// text lays out a paragraph, or the table in it.
-func (l layout) text(s string) []render.Line {
-	s = strings.TrimRight(s, "\n")
-	before, table, ok := findTable(s)
-	if !ok {
-		return l.paragraph(s, l.role)
-	}
+// paragraph lays out the text of a block.
+func (l layout) paragraph(n ast.Node, role render.Role) []render.Line {
 	var out []render.Line
-	if before != "" {
-		out = append(l.paragraph(before, l.role), nil)
-	}
-	return append(out, l.table(table)...)
-}
-
-// paragraph lays out text with the inline elements of CommonMark.
-func (l layout) paragraph(s string, role render.Role) []render.Line {
-	var out []render.Line
-	for _, line := range inline(s, role) {
+	for _, line := range l.inline(n, role) {
 		out = append(out, render.Wrap(line, l.width)...)
 	}
 	return l.fit(out)
@@ -165,22 +145,25 @@ func (l layout) list(n *ast.List) []render.Line {
 		if len(out) > 0 && c.HasBlankPreviousLines() {
 			out = append(out, nil)
 		}
-		m := marker{char: n.Marker, ordered: n.IsOrdered()}
-		out = append(out, l.item(c, m, number)...)
+		mark := l.glyphs.Bullet
+		if n.IsOrdered() {
+			mark = strconv.Itoa(number) + string(n.Marker)
+		}
+		out = append(out, l.item(c, mark)...)
 		number++
 	}
 	return out
 }
 
 // item lays out an item behind its marker.
-func (l layout) item(n ast.Node, m marker, number int) []render.Line {
-	mark := render.Of(render.Dim, l.bullet(m, number)+" ")
-	task, done := l.task(n)
-	switch {
-	case task && done:
-		mark = render.Of(render.Good, l.glyphs.Done+" ")
-	case task:
-		mark = render.Of(render.Pending, l.glyphs.Pending+" ")
+func (l layout) item(n ast.Node, bullet string) []render.Line {
+	mark := render.Of(render.Dim, bullet+" ")
+	if first := n.FirstChild(); first != nil {
+		if box, ok := first.FirstChild().(*extast.TaskCheckBox); ok && box.IsChecked {
+			mark = render.Of(render.Good, l.glyphs.Done+" ")
+		} else if ok {
+			mark = render.Of(render.Pending, l.glyphs.Pending+" ")
+		}
 	}
 	hang := mark.Width()
 	inner := l
@@ -188,7 +171,7 @@ func (l layout) item(n ast.Node, m marker, number int) []render.Line {
 		hang = 0
 	}
 	inner.width -= hang
-	lines := inner.contents(n, task)
+	lines := inner.children(n)
 	switch {
 	case len(lines) == 0:
 		return l.fit([]render.Line{mark})
@@ -198,74 +181,11 @@ func (l layout) item(n ast.Node, m marker, number int) []render.Line {
 	return prefixed(lines, mark, render.Of(l.role, strings.Repeat(" ", hang)))
 }
 
-// contents lays out the content of an item, without the box of a task.
-func (l layout) contents(n ast.Node, task bool) []render.Line {
-	if !task {
-		return l.children(n)
-	}
-	first := n.FirstChild()
-	out := l.text(l.raw(first)[len("[ ] "):])
-	n.RemoveChild(n, first)
-	rest := l.children(n)
-	if len(rest) > 0 && n.FirstChild().HasBlankPreviousLines() {
-		out = append(out, nil)
-	}
-	return append(out, rest...)
-}
-
-// task reports whether an item belongs to a list of tasks, and whether it is done.
-func (l layout) task(n ast.Node) (task, done bool) {
-	switch n.FirstChild().(type) {
-	case *ast.Paragraph, *ast.TextBlock:
-	default:
-		return false, false
-	}
-	s := l.raw(n.FirstChild())
-	if len(s) < 4 || s[0] != '[' || s[2] != ']' || s[3] != ' ' {
-		return false, false
-	}
-	return strings.IndexByte(" xX", s[1]) >= 0, s[1] != ' '
-}
-
-// bullet returns the text before an item.
-func (l layout) bullet(m marker, number int) string {
-	if m.ordered {
-		return strconv.Itoa(number) + string(m.char)
-	}
-	return l.glyphs.Bullet
-}
-
-// hang returns how many columns a marker takes.
-func (l layout) hang(m marker, number int) int { return render.Width(l.bullet(m, number)) + 1 }
-
 // fit makes sure that no line is wider than the room. Only single characters that are wider, or that change
 // their width together, can violate that.
 func (l layout) fit(lines []render.Line) []render.Line {
 	for i, line := range lines {
-		if line.Width() > l.width {
-			lines[i] = l.clip(line)
-		}
+		lines[i] = line.Shorten(l.width, l.glyphs.Ellipsis)
 	}
 	return lines
-}
-
-// clip shortens a line. A character that is too wide for any line is replaced by a mark.
-func (l layout) clip(line render.Line) render.Line {
-	var out render.Line
-	left := l.width
-	for _, s := range line {
-		text, n := render.Clip(s.Text, left)
-		if n > left {
-			break
-		}
-		out = append(out, render.Span{Text: text, Role: s.Role})
-		left -= n
-		if len(text) < len(s.Text) {
-			break
-		}
-	}
-	if left == l.width && left > 0 {
-		return render.Of(line[0].Role, l.glyphs.Ellipsis)
-	}
-	return out
 }

@@ -6,67 +6,62 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// coder lays out a block of code line by line. A copy continues independently.
+// coder gives the lines of a block of code their roles, one after the other.
 type coder struct {
-	lay   layout
 	lang  *language
 	state state
+	begun bool // the block has its label
 }
 
-// codeBlock lays a whole block out.
+func (c *coder) line(text string) (line render.Line) {
+	line, c.state = c.lang.line(strings.TrimRight(text, "\r"), c.state)
+	return line
+}
+
+// codeBlock lays out a block of code. Lines are not wrapped at words, but cut at the edge.
 func (l layout) codeBlock(info, text string) []render.Line {
-	c := coder{lay: l, lang: find(fenceMark{info: info}.lang())}
-	var out []render.Line
-	if info != "" {
-		out = c.label(info, l.width)
+	bar, rest := l.glyphs.Vertical+" ", l.glyphs.Vertical+l.glyphs.Ellipsis
+	if l.width < roomy {
+		bar, rest = "", ""
 	}
-	for line := range strings.SplitSeq(text, "\n") {
-		out = append(out, c.row(line, false, l.width)...)
+	l.width -= render.Width(bar)
+	var out []render.Line
+	c := l.code
+	switch {
+	case c == nil:
+		c = &coder{}
+		fallthrough
+	case !c.begun:
+		c.lang, c.begun = find(languageOf(info)), true
+		if info != "" {
+			label := render.Shorten(strings.ReplaceAll(info, "\t", " "), l.width, l.glyphs.Ellipsis)
+			out = prefixed([]render.Line{render.Of(render.Dim, label)}, render.Of(render.Frame, bar), nil)
+		}
+	case text == "": // all its lines are laid out
+		return nil
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		lines := l.fit(render.Cut(c.line(line), l.width))
+		out = append(out, prefixed(lines, render.Of(render.Frame, bar), render.Of(render.Frame, rest))...)
 	}
 	return out
 }
 
-// bar returns the text before a row of code: for its first row, and for those it continues in.
-func (c *coder) bar(width int) (first, rest string) {
-	if width < roomy {
-		return "", ""
+// languageOf returns the name of the language that the info string of a block of code begins with.
+func languageOf(info string) string {
+	name := strings.TrimLeft(info, "{. ")
+	if i := strings.IndexAny(name, " \t,:{}"); i >= 0 {
+		name = name[:i]
 	}
-	g := c.lay.glyphs
-	return g.Vertical + " ", g.Vertical + g.Ellipsis
-}
-
-// label returns the row that names the language.
-func (c *coder) label(info string, width int) []render.Line {
-	bar, _ := c.bar(width)
-	text := render.Shorten(strings.ReplaceAll(info, "\t", " "), width-render.Width(bar), c.lay.glyphs.Ellipsis)
-	return prefixed([]render.Line{render.Of(render.Dim, text)}, render.Of(render.Frame, bar), nil)
-}
-
-// row lays out a line of code. It is not wrapped at words, but cut at the edge.
-func (c *coder) row(text string, continued bool, width int) []render.Line {
-	l := c.lay
-	first, rest := c.bar(width)
-	l.width = width - render.Width(first)
-	var line render.Line
-	line, c.state = c.lang.line(strings.TrimRight(text, "\r"), c.state)
-	lines := l.fit(render.Cut(line, l.width))
-	if continued {
-		first = rest
-	}
-	return prefixed(lines, render.Of(render.Frame, first), render.Of(render.Frame, rest))
+	return name
 }
 
 // Highlight gives the text of each line of code its roles. Lines are not wrapped; tabs are kept.
 func Highlight(lang, src string) []render.Line {
-	var (
-		out  []render.Line
-		l    = find(lang)
-		s    state
-		line render.Line
-	)
+	c := coder{lang: find(lang)}
+	var out []render.Line
 	for text := range strings.SplitSeq(src, "\n") {
-		line, s = l.line(strings.TrimRight(text, "\r"), s)
-		out = append(out, line)
+		out = append(out, c.line(text))
 	}
 	return out
 }

@@ -1,49 +1,42 @@
 package markdown
 
 import (
+	"bytes"
 	"html"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// maxMarks bounds the marker characters of one run of the inline parser, whose time may be quadratic in
-// them.
-const maxMarks = 400
-
 // proseWidth is the length from which a line of prose was probably broken because it was long. A break
 // after a shorter line is intended and kept.
 const proseWidth = 50
 
-// inline turns the text of a paragraph into lines that are not wrapped yet.
-func inline(s string, role render.Role) []render.Line {
-	w := inliner{base: role}
-	for s != "" {
-		part := window(s)
-		s = s[len(part):]
-		w.part(part)
-	}
+// inline turns the text of a block into lines that are not wrapped yet.
+func (l layout) inline(n ast.Node, role render.Role) []render.Line {
+	w := inliner{src: l.src, base: role}
+	w.children(n)
 	w.flush()
 	return append(w.lines, w.line)
 }
 
-// window returns the part of s that the parser may get at once.
-func window(s string) string {
-	marks := 0
-	for i := range len(s) {
-		switch s[i] {
-		case '*', '_', '~', '`', '[', ']', '<', '!', '&':
-			marks++
+// oneLine returns the text of a block or of a link as one line.
+func (l layout) oneLine(n ast.Node, role render.Role) render.Line {
+	var out render.Line
+	for i, line := range l.inline(n, role) {
+		if i > 0 {
+			out = out.Append(role, " ")
 		}
-		if marks > maxMarks && (s[i] == ' ' || s[i] == '\n' || marks > 2*maxMarks) {
-			return s[:i+1]
-		}
+		out = append(out, line...)
 	}
-	return s
+	return out
 }
 
 // inliner collects spans.
@@ -57,50 +50,8 @@ type inliner struct {
 	joined bool // the source's line was broken here: a blank precedes the following text
 	last   rune
 
-	base                         render.Role
-	strong, emphasis, strike, in int // how many are open
-}
-
-// part parses one part.
-func (w *inliner) part(s string) {
-	if !strings.ContainsAny(s, "\\`*_~[<&") && !strings.Contains(s, "://") && !strings.Contains(s, "www.") {
-		w.plain(s)
-		return
-	}
-	w.src = []byte(s)
-	root := parse(inlineParser(), w.src)
-	if root == nil || root.FirstChild() == nil {
-		w.plain(s)
-		return
-	}
-	if c := s[0]; c == ' ' || c == '\n' {
-		w.add(" ", w.base)
-	}
-	w.children(root)
-	if strings.HasSuffix(s, " ") {
-		w.add(" ", w.base)
-	}
-}
-
-// plain adds text without markers.
-func (w *inliner) plain(s string) {
-	for {
-		line, rest, more := strings.Cut(s, "\n")
-		hard := strings.HasSuffix(line, "  ")
-		if more {
-			line = strings.TrimRight(line, " \t")
-		}
-		w.add(strings.TrimLeft(line, "\r"), w.base)
-		switch {
-		case !more:
-			return
-		case hard:
-			w.hard()
-		default:
-			w.soft()
-		}
-		s = rest
-	}
+	base                     render.Role
+	strong, emphasis, strike int // how many are open
 }
 
 func (w *inliner) children(n ast.Node) {
@@ -112,7 +63,7 @@ func (w *inliner) children(n ast.Node) {
 func (w *inliner) node(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
-		w.add(decode(string(n.Segment.Value(w.src))), w.style())
+		w.add(decode(n.Segment.Value(w.src)), w.style())
 		switch {
 		case n.HardLineBreak():
 			w.hard()
@@ -120,7 +71,7 @@ func (w *inliner) node(n ast.Node) {
 			w.soft()
 		}
 	case *ast.String:
-		w.add(decode(string(n.Value)), w.style())
+		w.add(decode(n.Value), w.style())
 	case *ast.CodeSpan:
 		w.code(n)
 	case *ast.Emphasis:
@@ -131,14 +82,14 @@ func (w *inliner) node(n ast.Node) {
 		*open++
 		w.children(n)
 		*open--
-	case *strike:
+	case *extast.Strikethrough:
 		w.strike++
 		w.children(n)
 		w.strike--
 	case *ast.Link:
-		w.link(n, n.Destination, false)
+		w.link(n, n.Destination)
 	case *ast.Image:
-		w.link(n, n.Destination, true)
+		w.link(n, n.Destination)
 	case *ast.AutoLink:
 		w.add(string(n.Label(w.src)), render.Link)
 	case *ast.RawHTML:
@@ -154,7 +105,7 @@ func (w *inliner) node(n ast.Node) {
 // code adds a code span. It is never empty, but may consist of blanks.
 func (w *inliner) code(n ast.Node) {
 	role := render.Code
-	if w.in > 0 {
+	if w.base == render.Link {
 		role = render.Link
 	}
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -165,26 +116,11 @@ func (w *inliner) code(n ast.Node) {
 }
 
 // link adds a link's text, and its address unless the text contains it.
-func (w *inliner) link(n ast.Node, destination []byte, image bool) {
-	w.flush()
-	lines, spans := len(w.lines), len(w.line)
-	w.in++
-	w.children(n)
-	w.in--
-	w.flush()
-	text := ""
-	for i := lines; i <= len(w.lines); i++ {
-		line := w.line
-		if i < len(w.lines) {
-			line = w.lines[i]
-		}
-		if i == lines {
-			line = line[min(spans, len(line)):]
-		}
-		text += line.Text()
-	}
-	url := sanitize.Line(decode(string(destination)), 0)
-	switch text = strings.TrimSpace(text); {
+func (w *inliner) link(n ast.Node, destination []byte) {
+	text := strings.TrimSpace(layout{src: w.src}.oneLine(n, render.Link).Text())
+	w.add(text, render.Link)
+	url := sanitize.Line(decode(destination), 0)
+	switch {
 	case url == "" || url == text || url == "mailto:"+text:
 	case text == "":
 		w.add(url, render.Link)
@@ -198,8 +134,8 @@ func (w *inliner) link(n ast.Node, destination []byte, image bool) {
 // style returns the role of text at this place.
 func (w *inliner) style() render.Role {
 	switch {
-	case w.in > 0:
-		return render.Link
+	case w.base == render.Link:
+		return w.base
 	case w.strike > 0:
 		return render.Strike
 	case w.base == render.Heading || w.base == render.Title:
@@ -263,43 +199,21 @@ func (w *inliner) hard() {
 	w.line, w.used, w.joined = nil, 0, false
 }
 
+// encoded matches escapes and character references.
+var encoded = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\\\\[!-/:-@[-`{-~]|&#?[0-9A-Za-z]{1,39};")
+})
+
 // decode resolves escapes and character references. The characters of references have not passed sanitize
 // yet, so they are sanitised here.
-func decode(s string) string {
-	if strings.IndexByte(s, '\\') < 0 && strings.IndexByte(s, '&') < 0 {
-		return strings.ReplaceAll(s, "\n", " ")
+func decode(s []byte) string {
+	if !bytes.ContainsAny(s, `\&`) {
+		return string(s)
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\' && i+1 < len(s) && s[i+1] > ' ' && s[i+1] < 0x7f && !alphanumeric(s[i+1]):
-			i++
-			b.WriteByte(s[i])
-		case c == '&':
-			n := reference(s[i:])
-			if n == 0 {
-				b.WriteByte(c)
-				continue
-			}
-			b.WriteString(html.UnescapeString(s[i : i+n]))
-			i += n - 1
-		default:
-			b.WriteByte(c)
+	return sanitize.Line(encoded().ReplaceAllStringFunc(string(s), func(code string) string {
+		if code[0] == '\\' {
+			return code[1:]
 		}
-	}
-	return sanitize.Line(b.String(), 0)
-}
-
-// reference returns the length of the character reference at the beginning of s.
-func reference(s string) int {
-	const longest = 40
-	for i := 1; i < min(len(s), longest); i++ {
-		switch c := s[i]; {
-		case c == ';' && i > 1:
-			return i + 1
-		case c != '#' && !alphanumeric(c):
-			return 0
-		}
-	}
-	return 0
+		return html.UnescapeString(code)
+	}), 0)
 }

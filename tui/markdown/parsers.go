@@ -2,184 +2,104 @@ package markdown
 
 import (
 	"bytes"
+	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
-// goldmark's own extensions are not used: importing them costs every start of the program half a
-// millisecond for regular expressions, and their tables create rows times columns of cells from a few
-// bytes.
+// goldmark's time may be quadratic in the markers of a block, and its stack grows with the nesting.
+const (
+	maxDepth = 20   // of quotes and lists; markers beyond it are text
+	maxMarks = 4000 // a block with more markers is shown as it is written
+)
 
-// maxDepth bounds the nesting of quotes and lists. Markers beyond it are text.
-const maxDepth = 20
-
-// blockParser finds the blocks of a piece, without parsing the text of paragraphs.
-var blockParser = sync.OnceValue(func() parser.Parser {
-	return parser.NewParser(parser.WithBlockParsers(
-		util.Prioritized(parser.NewSetextHeadingParser(), 100),
-		util.Prioritized(parser.NewThematicBreakParser(), 200),
-		util.Prioritized(shallow{parser.NewListParser()}, 300),
-		util.Prioritized(parser.NewListItemParser(), 400),
-		util.Prioritized(parser.NewCodeBlockParser(), 500),
-		util.Prioritized(parser.NewATXHeadingParser(), 600),
-		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-		util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
-		util.Prioritized(parser.NewHTMLBlockParser(), 900),
-		util.Prioritized(parser.NewParagraphParser(), 1000),
-	))
-})
-
-// inlineParser treats its whole input as one paragraph.
-var inlineParser = sync.OnceValue(func() parser.Parser {
+// markdownParser parses CommonMark with the extensions of GitHub, but without link references.
+var markdownParser = sync.OnceValue(func() parser.Parser {
+	blocks := parser.DefaultBlockParsers()
+	for i, b := range blocks {
+		switch b.Priority {
+		case 300, 600, 800: // lists, headings, quotes
+			blocks[i].Value = bounded{b.Value.(parser.BlockParser)}
+		}
+	}
 	return parser.NewParser(
-		parser.WithBlockParsers(util.Prioritized(whole{}, 100)),
+		parser.WithBlockParsers(blocks...),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
 		parser.WithInlineParsers(
-			util.Prioritized(parser.NewCodeSpanParser(), 100),
-			util.Prioritized(parser.NewLinkParser(), 200),
-			util.Prioritized(parser.NewAutoLinkParser(), 300),
-			util.Prioritized(parser.NewRawHTMLParser(), 400),
-			util.Prioritized(parser.NewEmphasisParser(), 500),
-			util.Prioritized(strikeParser{}, 500),
-			util.Prioritized(linkify{}, 999),
-		))
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(extension.NewStrikethroughParser(), 500),
+			// goldmark's own expression knows neither hosts without a dot nor addresses of files.
+			util.Prioritized(extension.NewLinkifyParser(
+				extension.WithLinkifyAllowedProtocols([]string{"http:", "https:", "ftp:", "file:"}),
+				extension.WithLinkifyURLRegexp(regexp.MustCompile("^[a-z]+://[^\\s<>\"|`]+")),
+			), 999),
+		),
+		parser.WithParagraphTransformers(
+			util.Prioritized(boundedText{extension.NewTableParagraphTransformer()}, 200)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)
 })
 
-// parse runs a parser. If the parser panics on some input, that input is shown as it is.
-func parse(p parser.Parser, src []byte) (root ast.Node) {
+// parse parses a text. If the parser panics on some input, that input is shown as it is.
+func parse(src []byte) (root ast.Node) {
 	defer func() {
 		if recover() != nil {
-			root = nil
+			raw := ast.NewHTMLBlock(ast.HTMLBlockType7)
+			raw.Lines().Append(text.NewSegment(0, len(src)))
+			root = ast.NewDocument()
+			root.AppendChild(root, raw)
 		}
 	}()
-	return p.Parse(text.NewReader(src))
+	return markdownParser().Parse(text.NewReader(src))
 }
 
-// shallow is a parser of containers that limits the nesting.
-type shallow struct{ parser.BlockParser }
+// bounded leaves a line to the paragraph parser if it nests too deeply or has too many markers.
+type bounded struct{ parser.BlockParser }
 
-func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
-	if len(pc.OpenedBlocks()) >= maxDepth {
+func (b bounded) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	if line, _ := reader.PeekLine(); len(pc.OpenedBlocks()) >= maxDepth || marks(line) > maxMarks {
 		return nil, parser.NoChildren
 	}
-	return s.BlockParser.Open(parent, reader, pc)
+	return b.BlockParser.Open(parent, reader, pc)
 }
 
-// whole is a block parser that makes one paragraph of its input.
-type whole struct{}
-
-func (whole) Trigger() []byte { return nil }
-
-func (whole) Open(_ ast.Node, reader text.Reader, _ parser.Context) (ast.Node, parser.State) {
-	n := ast.NewTextBlock()
-	_, segment := reader.PeekLine()
-	n.Lines().Append(segment)
-	reader.AdvanceToEOL()
-	return n, parser.NoChildren
-}
-
-func (whole) Continue(n ast.Node, reader text.Reader, _ parser.Context) parser.State {
-	_, segment := reader.PeekLine()
-	n.Lines().Append(segment)
-	reader.AdvanceToEOL()
-	return parser.Continue | parser.NoChildren
-}
-
-func (whole) Close(ast.Node, text.Reader, parser.Context) {}
-func (whole) CanInterruptParagraph() bool                 { return true }
-func (whole) CanAcceptIndentedLine() bool                 { return true }
-
-// strike is struck-out text: ~~so~~. A single tilde stays a tilde.
-type strike struct{ ast.BaseInline }
-
-var kindStrike = ast.NewNodeKind("Strike")
-
-func (*strike) Kind() ast.NodeKind                 { return kindStrike }
-func (n *strike) Dump(source []byte, level int)    { ast.DumpHelper(n, source, level, nil, nil) }
-func (strikeParser) IsDelimiter(b byte) bool       { return b == '~' }
-func (strikeParser) OnMatch(consumes int) ast.Node { return &strike{} }
-func (strikeParser) CanOpenCloser(opener, closer *parser.Delimiter) bool {
-	return opener.Char == closer.Char
-}
-
-type strikeParser struct{}
-
-func (strikeParser) Trigger() []byte { return []byte{'~'} }
-
-func (p strikeParser) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
-	before := block.PrecendingCharacter()
-	line, segment := block.PeekLine()
-	n := parser.ScanDelimiter(line, before, 2, p)
-	if n == nil || n.OriginalLength > 2 || before == '~' {
-		return nil
+func marks(s []byte) (n int) {
+	for _, c := range s {
+		if strings.IndexByte("*_~`[]<!&", c) >= 0 {
+			n++
+		}
 	}
-	n.Segment = segment.WithStop(segment.Start + n.OriginalLength)
-	block.Advance(n.OriginalLength)
-	pc.PushDelimiter(n)
 	return n
 }
 
-// linkify finds addresses in the text.
-type linkify struct{}
+// boundedText leaves a paragraph as it is written if it has too many markers, and does not make it a table if most
+// cells are missing: goldmark would add them, and make a huge tree from a few bytes.
+type boundedText struct{ parser.ParagraphTransformer }
 
-func (linkify) Trigger() []byte { return []byte{' ', '*', '_', '~', '(', '"', '\''} }
-
-func (linkify) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
-	if pc.IsInLinkLabel() {
-		return nil
-	}
-	line, segment := block.PeekLine()
-	skip := 0
-	if !alphanumeric(line[0]) {
-		skip = 1
-	}
-	n := address(line[skip:])
-	if n == 0 {
-		return nil
-	}
-	if skip > 0 {
-		ast.MergeOrAppendTextSegment(parent, segment.WithStop(segment.Start+1))
-	}
-	start := segment.Start + skip
-	block.Advance(skip + n)
-	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(start, start+n)))
-}
-
-var schemes = [...]string{"https://", "http://", "ftp://", "file://", "www."}
-
-// address returns the length of the address at the beginning of s.
-func address(s []byte) int {
-	n := 0
-	for _, scheme := range schemes {
-		if len(s) > len(scheme) && string(s[:len(scheme)]) == scheme {
-			n = len(scheme)
+func (t boundedText) Transform(n *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	markers, columns, size := 0, 0, 0
+	for _, segment := range n.Lines().Sliced(0, n.Lines().Len()) {
+		line := segment.Value(reader.Source())
+		markers += marks(line)
+		size += len(line)
+		if len(bytes.Trim(line, "|-: \t\n")) == 0 {
+			columns = max(columns, bytes.Count(line, []byte{'|'}))
 		}
 	}
-	if n == 0 || s[n] != '/' && s[n] != '[' && s[n] < 0x80 && !alphanumeric(s[n]) {
-		return 0
+	switch {
+	case markers > maxMarks:
+		raw := ast.NewHTMLBlock(ast.HTMLBlockType7)
+		raw.SetLines(n.Lines())
+		raw.SetPos(n.Pos())
+		raw.SetBlankPreviousLines(n.HasBlankPreviousLines())
+		n.Parent().ReplaceChild(n.Parent(), n, raw)
+	case columns*n.Lines().Len() <= size:
+		t.ParagraphTransformer.Transform(n, reader, pc)
 	}
-	end, depth := n, 0
-	for end < len(s) && s[end] > ' ' && bytes.IndexByte([]byte("<>`\"|"), s[end]) < 0 {
-		switch s[end] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-		if depth < 0 {
-			break
-		}
-		end++
-	}
-	for end > n && bytes.IndexByte([]byte("?!.,:;*_~'"), s[end-1]) >= 0 {
-		end--
-	}
-	return end
-}
-
-func alphanumeric(c byte) bool {
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }

@@ -312,7 +312,10 @@ func markup(text string, s state) (render.Line, state) {
 		case text[t.at] == '<':
 			s = t.tagName()
 		case text[t.at] == '&':
-			n := max(reference(text[t.at:]), 1)
+			n := 1
+			if at := encoded().FindStringIndex(text[t.at:min(t.at+42, len(text))]); at != nil && at[0] == 0 {
+				n = at[1]
+			}
 			t.take(t.at, t.at+n, render.CodeNumber)
 		default:
 			t.at++
@@ -368,4 +371,8 @@ func (t *tokens) tag() state {
 		t.at++
 	}
 	return inTag
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }

@@ -5,123 +5,41 @@ import (
 	"sort"
 	"strings"
 
+	extast "github.com/yuin/goldmark/extension/ast"
+
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// Bounds of tables. A table with more columns is shown as text.
+// Bounds of tables.
 const (
-	maxColumns = 48
-	minColumn  = 6  // a column is not shrunk below so many columns of the screen
-	longWord   = 16 // a longer word may be broken
-	between    = 2  // columns of the screen between two columns
+	minColumn = 6  // a column is not shrunk below so many columns of the screen
+	longWord  = 16 // a longer word may be broken
+	between   = 2  // columns of the screen between two columns
 )
-
-type alignment uint8
-
-const (
-	left alignment = iota
-	center
-	right
-)
-
-// table is a parsed table.
-type table struct {
-	align []alignment
-	head  []string
-	rows  [][]string
-}
-
-// isTable reports whether two lines are the head of a table.
-func isTable(head, row string) bool {
-	align, ok := parseAlign(row)
-	return ok && strings.IndexByte(head, '|') >= 0 && len(splitRow(head)) == len(align)
-}
-
-// findTable finds a table in the text of a paragraph, and returns the text before it.
-func findTable(s string) (before string, t table, ok bool) {
-	if strings.IndexByte(s, '|') < 0 || strings.IndexByte(s, '-') < 0 {
-		return "", t, false
-	}
-	lines := strings.Split(s, "\n")
-	for i := 1; i < len(lines); i++ {
-		if !isTable(lines[i-1], lines[i]) {
-			continue
-		}
-		t.align, _ = parseAlign(lines[i])
-		t.head = splitRow(lines[i-1])
-		for _, line := range lines[i+1:] {
-			row := splitRow(line)
-			t.rows = append(t.rows, row[:min(len(row), len(t.align))])
-		}
-		return strings.Join(lines[:i-1], "\n"), t, true
-	}
-	return "", t, false
-}
-
-// parseAlign reads the row below a table's head.
-func parseAlign(s string) ([]alignment, bool) {
-	if strings.IndexByte(s, '-') < 0 || strings.IndexByte(s, '|') < 0 || strings.Trim(s, "|-: \t\r\n") != "" {
-		return nil, false
-	}
-	cells := splitRow(s)
-	align := make([]alignment, len(cells))
-	if len(cells) > maxColumns {
-		return nil, false
-	}
-	for i, c := range cells {
-		dashes := strings.TrimSuffix(strings.TrimPrefix(c, ":"), ":")
-		if dashes == "" || strings.Trim(dashes, "-") != "" {
-			return nil, false
-		}
-		switch begins, ends := c[0] == ':', c[len(c)-1] == ':'; {
-		case begins && ends:
-			align[i] = center
-		case ends:
-			align[i] = right
-		}
-	}
-	return align, true
-}
-
-// splitRow splits a row into its cells. It stops after the maximum of cells.
-func splitRow(s string) []string {
-	s = strings.TrimSpace(s)
-	s = strings.TrimPrefix(s, "|")
-	if strings.HasSuffix(s, "|") && !strings.HasSuffix(s, `\|`) {
-		s = s[:len(s)-1]
-	}
-	var cells []string
-	for from, i := 0, 0; i <= len(s) && len(cells) <= maxColumns; i++ {
-		if i == len(s) || s[i] == '|' && (i == 0 || s[i-1] != '\\') {
-			cells = append(cells, strings.ReplaceAll(strings.TrimSpace(s[from:i]), `\|`, "|"))
-			from = i + 1
-		}
-	}
-	return cells
-}
 
 // table lays out a table in columns, or as records if the width is too small for them.
-func (l layout) table(t table) []render.Line {
-	head := make([]render.Line, len(t.align))
-	natural, words := make([]int, len(t.align)), make([]int, len(t.align))
-	for i, s := range t.head {
-		head[i] = oneLine(s, render.Strong)
-		natural[i], words[i] = max(head[i].Width(), 1), longest(head[i])
-	}
-	rows := make([][]render.Line, len(t.rows))
-	for i, row := range t.rows {
-		rows[i] = make([]render.Line, len(row))
-		for j, s := range row {
-			rows[i][j] = oneLine(s, l.role)
-			natural[j] = max(natural[j], rows[i][j].Width())
-			words[j] = max(words[j], longest(rows[i][j]))
+func (l layout) table(n *extast.Table) []render.Line {
+	natural, words := make([]int, len(n.Alignments)), make([]int, len(n.Alignments))
+	var rows [][]render.Line // the first is the head
+	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
+		role := l.role
+		if len(rows) == 0 {
+			role = render.Strong
 		}
+		var row []render.Line
+		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
+			cell, i := l.oneLine(c, role), len(row)
+			natural[i], words[i] = max(natural[i], cell.Width(), 1), max(words[i], longest(cell))
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
 	}
+	head, rows := rows[0], rows[1:]
 	widths, ok := shrink(natural, words, l.width-between*(len(natural)-1))
 	if !ok {
 		return l.records(head, rows)
 	}
-	out, _ := l.row(head, widths, t.align)
+	out, _ := l.row(head, widths, n.Alignments)
 	rule := make([]string, len(widths))
 	for i, n := range widths {
 		rule[i] = strings.Repeat(l.glyphs.Horizontal, n)
@@ -129,7 +47,7 @@ func (l layout) table(t table) []render.Line {
 	out = append(out, render.Of(render.Frame, strings.Join(rule, strings.Repeat(" ", between))))
 	apart := false
 	for i, row := range rows {
-		lines, wrapped := l.row(row, widths, t.align)
+		lines, wrapped := l.row(row, widths, n.Alignments)
 		if i > 0 && (apart || wrapped) {
 			out = append(out, nil)
 		}
@@ -137,15 +55,6 @@ func (l layout) table(t table) []render.Line {
 		out = append(out, lines...)
 	}
 	return l.fit(out)
-}
-
-// oneLine returns the text of a cell.
-func oneLine(s string, role render.Role) render.Line {
-	var out render.Line
-	for _, line := range inline(s, role) {
-		out = append(out, line...)
-	}
-	return out
 }
 
 // shrink reduces the widest columns to one common width, but leaves each its longest word. It returns false
@@ -187,7 +96,7 @@ func longest(line render.Line) int {
 }
 
 // row lays out one row, and reports whether it takes more than one line.
-func (l layout) row(cells []render.Line, widths []int, align []alignment) ([]render.Line, bool) {
+func (l layout) row(cells []render.Line, widths []int, align []extast.Alignment) ([]render.Line, bool) {
 	wrapped := make([][]render.Line, len(widths))
 	height := 1
 	for i, c := range cells {
@@ -208,9 +117,9 @@ func (l layout) row(cells []render.Line, widths []int, align []alignment) ([]ren
 			space := n - c.Width()
 			before := 0
 			switch align[i] {
-			case right:
+			case extast.AlignRight:
 				before = space
-			case center:
+			case extast.AlignCenter:
 				before = space / 2
 			}
 			if blank += before; blank > 0 && len(c) > 0 {
