@@ -25,9 +25,8 @@ const roomy = 10
 // children lays out blocks one below the other.
 func (l layout) children(n ast.Node) []render.Line {
 	var out []render.Line
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+	for c := n.FirstChild(); c != nil; c, l.code = c.NextSibling(), nil {
 		lines := l.block(c)
-		l.code = nil
 		if len(lines) > 0 && len(out) > 0 && apart(c) {
 			out = append(out, nil)
 		}
