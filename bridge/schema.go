@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Schema is a JSON document with the JSON Schema of every message of the protocol. TestSchema makes it from the Go types
-// and their comments: `go test ./bridge -run TestSchema -update` writes it.
+// Schema is a JSON document with the JSON Schema of every message of the protocol. TestSchema makes it from the Go
+// types and their comments: `go test ./bridge -run TestSchema -update` writes it.
 //
 //go:embed schema.json
 var Schema []byte

@@ -29,8 +29,8 @@ func TestSchema(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(Schema), string(made)); diff != "" {
-		t.Errorf("schema.json is not what the types say; go test ./bridge -run TestSchema -update writes it (-file +types):\n%s",
-			diff)
+		t.Errorf("schema.json is not what the types say; go test ./bridge -run TestSchema -update writes it "+
+			"(-file +types):\n%s", diff)
 	}
 }
 
@@ -172,8 +172,8 @@ func describe(s *jsonschema.Schema, t reflect.Type, c *comments) {
 }
 
 // sources declare the protocol's types. Their comments are the descriptions in the schema.
-var sources = []string{"protocol.go", "query.go", "judge.go", "pty.go", "sandbox.go", "remote.go", "events.go", "evidence.go",
-	"errors.go"}
+var sources = []string{"protocol.go", "query.go", "judge.go", "pty.go", "sandbox.go", "remote.go", "events.go",
+	"evidence.go", "errors.go"}
 
 // comments holds the doc comments of the sources.
 type comments struct {

@@ -41,7 +41,8 @@ func TestClaude(t *testing.T) {
 // before a new version is supported: the driver's tests, which run with both, cover the same.
 var shownByTheDriver = regexp.MustCompile(
 	"^(api|compaction|interrupt|mcp|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(permission|tool-turn|usage" +
-		"|local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|eof-pending)$")
+		"|local-commands|permission-modes|command-line|tool-sets|hooks-inside|hooks-eof|tool-errors|merge|limits|" +
+		"eof-pending)$")
 
 func runCases(t *testing.T, p wirecase.Program, cases []*wirecase.Case) {
 	t.Helper()

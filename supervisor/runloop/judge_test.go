@@ -355,8 +355,8 @@ func TestNativeRules(t *testing.T) {
 	odd := court(t, runconfig.Options{Permissions: "accept-edits", Allow: []string{"Edit(src/**)"}}, nil)
 	odd.policy.CWD = "/w/a[b]"
 	odd.Snapshot().Options.CWD = "/w/a[b]"
-	if rules, mode, unsupported := odd.nativeRules(odd.Snapshot(), "orch-1"); mode != "acceptEdits" || len(rules.Allow) > 0 ||
-		len(unsupported) != 1 {
+	rules, mode, unsupported := odd.nativeRules(odd.Snapshot(), "orch-1")
+	if mode != "acceptEdits" || len(rules.Allow) > 0 || len(unsupported) != 1 {
 		t.Errorf("a directory that no rule can name: %+v, %s, %q", rules, mode, unsupported)
 	}
 }
