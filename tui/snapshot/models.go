@@ -14,7 +14,7 @@ import (
 const PricesOf = "2026-10"
 
 // ModelTitle is the title of a list of models.
-const ModelTitle = "Model – $/M tokens, prices of " + PricesOf
+const ModelTitle = "Model: $/M tokens, prices of " + PricesOf
 
 // ModelInfo is a model that can be chosen. Unknown values are zero, and shown as unknown.
 type ModelInfo struct {
@@ -97,7 +97,7 @@ func (m ModelInfo) About() string {
 	if m.Chosen {
 		parts = append(parts, "in use")
 	}
-	return strings.Join(parts, " · ")
+	return strings.Join(parts, "; ")
 }
 
 func dollars(usd float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", usd), ".00") }

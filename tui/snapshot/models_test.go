@@ -20,10 +20,10 @@ func TestModels(t *testing.T) {
 		{Model: "evil\x1b[31m\nmodel", CostUSD: 0.25, Window: 1_000_000}}
 	list := Models(s, used)
 	for i, want := range []string{
-		"claude-sonnet-4-5-20250929: $3 in, $15 out · 200k window · $1.50 here",
-		"evil model: price unknown · 1M window · $0.25 here",
-		"claude-opus-9: price unknown · window unknown · in use",
-		"opus: price unknown · window unknown",
+		"claude-sonnet-4-5-20250929: $3 in, $15 out; 200k window; $1.50 here",
+		"evil model: price unknown; 1M window; $0.25 here",
+		"claude-opus-9: price unknown; window unknown; in use",
+		"opus: price unknown; window unknown",
 	} {
 		if got := list[i].Name + ": " + list[i].About(); got != want {
 			t.Errorf("model %d is %q, want %q", i, got, want)
