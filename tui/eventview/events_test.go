@@ -70,8 +70,8 @@ func receipts() []verdict.Receipt {
 
 // samples are entries of every event of the contract, by the event's name.
 func samples() map[string][]history.Entry {
-	lines := strings.Repeat("A line of a long answer, of which there are many.\n\n", 40)
-	output := strings.Repeat("ok  \tgithub.com/arbiter-cli/arbiter/parse\t0.012s\n", 30)
+	lines := strings.Repeat("A line of a long answer, of which there are many.\n\n", 23)
+	output := strings.Repeat("ok  \tgithub.com/arbiter-cli/arbiter/parse\t0.012s\n", 10)
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	bash := raw(`{"command":"go test ./... 2>&1 | tee /tmp/out\nwc -l /tmp/out","description":"Run the tests","timeout":60000}`)
 	edit := raw(`{"file_path":"/home/ada/project/parse/lexer.go","old_string":"return nil","new_string":"return err","replace_all":false}`)
