@@ -2,19 +2,11 @@ package tui
 
 import (
 	"fmt"
-	"strings"
-	"testing"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
-	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // atWork brings a run to the point where four agents work: one runs a command, one edits, one reads, one
@@ -125,83 +117,4 @@ func (s *scene) ended() {
 				{Text: "README names the version", Status: "passed"}},
 			Changes: &contract.ResultChanges{Files: 6, Added: 214, Deleted: 57}}})
 	})
-}
-
-// cockpit are ten situations in which a user looks at the screen.
-var cockpit = []struct {
-	name   string
-	change func(*Options, *fakeHost)
-	act    func(s *scene)
-	sees   []string // at every size: who does what, what is stuck, what waits
-	wide   []string // from 120 columns
-}{
-	{"first", func(_ *Options, h *fakeHost) { h.found.Login, h.newcomer = LoginNo, true }, func(*scene) {},
-		[]string{"Log in", "Rehearse"}, []string{"ANTHROPIC_API_KEY"}},
-	{"home", func(_ *Options, h *fakeHost) {
-		h.found.Runs = []RunInfo{{ID: "0bbbbbbb-2", Title: "Mend the shuttle",
-			Status: "interrupted", Here: true, Resumable: true, Bytes: 123}}
-	}, func(*scene) {},
-		[]string{"Speak, mortal.", "Mend the shuttle"}, nil},
-	{"at-work", nil, (*scene).atWork, []string{"Orch", "thinking"},
-		[]string{"Bash go test ./...", "11s", "Edit web/invoices.html", "Read invoice/invoice.go", "thinking"}},
-	{"asked", nil, (*scene).asked, []string{"asks", "3m", "both cases."},
-		[]string{"a second path", "that converts old cloth", "in both cases."}},
-	{"inbox", nil, func(s *scene) { s.inbox(); s.Press("F7", "j") }, []string{"What waits for you", "Allow once"},
-		[]string{"go test -run 'Header|Writer' ./writer", "Which header shall the loom read?"}},
-	{"proved", nil, (*scene).proved, []string{"refuted"},
-		[]string{"2 proved", "1 refuted", "1 unproven", "Orchestrator I"}},
-	{"stalled", nil, (*scene).stalled, []string{"again in"},
-		[]string{"API overloaded", "again in 0:34", "rate limited", "without a word"}},
-	{"changes", changed, authored, []string{"header.go", "+3"}, []string{"orch-1"}},
-	{"timeline", nil, timed, []string{"TIMELINE"}, []string{"waits for you", "hand-off"}},
-	{"ended", nil, (*scene).ended, []string{"7 passed", "1 failed"},
-		[]string{"checks", "2 unproven", "criteria", "6 files", "+214", "-57", "$1.37"}},
-}
-
-// TestCockpit: in each situation, at every size, the screen shows what the user must know, truncates no
-// important word, shows no prose that is too wide to read, and names no file by its absolute path on the
-// main screen.
-func TestCockpit(t *testing.T) {
-	testkit.WithoutRace(t)
-	for _, tt := range cockpit {
-		for i, size := range [][2]int{{120, 40}, {40, 12}, {80, 24}, {200, 50}, {300, 90}} {
-			if tuitest.Race && i > 0 {
-				break // what a detector could find is the same at every size
-			}
-			if i > 2 && !testkit.AtNight() {
-				break // large screens take long to draw
-			}
-			name := fmt.Sprintf("cockpit-%s-%dx%d", tt.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				still := func(o *Options, h *fakeHost) { // without animations, which take time to draw
-					o.Still = true
-					if tt.change != nil {
-						tt.change(o, h)
-					}
-				}
-				play(t, size[0], size[1], still, func(s *scene) {
-					tt.act(s)
-					s.Settle()
-					if tt.name != "changes" { // which already has golden files
-						s.Golden(name)
-					}
-					s.ExpectSound()
-					s.Expect(tt.sees...)
-					if size[0] >= 120 {
-						s.Expect(tt.wide...)
-					}
-					if strings.Contains(s.Text(), "/home/weaver/loom/") {
-						t.Error("a path is absolute")
-					}
-					for line := range strings.Lines(s.Text()) {
-						for part := range strings.SplitSeq(line, "  ") {
-							if n := uniseg.StringWidth(part); n > render.Prose+10 && strings.Count(part, " ") > 8 {
-								t.Errorf("prose of %d columns: %q", n, part)
-							}
-						}
-					}
-				})
-			})
-		}
-	}
 }

@@ -61,6 +61,9 @@ func (s *scene) talkRows() []string {
 	for to > 0 && !strings.HasPrefix(rows[to], "›") {
 		to--
 	}
+	if s.frontend.root.way >= 0 {
+		to-- // the ways out of a failure
+	}
 	if to > 0 && strings.HasPrefix(rows[to-1], "to ") {
 		to-- // the line with the recipient
 	}

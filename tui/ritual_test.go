@@ -16,12 +16,7 @@ func TestScene(t *testing.T) {
 	testkit.WithoutRace(t)
 	on := func(o *Options, _ *fakeHost) { o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true }
 	for _, size := range [][2]int{{200, 50}, {150, 44}} {
-		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
-			play(t, size[0], size[1], on, func(s *scene) {
-				s.crowd()
-				s.Golden(fmt.Sprintf("scene-%dx%d", size[0], size[1]))
-			})
-		})
+		play(t, size[0], size[1], on, func(s *scene) { s.crowd(); s.Expect("⡶⢶⢶") })
 	}
 	for _, size := range [][2]int{{200, 30}, {120, 40}, {40, 12}} {
 		play(t, size[0], size[1], on, func(s *scene) {

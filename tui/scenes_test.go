@@ -3,12 +3,14 @@ package tui
 import (
 	"context"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -16,7 +18,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/notify"
+	"github.com/arbiter-cli/arbiter/tui/render"
+	"github.com/arbiter-cli/arbiter/tui/ritual"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
@@ -101,23 +106,8 @@ func (s *scene) startWork() {
 	})
 }
 
-var sizes = [][2]int{{80, 24}, {120, 40}, {40, 12}, {200, 50}}
-
-// everySize runs a scene at every size and compares the final screen.
-func everySize(t *testing.T, name string, change func(*Options, *fakeHost), act func(s *scene)) {
-	for i, size := range sizes {
-		if tuitest.Race && i > 1 {
-			break // what a detector could find is the same at every size
-		}
-		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
-			play(t, size[0], size[1], change, func(s *scene) {
-				act(s)
-				s.Golden(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]))
-				s.ExpectSound()
-			})
-		})
-	}
-}
+// sizes are the sizes of all screen tests. Golden files exist for the first two; the second has tiles.
+var sizes = [][2]int{{80, 24}, {200, 50}, {40, 12}, {120, 40}, {57, 19}}
 
 // allowsAll starts runs in a permission mode, with or without a requested sandbox.
 func allowsAll(mode, sandbox string) func(*Options, *fakeHost) {
@@ -130,7 +120,6 @@ func allowsAll(mode, sandbox string) func(*Options, *fakeHost) {
 // TestAllowAllIsInSight: every screen of any size shows that everything is allowed, also below a dialog and
 // while another message is shown.
 func TestAllowAllIsInSight(t *testing.T) {
-	testkit.WithoutRace(t)
 	for i, size := range sizes {
 		if tuitest.Race && i > 1 {
 			break // what a detector could find is the same at every size
@@ -164,192 +153,364 @@ func TestAllowAllIsInSight(t *testing.T) {
 	}
 }
 
+// situations are what a user may see: every page, dialog, list and mode of the screen.
+var situations = []struct {
+	name   string
+	change func(*Options, *fakeHost)
+	act    func(s *scene)
+	says   []string // at every size, at once or after scrolling
+	wide   []string // at once, from 120 columns
+	golden bool     // compare the picture, too: each kind of screen and each theme once
+}{
+	{name: "oracle", says: []string{"Speak, mortal."}},
+	{name: "oracle-runs", change: runs, says: []string{"Speak, mortal.", "threads"}, golden: true},
+	{name: "oracle-safe", change: allowsAll("ask", "auto"), says: []string{"Speak, mortal."}},
+	{name: "settings", change: configured, act: then("F8"), says: []string{"SETTINGS", "permissions", "opus"},
+		wide: []string{"$ARBITER_THEME", "Set by", "x to the default"}, golden: true},
+	{name: "models", act: working("/model\n"), says: []string{"opus"}, wide: []string{"$5 in, $25 out"}},
+	{name: "sessions", change: runs, act: then("F4", "Down"), says: []string{"Teach the loom", "Count the omens"}},
+	{name: "first-missing", change: func(_ *Options, h *fakeHost) {
+		h.found = Findings{Missing: true, Problem: "no program named claude on PATH"}
+	}, says: []string{"Rehearse"}, wide: []string{"npm install -g", "no program named claude on PATH"}},
+	{name: "first-login", change: func(_ *Options, h *fakeHost) { h.found.Login, h.newcomer = LoginNo, true },
+		says: []string{"Log in", "Rehearse"}, wide: []string{"ANTHROPIC_API_KEY", "Enter do it"}, golden: true},
+	{name: "first-old", change: func(_ *Options, h *fakeHost) {
+		h.found = Findings{Problem: "Claude CLI 2.0.1 is too old: 2.1.300 or later is needed"}
+	}, says: []string{"Rehearse"}, wide: []string{"2.0.1 is too old"}},
+	{name: "weaving", act: working(), says: []string{"May I change header.go"}, wide: []string{"Prove it with fresh eyes"},
+		golden: true},
+	{name: "weaving-light", change: func(o *Options, _ *fakeHost) { o.Theme = "light" }, act: working(),
+		says: []string{"May I change header.go"}},
+	{name: "at-work", act: (*scene).atWork, says: []string{"Orch", "thinking"},
+		wide: []string{"Bash go test ./...", "11s", "Edit web/invoices.html", "Read invoice/invoice.go", "thinking"}},
+	{name: "crowd", act: (*scene).crowd, says: []string{"asks leave"}, wide: []string{"API overloaded", "rm -rf build"},
+		golden: true},
+	{name: "crowd-ascii", change: func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "high-contrast-dark" },
+		act: (*scene).crowd, says: []string{"asks leave"}, golden: true},
+	{name: "crowd-asked", act: func(s *scene) { s.crowd(); s.Press("Alt+p"); s.Settle() },
+		says: []string{"y Allow once"}, wide: []string{"rm -rf build && mkdir build"}},
+	{name: "figures", change: func(o *Options, _ *fakeHost) {
+		o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true
+	}, act: (*scene).crowd, says: []string{"asks leave"}, golden: true},
+	{name: "stalled", act: (*scene).stalled, says: []string{"again in"},
+		wide: []string{"API overloaded", "again in 0:3", "rate limited", "without a word"}},
+	{name: "fallback", act: func(s *scene) {
+		s.startWork()
+		s.present(func(st *supervisor.State) { st.Rulings.FallbackReason = "it gave no valid verdict in three turns" })
+	}, says: []string{"The rules decide"}},
+	{name: "in-hand", act: func(s *scene) {
+		s.startWork()
+		s.present(func(st *supervisor.State) {
+			st.Agents = slices.Clone(st.Agents)
+			st.Agents[1].Status, st.Agents[1].Takeover = roster.InHand,
+				&takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
+		})
+	}, says: []string{"in your hands"}},
+	{name: "halted", act: working(`Ctrl+\`), says: []string{"Halted"}},
+	{name: "asked", act: (*scene).asked, says: []string{"asks", "3m", "both cases."},
+		wide: []string{"a second path", "that converts old cloth", "in both cases."}},
+	{name: "proved", act: (*scene).proved, says: []string{"refuted"},
+		wide: []string{"2 proved", "1 refuted", "1 unproven", "Orchestrator I"}},
+	{name: "ended", act: (*scene).ended, says: []string{"7 passed", "1 failed"},
+		wide: []string{"checks", "2 unproven", "criteria", "6 files", "+214", "-57", "$1.37"}},
+	{name: "done", act: func(s *scene) {
+		s.startWork()
+		s.does(func(p *fakeRun) {
+			p.endTurn("arbiter", decides("ADDRESS_ORCHESTRATOR", "Wait.", "to", "orch-2"))
+			p.endTurn("orch-1", reports("done", "The header is written.", true))
+		})
+		s.does(func(p *fakeRun) {
+			p.call("arbiter", "release_orchestrator", `{"id":"orch-2","reason":"no longer needed"}`)
+		})
+		s.does(func(p *fakeRun) {
+			p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
+		})
+	}, says: []string{"Speak again"}, wide: []string{"The loom knows the new header."}},
+	{name: "waiting", act: func(s *scene) {
+		s.busy()
+		s.Type("Use the blue thread\n")
+		s.Settle()
+		s.Type("And hurry\n")
+		s.Settle()
+		s.Press("Up", "Ctrl+X")
+		s.Settle()
+		s.Type("And hurry slowly\n")
+		s.Settle()
+		s.Press("Up")
+		s.Type(", please\n")
+		s.Settle()
+	}, says: []string{"slowly, please", "taken back"}},
+	{name: "reading", act: working("Esc", "K", "K", "Tab", "Tab"), says: []string{"i write"}, wide: []string{"n N match"}},
+	{name: "writing", act: func(s *scene) {
+		s.startWork()
+		s.Type("One line")
+		s.Press("Alt+Enter")
+		s.Type("and another, 世界 🧵")
+	}, says: []string{"One line", "and another, 世界 🧵"}},
+	{name: "completion", act: func(s *scene) { s.startWork(); s.Type("/su") }, says: []string{"/summon"}, golden: true},
+	{name: "picker", act: working("Ctrl+O"), says: []string{"REQUIREMENTS.md"}, golden: true},
+	{name: "shell", change: func(_ *Options, h *fakeHost) {
+		h.shell = printing(2, strings.Repeat("ok  loom/header 0.012s\n", 40)+
+			"--- FAIL: TestHeader\n\x1b[31mFAIL\x1b[0m  loom/writer\n")
+	}, act: working("!go test ./...\n"), says: []string{"exit code 2", "loom/writer"}, golden: true},
+	{name: "tour", change: func(_ *Options, h *fakeHost) { h.newcomer = true }, act: typing("/tour\n"),
+		says: []string{"1 of 6"}},
+	{name: "focus", act: working("Alt+1"), says: []string{"Orch", "i write"}, wide: []string{"generation 1", "s interrupt"}, golden: true},
+	{name: "logbook", act: working("F2"), says: []string{"THE LOGBOOK", "all events"}, wide: []string{"f filter"}, golden: true},
+	{name: "plan", act: working("F3"), says: []string{"THE PLAN", "Prove it with fresh eyes"}, wide: []string{"w save"}},
+	{name: "plan-edited", act: func(s *scene) {
+		s.startWork()
+		s.present(func(st *supervisor.State) {
+			st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1",
+				Items: []contract.Step{{Text: "Find the callers", Status: "done"},
+					{Text: "Change them", Status: "active"}}}}
+		})
+		s.Press("F3", "j", "s", "m")
+		s.Type("developer\n")
+		s.does(func(p *fakeRun) { p.call("orch-1", "update_plan", `{"index":2,"status":"done"}`) })
+		s.Press("a")
+		s.Type("Ask those who know 世界")
+	}, says: []string{"THE PLAN", "Ask those who know 世界"}, golden: true},
+	{name: "help", act: working("F1"), says: []string{"HELP", "/summon"}, wide: []string{"q back"}, golden: true},
+	{name: "agents", act: working("/agents\n"), says: []string{"THE MODES", "developer", "reviewer"}},
+	{name: "cost", act: working("/cost\n"), says: []string{"in all"}, wide: []string{"/ search"}, golden: true},
+	{name: "timeline", act: timed, says: []string{"TIMELINE"}, wide: []string{"waits for you", "hand-off", "Enter read it"}, golden: true},
+	{name: "timeline-moved", act: func(s *scene) { timed(s); s.Press("Down", "[", "[", "+") },
+		says: []string{"waits for you"}},
+	{name: "changes", change: changed, act: authored, says: []string{"header.go", "+3"}, wide: []string{"orch-1", "M land"}},
+	{name: "changes-file", change: changed, act: compared(), says: []string{"Threads int", "+3"}, wide: []string{"s side by side"}},
+	{name: "changes-beside", change: changed, act: compared("s"), says: []string{"Threads int", "+3"}, golden: true},
+	{name: "runs", change: everywhere, act: then("F4", "Down"), says: []string{"Another loom", "Count the omens"},
+		wide: []string{"r report"}, golden: true},
+	{name: "runs-found", change: everywhere, act: func(s *scene) { s.Press("F4", "/"); s.Type("other loom"); s.Settle() },
+		says: []string{"Another loom", "/other loom"}},
+	{name: "runs-report", change: everywhere, act: func(s *scene) { then("F4", "G")(s); then("Enter")(s) },
+		says: []string{"The report of 0fffffff-6", "It is done."}},
+	{name: "playback", change: replaying, act: func(s *scene) { s.Advance(3 * time.Second); then("Space", "+", "+")(s) },
+		says: []string{"PLAYBACK", "paused"}, wide: []string{"Space pause"}},
+	{name: "playback-ended", change: replaying, act: then("$"), says: []string{"the end", "The loom knows it."}},
+	{name: "leave", act: working("Ctrl+C"), says: []string{"Leave?"}},
+	{name: "trouble", act: func(s *scene) { s.startWork(); s.trip("retry", "skip", "cancel") },
+		says: []string{"Alt+c: retry", "snapped"}},
+	{name: "ways", act: func(s *scene) {
+		s.startWork()
+		s.trip("retry", "fallback", "cancel", "name another program with --claude PATH")
+		s.Press("Alt+c")
+	}, says: []string{"Try again", "--claude"}},
+	{name: "trust", change: brings(false), act: later, says: []string{"Trust this workspace?", "SessionStart 1"},
+		golden: true},
+	{name: "trust-changed", change: brings(true), act: later, says: []string{"not as you trusted it", "SessionStart 1"}},
+	{name: "permission", act: func(s *scene) {
+		s.startWork()
+		s.does(func(p *fakeRun) {
+			p.asks("orch-1", "perm-1", "Bash",
+				`{"command":"rm -rf build && go build ./...","description":"Build anew"}`)
+		})
+		s.Advance(time.Second)
+	}, says: []string{"y Allow once", "rm -rf build"}, golden: true},
+	{name: "permission-rules", act: func(s *scene) {
+		s.startWork()
+		s.does(func(p *fakeRun) {
+			p.suggests("orch-1", "perm-1", goTest, "Bash(go test ./header)", "Bash(go test *)")
+		})
+		s.Press("Alt+p", "w")
+	}, says: []string{"Bash(go test *)"}},
+	{name: "permission-long", act: func(s *scene) {
+		s.startWork()
+		s.does(func(p *fakeRun) {
+			p.suggests("orch-1", "perm-1", `{"command":"`+strings.Repeat(`make one && \n`, 60)+`rm -rf hidden"}`)
+		})
+		s.Advance(time.Second)
+	}, says: []string{"y Allow once", "rm -rf hidden"}},
+	{name: "inbox", act: func(s *scene) { s.inbox(); s.Press("F7", "j") },
+		says: []string{"What waits for you", "Allow once"},
+		wide: []string{"go test -run 'Header|Writer' ./writer", "Which header shall the loom read?"}, golden: true},
+	{name: "inbox-question", act: func(s *scene) { s.inbox(); s.Press("F7", "k") }, says: []string{"What says the human?"}},
+	{name: "inbox-rules", act: func(s *scene) { s.inbox(); then("F7", "j", "4")(s) }, says: []string{"Bash(go test *)"}},
+	{name: "inbox-all", act: func(s *scene) { s.inbox(); s.Press("F7", "j", "A") }, says: []string{"Allow these 3 once"}},
+}
+
+// runs adds some runs of this directory.
+func runs(_ *Options, h *fakeHost) {
+	for i, title := range []string{"Teach the loom the new header", "織機に新しいヘッダーを教える", "Count the omens"} {
+		h.found.Runs = append(h.found.Runs, RunInfo{
+			ID: fmt.Sprintf("%08d-0000", i), Title: title,
+			Status:     []string{"interrupted", "complete", "needs_input"}[i],
+			LastActive: time.Date(1999, 12, 31, 20-i, 0, 0, 0, time.UTC), Bytes: 12_345 << (4 * i),
+			Rehearsal: i == 2,
+		})
+	}
+}
+
+func later(s *scene) { s.Advance(time.Second) }
+
+// then presses keys.
+func then(keys ...string) func(s *scene) { return func(s *scene) { s.Press(keys...); s.Settle() } }
+
+// typing types a text.
+func typing(text string) func(s *scene) { return func(s *scene) { s.Type(text); s.Settle() } }
+
+// working starts work, and then presses keys or types a line.
+func working(keys ...string) func(s *scene) {
+	return func(s *scene) {
+		s.startWork()
+		if len(keys) == 1 && strings.HasSuffix(keys[0], "\n") {
+			typing(keys[0])(s)
+			return
+		}
+		then(keys...)(s)
+	}
+}
+
+// compared opens the comparison of a changed file, and then presses keys.
+func compared(keys ...string) func(s *scene) {
+	return func(s *scene) { authored(s); then("Down", "Enter")(s); then(keys...)(s) }
+}
+
+// TestScreens checks every situation at every size: everything is drawn whole and in its place, the screen says what
+// the user must know, at once or after scrolling, and each key that it names works there. The pictures of some
+// situations are compared with golden files.
 func TestScreens(t *testing.T) {
-	testkit.WithoutRace(t)
-	runs := func(_ *Options, h *fakeHost) {
-		for i, title := range []string{"Teach the loom the new header", "織機に新しいヘッダーを教える", "Count the omens"} {
-			h.found.Runs = append(h.found.Runs, RunInfo{
-				ID: fmt.Sprintf("%08d-0000", i), Title: title,
-				Status:     []string{"interrupted", "complete", "needs_input"}[i],
-				LastActive: time.Date(1999, 12, 31, 20-i, 0, 0, 0, time.UTC), Bytes: 12_345 << (4 * i),
-				Rehearsal: i == 2,
+	all := sizes
+	if os.Getenv("ARBITER_LONG") != "" { // large screens take long to draw
+		all = append(slices.Clone(sizes), [2]int{300, 90}, [2]int{160, 44})
+	}
+	for _, tt := range situations {
+		for i, size := range all {
+			if tuitest.Race && i > 1 {
+				break // what a detector could find is the same at every size
+			}
+			name := fmt.Sprintf("%s-%dx%d", tt.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				play(t, size[0], size[1], tt.change, func(s *scene) {
+					if tt.act != nil {
+						tt.act(s)
+						s.Settle()
+					}
+					if tt.golden && i < 2 {
+						s.Golden(name)
+					}
+					s.expectClean(name)
+					s.ExpectNot("[31m", "[2J", "]0;") // what the hostile texts are without their controls
+					s.ExpectFramed()
+					s.expectKeys()
+					s.expectReadable()
+					if size[0] >= 120 {
+						s.Expect(tt.wide...)
+					}
+					s.expectReachable(tt.says...)
+				})
 			})
 		}
+		if tuitest.Race {
+			continue
+		}
+		t.Run(tt.name+"-plain", func(t *testing.T) {
+			plain := func(o *Options, h *fakeHost) {
+				if tt.change != nil {
+					tt.change(o, h)
+				}
+				o.ASCII, o.Theme = true, "mono"
+			}
+			play(t, 80, 24, plain, func(s *scene) {
+				if tt.act != nil {
+					tt.act(s)
+					s.Settle()
+				}
+				s.ExpectPlain(typedByHumans)
+			})
+		})
 	}
-	working := func(s *scene) { s.startWork() }
-	after := func(keys ...string) func(s *scene) {
-		return func(s *scene) { s.startWork(); s.Press(keys...); s.Settle() }
+}
+
+// typedByHumans are the characters outside of ASCII that a user or an agent has written in the situations.
+const typedByHumans = "織機に新しいヘッダーを教える世界🧵"
+
+// keyNames matches names of keys on the screen that cannot be words.
+var keyNames = regexp.MustCompile(`(?:(?:Ctrl|Alt|Shift)\+(?:[A-Za-z0-9\\]|Tab|Enter|Up|Down|Left|Right)|F[1-9]|Esc|PgDn|PgUp)\b`)
+
+// expectKeys fails if the screen names a key that does nothing here, or if a page does not name its own.
+func (s *scene) expectKeys() {
+	s.T.Helper()
+	d := s.frontend.root
+	contexts := []keys.Context{d.context(), keys.Everywhere}
+	pick, asking := d.picker.open(), d.dialogs.asking()
+	switch {
+	case pick:
+		contexts = append(contexts, keys.Pick)
+	case asking != nil:
+		contexts = append(contexts, asking.context)
 	}
-	for name, tt := range map[string]struct {
-		change func(*Options, *fakeHost)
-		act    func(s *scene)
-	}{
-		"oracle":      {nil, func(*scene) {}},
-		"oracle-runs": {runs, func(*scene) {}},
-		"settings":    {configured, func(s *scene) { s.Press("F8"); s.Settle() }},
-		"settings-ascii": {func(o *Options, h *fakeHost) { configured(o, h); o.ASCII, o.Theme = true, "mono" },
-			func(s *scene) { s.Press("F8"); s.Settle(); s.Press("Down") }},
-		"models":   {nil, func(s *scene) { s.startWork(); s.Type("/model\n"); s.Settle() }},
-		"sessions": {runs, func(s *scene) { s.Press("F4", "Down") }},
-		"first-missing": {func(_ *Options, h *fakeHost) {
-			h.found = Findings{Missing: true, Problem: "no program named claude on PATH"}
-		}, func(*scene) {}},
-		"first-login": {func(_ *Options, h *fakeHost) { h.found.Login = LoginNo }, func(*scene) {}},
-		"first-old": {func(_ *Options, h *fakeHost) {
-			h.found = Findings{Problem: "Claude CLI 2.0.1 is too old: 2.1.300 or later is needed"}
-		}, func(*scene) {}},
-		"weaving": {nil, working},
-		"crowd":   {nil, func(s *scene) { s.crowd() }},
-		"crowd-ascii": {func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "high-contrast-dark" },
-			func(s *scene) { s.crowd() }},
-		"crowd-asked": {nil, func(s *scene) {
-			s.crowd()
-			s.Press("Alt+p")
+	if d.screen().context() == keys.Help || s.Shows("A tour") {
+		contexts = keys.Contexts // they teach the keys of all
+	}
+	for _, key := range keyNames.FindAllString(s.Text(), -1) {
+		works := slices.ContainsFunc(contexts, func(c keys.Context) bool { _, ok := keys.Look(c, key); return ok })
+		edits := func(b keys.Binding) bool { return slices.Contains(append(strings.Fields(b.Help), b.Keys...), key) }
+		if !works && !slices.ContainsFunc(keys.Editing, edits) {
+			s.T.Errorf("it names %s, which does nothing in %q:\n%s", key, contexts, s.Text())
+		}
+	}
+	w, h := s.Screen.Size()
+	if d.screen().writes() || d.field() != nil || h < footerHeight || w < 200 || pick || asking != nil {
+		return
+	}
+	for _, hint := range keys.Footer(d.screen().context()) {
+		name := hint.Keys
+		if sign := arrows[name]; sign != "" {
+			name = sign
+		}
+		s.Expect(name + " " + hint.Text)
+	}
+}
+
+// expectReadable fails if prose is too wide to read, or a file of the workspace is named by its absolute path.
+func (s *scene) expectReadable() {
+	s.T.Helper()
+	if strings.Contains(s.Text(), "/home/weaver/loom/") {
+		s.T.Errorf("a path is absolute:\n%s", s.Text())
+	}
+	if !s.frontend.root.screen().writes() {
+		return // lists and tables use the whole width
+	}
+	for _, row := range s.Rows() {
+		for part := range strings.SplitSeq(row, "  ") {
+			if n := uniseg.StringWidth(part); n > render.Prose+10 && strings.Count(part, " ") > 8 &&
+				!strings.ContainsAny(part, "·─") {
+				s.T.Errorf("prose of %d columns: %q", n, part)
+			}
+		}
+	}
+}
+
+// expectReachable fails unless each text is visible, or becomes so when the user scrolls to the end or the top.
+func (s *scene) expectReachable(texts ...string) {
+	s.T.Helper()
+	unbroken := func() string { // the rows, and what is between borders in them
+		var all, framed []string
+		for _, row := range s.Rows() {
+			all = append(all, strings.Fields(strings.Trim(row, "▌│ "))...)
+			if from, to := strings.Index(row, "│"), strings.LastIndex(row, "│"); to > from {
+				framed = append(framed, strings.Fields(strings.TrimRight(row[from+len("│"):to], " ↑↓"))...)
+			}
+		}
+		return strings.Join(append(all, framed...), " ")
+	}
+	seen := unbroken()
+	for _, key := range []string{"PgDn", "PgUp"} {
+		for range 30 {
+			if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(seen, text) }) {
+				return
+			}
+			s.Press(key)
 			s.Settle()
-		}},
-		"weaving-ascii": {func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "mono" }, working},
-		"weaving-light": {func(o *Options, _ *fakeHost) { o.Theme = "light" }, working},
-		"reading":       {nil, after("Esc", "K", "K", "Tab", "Tab")},
-		"focus":         {nil, after("Alt+1")},
-		"logbook":       {nil, after("F2")},
-		"plan":          {nil, after("F3")},
-		"help":          {nil, after("F1")},
-		"permission": {nil, func(s *scene) {
-			s.startWork()
-			s.does(func(p *fakeRun) {
-				p.asks("orch-1", "perm-1", "Bash",
-					`{"command":"rm -rf build && go build ./...","description":"Build anew"}`)
-			})
-			s.Advance(time.Second)
-		}},
-		"permission-rules": {nil, func(s *scene) {
-			s.startWork()
-			s.does(func(p *fakeRun) {
-				p.suggests("orch-1", "perm-1", goTest, "Bash(go test ./header)", "Bash(go test *)")
-			})
-			s.Press("Alt+p", "w")
-		}},
-		"permission-long": {nil, func(s *scene) {
-			s.startWork()
-			s.does(func(p *fakeRun) {
-				p.suggests("orch-1", "perm-1", `{"command":"`+strings.Repeat(`make one && \n`, 60)+`rm -rf hidden"}`)
-			})
-			s.Advance(time.Second)
-		}},
-		"inbox": {nil, func(s *scene) { s.inbox(); s.Press("F7", "j") }},
-		"inbox-ascii": {func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "mono" },
-			func(s *scene) { s.inbox(); s.Press("F7", "k") }},
-		"inbox-rules": {nil, func(s *scene) { s.inbox(); s.Press("F7", "j", "4"); s.Settle() }},
-		"inbox-all":   {nil, func(s *scene) { s.inbox(); s.Press("F7", "j", "A") }},
-		"halted":      {nil, after(`Ctrl+\`)},
-		"in-hand": {nil, func(s *scene) {
-			s.startWork()
-			s.present(func(st *supervisor.State) {
-				st.Agents = slices.Clone(st.Agents)
-				st.Agents[1].Status, st.Agents[1].Takeover = roster.InHand,
-					&takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
-			})
-		}},
-		"waiting": {nil, func(s *scene) {
-			s.busy()
-			s.Type("Use the blue thread\n")
-			s.Settle()
-			s.Type("And hurry\n")
-			s.Settle()
-			s.Press("Up", "Ctrl+X")
-			s.Settle()
-			s.Type("And hurry slowly\n")
-			s.Settle()
-			s.Press("Up")
-			s.Type(", please\n")
-			s.Settle()
-		}},
-		"trust":             {brings(false), func(s *scene) { s.Advance(time.Second) }},
-		"trust-changed":     {brings(true), func(s *scene) { s.Advance(time.Second) }},
-		"oracle-safe":       {allowsAll("ask", "auto"), func(*scene) {}},
-		"oracle-allow-all":  {allowsAll("allow-all", "off"), func(*scene) {}},
-		"weaving-allow-all": {allowsAll("allow-all", "off"), working},
-		"focus-allow-all":   {allowsAll("allow-all", "off"), after("Alt+1")},
-		"logbook-allow-all": {allowsAll("allow-all", "off"), after("F2")},
-		"leave":             {nil, after("Ctrl+C")},
-		"done": {nil, func(s *scene) {
-			s.startWork()
-			s.does(func(p *fakeRun) {
-				p.endTurn("arbiter", decides("ADDRESS_ORCHESTRATOR", "Wait.", "to", "orch-2"))
-				p.endTurn("orch-1", reports("done", "The header is written.", true))
-			})
-			s.does(func(p *fakeRun) {
-				p.call("arbiter", "release_orchestrator", `{"id":"orch-2","reason":"no longer needed"}`)
-			})
-			s.does(func(p *fakeRun) {
-				p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "The loom knows the new header."))
-			})
-		}},
-		"shell": {func(_ *Options, h *fakeHost) {
-			h.shell = printing(2, strings.Repeat("ok  loom/header 0.012s\n", 40)+
-				"--- FAIL: TestHeader\n\x1b[31mFAIL\x1b[0m  loom/writer\n")
-		},
-			func(s *scene) { s.startWork(); s.Type("!go test ./...\n"); s.Settle() }},
-		"tour": {func(_ *Options, h *fakeHost) { h.newcomer = true },
-			func(s *scene) { s.Type("/tour\n"); s.Settle() }},
-		"picker":     {nil, after("Ctrl+O")},
-		"completion": {nil, func(s *scene) { s.startWork(); s.Type("/su") }},
-		"writing": {nil, func(s *scene) {
-			s.startWork()
-			s.Type("One line")
-			s.Press("Alt+Enter")
-			s.Type("and another, 世界 🧵")
-		}},
-		"plan-edited": {nil, func(s *scene) {
-			s.startWork()
-			s.present(func(st *supervisor.State) {
-				st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1",
-					Items: []contract.Step{{Text: "Find the callers", Status: "done"},
-						{Text: "Change them", Status: "active"}}}}
-			})
-			s.Press("F3", "j", "s", "m")
-			s.Type("developer\n")
-			s.does(func(p *fakeRun) { p.call("orch-1", "update_plan", `{"index":2,"status":"done"}`) })
-			s.Press("a")
-			s.Type("Ask those who know 世界")
-		}},
-		"trouble": {nil, func(s *scene) { s.startWork(); s.trip("retry", "skip", "cancel") }},
-		"ways": {nil, func(s *scene) {
-			s.startWork()
-			s.trip("retry", "fallback", "cancel", "name another program with --claude PATH")
-			s.Press("Alt+c")
-		}},
-		"fallback": {nil, func(s *scene) {
-			s.startWork()
-			s.present(func(st *supervisor.State) { st.Rulings.FallbackReason = "it gave no valid verdict in three turns" })
-		}},
-		"agents":         {nil, func(s *scene) { s.startWork(); s.Type("/agents\n") }},
-		"changes":        {changed, authored},
-		"changes-file":   {changed, func(s *scene) { authored(s); s.Press("Down", "Enter"); s.Settle() }},
-		"changes-beside": {changed, func(s *scene) { authored(s); s.Press("Down", "Enter"); s.Settle(); s.Press("s") }},
-		"cost":           {nil, func(s *scene) { s.startWork(); s.Type("/cost\n") }},
-		"runs":           {everywhere, func(s *scene) { s.Press("F4", "Down"); s.Settle() }},
-		"runs-found": {everywhere, func(s *scene) {
-			s.Press("F4", "/")
-			s.Type("other loom")
-			s.Settle()
-		}},
-		"runs-report": {everywhere, func(s *scene) { s.Press("F4", "G"); s.Settle(); s.Press("Enter"); s.Settle() }},
-		"playback": {replaying, func(s *scene) {
-			s.Advance(3 * time.Second)
-			s.Press("Space", "+", "+")
-			s.Settle()
-		}},
-		"playback-ascii": {func(o *Options, h *fakeHost) {
-			o.ASCII, o.Theme = true, "high-contrast-dark"
-			replaying(o, h)
-		}, func(s *scene) { s.Press("$"); s.Settle() }},
-		"timeline": {nil, timed},
-		"timeline-ascii": {func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "mono" }, func(s *scene) {
-			timed(s)
-			s.Press("Down", "[", "[", "+")
-		}},
-	} {
-		t.Run(name, func(t *testing.T) { everySize(t, name, tt.change, tt.act) })
+			s.expectClean(key)
+			seen += "\n" + unbroken()
+		}
+	}
+	for _, text := range texts {
+		if !strings.Contains(seen, text) {
+			s.T.Errorf("%q is out of reach:\n%s", text, s.Text())
+		}
 	}
 }

@@ -3,6 +3,8 @@ package tuitest
 import (
 	"slices"
 	"strings"
+
+	"github.com/gdamore/tcell/v2"
 )
 
 // Rows returns the texts of the screen's rows, without trailing blanks.
@@ -78,6 +80,30 @@ func (s *Stage) ExpectSound() {
 	s.T.Helper()
 	if fault := unsound(s.grid()); fault != "" {
 		s.fatalf("%s", fault)
+	}
+}
+
+// ExpectFramed fails unless each frame is whole: a panel that is too wide, or that something else was drawn over,
+// lacks a corner or a part of a side.
+func (s *Stage) ExpectFramed() {
+	s.T.Helper()
+	if fault := unframed(s.grid()); fault != "" {
+		s.fatalf("%s", fault)
+	}
+}
+
+// ExpectPlain fails if a cell has a colour, or a character outside of ASCII that is not in allowed.
+func (s *Stage) ExpectPlain(allowed string) {
+	s.T.Helper()
+	for y, row := range s.grid() {
+		for x, p := range row {
+			if fg, bg, _ := p.style.Decompose(); fg != tcell.ColorDefault || bg != tcell.ColorDefault {
+				s.fatalf("%q at %d,%d is %s", p.text, x, y, describe(p.style))
+			}
+			if strings.ContainsFunc(p.text, func(r rune) bool { return r > '~' && !strings.ContainsRune(allowed, r) }) {
+				s.fatalf("%q at %d,%d is not ASCII", p.text, x, y)
+			}
+		}
 	}
 }
 

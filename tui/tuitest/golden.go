@@ -49,8 +49,8 @@ func File(t testing.TB, name, got string) bool {
 	return diff == ""
 }
 
-// Dump returns the screen as text: its size, cursor and title, the rows, the rows again with a letter for
-// each cell's style, and the meaning of the letters.
+// Dump returns the screen as text: its size, cursor and title, the rows that are not blank, the rows again with a
+// letter for each cell's style, and the meaning of the letters.
 func (s *Stage) Dump() string {
 	grid := s.grid()
 	width := 0
@@ -68,7 +68,9 @@ func (s *Stage) Dump() string {
 	b.WriteString("\n\n")
 	letters := styleLetters(grid)
 	for y, row := range grid {
-		fmt.Fprintf(&b, "%3d %s\n", y, rowText(row))
+		if text := rowText(row); text != "" {
+			fmt.Fprintf(&b, "%3d %s\n", y, text)
+		}
 	}
 	b.WriteString("\nstyles\n")
 	for y, row := range grid {
@@ -76,7 +78,9 @@ func (s *Stage) Dump() string {
 		for _, p := range row {
 			line.WriteByte(letters[describe(p.style)])
 		}
-		fmt.Fprintf(&b, "%3d %s\n", y, strings.TrimRight(line.String(), " "))
+		if marks := strings.TrimRight(line.String(), " "); marks != "" {
+			fmt.Fprintf(&b, "%3d %s\n", y, marks)
+		}
 	}
 	b.WriteByte('\n')
 	for _, d := range slices.SortedFunc(maps.Keys(letters),

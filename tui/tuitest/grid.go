@@ -2,6 +2,7 @@ package tuitest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -83,6 +84,30 @@ func unsound(grid [][]place) string {
 				return fmt.Sprintf("%q is cut in two at %d,%d", p.text, x, y)
 			case p.text != "" && uniseg.GraphemeClusterCount(p.text) != 1:
 				return fmt.Sprintf("%q in one cell at %d,%d", p.text, x, y)
+			}
+		}
+	}
+	return ""
+}
+
+// unframed finds a frame that is not closed. A frame begins with its upper left corner.
+func unframed(grid [][]place) string {
+	for y, row := range grid {
+		for x, p := range row {
+			if p.text != "╭" {
+				continue
+			}
+			right := slices.IndexFunc(row[x:], func(p place) bool { return p.text == "╮" })
+			if right < 0 {
+				return fmt.Sprintf("the frame at %d,%d has no right corner", x, y)
+			}
+			below := y + 1
+			for below < len(grid) && strings.Contains("│├", grid[below][x].text) &&
+				strings.Contains("│┤", grid[below][x+right].text) {
+				below++
+			}
+			if below == len(grid) || grid[below][x].text != "╰" || grid[below][x+right].text != "╯" {
+				return fmt.Sprintf("the frame at %d,%d is interrupted in row %d", x, y, below)
 			}
 		}
 	}

@@ -194,6 +194,31 @@ func TestInvalidCellsAreDetected(t *testing.T) {
 	}
 }
 
+// TestBrokenFramesAreDetected: a frame lacks a corner, or something was drawn over a side of it.
+func TestBrokenFramesAreDetected(t *testing.T) {
+	grid := func(rows ...string) (grid [][]place) {
+		for _, row := range rows {
+			var places []place
+			for _, r := range row {
+				places = append(places, place{text: string(r), width: 1})
+			}
+			grid = append(grid, places)
+		}
+		return grid
+	}
+	if fault := unframed(grid(" ╭─ a ─╮", " │ b   │", " ╰─────╯")); fault != "" {
+		t.Error(fault)
+	}
+	for _, bad := range [][][]place{
+		grid("╭────", "│ b  ", "╰────"), grid("╭─╮", "│ x", "╰─╯"), grid("╭─╮", "x │", "╰─╯"), grid("╭─╮", "│ │"),
+		grid("╭─╮", "│ │", "╰──"),
+	} {
+		if unframed(bad) == "" {
+			t.Errorf("%+v passes for whole", bad)
+		}
+	}
+}
+
 func TestEndOfAProgram(t *testing.T) {
 	Play(t, 10, 5, func(s *Stage) {
 		app := tview.NewApplication().SetScreen(s.Screen).SetRoot(newLog(), true)
