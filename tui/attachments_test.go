@@ -36,16 +36,13 @@ func TestImagesAreAttached(t *testing.T) {
 		s.startWork()
 		s.Type("like ")
 		s.Paste("/tmp/a.png")
-		s.Settle()
 		s.Expect("like [image 1: 640×480 png]")
 		s.Paste("/tmp/b.png")
-		s.Settle()
 		s.Expect("[image 2: 640×480 png]")
 		s.Press("Backspace", "Backspace") // the space, then the mark
 		s.ExpectNot("[image 2")
 		s.Type("and not ")
 		s.Paste("/tmp/torn.png")
-		s.Settle()
 		s.Type("\n")
 		want := contract.CommandBody(contract.Say{Text: "like [image 1: 640×480 png] and not /tmp/torn.png",
 			Images: []string{"/tmp/a.png"}})
@@ -53,7 +50,6 @@ func TestImagesAreAttached(t *testing.T) {
 			t.Error(diff)
 		}
 		s.Type("/image /tmp/c.png\n")
-		s.Settle()
 		s.Expect("[image 3: 640×480 png]")
 		s.Type("is it\n")
 		want = contract.Say{Text: "[image 3: 640×480 png] is it", Images: []string{"/tmp/c.png"}}
@@ -61,7 +57,6 @@ func TestImagesAreAttached(t *testing.T) {
 			t.Error(diff)
 		}
 		s.Type("/image torn\n")
-		s.Settle()
 		s.Expect("it is not an image that can be sent")
 	})
 }

@@ -29,34 +29,22 @@ func TestRevertOnTheScreen(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
 		s.Press("Down", "x")
-		if text := s.Text(); !strings.Contains(text, "header.go becomes what it was when the run began") {
-			t.Fatalf("it is not asked:\n%s", text)
-		}
+		s.Expect("header.go becomes what it was when the run began")
 		s.Press("n")
 		if _, sent := s.host.present().took().(contract.Revert); sent {
 			t.Error("what was to be kept is reverted")
 		}
 		s.Press("x", "y")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Revert{Path: "header.go"}) {
-			t.Errorf("sent %+v", got)
-		}
+		s.expectTook(contract.Revert{Path: "header.go"})
 		s.Press("Enter")
-		s.Settle()
-		if text := s.Text(); !strings.Contains(text, "@@ -2,9 +2,10 @@") {
-			t.Errorf("the place is not named:\n%s", text)
-		}
+		s.Expect("@@ -2,9 +2,10 @@")
 		s.Press("x", "y")
-		s.Settle()
 		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-2,9 +2,10"}
 		if got := s.host.present().took(); got != want {
 			t.Errorf("sent %+v, want %+v", got, want)
 		}
 		s.Press("X", "y")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Revert{Path: "header.go", Seen: "0f0f"}) {
-			t.Errorf("sent %+v", got)
-		}
+		s.expectTook(contract.Revert{Path: "header.go", Seen: "0f0f"})
 	})
 }
 
@@ -65,9 +53,7 @@ func TestOpenInTheEditor(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
 		s.Press("Down", "e", "Enter")
-		s.Settle()
 		s.Press("e", "Esc", "Down", "Down", "e")
-		s.Settle()
 		if want := []string{"header.go:1", "header.go:5"}; !slices.Equal(s.host.opened[:2], want) {
 			t.Errorf("opened %q, want %q", s.host.opened, want)
 		}
@@ -76,11 +62,8 @@ func TestOpenInTheEditor(t *testing.T) {
 				break
 			}
 			s.Press("Down", "e")
-			s.Settle()
 		}
-		if !s.screenHas("deleted this file") {
-			t.Errorf("a deleted file is opened: %q", s.host.opened)
-		}
+		s.Expect("deleted this file")
 	})
 }
 
@@ -95,13 +78,9 @@ func TestLandOnTheScreen(t *testing.T) {
 			t.Fatalf("it is not asked:\n%s", s.Text())
 		}
 		s.Press("y")
-		s.Settle()
-		if !s.screenHas("main is now 0123abcd") {
-			t.Errorf("the result is not shown:\n%s", s.Text())
-		}
+		s.Expect("main is now 0123abcd")
 		s.host.barred = errors.New("uncommitted changes would be overwritten in \"a.go\"")
 		s.Press("y", "M", "y")
-		s.Settle()
 		if !s.screenHas("uncommitted changes would be overwritten") || !s.screenHas("Not landed") {
 			t.Errorf("the reason is not shown:\n%s", s.Text())
 		}
@@ -114,25 +93,17 @@ func TestChangesByCommand(t *testing.T) {
 		authored(s)
 		s.Press("Esc")
 		s.Type("/changes header.go\n")
-		s.Settle()
-		if !s.screenHas("Threads int") {
-			t.Errorf("the file is not compared:\n%s", s.Text())
-		}
+		s.Expect("Threads int")
 		s.Press("Esc", "Esc")
 		s.Type("/revert header.go -1,2 +1,3\n")
-		s.Settle()
 		s.Press("y")
-		s.Settle()
 		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-1,2 +1,3"}
 		if got := s.host.present().took(); got != want {
 			t.Errorf("sent %+v, want %+v", got, want)
 		}
 		s.Press("Ctrl+U")
 		s.Type("/revert nothing.go\n")
-		s.Settle()
-		if !s.screenHas("has not changed nothing.go") {
-			t.Errorf("it is not refused:\n%s", s.Text())
-		}
+		s.Expect("has not changed nothing.go")
 	})
 }
 
@@ -143,9 +114,7 @@ func TestRevertAfterTheEnd(t *testing.T) {
 		s.host.present().Stop()
 		s.Settle()
 		s.Press("F5")
-		s.Settle()
 		s.Press("Down", "x", "y")
-		s.Settle()
 		if want := []contract.Revert{{Path: "header.go"}}; !slices.Equal(s.host.reverted, want) {
 			t.Errorf("the host was asked for %+v", s.host.reverted)
 		}
@@ -157,15 +126,12 @@ func TestTheDiffFollowsTheRun(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
 		s.Press("Down", "Enter")
-		s.Settle()
 		s.host.mu.Lock()
 		s.host.versions = map[string]Versions{"header.go": {Before: "a\n", After: "quite another text\n"}}
 		s.host.mu.Unlock()
 		s.present(func(st *supervisor.State) { st.Changes.RevertsDone++ })
 		s.Settle()
-		if !s.screenHas("quite another text") {
-			t.Errorf("it is not compared again:\n%s", s.Text())
-		}
+		s.Expect("quite another text")
 	})
 }
 

@@ -38,7 +38,6 @@ func authored(s *scene) {
 		}
 	})
 	s.Press("F5")
-	s.Settle()
 }
 
 // TestChangesAreListedAnew: the list follows the snapshots of the run, and keeps the selection.
@@ -54,19 +53,11 @@ func TestChangesAreListedAnew(t *testing.T) {
 			t.Errorf("the new file is not listed:\n%s", text)
 		}
 		s.Press("Enter")
-		s.Settle()
-		if text := s.Text(); !strings.Contains(text, "Threads int") {
-			t.Errorf("another file is shown:\n%s", text)
-		}
+		s.Expect("Threads int")
 		s.Press("]")
-		s.Settle()
-		if text := s.Text(); !strings.Contains(text, "binary file") {
-			t.Errorf("] does not lead to the next file:\n%s", text)
-		}
+		s.Expect("binary file")
 		s.Press("Esc")
-		if text := s.Text(); !strings.Contains(text, "CHANGES") {
-			t.Errorf("Esc does not lead back:\n%s", text)
-		}
+		s.Expect("CHANGES")
 	})
 }
 
@@ -78,9 +69,6 @@ func TestChangesCannotBeRead(t *testing.T) {
 	play(t, 120, 40, fails, func(s *scene) {
 		s.startWork()
 		s.Press("F5")
-		s.Settle()
-		if text := s.Text(); !strings.Contains(text, "it worked without Git") {
-			t.Errorf("it is not said:\n%s", text)
-		}
+		s.Expect("it worked without Git")
 	})
 }

@@ -14,7 +14,6 @@ import (
 func (s *scene) atWork() {
 	s.T.Helper()
 	s.Type("Let the shop export invoices as CSV\n")
-	s.Settle()
 	s.does((*fakeRun).fourAtWork)
 	s.Advance(12 * time.Second)
 }

@@ -12,14 +12,12 @@ func TestExplain(t *testing.T) {
 			"/explain\n":   {"THE DECISION", "prompt of decision 0, as it was read:", "# What you decide"},
 		} {
 			s.Type(typed)
-			s.Settle()
 			s.Expect(want...)
 			s.Press("Esc")
 		}
 		for typed, want := range map[string]string{"/explain 10\n": "has no decision 10", "/explain x\n": "the number of"} {
 			s.Press("Ctrl+U")
 			s.Type(typed)
-			s.Settle()
 			s.Expect(want)
 		}
 	})

@@ -143,19 +143,19 @@ func FuzzFrontend(f *testing.F) {
 				case b < 8:
 					happen(s, r, keys[i])
 				case b == 8:
-					s.Resize(r.IntN(240), r.IntN(60))
+					s.Stage.Resize(r.IntN(240), r.IntN(60))
 				case b == 9:
-					s.Paste(hostile[r.IntN(len(hostile))])
+					s.Stage.Paste(hostile[r.IntN(len(hostile))])
 				case b == 10:
 					s.Advance(time.Duration(r.IntN(2000)) * time.Millisecond)
 				case b == 11:
 					w, h := s.Screen.Size()
-					s.Click(r.IntN(w+1), r.IntN(h+1))
+					s.Stage.Click(r.IntN(w+1), r.IntN(h+1))
 				}
 				if s.Ended() {
 					return
 				}
-				s.Press(name)
+				s.Stage.Press(name)
 				s.ExpectSound()
 			}
 		})

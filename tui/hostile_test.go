@@ -91,7 +91,6 @@ func (s *scene) tour(see func(where string)) {
 			s.T.Fatalf("%s: the screen is gone: %v", where, s.ExpectEnd())
 		}
 		s.Press(keys...)
-		s.Settle()
 		see(where)
 	}
 	look("the weaving")
@@ -225,7 +224,6 @@ func TestHostileLooksLikeClean(t *testing.T) {
 			})
 			s.Press("Esc", "i", "Ctrl+U")
 			s.Type("/save out.md\n")
-			s.Settle()
 			saved := s.host.saved["out.md"]
 			if sanitize.Text(saved) != saved || saved == "" {
 				t.Errorf("saved: %q", saved)
@@ -389,11 +387,9 @@ func TestEveryFieldIsHostile(t *testing.T) {
 		}, func(s *scene) {
 			s.expectClean("the oracle")
 			s.Press("F4")
-			s.Settle()
 			s.expectClean("the sessions")
 			s.Press("Esc")
 			s.Type("Weave\n")
-			s.Settle()
 			s.tour(func(where string) { s.expectClean(fmt.Sprintf("seed %d, %s", seed, where)) })
 		})
 	}
@@ -411,7 +407,6 @@ func TestFirstScreenIsClean(t *testing.T) {
 		}
 		play(t, 80, 24, func(_ *Options, h *fakeHost) { h.refuse = fmt.Errorf("no: %s", text) }, func(s *scene) {
 			s.Type("Weave\n")
-			s.Settle()
 			s.expectClean("a refusal")
 		})
 	}

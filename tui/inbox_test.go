@@ -17,7 +17,6 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 		s.startWork()
 		s.waits("one")
 		s.Press("Esc")
-		s.Settle()
 		var rang atomic.Int64
 		s.do(func() {
 			s.frontend.screen.OnSend = func(sequence string) { rang.Add(int64(strings.Count(sequence, "\a"))) }
@@ -31,7 +30,6 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 		s.ExpectTitle("? arbiter – 2 words are awaited · loom")
 		s.Advance(3 * time.Minute)
 		s.Type("/inbox\n")
-		s.Settle()
 		s.Expect("What waits for you · 1 of 2", "Orchestrator I asks leave", "make one", "for 5 min",
 			"The Arbiter asks",
 			"Shall the old header stay?", "for 3 min")
@@ -40,9 +38,7 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 		s.Expect("1 Write the answer")
 		s.Advance(time.Second)
 		s.Press("1")
-		s.Settle()
 		s.Type("It stays\n")
-		s.Settle()
 		if got, ok := s.host.present().took().(contract.Say); !ok || got.Text != "It stays" {
 			t.Errorf("took %+v", got)
 		}
@@ -51,7 +47,6 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 			t.Errorf("rang %d times in all", n)
 		}
 		s.Type("/inbox\n")
-		s.Settle()
 		s.Expect("Nothing waits for you")
 	})
 }

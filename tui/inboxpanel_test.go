@@ -27,7 +27,6 @@ func (s *scene) inbox() {
 	})
 	s.does(func(p *fakeRun) { p.suggests("orch-1", "three", `{"command":"rm -rf build"}`) })
 	s.Press("Esc")
-	s.Settle()
 	s.Advance(time.Minute)
 	s.does(func(p *fakeRun) {
 		p.endTurn("arbiter", decides("ADDRESS_HUMAN",
@@ -52,27 +51,19 @@ func TestInboxPanel(t *testing.T) {
 			"for 2 min",
 			"name another program", "Orchestrator II asks leave", "1 Try again")
 		s.Press("1")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Choose{Option: "retry"}) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Choose{Option: "retry"})
 		s.Expect("Refused: orch-1 is already at work", "What waits for you · 2 of 5", // asked again
 			"▸ Orchestrator I asks leave  Bash: go test ./header", "A: all 3 permission requests")
 		s.Advance(2 * time.Second)
 		s.Press("4")
-		s.Settle()
 		s.Expect("until the run ends", "3 Bash(go test *)  (and 1 more)",
 			"Bash(go test *) also settles 1 request:", "- Orchestrator II asks leave: Bash: go test -run")
 		s.Press("Esc")
-		s.Settle()
 		s.ExpectNot("What waits for you", "NORMAL")
 		s.Advance(2 * time.Second)
 		s.Press("F7", "j", "5", "2")
-		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
-			Rule: "Bash(go test ./header)"}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
+			Rule: "Bash(go test ./header)"})
 		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks leave")
 		s.Press("2") // it may have been meant for the previous item
 		s.Settle()
@@ -81,20 +72,14 @@ func TestInboxPanel(t *testing.T) {
 		}
 		s.Advance(2 * time.Second)
 		s.Press("2")
-		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "two", Behavior: "deny"}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{Request: "two", Behavior: "deny"})
 		s.Press("j")
 		s.Expect("The Arbiter asks, for 1 min", "the new one, which says how long a cloth is")
 		s.Press("Space", "Space")
 		s.Expect("What says the human?")
 		s.Press("k", "3")
 		s.Type("build is mine\n")
-		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "three", Behavior: "deny", Message: "build is mine"}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{Request: "three", Behavior: "deny", Message: "build is mine"})
 	})
 }
 
@@ -108,7 +93,6 @@ func TestAllAtOnce(t *testing.T) {
 			"Allow these 3 once",
 			"There is more of it")
 		s.Press("1")
-		s.Settle()
 		if got := s.permit(); got != (contract.Permit{}) {
 			t.Fatalf("answered unread: %+v", got)
 		}
@@ -118,7 +102,6 @@ func TestAllAtOnce(t *testing.T) {
 		s.Expect("Allow these 3 once")
 		s.ExpectNot("make four")
 		s.Press("1")
-		s.Settle()
 		var allowed []string
 		for _, c := range s.host.present().puts {
 			if p, ok := c.(contract.Permit); ok && p.Behavior == "allow" && p.Scope == "" {
@@ -154,7 +137,6 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 			}
 		}
 		s.Press("1")
-		s.Settle()
 		if got := s.permit(); got != (contract.Permit{}) {
 			t.Fatalf("a key that came with it answered %+v", got)
 		}
@@ -162,7 +144,6 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 		s.Advance(2 * time.Second)
 		s.Expect("What waits for you")
 		s.Type("All is well")
-		s.Settle()
 		s.ExpectNot("What waits for you")
 		if got := s.frontend.root.prompt.input.Text(); got != "All is well" || s.permit() != (contract.Permit{}) {
 			t.Errorf("the input is %q, answered %+v", got, s.permit())
@@ -172,10 +153,8 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 		s.Press("Down", "F1")
 		s.Expect("HELP", "what waits", "the next item")
 		s.Press("Esc")
-		s.Settle()
 		s.Expect("What waits for you · 2 of 4")
 		s.Press("Esc")
-		s.Settle()
 		s.ExpectNot("What waits for you", "A hand asks leave")
 	})
 }
@@ -188,9 +167,7 @@ func TestThePanelByMouse(t *testing.T) {
 			s.startWork()
 			s.waits("one", "two")
 			s.Press("Esc")
-			s.Settle()
 			s.ClickOn("2 words")
-			s.Settle()
 			s.Expect("What waits for you", "make one")
 			s.ExpectSound()
 			s.Advance(time.Second) // a second click at once would be a double click
@@ -202,7 +179,6 @@ func TestThePanelByMouse(t *testing.T) {
 				s.Press("j")
 			}
 			s.ClickOn("2 Deny")
-			s.Settle()
 			if got := s.permit(); got != (contract.Permit{Request: "two", Behavior: "deny"}) {
 				t.Errorf("%v: answered %+v", size, got)
 			}
@@ -224,11 +200,7 @@ func TestTrustInThePanel(t *testing.T) {
 		s.Press("3")
 		s.Expect("End the run?")
 		s.Press("n")
-		s.Settle()
 		s.Press("w", "2")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Choose{Option: "without"}) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Choose{Option: "without"})
 	})
 }

@@ -10,7 +10,6 @@ func TestLeaveItRunning(t *testing.T) {
 		s.startWork()
 		s.Type("ab")
 		s.Press("Home", "Ctrl+D")
-		s.Settle()
 		s.Expect("› b")
 		if left(s) {
 			t.Fatal("it was left while something was written")

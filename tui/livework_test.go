@@ -19,7 +19,6 @@ import (
 func (s *scene) crowd() {
 	s.T.Helper()
 	s.Type("Teach the loom the new header\n")
-	s.Settle()
 	s.does(func(p *fakeRun) {
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},
 			{"text":"Write the header","status":"active"},{"text":"Find its callers","status":"active"},
@@ -116,7 +115,6 @@ func TestNarrowScreenFolds(t *testing.T) {
 		s.Expect("1 agent finished")
 		s.ExpectNot("○ Orchestrator II", "– Orchestrator II")
 		s.Resize(120, 40)
-		s.Settle()
 		s.Expect("– Orchestrator II", "Prove it with fresh eyes")
 		s.ExpectNot("1 agent finished")
 	})
@@ -137,18 +135,15 @@ func TestSubagentsFold(t *testing.T) {
 			open := size[0] >= planWidth
 			see(open)
 			s.Press("Esc", "e")
-			s.Settle()
 			see(!open)
 			s.Press("Tab", "Tab", "e") // another agent's
 			s.Settle()
 			see(!open)
 			s.Press("]", "e")
-			s.Settle()
 			see(open)
 			s.Press("[", "[", "[", "e")
 			if size[0] >= tileWidth {
 				s.ClickOn("3 subagents")
-				s.Settle()
 				see(false)
 			}
 		})
@@ -161,7 +156,6 @@ func TestTileOpensItsAgent(t *testing.T) {
 	play(t, 200, 50, nil, func(s *scene) {
 		s.crowd()
 		s.ClickOn("vet: header.go:3")
-		s.Settle()
 		s.Expect("generation 1", "Orchestrator III")
 		s.ExpectNot("THE WEAVING")
 	})
@@ -174,7 +168,6 @@ func TestPermissionModeCycles(t *testing.T) {
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {200, 50}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.Press("Shift+Tab")
-			s.Settle()
 			s.Expect("There is no run")
 			s.startWork()
 			mode := func() string { return s.host.present().Snapshot().Options.Permissions }
@@ -185,7 +178,6 @@ func TestPermissionModeCycles(t *testing.T) {
 			s.Type("a word ")
 			for _, want := range []string{"accept-edits", "rules", "ask", "accept-edits"} {
 				s.Press("Shift+Tab")
-				s.Settle()
 				s.Advance(flashFor + time.Second)
 				if shown := strings.TrimPrefix(want, "accept-"); mode() != want || !strings.Contains(last(), shown) {
 					t.Errorf("%v: the mode is %s, want %s: %q", size, mode(), want, last())
@@ -199,7 +191,6 @@ func TestPermissionModeCycles(t *testing.T) {
 			s.Advance(flashFor + time.Second)
 			if size[0] >= 200 {
 				s.ClickOn("ask Shift+Tab")
-				s.Settle()
 				if mode() != "accept-edits" {
 					t.Errorf("by a click: %s", mode())
 				}
@@ -209,7 +200,6 @@ func TestPermissionModeCycles(t *testing.T) {
 	play(t, 80, 24, allowsAll("allow-all", "off"), func(s *scene) {
 		s.startWork()
 		s.Press("Shift+Tab")
-		s.Settle()
 		s.ExpectNot("ALLOW ALL")
 		if mode := s.host.present().Snapshot().Options.Permissions; mode != "ask" {
 			t.Errorf("from allow-all to %s", mode)

@@ -21,7 +21,6 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 		p.over = true // its resources are still being released
 		p.mu.Unlock()
 		s.Type("One more thing\n")
-		s.Settle()
 		s.Expect("The run is over", "› One more thing")
 	})
 }
@@ -36,7 +35,6 @@ func TestPastIsShownOnce(t *testing.T) {
 	}, func(s *scene) {
 		for range 2 {
 			s.Type("/resume 0199f00d\n")
-			s.Settle()
 			s.Expect("It cannot begin", "process 12")
 			s.Press("Enter")
 		}
@@ -44,9 +42,7 @@ func TestPastIsShownOnce(t *testing.T) {
 		s.host.refuse = nil
 		s.host.mu.Unlock()
 		s.Type("/resume 0199f00d\n")
-		s.Settle()
 		s.Press("Esc", "g")
-		s.Settle()
 		if n := strings.Count(s.Text(), "Weave a cloak"); n != 1 {
 			t.Errorf("it is reported %d times:\n%s", n, s.Text())
 		}
@@ -58,7 +54,6 @@ func TestPastIsShownOnce(t *testing.T) {
 func TestLastWordsBeforeTheEnd(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Type("Weave\n")
-		s.Settle()
 		p := s.host.present()
 		p.mu.Lock()
 		p.over, p.state = true, supervisor.State{Task: task.State{Text: "Weave"}}

@@ -25,10 +25,8 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 			t.Fatal("something was begun before anybody spoke")
 		}
 		s.Type("Weave\n")
-		s.Settle()
 		s.Expect("THE WEAVING", "Weave")
 		s.Type("Mind the header\n")
-		s.Settle()
 		if diff := cmp.Diff(contract.CommandBody(contract.Say{Text: "Mind the header"}),
 			s.host.present().took()); diff != "" {
 			t.Errorf("the run was told (-want +got):\n%s", diff)
@@ -40,7 +38,6 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 			t.Fatal("the screen went with the run")
 		}
 		s.Type("And once more\n")
-		s.Settle()
 		want := []Begin{{Task: "Weave"}, {Task: "And once more", Resume: fakeRunID}}
 		if diff := cmp.Diff(want, s.host.begun); diff != "" {
 			t.Errorf("begun (-want +got):\n%s", diff)
@@ -72,7 +69,6 @@ func TestLeaving(t *testing.T) {
 			t.Fatal("it was left by accident")
 		}
 		s.Press("Ctrl+C", "y")
-		s.Settle()
 		if err := s.ExpectEnd(); err != nil {
 			t.Error(err)
 		}
@@ -109,7 +105,6 @@ func TestPermission(t *testing.T) {
 		s.Press("Backspace")
 		s.Advance(2 * time.Second)
 		s.Press("y")
-		s.Settle()
 		if got := last(s); got != (contract.Permit{Request: "one", Behavior: "allow"}) {
 			t.Errorf("answered %+v", got)
 		}
@@ -118,7 +113,6 @@ func TestPermission(t *testing.T) {
 		s.ExpectNot("A hand asks leave")
 		s.Expect("Alt+p")
 		s.Press("Alt+p", "a")
-		s.Settle()
 		if got := last(s); got != (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}) {
 			t.Errorf("answered %+v", got)
 		}
@@ -138,13 +132,11 @@ func TestPermission(t *testing.T) {
 			t.Errorf("a text answered %+v", got)
 		}
 		s.Press("Ctrl+C", "Alt+p", "n")
-		s.Settle()
 		ask(s, "four")
 		s.Advance(time.Second)
 		s.Press("Esc")
 		s.ExpectNot("A hand asks leave")
 		s.Type("/deny it is late\n")
-		s.Settle()
 		if got := last(s); got != (contract.Permit{Request: "four", Behavior: "deny", Message: "it is late"}) {
 			t.Errorf("answered %+v", got)
 		}
@@ -156,7 +148,6 @@ func TestPermission(t *testing.T) {
 func TestWordsAsTheyArrive(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")
-		s.Settle()
 		for _, piece := range []string{`{"decision":"ADDRESS_HUMAN","mess`, `age":"Shall it be **re`, `d** or bl`} {
 			s.does(func(p *fakeRun) { p.does("arbiter", bridge.Delta{Text: piece, Verdict: true}) })
 		}
@@ -200,7 +191,6 @@ func TestControls(t *testing.T) {
 				s.Press("n")
 			}
 			s.Type(typed + "\n")
-			s.Settle()
 			if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", typed, diff)
 			}
@@ -213,7 +203,6 @@ func TestControls(t *testing.T) {
 			"/logbook": "THE LOGBOOK", "/plan": "Prove it with fresh eyes", "/help": "HELP", "/focus orch-2": "generation 1",
 		} {
 			s.Type(typed + "\n")
-			s.Settle()
 			s.Expect(shown)
 			s.Press("Esc")
 			if typed == "/help" {
@@ -222,10 +211,7 @@ func TestControls(t *testing.T) {
 			s.Expect("THE WEAVING") // the user can continue typing
 		}
 		s.Type("/kill orch-2\n")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Kill{ID: "orch-2"}) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Kill{ID: "orch-2"})
 	})
 }
 
@@ -237,17 +223,14 @@ func TestMissingRequirementsAreShown(t *testing.T) {
 	}, func(s *scene) {
 		s.Expect("not logged in", "Log in", "Rehearse")
 		s.Press("l")
-		s.Settle()
 		s.Expect("Speak, mortal.", "weaver@loom.example")
 	})
 	play(t, 90, 30, func(_ *Options, h *fakeHost) { h.found = Findings{Missing: true, Problem: "no claude on PATH"} },
 		func(s *scene) {
 			s.Expect("npm install -g @anthropic-ai/claude-code")
 			s.Press("r")
-			s.Settle()
 			s.Expect("REHEARSAL")
 			s.Type("Weave\n")
-			s.Settle()
 			if diff := cmp.Diff([]Begin{{Task: "Weave", Rehearse: true}}, s.host.begun); diff != "" {
 				t.Errorf("begun (-want +got):\n%s", diff)
 			}
@@ -255,7 +238,6 @@ func TestMissingRequirementsAreShown(t *testing.T) {
 	refused := func(_ *Options, h *fakeHost) { h.refuse = errors.New("another run works in /home/weaver/loom already") }
 	play(t, 90, 30, refused, func(s *scene) {
 		s.Type("Weave\n")
-		s.Settle()
 		s.Expect("It cannot begin", "another run works in")
 		s.Press("Enter")
 		s.ExpectNot("It cannot begin")
@@ -305,10 +287,8 @@ func TestTerminalOfAnotherProgram(t *testing.T) {
 	}, func(s *scene) {
 		s.Type("A word")
 		s.Press("Ctrl+G")
-		s.Settle()
 		s.Expect("› A word and more")
 		s.Press("Ctrl+Z")
-		s.Settle()
 		if s.host.paused != 1 {
 			t.Error("it was not suspended")
 		}
@@ -321,7 +301,6 @@ func TestTerminalOfAnotherProgram(t *testing.T) {
 func TestSearchAndCopy(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")
-		s.Settle()
 		s.does(func(p *fakeRun) {
 			for i := range 300 {
 				text := fmt.Sprintf("Thread number %d", i)
@@ -335,18 +314,14 @@ func TestSearchAndCopy(t *testing.T) {
 		s.Expect("Thread number 299")
 		s.Press("Esc", "/")
 		s.Type("HIDDEN needle\n")
-		s.Settle()
 		s.Expect("The hidden needle")
 		s.ExpectNot("Thread number 299")
 		s.Press("y")
-		s.Settle()
 		s.ExpectClipboard("The hidden needle")
 		s.Press("G")
-		s.Settle()
 		s.Expect("Thread number 299")
 		s.Press("/")
 		s.Type("nowhere to be found\n")
-		s.Settle()
 		s.Expect("No more of")
 	})
 }
@@ -360,7 +335,6 @@ func TestScrollPositionIsKept(t *testing.T) {
 	}
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Type("Weave\n")
-		s.Settle()
 		s.does(func(p *fakeRun) {
 			for i := range 50 {
 				report(p, i)
@@ -385,9 +359,7 @@ func TestScrollPositionIsKept(t *testing.T) {
 		}
 		s.Expect("50 new below")
 		s.Resize(60, 20)
-		s.Settle()
 		s.Resize(80, 24)
-		s.Settle()
 		if diff := cmp.Diff(before, read()); diff != "" {
 			t.Errorf("resizing moved the reader (-want +got):\n%s", diff)
 		}
@@ -400,11 +372,9 @@ func TestLogbook(t *testing.T) {
 	play(t, 110, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Press("F2")
-		s.Settle()
 		s.Expect("THE LOGBOOK", "all events")
 		s.Press("f")
 		s.Type("orch-1 tool_use grep\n")
-		s.Settle()
 		s.Expect("only Orchestrator I · tool_use · “grep”", "ReadHeader")
 		s.ExpectNot("go test ./header")
 		s.does(func(p *fakeRun) {
@@ -412,10 +382,8 @@ func TestLogbook(t *testing.T) {
 		})
 		s.Expect("Later")
 		s.Press("d")
-		s.Settle()
 		s.Expect(`"event":"tool_use"`)
 		s.Press("Esc")
-		s.Settle()
 		s.Expect("all events")
 	})
 }
@@ -443,7 +411,6 @@ func TestBellRingsOnce(t *testing.T) {
 		for _, key := range []string{"y", "1", "1"} { // the others wait in the panel
 			s.Advance(time.Second)
 			s.Press(key)
-			s.Settle()
 		}
 		s.does(func(p *fakeRun) { p.asks("orch-1", "again", "Bash", `{"command":"make again"}`) })
 		if rung != 2 {

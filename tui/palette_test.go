@@ -28,10 +28,8 @@ func TestPalette(t *testing.T) {
 			"orch-2":  "Review what the other one wrote."} {
 			s.Press("Ctrl+P")
 			s.Type(letters + "\n")
-			s.Settle()
 			s.Expect(shown)
 			s.Press("Esc")
-			s.Settle()
 			s.Press("i")
 			s.Press("Ctrl+U")
 		}
@@ -39,7 +37,6 @@ func TestPalette(t *testing.T) {
 			"/interr": "/interrupt "} {
 			s.Press("F2", "Ctrl+P")
 			s.Type(letters + "\n")
-			s.Settle()
 			d := s.frontend.root
 			if got := d.prompt.input.Text(); got != written || d.screen() != screen(d.runScreen) {
 				t.Errorf("%s: the input is %q", letters, got)
@@ -48,10 +45,7 @@ func TestPalette(t *testing.T) {
 		}
 		s.Press("Ctrl+P")
 		s.Type("/pause\n")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Pause{}) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Pause{})
 	})
 }
 
@@ -60,24 +54,18 @@ func TestPalette(t *testing.T) {
 func TestMention(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
-		s.Type("@")
+		s.Stage.Type("@") // the list is read when Tab is pressed
 		s.Press("Tab")
-		s.Settle()
 		s.Expect("@orch-1", "Orchestrator I", "@README.md")
 		s.Type("o2")
-		s.Settle()
 		s.ExpectNot("@README.md")
 		s.Press("Tab")
 		s.Type("read @hd first\n")
-		s.Settle()
 		want := contract.CommandBody(contract.Say{To: "orch-2", Text: "read @hd first"})
 		if got := s.host.present().took(); !cmp.Equal(got, want) {
 			t.Errorf("took %+v", got)
 		}
 		s.Type("@orch-7 is nobody\n")
-		s.Settle()
-		if got := s.host.present().took(); !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "@orch-7 is nobody"})) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Say{Text: "@orch-7 is nobody"})
 	})
 }

@@ -36,6 +36,22 @@ func (s *scene) permit() contract.Permit {
 	return p
 }
 
+// expectPermit fails unless that was the last answer.
+func (s *scene) expectPermit(want contract.Permit) {
+	s.T.Helper()
+	if got := s.permit(); got != want {
+		s.T.Errorf("answered %+v, want %+v", got, want)
+	}
+}
+
+// expectTook fails unless that was the last command that the run took.
+func (s *scene) expectTook(want contract.CommandBody) {
+	s.T.Helper()
+	if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
+		s.T.Errorf("the run took (-want +got):\n%s", diff)
+	}
+}
+
 const goTest = `{"command":"go test ./header"}`
 
 // TestPermissionIsWidened: to allow more than once the user must select the scope, and no single key does
@@ -65,7 +81,6 @@ func TestPermissionIsWidened(t *testing.T) {
 			s.Advance(2 * time.Second)
 			s.Press("Esc", "Alt+p")
 			s.Press(c.keys...)
-			s.Settle()
 			if got := s.permit(); got != c.want {
 				t.Errorf("%v: answered %+v", c.keys, got)
 			}
@@ -78,7 +93,6 @@ func TestPermissionIsWidened(t *testing.T) {
 			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
 			s.Advance(2 * time.Second)
 			s.Type(word)
-			s.Settle()
 			s.ExpectNot("A hand asks leave", "Always allow here")
 			if got := s.permit(); got != (contract.Permit{}) || s.frontend.root.prompt.input.Text() != word {
 				t.Errorf("%q: answered %+v, the input is %q", word, got, s.frontend.root.prompt.input.Text())
@@ -98,20 +112,13 @@ func TestLongActionIsRead(t *testing.T) {
 		s.Expect("There is more of it", "more lines")
 		s.ExpectNot("rm -rf hidden")
 		s.Press("Alt+p", "a", "w")
-		s.Settle()
 		s.Expect("A hand asks leave")
-		if got := s.permit(); got != (contract.Permit{}) {
-			t.Fatalf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{})
 		s.Press("Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space", "Space")
-		s.Settle()
 		s.Expect("rm -rf hidden")
 		s.ExpectNot("There is more of it")
 		s.Press("a")
-		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "run"}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{Request: "one", Behavior: "allow", Scope: "run"})
 	})
 }
 
@@ -123,11 +130,8 @@ func TestPermissionBySlash(t *testing.T) {
 		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
 		s.Press("Esc")
 		s.Type("/allow always Bash(go test *)\n")
-		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
-			Rule: "Bash(go test *)"}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{Request: "one", Behavior: "allow", Scope: "always",
+			Rule: "Bash(go test *)"})
 		s.does(func(p *fakeRun) {
 			p.suggests("orch-1", "two", `{"command":"make two"}`)
 			p.suggests("orch-1", "three", `{"command":"make three"}`)
@@ -137,10 +141,7 @@ func TestPermissionBySlash(t *testing.T) {
 		s.Expect("What waits for you", "▸ Orchestrator I asks leave  Bash: make three")
 		s.Press("3")
 		s.Type("use the loom\n")
-		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"})
 	})
 }
 
@@ -162,7 +163,6 @@ func TestAnswersOfAnOpenedDialog(t *testing.T) {
 			s.Advance(2 * time.Second)
 			s.Expect("w Always here", "r Deny, and say why")
 			s.Type(c.keys)
-			s.Settle()
 			if got := s.permit(); got != c.want {
 				t.Errorf("%q: answered %+v", c.keys, got)
 			}
@@ -185,7 +185,6 @@ func TestStepBackFromDialogs(t *testing.T) {
 		s.waits("one", "two", "three", "four")
 		s.Expect("A hand asks leave", "make one", "4 requests wait")
 		s.Press("Esc")
-		s.Settle()
 		s.ExpectNot("A hand asks leave", "NORMAL")
 		s.Expect("Alt+p: 4 permission requests wait")
 		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })
@@ -199,12 +198,10 @@ func TestStepBackFromDialogs(t *testing.T) {
 		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "two"}) })
 		s.Expect("What waits for you · 3 of 4", "▸ Orchestrator I asks leave  Bash: make five")
 		s.Press("Esc")
-		s.Settle()
 		s.ExpectNot("What waits for you")
 		s.Press("Alt+p")
 		s.Expect("What waits for you · 1 of 4", "▸ Orchestrator I asks leave  Bash: make three")
 		s.Press("2")
-		s.Settle()
 		if got := s.permit(); got.Request != "three" || got.Behavior != "deny" {
 			t.Errorf("answered %+v", got)
 		}
@@ -255,10 +252,8 @@ func TestPagesAndDialogs(t *testing.T) {
 			s.ExpectNot("A hand asks leave")
 			s.Expect(page.shown, "Alt+p: a permission request waits")
 			s.Press("Esc")
-			s.Settle()
 			s.Expect("A hand asks leave", "make one")
 			s.Press("y")
-			s.Settle()
 			if got := s.permit(); got != (contract.Permit{}) {
 				t.Fatalf("%s: a key that came with it answered %+v", page.key, got)
 			}
@@ -266,7 +261,6 @@ func TestPagesAndDialogs(t *testing.T) {
 			s.Press(page.key)
 			s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })
 			s.Press("Esc")
-			s.Settle()
 			s.ExpectNot("A hand asks leave")
 		}
 		s.waits("two")
@@ -279,10 +273,7 @@ func TestPagesAndDialogs(t *testing.T) {
 		s.Expect("A hand asks leave")
 		s.Advance(2 * time.Second)
 		s.Press("y")
-		s.Settle()
-		if got := s.permit(); got != (contract.Permit{Request: "two", Behavior: "allow"}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{Request: "two", Behavior: "allow"})
 	})
 }
 
@@ -300,7 +291,6 @@ func TestPermissionsAreChanged(t *testing.T) {
 			"/deny Read(~/.ssh/**)":                    contract.Configure{Deny: "Read(~/.ssh/**)"},
 		} {
 			s.Type(typed + "\n")
-			s.Settle()
 			if got := s.host.present().took(); !cmp.Equal(got, want) {
 				t.Errorf("%s: took %+v", typed, got)
 			}
@@ -310,25 +300,19 @@ func TestPermissionsAreChanged(t *testing.T) {
 			"/deny not that": "No permission request is open", "/allow": "No permission request is open",
 		} {
 			s.Type(typed + "\n")
-			s.Settle()
 			s.Expect(shown)
 			s.Press("Ctrl+C")
 		}
 		before := s.host.present().took()
 		s.Type("/permissions allow-all\n")
-		s.Settle()
 		s.Expect("Allow everything?", "without asking", "confines them")
 		s.Press("Enter")
-		s.Settle()
 		if got := s.host.present().took(); !cmp.Equal(got, before) {
 			t.Errorf("took %+v", got)
 		}
 		s.Type("/permissions allow-all\n")
 		s.Press("y")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Configure{Permissions: "allow-all", AcceptRisk: true}) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Configure{Permissions: "allow-all", AcceptRisk: true})
 		s.Expect("ALLOW ALL")
 	})
 }

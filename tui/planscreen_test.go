@@ -49,7 +49,6 @@ func TestPlanIsEdited(t *testing.T) {
 			s.Press("a")
 			s.Type("Weigh /it\n")
 			s.Press("m")
-			s.Settle()
 			s.Expect("tester")
 			s.Type("test")
 			s.Press("Enter", "K") // assigned to the tester, and moved before the third
@@ -58,7 +57,6 @@ func TestPlanIsEdited(t *testing.T) {
 			s.Type("Forge the header\n")
 			s.Press("G", "x")
 			s.Press("g", "s")
-			s.Settle()
 			s.Expect("not saved", "Forge the header")
 			if n := len(s.setPlans()); n != 0 {
 				t.Fatalf("%d plans were set before anything was saved", n)
@@ -90,10 +88,8 @@ func TestPlanIsLeft(t *testing.T) {
 		s.Expect("THE WEAVING") // nothing was changed, so there is no question
 
 		s.Press("F3", "d", "j", "d", "Esc")
-		s.Settle()
 		s.Expect("The plan was changed")
 		s.Press("n")
-		s.Settle()
 		s.Expect("THE PLAN", "not saved")
 		s.Press("F2", "q") // another screen is not an answer
 		s.Expect("not saved")
@@ -101,16 +97,13 @@ func TestPlanIsLeft(t *testing.T) {
 		s.Settle()
 		s.Expect("Leave?", "changes to the plan")
 		s.Press("n", "Esc", "Esc")
-		s.Settle()
 		s.Expect("THE PLAN", "not saved")
 		s.Press("Esc", "d")
-		s.Settle()
 		s.Expect("THE WEAVING", "dropped")
 		if n := len(s.setPlans()); n != 0 {
 			t.Fatalf("%d plans were set", n)
 		}
 		s.Press("F3", "j", "j", "j", "s", "Esc", "s")
-		s.Settle()
 		s.Expect("THE WEAVING")
 		if got := s.setPlans(); len(got) != 1 || got[0].Steps[3].Status != "skipped" {
 			t.Errorf("saved %+v", got)
@@ -131,7 +124,6 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 		s.Type("Sweep the floor")
 		agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes","status":"active"},{"text":"Ask the elders"},{"text":"Tell the human"}`)
 		s.Press("Enter")
-		s.Settle()
 		s.Expect("Ask the elders", "Sweep the floor", "not saved")
 		s.Press("w")
 		s.expectSaved(
@@ -149,13 +141,10 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 			s.Press("F3", "j", "s", "Esc", "n", "F2") // also while another screen is shown
 			agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}`)
 			s.Press("q")
-			s.Settle()
 			s.Expect("Meanwhile: Write the header: its status is done now; you have set skipped.")
 			s.Press("w")
-			s.Settle()
 			s.Expect("Others changed it, too")
 			s.Press(answer)
-			s.Settle()
 			var got string
 			if plans := s.setPlans(); len(plans) > 0 {
 				got = plans[0].Steps[1].Status
@@ -175,13 +164,10 @@ func TestPlanBySlash(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Type("/plan 2 dance\n")
-		s.Settle()
 		s.Expect("is none of done", "/plan 2 dance") // the text stays
 		s.Press("Ctrl+C")
 		s.Type("/plan add Tell the elders\n")
-		s.Settle()
 		s.Type("/plan 2 skip\n")
-		s.Settle()
 		plans := s.setPlans()
 		if len(plans) != 2 || len(plans[1].Steps) != 5 || plans[1].Steps[1].Status != "skipped" ||
 			plans[1].Steps[4].Text != "Tell the elders" {
@@ -190,10 +176,8 @@ func TestPlanBySlash(t *testing.T) {
 	})
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Type("/plan add too early\n")
-		s.Settle()
 		s.Expect("There is no plan yet")
 		s.Press("Ctrl+C", "F3", "a", "w", "d", "Esc")
-		s.Settle()
 		s.Expect("Speak, mortal.")
 	})
 }
@@ -211,7 +195,6 @@ func TestOwnLists(t *testing.T) {
 		s.Expect("Orch. I 1/3  Change them")
 		s.ExpectNot("Run all")
 		s.Press("F3")
-		s.Settle()
 		s.Expect("Orchestrator I  its own list, 1 of 3", "✓ Find the callers", "○ Run all")
 	})
 }
@@ -221,10 +204,8 @@ func TestAgentsScreen(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Type("/agents\n")
-		s.Settle()
 		s.Expect("THE MODES", "developer", "tools:", "from: built-in")
 		s.Press("q", "Esc", "a")
-		s.Settle()
 		s.Expect("THE MODES")
 	})
 }

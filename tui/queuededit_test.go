@@ -18,7 +18,6 @@ import (
 func (s *scene) busy() {
 	s.T.Helper()
 	s.Type("Weave\n")
-	s.Settle()
 	if a := s.host.present().agent("arbiter"); a.Status != roster.Busy {
 		s.T.Fatalf("the Arbiter is %s", a.Status)
 	}
@@ -30,22 +29,17 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.busy()
 		s.Type("Use the bleu thread\n")
-		s.Settle()
 		s.Type("And hurry\n")
-		s.Settle()
 		s.Expect("2 words of yours wait. Up: change it, or take it back.", "○ waits", "Use the bleu thread")
 		s.Press("Up", "Up")
-		s.Settle()
 		s.Expect("changing your word that waits")
 		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread" {
 			t.Fatalf("the input is %q", got)
 		}
 		s.Press("Esc")
-		s.Settle()
 		s.Expect("It stays as it was.")
 		s.Press("Up", "Up", "Ctrl+U")
 		s.Type("Use the blue thread\n")
-		s.Settle()
 		if got, ok := s.host.present().took().(contract.EditMessage); !ok || got.Text != "Use the blue thread" ||
 			got.MessageID == "" {
 			t.Fatalf("put %+v", s.host.present().took())
@@ -54,19 +48,15 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 		s.ExpectNot("bleu")
 		s.Press("Up")
 		s.Press("Ctrl+X")
-		s.Settle()
 		if _, ok := s.host.present().took().(contract.WithdrawMessage); !ok {
 			t.Fatalf("put %+v", s.host.present().took())
 		}
 		s.Expect("A word of yours waits.", "taken back")
 		s.Type("/reword Use the red thread\n")
-		s.Settle()
 		s.Expect("Use the red thread")
 		s.Type("/withdraw\n")
-		s.Settle()
 		s.ExpectNot("of yours waits")
 		s.Type("/withdraw\n")
-		s.Settle()
 		s.Expect("No word of yours waits")
 	})
 }
@@ -76,7 +66,6 @@ func TestLateEditIsNotLost(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.busy()
 		s.Type("Use the bleu thread\n")
-		s.Settle()
 		s.Press("Up")
 		s.Type(" at once")
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Which?")) })
@@ -85,7 +74,6 @@ func TestLateEditIsNotLost(t *testing.T) {
 			t.Errorf("the input is %q", got)
 		}
 		s.Press("Enter")
-		s.Settle()
 		if _, ok := s.host.present().took().(contract.Say); !ok {
 			t.Errorf("put %+v", s.host.present().took())
 		}
@@ -93,7 +81,6 @@ func TestLateEditIsNotLost(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) { // at the same moment
 		s.busy()
 		s.Type("Use the bleu thread\n")
-		s.Settle()
 		s.Press("Up")
 		s.Type(" at once")
 		s.present(func(st *supervisor.State) {
@@ -104,7 +91,6 @@ func TestLateEditIsNotLost(t *testing.T) {
 		})
 		s.frontend.root.queuedEdits.queued.id = "gone"
 		s.Press("Enter")
-		s.Settle()
 		s.Expect("Refused:")
 		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread at once" {
 			t.Errorf("the input is %q", got)
@@ -118,7 +104,6 @@ func TestAgentInFocus(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Press("Alt+1")
-		s.Settle()
 		for _, c := range []struct {
 			do   func()
 			want contract.CommandBody
@@ -155,7 +140,7 @@ func TestHaltIsShown(t *testing.T) {
 	for name, before := range map[string]func(s *scene){
 		"a dialog":  func(s *scene) { s.Press("Ctrl+C") },
 		"a request": func(s *scene) { s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest) }) },
-		"a list":    func(s *scene) { s.Press("Ctrl+O"); s.Settle() },
+		"a list":    func(s *scene) { s.Press("Ctrl+O") },
 		"a paste":   func(s *scene) { s.Paste("one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\n") },
 		"search":    func(s *scene) { s.Type("word"); s.Press("Ctrl+R") },
 		"logbook":   func(s *scene) { s.Press("F2", "f") },
@@ -166,7 +151,6 @@ func TestHaltIsShown(t *testing.T) {
 				s.startWork()
 				before(s)
 				s.Press(`Ctrl+\`)
-				s.Settle()
 				if _, ok := s.host.present().took().(contract.Halt); !ok {
 					t.Errorf("put %+v", s.host.present().took())
 				}
@@ -181,11 +165,9 @@ func TestHaltIsShown(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Press(`Ctrl+\`)
-		s.Settle()
 		s.Advance(10 * time.Second)
 		s.Expect("Everything is halted. /continue", "Halted", "halted  ")
 		s.Type("/continue\n")
-		s.Settle()
 		s.ExpectNot("Halted ")
 	})
 }

@@ -44,7 +44,6 @@ func titled(t *testing.T, still bool, act func(s *scene, remembered *[]ritual.Ki
 func TestTitle(t *testing.T) {
 	titled(t, false, func(s *scene, remembered *[]ritual.Kind) {
 		s.Press("3")
-		s.Settle()
 		s.Expect("The smith comes before the loom.")
 		s.Advance(ritual.Walk + time.Second)
 		s.Expect("Speak, mortal.")
@@ -55,28 +54,24 @@ func TestTitle(t *testing.T) {
 	for name, press := range map[string]func(s *scene){
 		"a letter": func(s *scene) { s.Type("w") }, "a paste": func(s *scene) { s.Paste("w") },
 		"Enter, then a letter": func(s *scene) { s.Press("Enter"); s.Type("w") },
-		"a walk cut short":     func(s *scene) { s.Press("1"); s.Settle(); s.Type("w") },
+		"a walk cut short":     func(s *scene) { s.Press("1"); s.Type("w") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			titled(t, false, func(s *scene, _ *[]ritual.Kind) {
 				press(s)
 				s.Type("eave")
-				s.Settle()
 				s.Expect("Speak, mortal.", "weave")
 			})
 		})
 	}
 	titled(t, true, func(s *scene, _ *[]ritual.Kind) {
 		s.Press("1")
-		s.Settle()
 		s.Expect("Speak, mortal.")
 	})
 	titled(t, false, func(s *scene, _ *[]ritual.Kind) {
 		s.Press("F1")
-		s.Settle()
 		s.ExpectNot("Who comes?")
 		s.Press("Esc")
-		s.Settle()
 		s.Expect("Speak, mortal.")
 	})
 }
@@ -102,7 +97,6 @@ func TestSounds(t *testing.T) {
 			s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Which header?")) })
 			s.Advance(time.Minute)
 			s.Type("The new one\n")
-			s.Settle()
 			s.does(func(p *fakeRun) {
 				p.endTurn("orch-1", reports("done", "The header is written.", true))
 				p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "The loom knows the new header."))

@@ -42,9 +42,7 @@ func TestAllRuns(t *testing.T) {
 	} {
 		play(t, 120, 30, everywhere, func(s *scene) {
 			s.Press("F4")
-			s.Settle()
 			s.Press(append(tt.keys, "Enter")...)
-			s.Settle()
 			if tt.sees != "" {
 				s.Expect(tt.sees)
 			}
@@ -65,30 +63,22 @@ func TestAllRuns(t *testing.T) {
 func TestRunsAreSearched(t *testing.T) {
 	play(t, 120, 30, everywhere, func(s *scene) {
 		s.Press("F4")
-		s.Settle()
 		s.Expect("6 threads, 2 live", "Another loom")
 		s.Press("/")
 		s.Type("LIVE other\n")
-		s.Settle()
 		s.Expect("2 live, 1 of 6", "Another loom", "$20.00", "/srv/other")
 		s.ExpectNot("Teach the loom", "Mend the shuttle")
 		s.Press("r")
-		s.Settle()
 		s.Expect("The report of 0ddddddd-4")
 		s.Press("Esc")
-		s.Settle()
 		s.Expect("Another loom")
 		s.Press("Esc")
-		s.Settle()
 		s.Expect("6 threads", "Teach the loom")
 		s.Press("/")
 		s.Type("nobody knows it")
-		s.Settle()
 		s.Expect("No thread", "/nobody knows it")
 		s.Press("Esc")
-		s.Settle()
 		s.Press("Esc")
-		s.Settle()
 		s.ExpectNot("THREADS")
 	})
 }
@@ -102,12 +92,9 @@ func TestRunsBesideOne(t *testing.T) {
 	}, func(s *scene) {
 		s.startWork()
 		s.Press("F4")
-		s.Settle()
 		s.Press("Enter")
-		s.Settle()
 		s.Expect("arbiter attach 0aaaaaaa")
 		s.Press("Down", "Enter")
-		s.Settle()
 		s.Expect("THE WEAVING")
 	})
 }
@@ -119,10 +106,8 @@ func TestRunsCannotBeRead(t *testing.T) {
 		h.found.Runs = []RunInfo{{ID: "0aaaaaaa-1", Title: "Teach the loom", Status: "interrupted"}}
 	}, func(s *scene) {
 		s.Press("F4")
-		s.Settle()
 		s.Expect("the state directory is gone", "Teach the loom")
 		s.Press("r")
-		s.Settle()
 		s.Expect("the state directory is gone")
 	})
 }

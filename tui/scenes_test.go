@@ -62,6 +62,15 @@ func (s *scene) Settle() {
 	s.Advance(2 * frame)
 }
 
+// Press presses keys, and waits for the paint. So do the other actions of a user.
+func (s *scene) Press(names ...string) { s.T.Helper(); s.Stage.Press(names...); s.Settle() }
+func (s *scene) Type(text string)      { s.T.Helper(); s.Stage.Type(text); s.Settle() }
+func (s *scene) Paste(text string)     { s.T.Helper(); s.Stage.Paste(text); s.Settle() }
+func (s *scene) Resize(w, h int)       { s.T.Helper(); s.Stage.Resize(w, h); s.Settle() }
+func (s *scene) Click(x, y int)        { s.T.Helper(); s.Stage.Click(x, y); s.Settle() }
+func (s *scene) ClickOn(text string)   { s.T.Helper(); s.Stage.ClickOn(text); s.Settle() }
+func (s *scene) Wheel(x, y, n int)     { s.T.Helper(); s.Stage.Wheel(x, y, n); s.Settle() }
+
 // does makes something happen in the run, and shows it.
 func (s *scene) does(do func(p *fakeRun)) {
 	s.T.Helper()
@@ -73,7 +82,6 @@ func (s *scene) does(do func(p *fakeRun)) {
 func (s *scene) startWork() {
 	s.T.Helper()
 	s.Type("Teach the loom the new header\n")
-	s.Settle()
 	s.does(func(p *fakeRun) {
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},{"text":"Write the header","status":"active"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}]}`)
 		p.call("arbiter", "spawn_orchestrator",
@@ -136,7 +144,6 @@ func TestAllowAllIsInSight(t *testing.T) {
 			see("the weaving")
 			for _, key := range []string{"Alt+1", "F2", "F3", "F4", "F1", "Ctrl+C"} {
 				s.Press(key)
-				s.Settle()
 				see(key)
 				s.Press("Esc")
 			}
@@ -147,7 +154,6 @@ func TestAllowAllIsInSight(t *testing.T) {
 			see("a request")
 			s.Advance(time.Second)
 			s.Press("n", `Ctrl+\`)
-			s.Settle()
 			see("halted")
 		})
 	}
@@ -187,7 +193,7 @@ var situations = []struct {
 		golden: true},
 	{name: "crowd-ascii", change: func(o *Options, _ *fakeHost) { o.ASCII, o.Theme = true, "high-contrast-dark" },
 		act: (*scene).crowd, says: []string{"asks leave"}, golden: true},
-	{name: "crowd-asked", act: func(s *scene) { s.crowd(); s.Press("Alt+p"); s.Settle() },
+	{name: "crowd-asked", act: func(s *scene) { s.crowd(); s.Press("Alt+p") },
 		says: []string{"y Allow once"}, wide: []string{"rm -rf build && mkdir build"}},
 	{name: "figures", change: func(o *Options, _ *fakeHost) {
 		o.Ritual, o.Still = Ritual{Scene: true, Human: ritual.Smith}, true
@@ -229,16 +235,11 @@ var situations = []struct {
 	{name: "waiting", act: func(s *scene) {
 		s.busy()
 		s.Type("Use the blue thread\n")
-		s.Settle()
 		s.Type("And hurry\n")
-		s.Settle()
 		s.Press("Up", "Ctrl+X")
-		s.Settle()
 		s.Type("And hurry slowly\n")
-		s.Settle()
 		s.Press("Up")
 		s.Type(", please\n")
-		s.Settle()
 	}, says: []string{"slowly, please", "taken back"}},
 	{name: "reading", act: working("Esc", "K", "K", "Tab", "Tab"), says: []string{"i write"}, wide: []string{"n N match"}},
 	{name: "writing", act: func(s *scene) {
@@ -282,7 +283,7 @@ var situations = []struct {
 	{name: "changes-beside", change: changed, act: compared("s"), says: []string{"Threads int", "+3"}, golden: true},
 	{name: "runs", change: everywhere, act: then("F4", "Down"), says: []string{"Another loom", "Count the omens"},
 		wide: []string{"r report"}, golden: true},
-	{name: "runs-found", change: everywhere, act: func(s *scene) { s.Press("F4", "/"); s.Type("other loom"); s.Settle() },
+	{name: "runs-found", change: everywhere, act: func(s *scene) { s.Press("F4", "/"); s.Type("other loom") },
 		says: []string{"Another loom", "/other loom"}},
 	{name: "runs-report", change: everywhere, act: func(s *scene) { then("F4", "G")(s); then("Enter")(s) },
 		says: []string{"The report of 0fffffff-6", "It is done."}},
@@ -345,10 +346,10 @@ func runs(_ *Options, h *fakeHost) {
 func later(s *scene) { s.Advance(time.Second) }
 
 // then presses keys.
-func then(keys ...string) func(s *scene) { return func(s *scene) { s.Press(keys...); s.Settle() } }
+func then(keys ...string) func(s *scene) { return func(s *scene) { s.Press(keys...) } }
 
 // typing types a text.
-func typing(text string) func(s *scene) { return func(s *scene) { s.Type(text); s.Settle() } }
+func typing(text string) func(s *scene) { return func(s *scene) { s.Type(text) } }
 
 // working starts work, and then presses keys or types a line.
 func working(keys ...string) func(s *scene) {
@@ -503,7 +504,6 @@ func (s *scene) expectReachable(texts ...string) {
 				return
 			}
 			s.Press(key)
-			s.Settle()
 			s.expectClean(key)
 			seen += "\n" + unbroken()
 		}

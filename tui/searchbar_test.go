@@ -10,14 +10,11 @@ func TestSearchInAText(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.startWork()
 		s.Type("/cost\n")
-		s.Settle()
 		s.Press("/")
 		s.Type("no such word\n")
-		s.Settle()
 		s.Expect("There is no “no such word” here.")
 		for key, where := range map[string]string{"N": "above", "n": "below"} {
 			s.Press(key)
-			s.Settle()
 			s.Expect("No more of “no such word” " + where + ".")
 		}
 	})
@@ -34,22 +31,18 @@ func TestSearchAsInVi(t *testing.T) {
 		})
 		s.Press("Esc", "/")
 		s.Type("needle\n")
-		s.Settle()
 		for _, step := range []struct{ key, shown string }{{"", "third"}, {"N", "second"}, {"N", "first"}, {"n",
 			"second"},
 			{"n", "third"}} {
 			if step.key != "" {
 				s.Press(step.key)
-				s.Settle()
 			}
 			s.Expect("the " + step.shown + " needle")
 		}
 		s.Press("n")
-		s.Settle()
 		s.Expect("No more of “needle” below.")
 		s.Press("g", "/")
 		s.Type("first needle\n")
-		s.Settle()
 		s.Expect("the first needle")
 	})
 }

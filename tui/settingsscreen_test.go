@@ -47,38 +47,27 @@ func configured(_ *Options, h *fakeHost) {
 func TestSettings(t *testing.T) {
 	play(t, 120, 40, configured, func(s *scene) {
 		s.Press("F8")
-		s.Settle()
 		for _, want := range []string{"SETTINGS", "config.yaml", "opus", "$ARBITER_THEME", "Set by", "/model changes"} {
 			if !s.screenHas(want) {
 				t.Errorf("%q is not in sight:\n%s", want, s.Text())
 			}
 		}
 		s.Press("Down", "Enter")
-		if !s.screenHas("accept-edits") {
-			t.Fatalf("the choices are not offered:\n%s", s.Text())
-		}
+		s.Expect("accept-edits")
 		s.Press("Down", "Enter")
-		s.Settle()
 		if got := strings.Join(s.host.set, " "); got != "permissions=rules" {
 			t.Errorf("changed: %q", got)
 		}
 		s.Press("x")
-		s.Settle()
 		if got := strings.Join(s.host.set, " "); got != "permissions=rules permissions=" {
 			t.Errorf("changed: %q", got)
 		}
 		s.Press("e", "Up", "Enter")
-		s.Settle()
-		if !s.screenHas("/settings model opus") {
-			t.Fatalf("a value is not to be written:\n%s", s.Text())
-		}
+		s.Expect("/settings model opus")
 		s.host.barred = errors.New("max-cost: \"x\" is not a number")
 		s.Press("Ctrl+U")
 		s.Type("/settings max-cost x\n")
-		s.Settle()
-		if !s.screenHas("Nothing was written") {
-			t.Errorf("the reason is not shown:\n%s", s.Text())
-		}
+		s.Expect("Nothing was written")
 	})
 }
 
@@ -87,16 +76,12 @@ func TestModelPicker(t *testing.T) {
 	play(t, 120, 40, nil, func(s *scene) {
 		s.startWork()
 		s.Type("/model\n")
-		s.Settle()
 		for _, want := range []string{"claude-opus-4-5", "$5 in, $25 out", "price unknown", "2026-10"} {
 			if !s.screenHas(want) {
 				t.Errorf("%q is not in sight:\n%s", want, s.Text())
 			}
 		}
 		s.Press("Down", "Enter")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Configure{Model: "sonnet"}) {
-			t.Errorf("sent %+v", got)
-		}
+		s.expectTook(contract.Configure{Model: "sonnet"})
 	})
 }

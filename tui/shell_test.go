@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -41,25 +39,19 @@ func TestShellLine(t *testing.T) {
 			t.Error("a run was begun")
 		}
 		s.Press("Esc")
-		s.Settle()
 		s.ExpectNot("Your command")
 		s.startWork()
 		s.Type("!make")
-		s.Settle()
 		s.Expect("in your shell")
 		s.Type(" test\n")
-		s.Settle()
 		s.Expect("make test", "exit code 1", "said by make test")
 		s.Press("Esc")
-		s.Settle()
 		s.Type("!\n") // repeats the last one
 		s.Settle()
 		s.Expect("make test", "exit code 1")
 		s.Press("Tab")
-		s.Settle()
 		s.ExpectNot("Your command")
 		s.Type("What is wrong?\n")
-		s.Settle()
 		say, _ := s.host.present().took().(contract.Say)
 		for _, part := range []string{"I ran this command (exit code 1)", "make test", "said by make test",
 			"What is wrong?"} {
@@ -68,10 +60,7 @@ func TestShellLine(t *testing.T) {
 			}
 		}
 		s.Type("!!important\n")
-		s.Settle()
-		if got := s.host.present().took(); !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "!important"})) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Say{Text: "!important"})
 		if want := "[/home/weaver/loom: git status /home/weaver/loom: make test]"; fmt.Sprint(ran) != want {
 			t.Errorf("ran %v", ran)
 		}
@@ -95,13 +84,10 @@ func TestShellIsStopped(t *testing.T) {
 			s.startWork()
 			s.do(func() { s.frontend.root.shell.limit = 10 * time.Second })
 			s.Type("!tail -f log\n")
-			s.Settle()
 			s.Expect("tail -f log", "running for 0 s", "line 99", "Esc stops it")
 			s.Press("Enter")
-			s.Settle()
 			s.Expect("running for 0 s")
 			s.Press("g")
-			s.Settle()
 			s.Expect("line 0")
 			s.ExpectNot("line 99")
 			s.Advance(3*time.Second + 4*frame)
@@ -113,11 +99,9 @@ func TestShellIsStopped(t *testing.T) {
 				want = "stopped, because it took longer than"
 			} else {
 				s.Press(how)
-				s.Settle()
 			}
 			s.Expect(want, "line 99", "Add it to the input")
 			s.Press("Esc")
-			s.Settle()
 			s.ExpectNot("Your command", "Leave?")
 		})
 	}
@@ -136,7 +120,6 @@ func TestShellEndsWithTheScreen(t *testing.T) {
 	play(t, 80, 24, shell, func(s *scene) {
 		s.startWork()
 		s.Type("!sleep 600\n")
-		s.Settle()
 		s.do(s.frontend.Leave)
 		if s.ExpectEnd() != nil || !ended {
 			t.Error("the command goes on")

@@ -18,7 +18,6 @@ import (
 func TestOverloadIsNotShownAsIdle(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Type("Weave\n")
-		s.Settle()
 		s.does(func(p *fakeRun) {
 			p.does("arbiter", bridge.Retry{Attempt: 3, DelayMS: 36_000, Status: 529, Reason: "overloaded"})
 		})

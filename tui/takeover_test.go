@@ -18,9 +18,7 @@ func TestTakenOverIsNotBeingStopped(t *testing.T) {
 				Channel: input.ChannelSocket})
 		}
 		s.does(attach)
-		if text := s.Text(); !strings.Contains(text, "is being stopped") {
-			t.Fatalf("nothing tells of it:\n%s", text)
-		}
+		s.Expect("is being stopped")
 		s.does(func(p *fakeRun) {
 			p.do(input.Inspected{Serial: p.agent("orch-1").Takeover.Serial,
 				Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})

@@ -18,14 +18,12 @@ func timed(s *scene) {
 	s.does(func(p *fakeRun) { p.suggests("orch-1", "perm-1", goTest) })
 	s.Advance(10 * time.Second)
 	s.Press("y")
-	s.Settle()
 	s.does(func(p *fakeRun) {
 		p.does("orch-1", bridge.ToolResult{ToolUse: "t2", Text: "three callers"})
 		p.endTurn("orch-1", reports("done", "The header is written.", true))
 	})
 	s.Advance(30 * time.Second)
 	s.Press("F6")
-	s.Settle()
 }
 
 // TestTimeline: Enter goes from a lane to what was reported at that time, f to the agent, and the mouse
@@ -43,7 +41,6 @@ func TestTimeline(t *testing.T) {
 		s.Press("Down", "[", "[")
 		see("waits for you")
 		s.Press("Enter")
-		s.Settle()
 		see("THE WEAVING")
 		if got := s.frontend.root.runScreen.talk; got.Marked() < 0 || got.Following() && got.Behind() > 0 {
 			t.Errorf("nothing is marked")
@@ -51,10 +48,8 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("Enter leads to %q", e.Event.Body.EventName())
 		}
 		s.Press("l")
-		s.Settle()
 		see("TIMELINE")
 		s.Press("Down", "Home", "f")
-		s.Settle()
 		if f, ok := s.frontend.root.screen().(*focus); !ok || f.id != "orch-1" {
 			t.Errorf("f leads to %T", s.frontend.root.screen())
 		}
@@ -63,13 +58,10 @@ func TestTimeline(t *testing.T) {
 		s.Press("Esc")
 		s.Press(":")
 		s.Type("timeline\n")
-		s.Settle()
 		see("TIMELINE")
 		y := slices.IndexFunc(s.Rows(), func(row string) bool { return strings.Contains(row, "Orchestrator I ") })
 		s.Click(60, y)
-		s.Settle()
 		s.Click(60, y)
-		s.Settle()
 		see("THE WEAVING")
 	})
 }
@@ -78,9 +70,6 @@ func TestTimeline(t *testing.T) {
 func TestTimelineBeforeTheRun(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.Press("F6", "Left", "+", "]", "Enter", "f", "Down")
-		s.Settle()
-		if text := s.Text(); !strings.Contains(text, "Nothing has happened yet.") {
-			t.Errorf("it is not said:\n%s", text)
-		}
+		s.Expect("Nothing has happened yet.")
 	})
 }

@@ -12,7 +12,6 @@ func TestTour(t *testing.T) {
 	play(t, 80, 24, nil, func(s *scene) {
 		s.ExpectNot("/tour") // an earlier input exists
 		s.Type("/tour\n")
-		s.Settle()
 		for range len(tour.Steps()) - 1 {
 			s.Press("Enter")
 		}
@@ -22,7 +21,6 @@ func TestTour(t *testing.T) {
 		s.Press("n", "Enter")
 		s.ExpectNot("A tour")
 		s.Type("/tour\n")
-		s.Settle()
 		s.Press("Esc")
 		s.ExpectNot("A tour")
 	})

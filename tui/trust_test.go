@@ -46,7 +46,6 @@ func TestTrustDialog(t *testing.T) {
 			s.expectClean("the list")
 			s.Advance(time.Second)
 			s.Press(c.keys...)
-			s.Settle()
 			s.ExpectNot("Trust this workspace?")
 			s.Expect(c.shows)
 			if trusted, without := s.counts(); trusted != c.trusted || without != c.without {
@@ -61,13 +60,11 @@ func TestTrustDialog(t *testing.T) {
 		s.host.mu.Unlock()
 		s.Advance(time.Second)
 		s.Press("Tab", "Enter")
-		s.Settle()
 		s.Expect("Not trusted: the workspace's own settings changed", "it is not as you trusted it")
 	})
 	play(t, 90, 30, brings(false), func(s *scene) { // starting a task is not an answer
 		s.Advance(time.Second)
 		s.Type("teach the loom")
-		s.Settle()
 		if trusted, _ := s.counts(); trusted != 0 || s.frontend.root.prompt.input.Text() != "teach the loom" {
 			t.Errorf("trusted %d times, the input is %q", trusted, s.frontend.root.prompt.input.Text())
 		}
@@ -77,7 +74,6 @@ func TestTrustDialog(t *testing.T) {
 		s.Settle()
 		s.ExpectNot("Trust this workspace?")
 		s.Type("Weave\n")
-		s.Settle()
 		if trusted, _ := s.counts(); trusted != 0 || len(s.host.begun) != 1 {
 			t.Errorf("trusted %d times, begun %v", trusted, s.host.begun)
 		}

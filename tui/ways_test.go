@@ -38,13 +38,10 @@ func TestRecoveryOptions(t *testing.T) {
 			s.Type("on")
 			s.Expect("I write on")
 			s.Press("Alt+c")
-			s.Settle()
 			s.Expect("Ways out", "Try again")
 			s.Press("Esc")
-			s.Settle()
 			s.ExpectNot("Ways out", "Alt+c: retry") // put aside
 			s.Press("Alt+c", "t")
-			s.Settle()
 			if diff := cmp.Diff(contract.CommandBody(contract.Choose{Option: "retry"}),
 				s.host.present().took()); diff != "" {
 				t.Errorf("chosen (-want +got):\n%s", diff)
@@ -56,30 +53,22 @@ func TestRecoveryOptions(t *testing.T) {
 		s.trip("retry", "cancel")
 		s.Expect("Alt+c: retry · cancel")
 		s.Press("Alt+c")
-		s.Settle()
 		s.does(func(p *fakeRun) { p.endTurn("orch-1", reports("question", "Shall I?", true)) }) // it works again
 		s.ExpectNot("Ways out", "Alt+c")
 		s.Press("Alt+c")
-		s.Settle()
 		s.Expect("No way out is offered")
 
 		s.trip("retry", "cancel")
 		s.Press("Alt+c", "Right", "Enter")
-		s.Settle()
 		s.Expect("End the run?") // no serious action without a question
 		s.Press("Enter")
-		s.Settle()
 		if got, ok := s.host.present().took().(contract.Choose); ok {
 			t.Errorf("the run was ended by Enter alone: %+v", got)
 		}
 		s.Type("/choose cancel\n")
-		s.Settle()
 		s.Expect("End the run?")
 		s.Press("y")
-		s.Settle()
-		if got := s.host.present().took(); got != (contract.Choose{Option: "cancel"}) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(contract.Choose{Option: "cancel"})
 	})
 }
 
@@ -90,10 +79,8 @@ func TestRecoveryOutsideTheRun(t *testing.T) {
 		s.trip("log in again: `claude auth login`")
 		s.Expect("Something is for you to do: Alt+c")
 		s.Press("Alt+c")
-		s.Settle()
 		s.Expect("The thread of orch-1 snapped", "log in again", "So be it")
 		s.Press("Enter")
-		s.Settle()
 		s.ExpectNot("Alt+c")
 		if _, ok := s.host.present().took().(contract.Choose); ok {
 			t.Error("something was chosen")
@@ -115,7 +102,6 @@ func TestIrreversibleControls(t *testing.T) {
 			t.Errorf("T: %+v", got)
 		}
 		s.Press("m")
-		s.Settle()
 		s.Expect("Summon", "reviewer")
 		s.Type("review")
 		s.Press("Enter")
@@ -151,7 +137,6 @@ func TestIrreversibleControls(t *testing.T) {
 		}
 		s.Press("i", "Ctrl+U")
 		s.Type("/summon wizard\n")
-		s.Settle()
 		s.Expect(`There is no mode "wizard"`, "/summon wizard")
 		s.Press("Ctrl+C", "Esc", "Q", "y")
 		if got := last(s); got != (contract.Cancel{}) {
