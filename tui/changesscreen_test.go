@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -58,17 +57,5 @@ func TestChangesAreListedAnew(t *testing.T) {
 		s.Expect("binary file")
 		s.Press("Esc")
 		s.Expect("CHANGES")
-	})
-}
-
-// TestChangesCannotBeRead: the screen says why there is no list.
-func TestChangesCannotBeRead(t *testing.T) {
-	fails := func(_ *Options, h *fakeHost) {
-		h.unreadable = errors.New("the run has no snapshot: it worked without Git")
-	}
-	play(t, 120, 40, fails, func(s *scene) {
-		s.startWork()
-		s.Press("F5")
-		s.Expect("it worked without Git")
 	})
 }

@@ -81,7 +81,7 @@ func effort[T any](raced, some, all T) T {
 	switch {
 	case testkit.AtNight():
 		return all
-	case underRace:
+	case tuitest.Race:
 		return raced
 	}
 	return some

@@ -199,17 +199,6 @@ func TestOwnLists(t *testing.T) {
 	})
 }
 
-// TestAgentsScreen: the modes of this run, by slash command and by key.
-func TestAgentsScreen(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
-		s.Type("/agents\n")
-		s.Expect("THE MODES", "developer", "tools:", "from: built-in")
-		s.Press("q", "Esc", "a")
-		s.Expect("THE MODES")
-	})
-}
-
 // present changes the state of the run that is shown, like the run itself.
 func (s *scene) present(change func(*supervisor.State)) {
 	s.T.Helper()

@@ -67,6 +67,21 @@ func (t *wire) take() []byte {
 	return sent
 }
 
+// screen returns a screen on that terminal.
+func (t *wire) screen(tt *testing.T) tcell.Screen {
+	info, err := tcell.LookupTerminfo("xterm-256color")
+	if err != nil {
+		tt.Fatal(err)
+	}
+	own := *info
+	own.PadChar = ""
+	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(terminal.Guard(t), &own)
+	if err != nil {
+		tt.Fatal(err)
+	}
+	return screen
+}
+
 // counting counts pictures.
 type counting struct {
 	tcell.Screen
@@ -221,7 +236,7 @@ func TestRendersAreClean(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	var n atomic.Int64
 	most, bytes := int64(*renders), 0
-	if underRace {
+	if tuitest.Race {
 		most = min(most, 60)
 	}
 	began := time.Now()
@@ -247,16 +262,7 @@ func renderTexts(t *testing.T, seed uint64, source hostileSource, texts func() [
 	f := &hostileFiller{texts: texts(), n: int(seed), now: time.Now()}
 	size := sizes[int(seed)%len(sizes)]
 	line := &wire{w: size[0], h: size[1]}
-	info, err := tcell.LookupTerminfo("xterm-256color")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := *info
-	own.PadChar = ""
-	screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(terminal.Guard(line), &own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	screen := line.screen(t)
 	h := &fakeHost{t: t, files: f.texts}
 	f.fill(reflect.ValueOf(&h.found).Elem())
 	h.found.Missing, h.found.Login, h.found.Claude = false, LoginYes, "2 "+f.text()

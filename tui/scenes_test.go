@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -274,11 +275,17 @@ var situations = []struct {
 	}, says: []string{"THE PLAN", "Ask those who know 世界"}, golden: true},
 	{name: "help", act: working("F1"), says: []string{"HELP", "/summon"}, wide: []string{"q back"}, golden: true},
 	{name: "agents", act: working("/agents\n"), says: []string{"THE MODES", "developer", "reviewer"}},
+	{name: "agents-by-key", act: working("Esc", "a"), says: []string{"THE MODES", "tools:", "from: built-in"}},
 	{name: "cost", act: working("/cost\n"), says: []string{"in all"}, wide: []string{"/ search"}, golden: true},
 	{name: "timeline", act: timed, says: []string{"TIMELINE"}, wide: []string{"waits for you", "hand-off", "Enter read it"}, golden: true},
+	{name: "timeline-empty", act: then("F6", "Left", "+", "]", "Enter", "f", "Down"),
+		says: []string{"Nothing has happened yet."}},
 	{name: "timeline-moved", act: func(s *scene) { timed(s); s.Press("Down", "[", "[", "+") },
 		says: []string{"waits for you"}},
 	{name: "changes", change: changed, act: authored, says: []string{"header.go", "+3"}, wide: []string{"orch-1", "M land"}},
+	{name: "changes-unreadable", change: func(_ *Options, h *fakeHost) {
+		h.unreadable = errors.New("the run has no snapshot: it worked without Git")
+	}, act: working("F5"), says: []string{"it worked without Git"}},
 	{name: "changes-file", change: changed, act: compared(), says: []string{"Threads int", "+3"}, wide: []string{"s side by side"}},
 	{name: "changes-beside", change: changed, act: compared("s"), says: []string{"Threads int", "+3"}, golden: true},
 	{name: "runs", change: everywhere, act: then("F4", "Down"), says: []string{"Another loom", "Count the omens"},

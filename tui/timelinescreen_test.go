@@ -65,11 +65,3 @@ func TestTimeline(t *testing.T) {
 		see("THE WEAVING")
 	})
 }
-
-// TestTimelineBeforeTheRun: there is nothing to show, and no place to jump to.
-func TestTimelineBeforeTheRun(t *testing.T) {
-	play(t, 80, 24, nil, func(s *scene) {
-		s.Press("F6", "Left", "+", "]", "Enter", "f", "Down")
-		s.Expect("Nothing has happened yet.")
-	})
-}

@@ -7,21 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/gdamore/tcell/v2"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/ritual"
-	"github.com/arbiter-cli/arbiter/tui/terminal"
 )
 
 // TestTraffic bounds what is sent to the terminal, in bytes per second: little while only seconds and
 // figures change, more while four agents write and call tools, and almost nothing while all wait for the
 // human. The clock is a bubble's, so that the figures are the same on every machine.
 func TestTraffic(t *testing.T) {
-	testkit.WithoutRace(t)
 	const span = 20 // seconds
 	for _, tt := range []struct {
 		w, h                 int
@@ -35,16 +29,7 @@ func TestTraffic(t *testing.T) {
 		t.Run(fmt.Sprintf("%dx%d-still=%v", tt.w, tt.h, tt.still), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				line := &wire{w: tt.w, h: tt.h}
-				info, err := tcell.LookupTerminfo("xterm-256color")
-				if err != nil {
-					t.Fatal(err)
-				}
-				own := *info
-				own.PadChar = ""
-				screen, err := tcell.NewTerminfoScreenFromTtyTerminfo(terminal.Guard(line), &own)
-				if err != nil {
-					t.Fatal(err)
-				}
+				screen := line.screen(t)
 				host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Login: LoginYes, CWD: "/home/weaver/loom"}}
 				f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Still: tt.still,
 					Begin: &Begin{Task: "Let the shop export invoices"}, Ritual: Ritual{Scene: tt.scene, Human: ritual.Smith}})

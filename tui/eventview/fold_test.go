@@ -104,16 +104,12 @@ func TestUnfoldedIsAll(t *testing.T) {
 		o := options(width)
 		o.Open = true
 		c := Stream(entry("orch-1", contract.ToolResult{Text: text}), o)
-		var b strings.Builder
-		for _, l := range c.Lines {
-			b.WriteString(l.Text())
-		}
 		want := text
 		if width == 1 { // a mark replaces a wide character that does not fit
 			want = strings.NewReplacer("日", "…", "本", "…").Replace(want)
 		}
 		strip := strings.NewReplacer("\n", "", "\t", "", " ", "")
-		if got, want := strip.Replace(b.String()), strip.Replace(want); got != want {
+		if got, want := strip.Replace(textOf(c)), strip.Replace(want); got != want {
 			t.Errorf("width %d: %d characters, want %d", width, len(got), len(want))
 		}
 	}
@@ -131,16 +127,12 @@ func TestWholeInputIsShown(t *testing.T) {
 			`"C1"`,
 			`{"command":"C1"`,
 		} {
-			c := Talk(entry("orch-1", contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}),
-				options(60))
-			var b strings.Builder
-			for _, l := range c.Lines {
-				b.WriteString(l.Text() + "\n")
-			}
+			shown := textOf(Talk(entry("orch-1", contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}),
+				options(60)))
 			for _, word := range []string{"C1", "C2", "F1", "O1", "N1", "P1", "Z1", "D1", "E1", "E2", "E3", "7",
 				"null"} {
-				if strings.Contains(input, word) && !strings.Contains(b.String(), word) {
-					t.Errorf("%s, %s: %q is not shown:\n%s", tool, input, word, b.String())
+				if strings.Contains(input, word) && !strings.Contains(shown, word) {
+					t.Errorf("%s, %s: %q is not shown:\n%s", tool, input, word, shown)
 				}
 			}
 		}

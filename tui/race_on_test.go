@@ -1,6 +1,0 @@
-//go:build race
-
-package tui
-
-// underRace: with the race detector everything takes ten times as long.
-const underRace = true
