@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -46,16 +44,12 @@ func TestImagesAreAttached(t *testing.T) {
 		s.Type("\n")
 		want := contract.CommandBody(contract.Say{Text: "like [image 1: 640×480 png] and not /tmp/torn.png",
 			Images: []string{"/tmp/a.png"}})
-		if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
-			t.Error(diff)
-		}
+		s.expectTook(want)
 		s.Type("/image /tmp/c.png\n")
 		s.Expect("[image 3: 640×480 png]")
 		s.Type("is it\n")
 		want = contract.Say{Text: "[image 3: 640×480 png] is it", Images: []string{"/tmp/c.png"}}
-		if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
-			t.Error(diff)
-		}
+		s.expectTook(want)
 		s.Type("/image torn\n")
 		s.Expect("it is not an image that can be sent")
 	})

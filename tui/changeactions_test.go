@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -40,9 +39,7 @@ func TestRevertOnTheScreen(t *testing.T) {
 		s.Expect("@@ -2,9 +2,10 @@")
 		s.Press("x", "y")
 		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-2,9 +2,10"}
-		if got := s.host.present().took(); got != want {
-			t.Errorf("sent %+v, want %+v", got, want)
-		}
+		s.expectTook(want)
 		s.Press("X", "y")
 		s.expectTook(contract.Revert{Path: "header.go", Seen: "0f0f"})
 	})
@@ -58,7 +55,7 @@ func TestOpenInTheEditor(t *testing.T) {
 			t.Errorf("opened %q, want %q", s.host.opened, want)
 		}
 		for range s.host.changed {
-			if s.screenHas("deleted this file") {
+			if s.Shows("deleted this file") {
 				break
 			}
 			s.Press("Down", "e")
@@ -67,23 +64,20 @@ func TestOpenInTheEditor(t *testing.T) {
 	})
 }
 
-func (s *scene) screenHas(text string) bool { return strings.Contains(s.Text(), text) }
-
 // TestLandOnTheScreen: M asks, lands, and shows the result, or the reason why nothing was done.
 func TestLandOnTheScreen(t *testing.T) {
 	play(t, 120, 40, inGit, func(s *scene) {
 		authored(s)
 		s.Press("M", "n", "M")
-		if !s.screenHas("Uncommitted changes are never") || s.host.landed != 0 {
-			t.Fatalf("it is not asked:\n%s", s.Text())
+		s.Expect("Uncommitted changes are never")
+		if s.host.landed != 0 {
+			t.Fatal("it is not asked")
 		}
 		s.Press("y")
 		s.Expect("main is now 0123abcd")
 		s.host.barred = errors.New("uncommitted changes would be overwritten in \"a.go\"")
 		s.Press("y", "M", "y")
-		if !s.screenHas("uncommitted changes would be overwritten") || !s.screenHas("Not landed") {
-			t.Errorf("the reason is not shown:\n%s", s.Text())
-		}
+		s.Expect("uncommitted changes would be overwritten", "Not landed")
 	})
 }
 
@@ -98,9 +92,7 @@ func TestChangesByCommand(t *testing.T) {
 		s.Type("/revert header.go -1,2 +1,3\n")
 		s.Press("y")
 		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-1,2 +1,3"}
-		if got := s.host.present().took(); got != want {
-			t.Errorf("sent %+v, want %+v", got, want)
-		}
+		s.expectTook(want)
 		s.Press("Ctrl+U")
 		s.Type("/revert nothing.go\n")
 		s.Expect("has not changed nothing.go")

@@ -27,10 +27,7 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 		s.Type("Weave\n")
 		s.Expect("THE WEAVING", "Weave")
 		s.Type("Mind the header\n")
-		if diff := cmp.Diff(contract.CommandBody(contract.Say{Text: "Mind the header"}),
-			s.host.present().took()); diff != "" {
-			t.Errorf("the run was told (-want +got):\n%s", diff)
-		}
+		s.expectTook(contract.Say{Text: "Mind the header"})
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("CONTINUE", "")) }) // it reads the message next
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "All is woven.")) })
 		s.Expect("It is done.", "All is woven.", "Speak again, or depart.")
@@ -191,9 +188,7 @@ func TestControls(t *testing.T) {
 				s.Press("n")
 			}
 			s.Type(typed + "\n")
-			if diff := cmp.Diff(want, s.host.present().took()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", typed, diff)
-			}
+			s.expectTook(want)
 		}
 		s.Type("/sumon tester\n")
 		s.Expect("/summon", "/sumon tester") // it suggests the right command, and the text stays

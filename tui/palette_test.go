@@ -3,17 +3,12 @@ package tui
 import (
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestPalette: a few letters and Enter execute the entry that they match; an entry that needs an argument,
 // or acts at once on waiting items, is inserted into the input.
 func TestPalette(t *testing.T) {
-	testkit.WithoutRace(t)
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Type("half a word")
@@ -62,9 +57,7 @@ func TestMention(t *testing.T) {
 		s.Press("Tab")
 		s.Type("read @hd first\n")
 		want := contract.CommandBody(contract.Say{To: "orch-2", Text: "read @hd first"})
-		if got := s.host.present().took(); !cmp.Equal(got, want) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(want)
 		s.Type("@orch-7 is nobody\n")
 		s.expectTook(contract.Say{Text: "@orch-7 is nobody"})
 	})

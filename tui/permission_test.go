@@ -291,9 +291,7 @@ func TestPermissionsAreChanged(t *testing.T) {
 			"/deny Read(~/.ssh/**)":                    contract.Configure{Deny: "Read(~/.ssh/**)"},
 		} {
 			s.Type(typed + "\n")
-			if got := s.host.present().took(); !cmp.Equal(got, want) {
-				t.Errorf("%s: took %+v", typed, got)
-			}
+			s.expectTook(want)
 		}
 		for typed, shown := range map[string]string{
 			"/allow Bahs": "No tool has the name", "/ask Bash(": "parenthesis is missing",
@@ -307,9 +305,7 @@ func TestPermissionsAreChanged(t *testing.T) {
 		s.Type("/permissions allow-all\n")
 		s.Expect("Allow everything?", "without asking", "confines them")
 		s.Press("Enter")
-		if got := s.host.present().took(); !cmp.Equal(got, before) {
-			t.Errorf("took %+v", got)
-		}
+		s.expectTook(before)
 		s.Type("/permissions allow-all\n")
 		s.Press("y")
 		s.expectTook(contract.Configure{Permissions: "allow-all", AcceptRisk: true})

@@ -4,10 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -126,9 +122,7 @@ func TestAgentInFocus(t *testing.T) {
 		} {
 			c.do()
 			s.Settle()
-			if got := s.host.present().took(); !cmp.Equal(got, c.want) {
-				t.Errorf("put %+v, want %+v", got, c.want)
-			}
+			s.expectTook(c.want)
 		}
 	})
 }
@@ -136,7 +130,6 @@ func TestAgentInFocus(t *testing.T) {
 // TestHaltIsShown: the halt key works on any screen, and its effect stays visible
 // until the run continues.
 func TestHaltIsShown(t *testing.T) {
-	testkit.WithoutRace(t)
 	for name, before := range map[string]func(s *scene){
 		"a dialog":  func(s *scene) { s.Press("Ctrl+C") },
 		"a request": func(s *scene) { s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest) }) },

@@ -47,11 +47,7 @@ func configured(_ *Options, h *fakeHost) {
 func TestSettings(t *testing.T) {
 	play(t, 120, 40, configured, func(s *scene) {
 		s.Press("F8")
-		for _, want := range []string{"SETTINGS", "config.yaml", "opus", "$ARBITER_THEME", "Set by", "/model changes"} {
-			if !s.screenHas(want) {
-				t.Errorf("%q is not in sight:\n%s", want, s.Text())
-			}
-		}
+		s.Expect("SETTINGS", "config.yaml", "opus", "$ARBITER_THEME", "Set by", "/model changes")
 		s.Press("Down", "Enter")
 		s.Expect("accept-edits")
 		s.Press("Down", "Enter")
@@ -76,11 +72,7 @@ func TestModelPicker(t *testing.T) {
 	play(t, 120, 40, nil, func(s *scene) {
 		s.startWork()
 		s.Type("/model\n")
-		for _, want := range []string{"claude-opus-4-5", "$5 in, $25 out", "price unknown", "2026-10"} {
-			if !s.screenHas(want) {
-				t.Errorf("%q is not in sight:\n%s", want, s.Text())
-			}
-		}
+		s.Expect("claude-opus-4-5", "$5 in, $25 out", "price unknown", "2026-10")
 		s.Press("Down", "Enter")
 		s.expectTook(contract.Configure{Model: "sonnet"})
 	})

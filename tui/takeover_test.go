@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -24,8 +23,7 @@ func TestTakenOverIsNotBeingStopped(t *testing.T) {
 				Result: bridge.InspectResult{Mark: &bridge.InspectMark{AtMS: 1}}})
 			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 		})
-		if text := s.Text(); strings.Contains(text, "is being stopped") || !strings.Contains(text, "in your hands") {
-			t.Errorf("the session is open:\n%s", text)
-		}
+		s.ExpectNot("is being stopped")
+		s.Expect("in your hands")
 	})
 }

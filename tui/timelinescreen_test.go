@@ -32,36 +32,30 @@ func TestTimeline(t *testing.T) {
 	testkit.WithoutRace(t)
 	play(t, 120, 40, nil, func(s *scene) {
 		timed(s)
-		see := func(what string) {
-			t.Helper()
-			if text := s.Text(); !strings.Contains(text, what) {
-				t.Errorf("%q is not in sight:\n%s", what, text)
-			}
-		}
 		s.Press("Down", "[", "[")
-		see("waits for you")
+		s.Expect("waits for you")
 		s.Press("Enter")
-		see("THE WEAVING")
+		s.Expect("THE WEAVING")
 		if got := s.frontend.root.runScreen.talk; got.Marked() < 0 || got.Following() && got.Behind() > 0 {
 			t.Errorf("nothing is marked")
 		} else if e, _ := got.src.thread.Entry(got.Marked()); e.Event.Body.EventName() != "permission_request" {
 			t.Errorf("Enter leads to %q", e.Event.Body.EventName())
 		}
 		s.Press("l")
-		see("TIMELINE")
+		s.Expect("TIMELINE")
 		s.Press("Down", "Home", "f")
 		if f, ok := s.frontend.root.screen().(*focus); !ok || f.id != "orch-1" {
 			t.Errorf("f leads to %T", s.frontend.root.screen())
 		}
 		s.Press("Esc", "F6", "Home", "[")
-		see("There is no notable event there.")
+		s.Expect("There is no notable event there.")
 		s.Press("Esc")
 		s.Press(":")
 		s.Type("timeline\n")
-		see("TIMELINE")
+		s.Expect("TIMELINE")
 		y := slices.IndexFunc(s.Rows(), func(row string) bool { return strings.Contains(row, "Orchestrator I ") })
 		s.Click(60, y)
 		s.Click(60, y)
-		see("THE WEAVING")
+		s.Expect("THE WEAVING")
 	})
 }

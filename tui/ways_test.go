@@ -4,10 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -27,7 +23,6 @@ func (s *scene) trip(options ...string) {
 // TestRecoveryOptions: the screen shows ways out above the input, and a key takes one. Their dialog does not open
 // while the user types, and closes when the problem ends.
 func TestRecoveryOptions(t *testing.T) {
-	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.startWork()
@@ -42,10 +37,7 @@ func TestRecoveryOptions(t *testing.T) {
 			s.Press("Esc")
 			s.ExpectNot("Ways out", "Alt+c: retry") // put aside
 			s.Press("Alt+c", "t")
-			if diff := cmp.Diff(contract.CommandBody(contract.Choose{Option: "retry"}),
-				s.host.present().took()); diff != "" {
-				t.Errorf("chosen (-want +got):\n%s", diff)
-			}
+			s.expectTook(contract.Choose{Option: "retry"})
 		})
 	}
 	play(t, 100, 30, nil, func(s *scene) {
@@ -94,20 +86,14 @@ func TestIrreversibleControls(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Press("Esc", "S")
-		if got := last(s); got != (contract.SkipStep{}) {
-			t.Errorf("S: %+v", got)
-		}
+		s.expectTook(contract.SkipStep{})
 		s.Press("T")
-		if got := last(s); got != (contract.RetryLast{}) {
-			t.Errorf("T: %+v", got)
-		}
+		s.expectTook(contract.RetryLast{})
 		s.Press("m")
 		s.Expect("Summon", "reviewer")
 		s.Type("review")
 		s.Press("Enter")
-		if got := last(s); got != (contract.ForceAgent{Mode: "reviewer"}) {
-			t.Errorf("m: %+v", got)
-		}
+		s.expectTook(contract.ForceAgent{Mode: "reviewer"})
 		for _, way := range []func(){func() { s.Press("Esc", "R") }, func() { s.Type("/reset\n") }} {
 			s.Press("Esc", "i", "Ctrl+U")
 			way()
@@ -132,15 +118,11 @@ func TestIrreversibleControls(t *testing.T) {
 			}
 		}
 		s.Press("Esc", "R", "y")
-		if got := last(s); got != (contract.Reset{}) {
-			t.Errorf("R: %+v", got)
-		}
+		s.expectTook(contract.Reset{})
 		s.Press("i", "Ctrl+U")
 		s.Type("/summon wizard\n")
 		s.Expect(`There is no mode "wizard"`, "/summon wizard")
 		s.Press("Ctrl+C", "Esc", "Q", "y")
-		if got := last(s); got != (contract.Cancel{}) {
-			t.Errorf("Q: %+v", got)
-		}
+		s.expectTook(contract.Cancel{})
 	})
 }
