@@ -116,7 +116,8 @@ func TestTitles(t *testing.T) {
 						t.Errorf("%v: %q is not in sight:\n%s", size, want, all)
 					}
 				}
-				if last := strings.Join(strings.Fields(text[size[1]-1]), " "); title.Chosen == Nobody && last != "the Arbiter 1 2 3" {
+				last := strings.Join(strings.Fields(text[size[1]-1]), " ")
+				if title.Chosen == Nobody && last != "the Arbiter 1 2 3" {
 					t.Errorf("%v: the labels are %q", size, last)
 				}
 			}
