@@ -81,7 +81,7 @@ func effort[T any](raced, some, all T) T {
 	switch {
 	case testkit.AtNight():
 		return all
-	case tuitest.Race:
+	case testkit.Race:
 		return raced
 	}
 	return some

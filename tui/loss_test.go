@@ -11,8 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/tui/terminal"
 	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/tui/terminal"
 )
 
 // failingTTY is a terminal that goes away at one of the calls to it, counted by number; later calls fail. Its

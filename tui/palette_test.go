@@ -3,12 +3,15 @@ package tui
 import (
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestPalette: a few letters and Enter execute the entry that they match; an entry that needs an argument,
 // or acts at once on waiting items, is inserted into the input.
 func TestPalette(t *testing.T) {
+	testkit.WithoutRace(t)
 	play(t, 100, 30, nil, func(s *scene) {
 		s.startWork()
 		s.Type("half a word")

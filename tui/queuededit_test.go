@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/conversation"
@@ -130,6 +132,7 @@ func TestAgentInFocus(t *testing.T) {
 // TestHaltIsShown: the halt key works on any screen, and its effect stays visible
 // until the run continues.
 func TestHaltIsShown(t *testing.T) {
+	testkit.WithoutRace(t)
 	for name, before := range map[string]func(s *scene){
 		"a dialog":  func(s *scene) { s.Press("Ctrl+C") },
 		"a request": func(s *scene) { s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest) }) },

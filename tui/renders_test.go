@@ -236,7 +236,7 @@ func TestRendersAreClean(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	var n atomic.Int64
 	most, bytes := int64(*renders), 0
-	if tuitest.Race {
+	if testkit.Race {
 		most = min(most, 60)
 	}
 	began := time.Now()

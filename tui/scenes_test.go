@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/notify"
@@ -115,8 +117,9 @@ func allowsAll(mode, sandbox string) func(*Options, *fakeHost) {
 // TestAllowAllIsInSight: every screen of any size shows that everything is allowed, also below a dialog and
 // while another message is shown.
 func TestAllowAllIsInSight(t *testing.T) {
+	testkit.WithoutRace(t)
 	for i, size := range sizes {
-		if tuitest.Race && i > 1 {
+		if testkit.Race && i > 1 {
 			break // what a detector could find is the same at every size
 		}
 		play(t, size[0], size[1], allowsAll("allow-all", "off"), func(s *scene) {

@@ -2,30 +2,31 @@ package tui
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // TestScreens checks every situation at every size: everything is drawn whole and in its place, the screen says what
 // the user must know, at once or after scrolling, and each key that it names works there. The pictures of some
 // situations are compared with golden files.
 func TestScreens(t *testing.T) {
+	testkit.WithoutRace(t)
 	all := sizes
-	if os.Getenv("ARBITER_LONG") != "" { // large screens take long to draw
+	if testkit.AtNight() { // large screens take long to draw
 		all = append(slices.Clone(sizes), [2]int{300, 90}, [2]int{160, 44})
 	}
 	for _, tt := range situations {
 		for i, size := range all {
-			if tuitest.Race && i > 1 {
+			if testkit.Race && i > 1 {
 				break // what a detector could find is the same at every size
 			}
 			name := fmt.Sprintf("%s-%dx%d", tt.name, size[0], size[1])
@@ -50,7 +51,7 @@ func TestScreens(t *testing.T) {
 				})
 			})
 		}
-		if tuitest.Race {
+		if testkit.Race {
 			continue
 		}
 		t.Run(tt.name+"-plain", func(t *testing.T) {

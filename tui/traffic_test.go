@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/ritual"
@@ -16,6 +18,7 @@ import (
 // figures change, more while four agents write and call tools, and almost nothing while all wait for the
 // human. The clock is a bubble's, so that the figures are the same on every machine.
 func TestTraffic(t *testing.T) {
+	testkit.WithoutRace(t)
 	const span = 20 // seconds
 	for _, tt := range []struct {
 		w, h                 int

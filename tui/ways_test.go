@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -23,6 +25,7 @@ func (s *scene) trip(options ...string) {
 // TestRecoveryOptions: the screen shows ways out above the input, and a key takes one. Their dialog does not open
 // while the user types, and closes when the problem ends.
 func TestRecoveryOptions(t *testing.T) {
+	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
 		play(t, size[0], size[1], nil, func(s *scene) {
 			s.startWork()
