@@ -126,7 +126,7 @@ func benchFrontend(b testing.TB, task string) (*Frontend, *watched, *fakeHost, f
 	b.Helper()
 	screen := newWatched()
 	host := &fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}
-	f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Scratch: b.TempDir(), Begin: &Begin{Task: task}})
+	f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Begin: &Begin{Task: task}})
 	if err != nil {
 		b.Fatal(err)
 	}

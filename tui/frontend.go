@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -24,10 +24,9 @@ import (
 
 // Options set how a frontend begins, and how it looks.
 type Options struct {
-	Host    Host
-	Screen  tcell.Screen // nil: the terminal's own
-	Scratch string       // directory for old events; empty: memory only
-	Home    string       // of the user, for permission rules with ~
+	Host   Host
+	Screen tcell.Screen // nil: the terminal's own
+	Home   string       // of the user, for permission rules with ~
 
 	Theme  string // a name of render.ThemeNames
 	Around render.Surroundings
@@ -61,9 +60,9 @@ type Frontend struct {
 	quit      chan struct{}      // closed when the user wants to leave
 	once      sync.Once
 
-	partial  bool           // the store has only the last events; owned by tview's loop
-	indexing sync.WaitGroup // until all events of earlier processes can be read
-	older    []io.Closer    // stores and logs from which a screen may still read
+	partial  bool            // the store has only the last events; owned by tview's loop
+	indexing sync.WaitGroup  // until all events of earlier processes can be read
+	logs     []*eventlog.Log // that a screen may still read
 
 	resumed resumed // it belongs to the worker that begins a run
 
@@ -118,12 +117,12 @@ func New(o Options) (*Frontend, error) {
 // Run shows the frontend until a person leaves it or ctx ends. When it returns, the terminal is restored,
 // and no goroutine of the frontend is left. A run that was begun continues: the host ends it.
 func (f *Frontend) Run(ctx context.Context) error {
-	store, err := history.Open(history.Options{Dir: f.options.Scratch})
-	if err != nil {
-		return fmt.Errorf("open a place for what is scrolled back to: %w", err)
-	}
-	f.history = store
-	defer f.closeReaders()
+	f.history = history.New(history.Memory)
+	defer func() {
+		for _, log := range f.logs {
+			log.Close()
+		}
+	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.ctx = ctx

@@ -109,8 +109,12 @@ func (l *logbook) drawFilter(c render.Canvas, x int) {
 	if l.raw {
 		text += ", as they were reported"
 	}
-	if n, err := l.d.f.history.Lost(); err != nil {
-		text += fmt.Sprintf("; %d of the oldest are gone: %v", n, err)
+	n, err := l.d.f.history.Lost()
+	if n > 0 || err != nil {
+		text += fmt.Sprintf("; %d of the oldest are gone", n)
+	}
+	if err != nil {
+		text += ": " + err.Error()
 	}
 	c.Text(x, 0, text, render.Dim)
 }

@@ -35,8 +35,10 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	}
 	var empty bool
 	if !f.now(ctx, func() {
-		f.older = append(f.older, log)
-		if empty = f.history.All().Len() == 0; empty {
+		f.logs = append(f.logs, log)
+		if empty = f.history.All().Len() == 0; !empty {
+			f.history.Past(log, eventlog.Position{})
+		} else {
 			f.history.Past(log, end.Next)
 			for _, e := range end.Events {
 				if event, err := f.history.Recall(e); err == nil { // otherwise the search reports it
@@ -102,7 +104,7 @@ func (f *Frontend) keptBy(ctx context.Context, run string) {
 		return
 	}
 	f.now(ctx, func() {
-		f.older = append(f.older, log)
+		f.logs = append(f.logs, log)
 		f.history.Past(log, eventlog.Position{})
 	})
 }
@@ -120,16 +122,11 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	if !f.now(ctx, func() { store = f.history }) {
 		return
 	}
-	full, err := history.Open(history.Options{Dir: f.options.Scratch})
-	if err != nil {
-		f.post(func() { f.partial = false })
-		f.unread(err)
-		return
-	}
+	full := history.New(history.Memory)
 	full.Past(log, end.Next)
 	var agents eventview.Subagents
 	var times timeline.Timeline
-	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+	_, err := log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Position.Offset >= end.Next.Offset {
 			return errThere // the run continues, and reports the rest itself
 		}
@@ -142,7 +139,6 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 		return nil
 	})
 	if err != nil && !errors.Is(err, errThere) {
-		full.Close()
 		f.post(func() { f.partial = false })
 		f.unread(err)
 		return
@@ -159,18 +155,14 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	for store.All().Len()-at > behind && ctx.Err() == nil {
 		catchUp()
 	}
-	taken := f.now(ctx, func() {
+	f.now(ctx, func() {
 		catchUp()
 		full.Succeed(store)
 		f.subagents.Become(&agents)
 		f.timeline.Become(&times)
 		f.history, f.partial = full, false
-		f.older = append(f.older, store)
 		f.root.move(full.All().Len() - store.All().Len())
 	})
-	if !taken {
-		full.Close()
-	}
 }
 
 // unread reports that the earliest events cannot be shown.
@@ -195,13 +187,6 @@ func (d *app) move(by int) {
 		}
 	}
 	d.search.moved()
-}
-
-// closeReaders closes everything that was read from.
-func (f *Frontend) closeReaders() {
-	for _, b := range append(f.older, f.history) {
-		b.Close()
-	}
 }
 
 // conversation returns the whole conversation as Markdown.

@@ -92,7 +92,7 @@ func shows(screen *watched, text string) bool {
 func taken(b *testing.B, o Options, then func(f *Frontend)) (first, all time.Duration, heap float64) {
 	b.Helper()
 	screen := newWatched()
-	o.Screen, o.Theme, o.Scratch = screen, "dark", b.TempDir()
+	o.Screen, o.Theme = screen, "dark"
 	seen := make(chan time.Time, 1)
 	var once sync.Once
 	screen.painted = func() {

@@ -8,6 +8,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -123,19 +124,14 @@ func (s stage) Add(ctx context.Context, at time.Time, e contract.Event) bool {
 // Forget implements playback.Stage: it replaces the store by an empty one.
 func (s stage) Forget(ctx context.Context) bool {
 	f := s.f
-	store, err := history.Open(history.Options{Dir: f.options.Scratch})
-	if err != nil {
-		f.post(func() { f.root.flash(err.Error()) })
-		return false
-	}
-	taken := f.now(ctx, func() {
+	store := history.New(history.Memory)
+	return f.now(ctx, func() {
 		for more := true; more; {
 			_, more = f.box.take(batchSize)
 		}
-		for _, b := range f.older {
-			b.Close() // no screen shows it any more
+		for _, log := range f.logs {
+			store.Past(log, eventlog.Position{})
 		}
-		f.older = append(f.older[:0], f.history)
 		f.history = store
 		f.subagents.Become(&eventview.Subagents{})
 		f.timeline.Become(&timeline.Timeline{})
@@ -144,8 +140,4 @@ func (s stage) Forget(ctx context.Context) bool {
 		f.root.base(f.root.runScreen)
 		f.root.runScreen.talk.show(&source{thread: store.Talk(), render: eventview.Talk, live: f.root.runScreen.speaking})
 	})
-	if !taken {
-		store.Close()
-	}
-	return taken
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/playback"
@@ -46,7 +45,7 @@ func (e env) replayScreen(c *cli.Context) error {
 	f, err := tui.New(tui.Options{
 		Host: replayHost{h, playback.New(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},
-		Scratch: store.Root, Painting: painting,
+		Painting: painting,
 	})
 	if err != nil {
 		return command.Environmentf("%v; leave out --screen to print the events", err)
@@ -73,9 +72,6 @@ func (h replayHost) Inspect(context.Context) tui.Findings {
 func (h replayHost) Begin(context.Context, tui.Begin, runloop.Sink) (tui.Run, error) {
 	return replayRun{h.player, make(chan struct{})}, nil
 }
-
-// Past implements tui.Host. It returns nothing: the player shows all events.
-func (h replayHost) Past(context.Context, string) (*eventlog.Log, error) { return nil, nil }
 
 // Trust, Edit, Login, Attach, Open, OpenSettings, Inputs, Remember and Documents implement tui.Host.
 func (h replayHost) Trust(context.Context) error              { return errPlayback }

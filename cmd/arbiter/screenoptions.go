@@ -42,10 +42,6 @@ func (e env) screenCommand(c settings.Choices) error {
 	options.Ritual.Sound, stopSound = openSound(c.Screen)
 	defer stopSound()
 	options.Home, _ = os.UserHomeDir() // without a home, rules with ~ match nothing
-	// In the state directory, since /tmp may be in memory; the files have no names.
-	if err := os.MkdirAll(c.StateDir, 0o700); err == nil {
-		options.Scratch = c.StateDir
-	}
 	here, live := liveHere(c)
 	switch {
 	case c.Resume:

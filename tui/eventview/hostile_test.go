@@ -200,11 +200,7 @@ func TestHostileText(t *testing.T) {
 // TestEdge sends hostile events on their normal way: through the history, which sanitises their text, to
 // everything that is made of them.
 func TestEdge(t *testing.T) {
-	c, err := history.Open(history.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := history.New(history.Memory)
 	f := &filler{}
 	for range 8 {
 		for _, b := range contract.Events() {

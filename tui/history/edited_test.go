@@ -11,7 +11,7 @@ import (
 // TestEditedWords: an edited message stays where it was first sent, with its latest text and its delivery;
 // every version is among all events.
 func TestEditedWords(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir()})
+	c := New(Memory)
 	word := func(text string, edited bool) {
 		addAll(c, contract.Human, contract.Message{MessageID: "m1", From: contract.Human, To: contract.Arbiter,
 			Text: text, Edited: edited})
@@ -54,7 +54,7 @@ func TestEditedWords(t *testing.T) {
 // TestAnsweredQuestions: the human's message to the Arbiter answers the open
 // question, even if it was asked again, and is an entry of its own.
 func TestAnsweredQuestions(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir()})
+	c := New(Memory)
 	message := func(from, to, kind string) {
 		addAll(c, from, contract.Message{MessageID: from + kind, From: from, To: to, Kind: kind, Text: "x"})
 	}

@@ -4,12 +4,64 @@ import (
 	"bytes"
 	"context"
 	"reflect"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
+
+// Filter picks events. An empty field picks all.
+type Filter struct {
+	Agent string   // id of a party to the event
+	Kinds []string // names of events; "unknown" stands for those that this version does not know
+	Text  string   // contained in it, ignoring case
+}
+
+// Filter returns the thread of what a filter picks. It is empty until Follow is called.
+func (c *Store) Filter(f Filter) *Thread {
+	if f.Agent == "" && len(f.Kinds) == 0 && f.Text == "" {
+		return c.All()
+	}
+	t := c.newThread()
+	t.filter = &f
+	return t
+}
+
+// Follow brings the thread of a filter up to date and reports whether it is; other threads always are. It
+// may take time, so a screen calls it on a worker; afterwards there may be more entries. It stops early
+// when ctx ends.
+func (t *Thread) Follow(ctx context.Context) bool {
+	if t.filter == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := newScanner(t.c, t.filter.Text, false)
+	t.c.mu.RLock()
+	end := len(t.c.records)
+	party := t.c.parties[t.filter.Agent]
+	var kinds []uint16
+	for _, name := range t.filter.Kinds {
+		kinds = append(kinds, t.c.kinds[name])
+	}
+	t.c.mu.RUnlock()
+	for ; t.next < end; t.next++ {
+		if ctx.Err() != nil {
+			return false
+		}
+		r, _, _ := t.c.record(t.next)
+		if t.filter.Agent != "" && (party == 0 || r.agent != party && r.peer != party) ||
+			len(kinds) > 0 && (r.kind == 0 || !slices.Contains(kinds, r.kind)) ||
+			t.filter.Text != "" && !s.matches(t.next) {
+			continue
+		}
+		t.c.mu.Lock()
+		t.list = append(t.list, int32(t.next))
+		t.c.mu.Unlock()
+	}
+	return true
+}
 
 // Find looks for an entry of a thread that contains a text, ignoring case, starting with the entry from,
 // forwards or back. The outcome of an entry counts as part of it. The time is proportional to the entries
@@ -18,183 +70,91 @@ func (c *Store) Find(ctx context.Context, t *Thread, text string, from int, back
 	if text == "" {
 		return 0, false
 	}
-	needle := newNeedle(text)
-	step, end := 1, t.Len()
+	step := 1
 	if back {
-		step, end = -1, -1
+		step = -1
 		from = min(from, t.Len()-1)
 	} else {
 		from = max(from, 0)
 	}
-	s, outcomes := newScanner(c, back), newScanner(c, false)
-	for i := from; (i-end)*step < 0; i += step {
-		if i%looks == 0 && ctx.Err() != nil {
-			return 0, false
-		}
-		n, ok := t.number(i)
+	s, outcomes := newScanner(c, text, back), newScanner(c, text, false)
+	for i := from; ctx.Err() == nil; i += step {
+		n, ok := t.Number(i)
 		if !ok {
-			continue
+			break
 		}
-		r, ok := s.record(n)
-		if !ok {
-			continue
-		}
-		if s.matches(r, &needle) {
+		if s.matches(n) {
 			return i, true
 		}
-		if t.list == nil || r.link == 0 || r.outcome {
-			continue // in the thread of all entries, an outcome is an entry of its own
-		}
-		if r, ok := outcomes.record(int(r.link - 1)); ok && outcomes.matches(r, &needle) {
+		// In the thread of all entries, an outcome is an entry of its own.
+		if r, _, _ := c.record(n); t.list != nil && r.link > 0 && outcomes.matches(int(r.link-1)) {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-// needle is the text of a search.
-type needle struct {
+// scanner looks for a text in many entries, in order.
+type scanner struct {
+	c       *Store
 	lower   string
 	escaped string // in its JSON form, if that is different
-	ascii   bool
-	scratch []byte
+	back    bool
+
+	buf []byte // of a log, for the next lines
+	log *eventlog.Log
+	off int64
 }
 
-func newNeedle(text string) needle {
-	n := needle{lower: strings.ToLower(text), ascii: true}
-	if quoted, err := jsonl.Marshal(n.lower); err == nil {
-		if inner := string(quoted[1 : len(quoted)-1]); inner != n.lower {
-			n.escaped = inner
+func newScanner(c *Store, text string, back bool) *scanner {
+	s := &scanner{c: c, lower: strings.ToLower(text), back: back}
+	if quoted, err := jsonl.Marshal(s.lower); err == nil {
+		if inner := string(quoted[1 : len(quoted)-1]); inner != s.lower {
+			s.escaped = inner
 		}
-	}
-	for i := range len(text) {
-		n.ascii = n.ascii && text[i] < utf8.RuneSelf
-	}
-	return n
-}
-
-// maybe reports whether a payload may contain the text. It is quick, and reliable if it returns false.
-func (n *needle) maybe(payload []byte) bool {
-	if n.ascii {
-		n.scratch = append(n.scratch[:0], payload...)
-		for i, b := range n.scratch {
-			if b-'A' < 26 {
-				n.scratch[i] = b | 0x20
-			}
-		}
-	} else {
-		n.scratch = append(n.scratch[:0], bytes.ToLower(payload)...)
-	}
-	return bytes.Contains(n.scratch, []byte(n.lower)) || n.escaped != "" && bytes.Contains(n.scratch, []byte(n.escaped))
-}
-
-// in reports whether an event contains the text.
-func (n *needle) in(e contract.Event) bool {
-	return eachText(reflect.ValueOf(e.Body), func(s string, raw bool) bool {
-		s = strings.ToLower(s)
-		return strings.Contains(s, n.lower) || raw && n.escaped != "" && strings.Contains(s, n.escaped)
-	})
-}
-
-// scanner reads many entries in order.
-type scanner struct {
-	c      *Store
-	index  window
-	events window
-	past   window
-}
-
-func newScanner(c *Store, back bool) *scanner {
-	s := &scanner{c: c, index: window{tape: c.index, back: back}, events: window{tape: c.events, back: back}}
-	if c.past != nil {
-		s.past = window{tape: logBytes{c.past}, back: back}
 	}
 	return s
 }
 
-func (s *scanner) record(n int) (record, bool) {
-	if b, err := s.index.at(int64(n)*recordSize, recordSize); err == nil {
-		if r, ok := decodeRecord(b); ok {
-			return r, true
-		}
-	}
-	return s.c.record(n)
-}
-
-func (s *scanner) matches(r record, n *needle) bool {
-	if r.past {
-		// A line with escapes must be decoded: the raw bytes may differ from its text.
-		line, err := s.past.at(r.off, r.size)
-		if err != nil || !n.maybe(line) && !bytes.Contains(line, []byte(`\u`)) {
+// matches reports whether an entry contains the text. It decodes only lines that may contain it.
+func (s *scanner) matches(n int) bool {
+	if r, _, _ := s.c.record(n); r.log > 0 {
+		line := s.line(r)
+		// A line with escapes must be decoded: its bytes may differ from its text.
+		if line != nil && !s.in(string(bytes.ToLower(line)), true) && !bytes.Contains(line, []byte(`\u`)) {
 			return false
 		}
-		e, err := s.c.decodePast(r, line)
-		return err == nil && n.in(e)
 	}
-	payload, err := s.events.at(r.off, r.size)
-	if err != nil || !n.maybe(payload) {
-		return false
-	}
-	e, err := s.c.decodeRecorded(r, payload)
-	return err == nil && n.in(e)
+	_, e, ok := s.c.event(n)
+	return ok && eachText(reflect.ValueOf(e.Body), func(text string, raw bool) bool {
+		return s.in(strings.ToLower(text), raw)
+	})
 }
 
-// Sizes of a window, for jumps and for sequential reading.
-const (
-	leastWindow = 8 << 10
-	mostWindow  = 256 << 10
-)
-
-// window reads a tape in order, forwards or back, in large pieces if it pays.
-type window struct {
-	tape interface {
-		len() int64
-		readAt(p []byte, off int64) error
-	}
-	back bool
-	buf  []byte
-	off  int64 // of buf
-	size int
+func (s *scanner) in(lower string, raw bool) bool {
+	return strings.Contains(lower, s.lower) || raw && s.escaped != "" && strings.Contains(lower, s.escaped)
 }
 
-// at returns n bytes at off, valid until the next call.
-func (w *window) at(off int64, n int) ([]byte, error) {
-	end := off + int64(n)
-	if off >= w.off && end <= w.off+int64(len(w.buf)) {
-		return w.buf[off-w.off:][:n], nil
-	}
-	// Near the previous window: sequential reading.
-	if near := int64(len(w.buf)); near > 0 && end > w.off-near && off < w.off+2*near {
-		w.size = min(2*w.size, mostWindow)
-	} else {
-		w.size = leastWindow
-	}
-	from, to := off, end
-	if w.back {
-		from = max(min(from, end-int64(w.size)), 0)
-	} else {
-		to = min(max(to, off+int64(w.size)), w.tape.len())
-	}
-	if to >= end {
-		if err := w.load(from, to); err == nil {
-			return w.buf[off-w.off:][:n], nil
+// scanBuffer is how much of a log is read at once.
+const scanBuffer = 64 << 10
+
+// line returns the line of an event in the log, valid until the next call; nil if it is longer than the
+// buffer, or cannot be read.
+func (s *scanner) line(r record) []byte {
+	log := s.c.log(r)
+	for range 2 {
+		if at := r.off - s.off; log == s.log && at >= 0 && at < int64(len(s.buf)) {
+			if end := bytes.IndexByte(s.buf[at:], '\n'); end >= 0 {
+				return s.buf[at:][:end]
+			}
 		}
+		s.log, s.off = log, r.off
+		if s.back {
+			s.off = max(r.off-scanBuffer/4*3, 0)
+		}
+		s.buf = slices.Grow(s.buf[:0], scanBuffer)[:scanBuffer]
+		n, _ := log.ReadAt(s.buf, s.off) // an error is reported when the line is decoded
+		s.buf = s.buf[:n]
 	}
-	if err := w.load(off, end); err != nil { // a part of the rest was lost
-		return nil, err
-	}
-	return w.buf, nil
-}
-
-func (w *window) load(from, to int64) error {
-	n := int(to - from)
-	if cap(w.buf) < n {
-		w.buf = make([]byte, n)
-	}
-	w.buf, w.off = w.buf[:n], from
-	err := w.tape.readAt(w.buf, from)
-	if err != nil {
-		w.buf = w.buf[:0]
-	}
-	return err
+	return nil
 }

@@ -9,16 +9,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 func TestFind(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir()})
+	c := New(Memory)
 	addAll(c, "orch-1",
 		contract.Notice{Text: "The Weaving begins."},
 		contract.ToolUse{Tool: "Bash", ToolUse: "toolu_7",
@@ -75,37 +77,51 @@ func many(c *Store, n int) []string {
 	return texts
 }
 
-// TestFindMatchesReading compares Find with reading every entry, in both directions.
+// TestFindMatchesReading compares Find with reading every entry, in both directions, in memory and in a log.
 func TestFindMatchesReading(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
+	c := New(Memory)
 	texts := many(c, 20_000)
+	logged, run := New(leastMemory), newRunLog(t)
+	logged.Past(run.Log, eventlog.Position{})
+	for i := range texts {
+		e, _ := c.All().Entry(i)
+		run.add(t, e.At, e.Event)
+		logged.Add(e.At, e.Event)
+	}
 	for i := range 60 {
 		text := fmt.Sprintf("WORD%d ", i*300)
-		var want, forth, back []int
+		var want []int
 		for at, s := range texts {
 			if strings.Contains(s, strings.ToLower(text)) {
 				want = append(want, at)
 			}
 		}
-		for at, ok := c.Find(t.Context(), c.All(), text, 0, false); ok; at,
-			ok = c.Find(t.Context(), c.All(), text, at+1, false) {
-			forth = append(forth, at)
+		stores := []*Store{c}
+		if i%10 == 0 {
+			stores = append(stores, logged)
 		}
-		for at, ok := c.Find(t.Context(), c.All(), text, 20_000, true); ok; at,
-			ok = c.Find(t.Context(), c.All(), text, at-1, true) {
-			back = append([]int{at}, back...)
-		}
-		if diff := cmp.Diff(want, forth); diff != "" {
-			t.Errorf("%s: %s", text, diff)
-		}
-		if diff := cmp.Diff(want, back); diff != "" {
-			t.Errorf("%s, back: %s", text, diff)
+		for _, c := range stores {
+			var forth, back []int
+			for at, ok := c.Find(t.Context(), c.All(), text, 0, false); ok; at,
+				ok = c.Find(t.Context(), c.All(), text, at+1, false) {
+				forth = append(forth, at)
+			}
+			for at, ok := c.Find(t.Context(), c.All(), text, 20_000, true); ok; at,
+				ok = c.Find(t.Context(), c.All(), text, at-1, true) {
+				back = append([]int{at}, back...)
+			}
+			if diff := cmp.Diff(want, forth); diff != "" {
+				t.Errorf("%s: %s", text, diff)
+			}
+			if diff := cmp.Diff(want, back); diff != "" {
+				t.Errorf("%s, back: %s", text, diff)
+			}
 		}
 	}
 }
 
 func TestFilter(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
+	c := New(Memory)
 	first := c.Filter(Filter{Agent: "orch-1"})
 	if first.Follow(t.Context()); first.Len() != 0 {
 		t.Error("something was picked before anything was told")
@@ -130,7 +146,7 @@ func TestFilter(t *testing.T) {
 		th := c.Filter(f)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if th.picker != nil && th.Follow(ended) {
+		if th.filter != nil && th.Follow(ended) {
 			t.Errorf("%+v: it was followed to the end in no time", f)
 		}
 		for range 2 { // the second time nothing remains to be done
@@ -159,20 +175,19 @@ func TestFilter(t *testing.T) {
 
 // TestFiltersGiveTheirRoomBack: typing into a filter creates many filters, which must release their memory.
 func TestFiltersGiveTheirRoomBack(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir()})
+	c := New(Memory)
 	notices(c, 5000)
+	before := inUse()
 	for range 200 {
 		f := c.Filter(Filter{Kinds: []string{"notice"}})
 		if f.Follow(t.Context()); f.Len() != 5000 {
 			t.Fatal(f.Len())
 		}
-		runtime.GC()
 	}
-	c.area.mu.Lock()
-	defer c.area.mu.Unlock()
-	if c.area.next > 100*5000*numberSize {
-		t.Errorf("%d bytes on disk", c.area.next)
+	if held := inUse() - before; held > 100*5000*4 {
+		t.Errorf("%d bytes are held", held)
 	}
+	runtime.KeepAlive(c)
 }
 
 // countdown is a context that ends after a number of checks.
@@ -189,7 +204,7 @@ func (c *countdown) Err() error {
 }
 
 func TestFindCancels(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir()})
+	c := New(Memory)
 	many(c, 5000)
 	addAll(c, "x", contract.Notice{Text: "the needle"})
 	for _, back := range []bool{false, true} {
@@ -209,7 +224,8 @@ func TestFindCancels(t *testing.T) {
 
 // TestReadingWhileAdding runs all kinds of readers during a flood.
 func TestReadingWhileAdding(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir(), Memory: leastMemory})
+	c, run := New(leastMemory), newRunLog(t)
+	c.Past(run.Log, eventlog.Position{})
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
 	reader := func(f func(d *rand.Rand)) {
@@ -267,10 +283,15 @@ func TestReadingWhileAdding(t *testing.T) {
 	}
 	for i := range rounds {
 		id := fmt.Sprintf("orch-%d", i%3)
-		addAll(c, id, contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint("t", i), Input: json.RawMessage(`{"a":1}`)},
-			contract.Delta{Text: "some text"}, contract.Notice{Text: strings.Repeat("x", i*17%10_000)})
+		list := []contract.Body{contract.ToolUse{Tool: "Read", ToolUse: fmt.Sprint("t", i),
+			Input: json.RawMessage(`{"a":1}`)}, contract.Notice{Text: strings.Repeat("x", i*17%10_000)}}
 		if i >= 300 {
-			addAll(c, id, contract.ToolResult{ToolUse: fmt.Sprint("t", i-300), Text: "ok"})
+			list = append(list, contract.ToolResult{ToolUse: fmt.Sprint("t", i-300), Text: "ok"})
+		}
+		addAll(c, id, contract.Delta{Text: "some text"})
+		for _, b := range list {
+			run.add(t, someTime.Add(time.Duration(c.len())*time.Second), contract.Event{ID: id, Body: b})
+			addAll(c, id, b)
 		}
 	}
 	close(stop)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,9 +22,6 @@ const tailKept = 4 << 10
 type growing struct {
 	done []byte // complete lines, sanitised
 	tail []byte // the incomplete last line, raw
-
-	shown string
-	fresh bool // shown is up to date
 }
 
 func (g *growing) empty() bool { return len(g.done)+len(g.tail) == 0 }
@@ -32,7 +30,6 @@ func (g *growing) add(s string) {
 	if len(s) > 2*liveKept {
 		s = s[len(s)-2*liveKept:]
 	}
-	g.fresh = false
 	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
 		g.tail = append(g.tail, s[:i+1]...)
 		g.commit(len(g.tail))
@@ -80,13 +77,7 @@ func seam(b []byte) int {
 	return whole(b)
 }
 
-func (g *growing) text() string {
-	if !g.fresh {
-		tail := g.tail[:whole(g.tail)]
-		g.shown, g.fresh = string(g.done)+sanitize.Text(string(tail)), true
-	}
-	return g.shown
-}
+func (g *growing) text() string { return g.end(math.MaxInt) }
 
 // end returns about so many bytes of the end of the text, in whole lines if there are any.
 func (g *growing) end(most int) string {

@@ -13,17 +13,7 @@ import (
 // TestOpenEntriesHoldNoText: for a call or a message that is still open, its name is kept in memory, but
 // not all of its text.
 func TestOpenEntriesHoldNoText(t *testing.T) {
-	c, err := Open(Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	inUse := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
+	c := New(Memory / 2)
 	before := inUse()
 	text := strings.Repeat("x", 64<<10)
 	for i := range 2000 {

@@ -1,17 +1,23 @@
 package history
 
 import (
-	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // bodies has every event, and Unknown for events of a later version.
 var bodies = append(contract.Events(), contract.Unknown{})
+
+// hostileJSON is JSON, which stays unchanged, with characters that terminals act on.
+const hostileJSON = `{"a":"\u001b[31m` + "\u202e" + `"}`
 
 // fill sets every field; text makes the strings, given the name of the field.
 func fill(v reflect.Value, name string, text func(name string) string) {
@@ -33,7 +39,7 @@ func fill(v reflect.Value, name string, text func(name string) string) {
 		fill(v.Elem(), name, text)
 	case reflect.Slice:
 		if v.Type() == rawMessage {
-			v.SetBytes(json.RawMessage(`{"a":"` + "\x1b[31m" + `\u001b"}`))
+			v.SetBytes([]byte(hostileJSON))
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
@@ -52,20 +58,6 @@ func filled(b contract.Body, text func(name string) string) contract.Body {
 }
 
 var someTime = time.Date(2026, 11, 21, 4, 5, 6, 789_654_321, time.UTC)
-
-func open(t testing.TB, o Options) *Store {
-	t.Helper()
-	c, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
-}
 
 // addAll adds events of one agent, one second apart.
 func addAll(c *Store, id string, all ...contract.Body) {
@@ -90,4 +82,66 @@ func shape(t testing.TB, th *Thread) (all []string) {
 		all = append(all, s)
 	}
 	return all
+}
+
+// notices adds n notices of about 1 KB, numbered from the first entry on.
+func notices(c *Store, n int) {
+	for range n {
+		addAll(c, "orch-1", contract.Notice{Text: fmt.Sprintf("%d %s", c.len(), strings.Repeat("x", 1000))})
+	}
+}
+
+// readable counts the entries that can be read, and checks them.
+func readable(t *testing.T, th *Thread) (n int) {
+	t.Helper()
+	for i := range th.Len() {
+		e, ok := th.Entry(i)
+		if !ok {
+			continue
+		}
+		n++
+		if b, is := e.Event.Body.(contract.Notice); !is || !strings.HasPrefix(b.Text, fmt.Sprint(e.N, " x")) {
+			t.Fatalf("entry %d is %.20q", e.N, b.Text)
+		}
+	}
+	return n
+}
+
+// runLog is the log of a run that continues.
+type runLog struct {
+	*eventlog.Log
+	file  *os.File
+	chain eventlog.Chain
+	seq   uint64
+}
+
+func newRunLog(t testing.TB) *runLog {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), eventlog.Name)
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := eventlog.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close(); log.Close() })
+	return &runLog{Log: log, file: f}
+}
+
+func (l *runLog) add(t testing.TB, at time.Time, e contract.Event) {
+	t.Helper()
+	l.seq++
+	line, err := contract.EncodeLine(nil, l.seq, at, e)
+	var raw []byte
+	if err == nil {
+		raw, err = l.chain.Append(nil, eventlog.Content{Input: l.seq, At: at, Line: line})
+	}
+	if err == nil {
+		_, err = l.file.Write(raw)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -33,18 +33,7 @@ type liveTexts struct {
 	byAgent map[string]*arriving
 }
 
-func (l *liveTexts) get(agent string) (Live, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a, ok := l.byAgent[agent]
-	if !ok {
-		return Live{}, false
-	}
-	return Live{Agent: agent, Text: a.prose.text(), Verdict: a.verdict != nil, Message: a.message.text(),
-		Began: a.began}, true
-}
-
-// end is get with at most about most bytes of each text: its end.
+// end returns the text of an agent, at most about most bytes of each part: its end.
 func (l *liveTexts) end(agent string, most int) (Live, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

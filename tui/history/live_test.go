@@ -16,7 +16,7 @@ import (
 )
 
 func TestLive(t *testing.T) {
-	c := open(t, Options{})
+	c := New(Memory)
 	prose := func(s string) contract.Body { return contract.Delta{Text: s} }
 	verdict := func(s string) contract.Body { return contract.Delta{Text: s, Verdict: true} }
 	type want struct {
@@ -88,7 +88,7 @@ func TestLiveIsBounded(t *testing.T) {
 		"Han": strings.Repeat("日本", 500), "marks": strings.Repeat("\u0300", 900),
 		"escape": "\x1b]" + strings.Repeat("x", 900), "huge": strings.Repeat("x", 3<<20),
 	} {
-		c := open(t, Options{})
+		c := New(Memory)
 		for range 2000 {
 			addAll(c, "o", contract.Delta{Text: piece})
 			addAll(c, "p", contract.Delta{Text: piece, Verdict: true})
@@ -220,7 +220,7 @@ func FuzzPartialMessage(f *testing.F) {
 // TestPartialMessageIsIncremental sends 1 MB in pieces of a few bytes: reading everything again with each
 // piece would take quadratic memory.
 func TestPartialMessageIsIncremental(t *testing.T) {
-	c := open(t, Options{})
+	c := New(Memory)
 	addAll(c, "o", contract.Delta{Text: `{"message":"`, Verdict: true})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -247,7 +247,7 @@ func partialMessage(json string) string {
 // TestLiveEnd: of a text that is still arriving, the end is returned in whole lines, without characters
 // that a terminal acts on.
 func TestLiveEnd(t *testing.T) {
-	c := open(t, Options{})
+	c := New(Memory)
 	if _, ok := c.LiveEnd("orch-1", 100); ok {
 		t.Error("a text arrives without a writer")
 	}

@@ -102,7 +102,7 @@ func TestMembership(t *testing.T) {
 }
 
 func TestThreads(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir()})
+	c := New(Memory)
 	// 0
 	addAll(c, contract.Arbiter, contract.Session{Session: "run"})
 	// 1
@@ -179,7 +179,7 @@ func TestThreads(t *testing.T) {
 // TestStampsChange checks an entry that is in memory, and one that is on disk.
 func TestStampsChange(t *testing.T) {
 	for _, filler := range []int{0, 60_000} {
-		c := open(t, Options{Dir: t.TempDir()})
+		c := New(Memory)
 		addAll(c, "orch-1", contract.SubagentStart{ToolUse: "t"})
 		for range filler {
 			c.Add(someTime, contract.Event{ID: "orch-2", Body: contract.Notice{Text: "x"}})
@@ -220,7 +220,7 @@ func TestStampsChange(t *testing.T) {
 
 // TestOpenIsBounded opens more entries than are remembered.
 func TestOpenIsBounded(t *testing.T) {
-	c := open(t, Options{})
+	c := New(Memory)
 	for i := range 2 * maxOpen {
 		id := strconv.Itoa(i)
 		addAll(c, "o", contract.ToolUse{ToolUse: id}, contract.SubagentStart{ToolUse: id},
@@ -240,7 +240,7 @@ func TestOpenIsBounded(t *testing.T) {
 	for i := range 2 * maxAgents {
 		addAll(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
 	}
-	if len(c.agents) > maxAgents || len(c.numbers.ids) > maxAgents || len(c.live.byAgent) > maxAgents {
-		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.numbers.ids), len(c.live.byAgent))
+	if len(c.agents) > maxAgents || len(c.parties) > maxAgents || len(c.live.byAgent) > maxAgents {
+		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.parties), len(c.live.byAgent))
 	}
 }

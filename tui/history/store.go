@@ -1,66 +1,71 @@
 package history
 
 import (
-	"cmp"
-	"fmt"
-	"hash/crc32"
-	"reflect"
+	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
-// Options set where a store is kept.
-type Options struct {
-	Dir    string // for the scratch files; empty: memory only
-	Memory int    // bytes in memory, at least 2 MiB; 0: 4 MiB
-	Disk   int64  // most bytes of events in the files, after which the disk counts as full; 0: 4 GiB
-}
-
 const (
-	leastMemory   = 2 << 20
-	defaultMemory = 4 << 20
-	defaultDisk   = 4 << 30
+	// Memory is how many bytes of events a store usually keeps that no log has.
+	Memory = 32 << 20
 
-	eventsChunk = 256 << 10
-	indexChunk  = 512 * recordSize
-	listChunk   = 512 * numberSize
-	listMemory  = 4096 * numberSize
+	maxAgents = 4096
 
-	numberSize = 8 // of an entry's number in a thread
-	maxAgents  = 4096
+	// maxEdits bounds the messages that are remembered as changed. A further change is shown as a separate
+	// message.
+	maxEdits = 4096
 )
 
 // Store holds all events.
 type Store struct {
-	disk    disk
-	health  *health
-	events  *tape // payloads
-	index   *tape // records
-	area    *area // of the threads
-	talk    *Thread
-	past    *eventlog.Log // of the run and its earlier processes; nil: there is none
+	memory  int // bytes of events that no log has, at most
 	live    *liveTexts
-	numbers numbers
 	version atomic.Uint64
 
 	// Owned by the writer.
-	buf    []byte
-	line   []byte
-	open   openSet
-	oldest int   // entries before it are not only in memory, and the lost ones are counted
-	hole   int64 // the end of the lost events, when it was last checked
-	follow follower
+	open  openSet
+	bytes int // of the events in held
+	fresh int // of those that were added since the logs were searched
 
-	mu       sync.Mutex
-	closed   bool
+	mu       sync.RWMutex // the writer needs it only to change what follows
+	records  []record
+	held     []heldEvent // what is not known to be in a log, by number
+	logs     []source
+	kinds    map[string]uint16 // numbers of the names of events, from 1
+	parties  map[string]uint16 // numbers of their parties, from 1
+	talk     *Thread
 	agents   map[string]*Thread
 	progress map[int]progress // of running subagents, by their entry
 	edits    map[int]edit     // of messages, by their first entry
 	lost     int
+	problem  error // the last one of reading a log
+}
+
+// record is what is always in memory of an event: small, since there may be millions.
+type record struct {
+	off         int64  // of its line in the log
+	sum         uint32 // of the line before it
+	log         uint16 // the number of its log, from 1; 0: the event is held, or lost
+	kind        uint16
+	agent, peer uint16 // its parties; 0: none
+	link        int32  // the number of its outcome plus one; isOutcome
+}
+
+// isOutcome is the link of an outcome. It is shown with the entry that it ended.
+const isOutcome = -1
+
+// heldEvent is an event that is in memory.
+type heldEvent struct {
+	n     int
+	at    time.Time
+	event contract.Event
+	size  int
 }
 
 // progress is the latest progress of a running subagent.
@@ -69,213 +74,237 @@ type progress struct {
 	event  contract.SubagentProgress
 }
 
-// Open opens a store. If a directory cannot be used, that is not an error: everything is then kept in memory,
-// as on a full disk.
-func Open(o Options) (*Store, error) {
-	if o.Memory < 0 || o.Disk < 0 {
-		return nil, fmt.Errorf("open the history: %d bytes of memory, %d of disk", o.Memory, o.Disk)
-	}
-	d, err := scratch(o.Dir)
-	if d.events != nil {
-		d.events = capped{d.events, cmp.Or(o.Disk, defaultDisk)}
-	}
-	o.Memory = cmp.Or(o.Memory, defaultMemory)
-	return begin(d, err, max(o.Memory, leastMemory)), nil
+// edit is the latest text of a message that was changed before it was sent.
+type edit struct {
+	serial uint64 // how often it was changed
+	entry  int    // the entry with the latest text
 }
 
-func begin(d disk, startErr error, memory int) *Store {
-	h := &health{write: startErr}
+// New returns an empty store. It keeps so many bytes of events that no log has.
+func New(memory int) *Store {
 	c := &Store{
-		disk: d, health: h,
-		events: newTape(d.events, h, eventsChunk, memory/4*3),
-		index:  newTape(d.index, h, indexChunk, memory/4),
-		area:   &area{disk: d.lists}, live: &liveTexts{},
-		numbers: numbers{types: []reflect.Type{nil}, kinds: make(map[reflect.Type]uint8), ids: make(map[string]uint16)},
-		agents:  make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
+		memory: memory, live: &liveTexts{}, kinds: make(map[string]uint16), parties: make(map[string]uint16),
+		agents: make(map[string]*Thread), progress: make(map[int]progress), edits: make(map[int]edit),
 	}
 	c.talk = c.newThread()
 	return c
-}
-
-// Close closes the files. Nothing can be read afterwards.
-func (c *Store) Close() error {
-	c.mu.Lock()
-	done := c.closed
-	c.closed = true
-	c.mu.Unlock()
-	if done || c.disk.close == nil {
-		return nil
-	}
-	if err := c.disk.close(); err != nil {
-		return fmt.Errorf("close the history: %w", err)
-	}
-	return nil
 }
 
 // Version grows with every event, including text that is arriving.
 func (c *Store) Version() uint64 { return c.version.Load() }
 
 // Live returns the text of an agent that is arriving, until the event that contains it comes.
-func (c *Store) Live(agent string) (Live, bool) { return c.live.get(agent) }
+func (c *Store) Live(agent string) (Live, bool) { return c.live.end(agent, math.MaxInt) }
 
 // LiveEnd is Live with at most about most bytes of each text: its end.
 func (c *Store) LiveEnd(agent string, most int) (Live, bool) { return c.live.end(agent, most) }
 
-// Lost returns how many entries could not be kept, and the current error of the disk.
+// Lost returns how many entries could not be kept, and the last error of reading a log.
 func (c *Store) Lost() (int, error) {
-	c.mu.Lock()
-	lost := c.lost
-	c.mu.Unlock()
-	return lost, c.health.err()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.lost, c.problem
 }
 
-// Add adds an event. Only one goroutine may call it. It may wait for the disk.
+// Add adds an event. Only one goroutine may call it. It may read the log.
 func (c *Store) Add(at time.Time, e contract.Event) {
-	v := reflect.Indirect(reflect.ValueOf(e.Body))
-	if !v.IsValid() || c.over() {
+	if e.Body == nil {
 		return
 	}
 	defer c.version.Add(1)
-	if d, ok := v.Interface().(contract.Delta); ok {
+	if d, ok := e.Body.(contract.Delta); ok {
 		c.live.delta(at, lineID(e.ID), d)
 		return
 	}
-	c.buf = encodeEvent(c.buf[:0], e.ID, v)
-	// Links and threads are made from the kept form, not from the original event.
-	if decoded, err := c.decode(v.Type(), string(c.buf)); err == nil {
-		c.keep(record{at: at, sum: crc32.Checksum(c.buf, castagnoli()), size: len(c.buf)}, decoded, v.Type())
-		c.live.endTexts(decoded)
-	}
+	e, size := fit(e)
+	c.keep(record{}, at, e, size)
+	c.live.endTexts(e)
 }
 
-func (c *Store) over() bool {
+// keep adds an event that is fit for a screen. One that is in no log needs so many bytes.
+func (c *Store) keep(r record, at time.Time, e contract.Event, size int) {
+	c.link(r, at, e, size)
+	if c.fresh >= min(locateAfter, c.memory/8) || c.bytes > c.memory {
+		c.locate()
+	}
+	if c.bytes <= c.memory {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.closed
+	gone := 0
+	for ; c.bytes > c.memory/8*7; gone++ { // more than is needed, since it takes time
+		c.bytes -= c.held[gone].size
+	}
+	c.held = slices.Delete(c.held, 0, gone)
+	c.lost += gone
 }
 
-// keep adds an event to the index. An event that is not in the log is in buf, and is stored.
-func (c *Store) keep(r record, e contract.Event, typ reflect.Type) {
-	n := int(c.index.end / recordSize)
-	r.kind = c.numbers.kind(typ)
+// link adds an entry, and links it to what it ends.
+func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 	all := parties(e)
-	r.agent = c.numbers.party(all[0])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.records)
+	r.kind, r.agent = number(c.kinds, eventName(e)), number(c.parties, all[0])
 	if len(all) > 1 {
-		r.peer = c.numbers.party(all[1])
+		r.peer = number(c.parties, all[1])
 	}
-	var ended []int
 	if k, ok := closes(e); ok {
-		ended = c.open.end(k)
-	}
-	_, isMessage := e.Body.(contract.Message) // an answer is read for itself, too
-	if r.outcome = len(ended) > 0 && !isMessage; r.outcome {
-		r.link = int64(ended[0]) + 1
-	}
-	if !r.past {
-		if c.events.full(len(c.buf)) {
-			c.locate()
+		for _, owner := range c.open.end(k) {
+			c.records[owner].link = int32(n + 1)
+			delete(c.progress, owner)
+			if _, isMessage := e.Body.(contract.Message); !isMessage { // an answer is read for itself, too
+				r.link = isOutcome
+			}
 		}
-		r.off = c.events.append(c.buf)
 	}
-	b := r.encode()
-	c.index.append(b[:])
-	if c.events.flushed == c.events.end {
-		c.index.flush() // an event on disk that the index does not know is lost as well
+	c.records = append(c.records, r)
+	if r.log == 0 {
+		c.held = append(c.held, heldEvent{n, at, e, size})
+		c.bytes += size
+		c.fresh += size
 	}
-	for _, owner := range ended {
-		c.conclude(owner, n)
-	}
-	if !r.outcome && !c.edited(e, n) {
+	if r.link != isOutcome && !c.edited(e, n) {
 		c.enter(e, all, n)
 	}
 	if p, ok := e.Body.(contract.SubagentProgress); ok {
-		c.progressed(e.ID, p)
+		if entries := c.open.waiting(key{subagents, e.ID, subagentID(p.ToolUse, p.Description)}); len(entries) > 0 {
+			owner := entries[len(entries)-1]
+			c.progress[owner] = progress{c.progress[owner].serial + 1, p}
+		}
 	}
 	if k, ok := opens(e); ok && !reworded(e) {
-		c.forget(c.open.add(k, n))
+		for _, dropped := range c.open.add(k, n) {
+			delete(c.progress, dropped)
+		}
 	}
-	c.count(n)
+}
+
+// eventName returns the name by which a filter picks an event.
+func eventName(e contract.Event) string {
+	if _, ok := e.Body.(contract.Unknown); ok {
+		return "unknown"
+	}
+	return e.Body.EventName()
+}
+
+// number returns the number of a name, 0 if there are too many.
+func number(numbers map[string]uint16, name string) uint16 {
+	n, ok := numbers[name]
+	if !ok && len(numbers) < maxAgents && len(name) <= maxID {
+		n = uint16(len(numbers) + 1)
+		numbers[strings.Clone(name)] = n // a copy, because it may be a part of its event's text
+	}
+	return n
 }
 
 // enter adds an entry to its threads.
 func (c *Store) enter(e contract.Event, all []string, n int) {
 	if inTalk(e) {
-		c.talk.add(n)
+		c.talk.list = append(c.talk.list, int32(n))
 	}
 	if !inStream(e) {
 		return
 	}
 	for _, id := range all {
 		if agentic(id) {
-			if t := c.agent(id); t != nil {
-				t.add(n)
+			t := c.agent(id)
+			t.list = append(t.list, int32(n))
+		}
+	}
+}
+
+// reworded reports whether an event changes the text of an earlier message.
+func reworded(e contract.Event) bool {
+	m, ok := e.Body.(contract.Message)
+	return ok && m.Edited
+}
+
+// edited gives a waiting message the text of the entry n, and reports whether there is such a message: the
+// conversation shows it once, at its first place.
+func (c *Store) edited(e contract.Event, n int) bool {
+	if !reworded(e) {
+		return false
+	}
+	first := c.open.waiting(key{class: messages, id: e.Body.(contract.Message).MessageID})
+	if len(first) == 0 || len(c.edits)+len(first) > maxEdits {
+		return false
+	}
+	for _, owner := range first {
+		c.edits[owner] = edit{c.edits[owner].serial + 1, n}
+	}
+	return true
+}
+
+// len returns how many entries there are.
+func (c *Store) len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.records)
+}
+
+// record returns the record of an entry, and its event if that is in memory.
+func (c *Store) record(n int) (r record, h heldEvent, held bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if n < 0 || n >= len(c.records) {
+		return r, h, false
+	}
+	if r = c.records[n]; r.log > 0 {
+		return r, h, false
+	}
+	i, held := slices.BinarySearchFunc(c.held, n, func(h heldEvent, n int) int { return h.n - n })
+	if held {
+		h = c.held[i]
+	}
+	return r, h, held
+}
+
+// event returns the event of an entry, which it may read from its log; false if it is lost.
+func (c *Store) event(n int) (time.Time, contract.Event, bool) {
+	r, h, held := c.record(n)
+	if r.log > 0 {
+		return c.logged(r)
+	}
+	return h.at, h.event, held
+}
+
+// entry reads an entry. If it was lost, it returns false, with what is known of it.
+func (c *Store) entry(n int) (Entry, bool) {
+	at, event, ok := c.event(n)
+	e := Entry{N: n, At: at, Event: event}
+	if !ok {
+		return e, false
+	}
+	c.mu.RLock()
+	link, latest := c.records[n].link, c.edits[n]
+	if p, ok := c.progress[n]; ok {
+		e.Progress = &p.event
+	}
+	c.mu.RUnlock()
+	if link > 0 {
+		if at, event, ok := c.event(int(link - 1)); ok {
+			e.Outcome, e.OutcomeAt = &event, at
+		}
+	}
+	if latest.serial > 0 {
+		if _, event, ok := c.event(latest.entry); ok {
+			if m, ok := event.Body.(contract.Message); ok {
+				e.Edited = &m
 			}
 		}
 	}
+	return e, true
 }
 
-// conclude links an entry to its outcome.
-func (c *Store) conclude(owner, outcome int) {
-	r, ok := c.record(owner)
-	if !ok {
-		return // lost
-	}
-	r.link = int64(outcome) + 1
-	b := r.encode()
-	c.index.rewrite(int64(owner)*recordSize, b[:])
-	c.forget([]int{owner})
-}
+// serialBits are the bits of a stamp that count the progress reports of a running subagent, or the changes
+// of a message.
+const serialBits = 20
 
-func (c *Store) progressed(agent string, p contract.SubagentProgress) {
-	entries := c.open.waiting(key{subagents, agent, subagentID(p.ToolUse, p.Description)})
-	if len(entries) == 0 {
-		return
-	}
-	n := entries[len(entries)-1]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.progress[n] = progress{c.progress[n].serial + 1, p}
-}
-
-func (c *Store) forget(entries []int) {
-	if len(entries) == 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range entries {
-		delete(c.progress, n)
-	}
-}
-
-// count determines what was lost with the entry n.
-func (c *Store) count(n int) {
-	if c.events.whole() && c.index.whole() && c.events.holeTo == c.hole {
-		if c.events.flushed == c.events.end {
-			c.oldest = n + 1
-		}
-		return
-	}
-	c.hole = c.events.holeTo
-	lost := 0
-	for ; c.oldest < n; c.oldest++ {
-		r, ok := c.record(c.oldest)
-		on := gone
-		if ok && r.past {
-			on = onDisk
-		} else if ok {
-			on = c.events.where(r.off, int64(r.size))
-		}
-		if on == inMemory {
-			break
-		}
-		if on == gone {
-			lost++
-		}
-	}
-	if lost > 0 {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.lost += lost
-	}
+// stamp returns a value that changes whenever the entry does.
+func (c *Store) stamp(n int) uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return uint64(c.records[n].link+2)<<serialBits | (c.progress[n].serial+c.edits[n].serial)&(1<<serialBits-1)
 }

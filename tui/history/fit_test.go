@@ -10,34 +10,45 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
-// TestEveryEventIsKept adds every event, empty and filled, with plain text, and reads it back from the
-// file.
+// TestEveryEventIsKept adds every event, empty and filled, with plain text, and reads it back from memory and
+// from the log.
 func TestEveryEventIsKept(t *testing.T) {
-	c := open(t, Options{Dir: t.TempDir()})
+	c, logged, run := New(Memory), New(leastMemory), newRunLog(t)
+	logged.Past(run.Log, eventlog.Position{})
+	add := func(e contract.Event) {
+		c.Add(someTime, e)
+		run.add(t, someTime, e)
+		logged.Add(someTime, e)
+	}
 	var want []contract.Event
 	for _, b := range bodies {
 		full := filled(b, func(name string) string { return name + ", a text – 日本" })
 		for _, b := range []contract.Body{b, full} {
-			if _, ok := b.(contract.Delta); !ok {
-				want = append(want, contract.Event{ID: "orch-1", Body: b})
+			if e := (contract.Event{ID: "orch-1", Body: b}); b.EventName() != "delta" {
+				want = append(want, e)
+				add(e)
 			}
-			c.Add(someTime, contract.Event{ID: "orch-1", Body: b})
 		}
 	}
-	filler := contract.Event{ID: "orch-1", Body: contract.Notice{Text: strings.Repeat("x", 100_000)}}
 	for range 60 {
-		c.Add(someTime, filler)
-	}
-	if c.events.base() < 1<<20 {
-		t.Fatal("all is still in memory")
+		add(contract.Event{ID: "orch-1", Body: contract.Notice{Text: strings.Repeat("x", 100_000)}})
 	}
 	for i, w := range want {
 		e, ok := c.All().Entry(i)
 		if diff := cmp.Diff(w, e.Event); diff != "" || !ok || !e.At.Equal(someTime) {
 			t.Errorf("%s (%v, %s), -told +kept:\n%s", w.Body.EventName(), ok, e.At, diff)
+		}
+		if _, _, held := logged.record(i); held {
+			t.Errorf("%s is still in memory", w.Body.EventName())
+		}
+		if e, ok = logged.All().Entry(i); !ok || !e.At.Equal(someTime) {
+			t.Errorf("%s is read back: %v, %s", w.Body.EventName(), ok, e.At)
+		} else if diff := cmp.Diff(lineOf(t, w), lineOf(t, e.Event)); diff != "" {
+			t.Errorf("%s, -told +read:\n%s", w.Body.EventName(), diff)
 		}
 	}
 }
@@ -46,7 +57,7 @@ func TestEveryEventIsKept(t *testing.T) {
 func TestEveryStringIsSanitised(t *testing.T) {
 	const hostile = "a\x1b]52;c;x\ab\x1b[31mc\r\nd\u202ee\U000e0041\u0300\u0300\u0300" +
 		"\u0300\u0300\u0300f\x9b\xff[red]\u2028g"
-	c := open(t, Options{})
+	c := New(Memory)
 	for _, b := range bodies {
 		if _, ok := b.(contract.Delta); ok {
 			continue // TestGrowing
@@ -68,7 +79,7 @@ func TestEveryStringIsSanitised(t *testing.T) {
 					want = sanitize.Text(hostile)
 				}
 				if raw {
-					want = `{"a":"` + "\x1b[31m" + `\u001b"}`
+					want = hostileJSON
 				}
 				if s != want {
 					t.Errorf("%s.%s: %q, want %q", b.EventName(), name, s, want)
@@ -132,8 +143,8 @@ func TestFieldsAreKnown(t *testing.T) {
 	}
 }
 
-func TestCodecOutputIsBounded(t *testing.T) {
-	c := open(t, Options{})
+func TestFitIsBounded(t *testing.T) {
+	c := New(Memory)
 	huge := strings.Repeat("a line of text\n", 1<<20)
 	many := make([]string, 1<<20)
 	steps := make([]contract.Step, 1<<20)
@@ -156,7 +167,7 @@ func TestCodecOutputIsBounded(t *testing.T) {
 		"raw escapes":  contract.ToolUse{Tool: "Write", Input: json.RawMessage(`"` + strings.Repeat(`\ud83d\ude00\\\"`, 1<<17) + `"`)},
 	} {
 		c.Add(someTime, contract.Event{ID: "orch-1", Body: b})
-		r, _ := c.record(c.len() - 1)
+		_, r, _ := c.record(c.len() - 1)
 		if r.size > kept+64<<10 || name != "lists" && name != "one line" && name != "raw numbers" && name != "raw rubbish" &&
 			name != "steps" && r.size < kept/2 {
 			t.Errorf("%s: %d bytes were kept", name, r.size)
@@ -202,18 +213,6 @@ func TestShortenKeepsRunesAndIsLinear(t *testing.T) {
 			t.Fatalf("%d: %v, %q", n, err, back["k"])
 		}
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, b := range bodies {
-		f.Add(encodeEvent(nil, "x", reflect.ValueOf(filled(b, strings.ToLower))))
-	}
-	c := begin(disk{}, nil, leastMemory)
-	f.Fuzz(func(t *testing.T, payload []byte) {
-		for _, b := range bodies {
-			_, _ = c.decode(reflect.TypeOf(b), string(payload)) // no panic, and no memory beyond the payload's
-		}
-	})
 }
 
 func FuzzShortenJSON(f *testing.F) {

@@ -2,13 +2,13 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
@@ -67,7 +67,7 @@ func lived(n int) (list []contract.Event) {
 func TestPastIsReadFromItsLog(t *testing.T) {
 	list := lived(40)
 	log := logOf(t, list)
-	want := open(t, Options{Dir: t.TempDir()})
+	want := New(Memory)
 	for i, e := range list {
 		want.Add(someTime.Add(time.Duration(i)*time.Second), e)
 	}
@@ -75,14 +75,14 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 	if err != nil || end.Whole || len(end.Events) != 60 {
 		t.Fatalf("%d recent events, whole %v, %v", len(end.Events), end.Whole, err)
 	}
-	first := open(t, Options{Dir: t.TempDir()})
+	first := New(Memory)
 	first.Past(log, end.Next)
 	for _, e := range end.Events {
 		if _, err := first.Recall(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	have := open(t, Options{Dir: t.TempDir()})
+	have := New(Memory)
 	have.Past(log, end.Next)
 	if _, err := log.Each(t.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Line == nil {
@@ -123,7 +123,7 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 		for i := range th[0].Len() {
 			w, _ := th[0].Entry(i)
 			h, ok := th[1].Entry(i)
-			if diff := cmp.Diff(w, h); diff != "" || !ok {
+			if diff := gocmp.Diff(w, h); diff != "" || !ok {
 				t.Fatalf("%s, entry %d (-told +read):\n%s", name, i, diff)
 			}
 			if n, _ := th[1].Number(i); th[1].Place(n) != i {
@@ -172,58 +172,34 @@ func lineOf(t *testing.T, e contract.Event) string {
 	return string(line)
 }
 
-// growingLog is the log of a run that continues.
-type growingLog struct {
-	mu    sync.Mutex
-	raw   []byte
-	chain eventlog.Chain
-	seq   uint64
-}
+// leastMemory is little enough for events to be read from the log.
+const leastMemory = 256 << 10
 
-func (g *growingLog) add(t *testing.T, at time.Time, e contract.Event) {
-	t.Helper()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.seq++
-	line, err := contract.EncodeLine(nil, g.seq, at, e)
-	if err == nil {
-		g.raw, err = g.chain.Append(g.raw, eventlog.Content{Input: g.seq, At: at, Line: line})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (g *growingLog) reader() *bytes.Reader {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return bytes.NewReader(g.raw)
-}
-
-func (g *growingLog) ReadAt(p []byte, off int64) (int, error) { return g.reader().ReadAt(p, off) }
-func (g *growingLog) Size() (int64, error)                    { return g.reader().Size(), nil }
-func (g *growingLog) Close() error                            { return nil }
-
-// TestLoggedEventsAreNotStoredTwice: events in the log of the run are read from there, and are not written
-// here; other events are still stored here.
-func TestLoggedEventsAreNotStoredTwice(t *testing.T) {
-	for name, kept := range map[string]struct {
-		inLog func(i int) bool // an event is in the log
-		most  int              // bytes written by the store
+// TestLoggedEventsAreReadBack: events in the log of the run take no memory, and every event is read from
+// there, found and picked; other events stay in memory.
+func TestLoggedEventsAreReadBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		inLog  func(i int) bool // an event is in the log
+		memory int
+		held   int           // bytes in memory, at most
+		behind int           // events that are in the log only after so many others were added
+		lost   bool          // not all of them are kept
+		round  time.Duration // of the times that the screen gets
 	}{
-		"all":            {func(int) bool { return true }, 0},
-		"none":           {func(int) bool { return false }, 1 << 30},
-		"some are not":   {func(i int) bool { return i%500 != 7 }, 4 << 20},
-		"not for a time": {func(i int) bool { return i < 1000 || i > 2000 }, 4 << 20},
+		"all":             {inLog: func(int) bool { return true }, held: leastMemory},
+		"all, later":      {inLog: func(int) bool { return true }, held: leastMemory, behind: 20},
+		"in milliseconds": {inLog: func(int) bool { return true }, held: leastMemory, round: time.Millisecond},
+		"none":            {inLog: func(int) bool { return false }, memory: Memory, held: Memory},
+		"none, too many":  {inLog: func(int) bool { return false }, held: leastMemory, lost: true},
+		"some are not":    {inLog: func(i int) bool { return i%500 != 7 }, held: leastMemory},
+		"not for a time":  {inLog: func(i int) bool { return i < 1000 || i > 2000 }, memory: 4 << 20, held: 4 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			events, run := &memFile{}, &growingLog{}
-			c := begin(disk{events: events, index: &memFile{}, lists: &memFile{}}, nil, leastMemory)
-			if log := eventlog.New(run); !c.Past(log, eventlog.Position{}) || c.Past(log, eventlog.Position{}) {
-				t.Fatal("not one log is taken")
-			}
+			c, run := New(cmp.Or(tt.memory, leastMemory)), newRunLog(t)
+			c.Past(run.Log, eventlog.Position{})
 			text := strings.Repeat("The weaving goes on. ", 100)
 			var want []contract.Event
+			var later []func()
 			for i := range 4000 {
 				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, text)}}
 				if i%3 == 0 {
@@ -237,36 +213,139 @@ func TestLoggedEventsAreNotStoredTwice(t *testing.T) {
 					e.Body = contract.Error{Message: fmt.Sprint(i, text)}
 				}
 				at := someTime.Add(time.Duration(i/2) * time.Second) // two with the same time
-				if kept.inLog(i) {
-					run.add(t, at, e)
+				later = append(later, func() {
+					if tt.inLog(i) {
+						run.add(t, at, e)
+					}
+					if i%10 == 3 { // an event that this frontend did not receive
+						run.add(t, at, contract.Event{ID: "orch-2", Body: contract.Cost{}})
+					}
+				})
+				for len(later) > tt.behind {
+					later[0]()
+					later = later[1:]
 				}
-				if i%10 == 3 { // an event that this frontend did not receive
-					run.add(t, at, contract.Event{ID: "orch-2", Body: contract.Cost{}})
-				}
-				c.Add(at, e)
+				c.Add(at.Truncate(tt.round), e)
 				want = append(want, e)
+				if c.bytes > tt.held {
+					t.Fatalf("%d bytes are in memory after %d events", c.bytes, i)
+				}
 			}
 			for i, w := range want {
 				e, ok := c.All().Entry(i)
-				if fromLog, kept := lineOf(t, w), lineOf(t, e.Event); fromLog != kept || !ok {
-					t.Fatalf("entry %d (-log +kept):\n%s", i, cmp.Diff(fromLog, kept))
+				if ok == (tt.lost && i < 3950) && (i < 3800 || i >= 3950) {
+					t.Fatalf("entry %d is kept: %v", i, ok)
+				}
+				if fromLog, kept := lineOf(t, w), ""; ok {
+					if kept = lineOf(t, e.Event); fromLog != kept {
+						t.Fatalf("entry %d (-log +kept):\n%s", i, gocmp.Diff(fromLog, kept))
+					}
 				}
 			}
-			written := 0
-			for _, b := range events.b {
-				if b != 0 {
-					written++
-				}
-			}
-			if written > kept.most || kept.most == 1<<30 && written < 4000*1000 {
-				t.Errorf("%d bytes were written", written)
-			}
-			if lost, err := c.Lost(); lost != 0 || err != nil {
+			if lost, err := c.Lost(); lost > 0 != tt.lost || err != nil {
 				t.Errorf("lost %d, %v", lost, err)
 			}
-			if _, ok := c.Find(t.Context(), c.All(), "3999The", 0, false); !ok {
-				t.Error("the last one is not found")
+			for _, n := range []int{3999, 3998, 1003, 0} {
+				text := fmt.Sprint(n, "The")
+				if n == 0 {
+					text = "0The"
+				}
+				if _, ok := c.Find(t.Context(), c.Agent("orch-1"), text, 0, false); !ok && !tt.lost {
+					t.Errorf("%q is not found", text)
+				}
 			}
+			th := c.Filter(Filter{Kinds: []string{"error"}, Text: "WEAVING"})
+			if th.Follow(t.Context()); th.Len() != (4000+10)/11 && !tt.lost {
+				t.Errorf("a filter picks %d entries", th.Len())
+			}
+		})
+	}
+}
+
+// TestASecondRunIsReadBack: a screen shows one run, then adds the past of another one from its log, and
+// follows the first one again.
+func TestASecondRunIsReadBack(t *testing.T) {
+	c, first, second := New(leastMemory), newRunLog(t), newRunLog(t)
+	var want []string
+	add := func(run *runLog, at time.Time, n int) {
+		for i := range n {
+			e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(len(want), strings.Repeat("x", 1000))}}
+			at = at.Add(time.Second)
+			if i%100 > 0 { // otherwise only the screen has it
+				run.add(t, at, e)
+			}
+			c.Add(at, e)
+			want = append(want, lineOf(t, e))
+		}
+	}
+	c.Past(first.Log, eventlog.Position{})
+	add(first, someTime, 1000)
+	c.Past(second.Log, eventlog.Position{})
+	add(second, someTime.Add(-24*time.Hour), 1000)
+	add(first, someTime.Add(time.Hour), 1000)
+	for i, w := range want {
+		if e, ok := c.All().Entry(i); !ok || lineOf(t, e.Event) != w {
+			t.Fatalf("entry %d is read back: %v", i, ok)
+		}
+	}
+	if lost, err := c.Lost(); lost != 0 || err != nil {
+		t.Errorf("lost %d, %v", lost, err)
+	}
+}
+
+// TestMemoryOnly: without a log the newest entries are kept.
+func TestMemoryOnly(t *testing.T) {
+	c := New(4 << 20)
+	notices(c, 10_000)
+	n := readable(t, c.All())
+	if lost, err := c.Lost(); n < 2000 || lost != 10_000-n || err != nil {
+		t.Errorf("%d can be read, %d lost: %v", n, lost, err)
+	}
+	if e, ok := c.All().Entry(9999); !ok || e.N != 9999 {
+		t.Error("the last one is lost")
+	}
+	if e, ok := c.All().Entry(0); ok || e.N != 0 {
+		t.Error("the first one is not lost")
+	}
+	for _, th := range []*Thread{c.Talk(), c.Agent("orch-1")} {
+		if got := readable(t, th); got != n {
+			t.Errorf("%d of %d can be read in a thread", got, n)
+		}
+	}
+}
+
+// TestDamagedLog changes the log without the store's knowledge: damaged entries are missing, no others are,
+// and nothing is wrong.
+func TestDamagedLog(t *testing.T) {
+	for name, damage := range map[string]func(run *runLog) error{
+		"cut":     func(run *runLog) error { return run.file.Truncate(1 << 20) },
+		"empty":   func(run *runLog) error { return run.file.Truncate(0) },
+		"changed": func(run *runLog) error { _, err := run.file.WriteAt([]byte("rubbish"), 5000); return err },
+		"closed":  func(run *runLog) error { return run.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, run := New(leastMemory), newRunLog(t)
+			c.Past(run.Log, eventlog.Position{})
+			for i := range 3000 {
+				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, strings.Repeat(" x", 500))}}
+				at := someTime.Add(time.Duration(i) * time.Second)
+				run.add(t, at, e)
+				c.Add(at, e)
+			}
+			if err := damage(run); err != nil {
+				t.Fatal(err)
+			}
+			n := readable(t, c.All())
+			if n == 0 || n == 3000 || name == "changed" && n < 2998 || name == "cut" && n < 800 {
+				t.Errorf("%d of 3000 can be read", n)
+			}
+			if _, err := c.Lost(); err == nil {
+				t.Error("no word of it")
+			}
+			if i, ok := c.Find(t.Context(), c.All(), "2999 X", 0, false); !ok || i != 2999 {
+				t.Errorf("found at %d, %v", i, ok)
+			}
+			c.Filter(Filter{Text: "x"}).Follow(t.Context())
 		})
 	}
 }
