@@ -1,6 +1,7 @@
 package history
 
 import (
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -32,9 +33,7 @@ type messageReader struct {
 	wanted   bool // the next value is that of the member
 
 	reading target // what the current string is
-	escape  int    // characters of an escape so far
-	unit    rune   // of \uXXXX so far
-	high    rune   // a high surrogate that waits for a low one
+	rest    []byte // of the current string, from an escape on that has not arrived completely
 }
 
 type target uint8
@@ -90,100 +89,79 @@ func (m *messageReader) outside(c byte) {
 }
 
 func (m *messageReader) inside(c byte) {
-	switch {
-	case m.escape > 1:
-		m.hex(c)
-	case m.escape == 1:
-		m.escaped(c)
-	case c == '\\':
-		m.escape = 1
-	case c == '"':
-		m.lone()
-		m.inString, m.wanted = false, false
-	default:
-		m.lone()
-		m.put(c)
-	}
-}
-
-func (m *messageReader) escaped(c byte) {
-	m.escape = 0
-	if c == 'u' {
-		m.escape, m.unit = 2, 0
-		return
-	}
-	m.lone()
-	switch c {
-	case 'n':
-		c = '\n'
-	case 't':
-		c = '\t'
-	case 'r':
-		c = '\r'
-	case 'b':
-		c = '\b'
-	case 'f':
-		c = '\f'
-	}
-	m.put(c)
-}
-
-func (m *messageReader) hex(c byte) {
-	d := rune(c)
-	switch {
-	case c >= '0' && c <= '9':
-		d -= '0'
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		d = rune(c|0x20) - 'a' + 10
-	default: // not an escape
-		m.escape = 0
-		m.lone()
-		m.rune(utf8.RuneError)
-		m.inside(c)
-		return
-	}
-	m.unit = m.unit<<4 | d
-	if m.escape++; m.escape < 6 {
-		return
-	}
-	m.escape = 0
-	if m.high != 0 {
-		if r := utf16.DecodeRune(m.high, m.unit); r != utf8.RuneError {
-			m.high = 0
-			m.rune(r)
+	for m.rest = append(m.rest, c); len(m.rest) > 0; {
+		if m.rest[0] == '"' {
+			m.inString, m.wanted, m.rest = false, false, m.rest[:0]
 			return
 		}
-		m.lone()
-	}
-	if m.unit >= 0xd800 && m.unit < 0xdc00 {
-		m.high = m.unit
-		return
-	}
-	m.rune(m.unit) // a lone low surrogate becomes U+FFFD
-}
-
-// lone writes U+FFFD for a high surrogate that no low one followed.
-func (m *messageReader) lone() {
-	if m.high != 0 {
-		m.high = 0
-		m.rune(utf8.RuneError)
-	}
-}
-
-func (m *messageReader) rune(r rune) {
-	var b [utf8.UTFMax]byte
-	for _, c := range b[:utf8.EncodeRune(b[:], r)] {
-		m.put(c)
-	}
-}
-
-func (m *messageReader) put(c byte) {
-	switch m.reading {
-	case theMessage:
-		m.out = append(m.out, c)
-	case aKey:
-		if len(m.key) < maxKey {
-			m.key = append(m.key, c)
+		n, text := character(m.rest)
+		if n == 0 {
+			return
+		}
+		m.rest = append(m.rest[:0], m.rest[n:]...)
+		switch {
+		case m.reading == theMessage:
+			m.out = append(m.out, text...)
+		case m.reading == aKey && len(m.key) < maxKey:
+			m.key = append(m.key, text...)
 		}
 	}
+}
+
+// character decodes the beginning of b in a JSON string: an escape, two that are one character, or a byte. n is
+// the length in b, 0 if it is incomplete.
+func character(b []byte) (n int, text string) {
+	switch {
+	case b[0] != '\\':
+		return 1, string(b[:1])
+	case len(b) == 1:
+		return 0, ""
+	case b[1] != 'u':
+		if i := strings.IndexByte("ntrbf", b[1]); i >= 0 {
+			return 2, "\n\t\r\b\f"[i : i+1]
+		}
+		return 2, string(b[1:2])
+	}
+	unit, n := hexUnit(b)
+	if n < 6 || !utf16.IsSurrogate(unit) || unit >= lowSurrogates {
+		if n > 0 && n < 6 {
+			unit = utf8.RuneError
+		}
+		return n, string(unit) // a lone low surrogate becomes U+FFFD
+	}
+	for i, c := range b[6:min(len(b), 8)] {
+		if c != `\u`[i] {
+			return 6, string(utf8.RuneError)
+		}
+	}
+	if len(b) < 8 {
+		return 0, ""
+	}
+	low, n := hexUnit(b[6:])
+	if n == 0 {
+		return 0, ""
+	}
+	if r := utf16.DecodeRune(unit, low); n == 6 && r != utf8.RuneError {
+		return 12, string(r)
+	}
+	return 6, string(utf8.RuneError)
+}
+
+// lowSurrogates is the first of the second halves of characters that have two units.
+const lowSurrogates = 0xdc00
+
+// hexUnit decodes the escape \uXXXX at the beginning of b. n is its length, 0 if it is incomplete, less than 6
+// if it is not an escape.
+func hexUnit(b []byte) (unit rune, n int) {
+	for n = 2; n < 6; n++ {
+		if n == len(b) {
+			return 0, 0
+		}
+		d := strings.IndexByte("0123456789abcdef", b[n]|0x20)
+		if d < 0 || b[n] < '0' {
+			return 0, n
+		}
+		unit = unit<<4 | rune(d)
+	}
+	return unit, n
 }
