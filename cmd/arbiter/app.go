@@ -70,18 +70,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
-	app := e.app()
-	about, asked, err := helps(app, args[min(1, len(args)):])
-	if asked && err == nil {
-		manual.Help(stdout, about, preface)
-		return int(contract.ExitComplete)
-	}
 	if len(args) == 2 && args[1] == "--version" {
 		args = []string{args[0], "version"}
 	}
-	if err == nil {
-		err = app.RunContext(context.Background(), flagsFirst(args, app))
-	}
+	app := e.app()
+	line := manual.Read(app, args[min(1, len(args)):])
+	err := e.runLine(app, line)
 	if err == nil {
 		return int(contract.ExitComplete)
 	}
@@ -93,10 +87,22 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		text := strings.ReplaceAll(exit.Text, "\n", "; ") // joined errors have several lines
 		fmt.Fprintln(stderr, "arbiter: "+sanitize.Line(sanitize.Redact(text), 2000))
 		if exit.Code == contract.ExitUsage {
-			fmt.Fprintln(stderr, "Try: "+manual.At(app, args[1:]).Name()+" --help")
+			fmt.Fprintln(stderr, "Try: "+line.Command.HelpName+" --help")
 		}
 	}
 	return int(exit.Code)
+}
+
+// runLine runs a command, or prints its help. Help wins over mistakes on the line.
+func (e env) runLine(app *cli.App, line *manual.Line) error {
+	switch {
+	case !line.Help:
+		return app.RunContext(context.Background(), line.Ordered())
+	case line.HelpWord && len(line.Args) > 0:
+		return command.NoSuchCommand(line.Command, line.Args[0])
+	}
+	manual.Help(e.Stdout, line.Command, preface)
+	return nil
 }
 
 func (e env) app() *cli.App {
@@ -121,7 +127,7 @@ still running. Without a run it exits with 0, or with what prevented one (2, 5).
 		ArgsUsage:                 "[REQUIREMENTS.md]",
 		Version:                   command.Version(),
 		HideVersion:               true,
-		HideHelp:                  true, // helps handles it
+		HideHelp:                  true, // runLine prints it
 		Flags:                     settings.Flags(),
 		Action:                    e.main,
 		Commands:                  e.commands(),
@@ -172,7 +178,7 @@ func (e env) commands() []*cli.Command {
 	})
 	for _, c := range list {
 		for _, c := range append([]*cli.Command{c}, c.Subcommands...) {
-			c.OnUsageError, c.HideHelp = settings.UsageProblem, true
+			c.OnUsageError, c.Before, c.HideHelp = settings.UsageProblem, command.NoArguments, true
 		}
 	}
 	return list

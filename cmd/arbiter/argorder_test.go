@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 )
 
 func TestFlagsGoFirst(t *testing.T) {
@@ -32,7 +34,7 @@ func TestFlagsGoFirst(t *testing.T) {
 		{"", ""},
 		{"--task", "--task"},
 	} {
-		got := flagsFirst(append([]string{"arbiter"}, strings.Fields(c.words)...), app)
+		got := manual.Read(app, strings.Fields(c.words)).Ordered()
 		if text := strings.Join(got[1:], " "); text != c.want {
 			t.Errorf("%q becomes %q, want %q", c.words, text, c.want)
 		}
@@ -82,8 +84,8 @@ func TestFlagsBeforeACommand(t *testing.T) {
 					c.Action = note
 				}
 			}
-			line := slices.Concat([]string{"arbiter"}, before, given, behind)
-			if err := app.Run(flagsFirst(line, app)); err != nil || got != want {
+			line := slices.Concat(before, given, behind)
+			if err := app.Run(manual.Read(app, line).Ordered()); err != nil || got != want {
 				t.Errorf("%s: %s, %v, want %s", strings.Join(line, " "), got, err, want)
 			}
 			tried++

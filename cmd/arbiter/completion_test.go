@@ -269,7 +269,7 @@ func (p *typist) fish(path string) {
 func offers(t *testing.T, line string) string {
 	t.Helper()
 	var out, errs strings.Builder
-	if code := run([]string{"arbiter", manual.Ask, "bash", "=:", line}, strings.NewReader(""), &out,
+	if code := run([]string{"arbiter", manual.Ask, "bash", line, "=:"}, strings.NewReader(""), &out,
 		&errs); code != 0 || errs.String() != "" {
 		t.Errorf("%s: exit code %d, %s", line, code, errs.String())
 	}

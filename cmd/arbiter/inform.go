@@ -31,9 +31,6 @@ import (
 )
 
 func (e env) version(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("version takes no argument: leave out %s", c.Args().First())
-	}
 	out := map[string]any{
 		"version": command.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		"contract": contract.Version, "bridge": bridge.ProtocolVersion,
@@ -81,9 +78,6 @@ func (e env) schema(c *cli.Context) error {
 
 // schemaMachine prints the state machine's table that the engine itself uses.
 func (e env) schemaMachine(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("schema machine takes no argument: leave out %s", c.Args().First())
-	}
 	var text string
 	switch format := c.String("format"); format {
 	case "json":
@@ -123,9 +117,6 @@ func (e env) scenarios(c *cli.Context) error {
 
 // bridge serves one client on stdin and stdout. When the client is gone, it ends everything it started.
 func (e env) bridge(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("bridge takes no argument: leave out %s", c.Args().First())
-	}
 	crashpoint.Role("bridge")
 	// This comes first: the namespace is entered with no other files open, and the lock must not reach a child.
 	isolation, err := proctree.EnterNamespace()

@@ -78,37 +78,7 @@ func (e env) manCommand() *cli.Command {
 		Description: "The page is for man, groff or mandoc.\n\n  arbiter man | man -l -\n  arbiter man > " +
 			"~/.local/share/man/man1/arbiter.1",
 		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return command.Usagef("man takes no argument: leave out %s", c.Args().First())
-			}
 			return manual.Roff(e.Stdout, c.App, preface, command.Version())
 		},
 	}
-}
-
-// helps reports whether the command line asks for help, by --help, -h or the word help, and for which command.
-// The error says that there is no such command.
-func helps(app *cli.App, line []string) (manual.Command, bool, error) {
-	h := manual.Read(app, line, "")
-	if len(h.Args) > 0 && h.Args[0] == "help" && len(h.Command.Commands) > 0 {
-		about := manual.Read(app, append(h.Command.Path[1:], h.Args[1:]...), "")
-		if len(about.Args) == 0 {
-			return about.Command, true, nil
-		}
-		var known []string
-		for _, c := range about.Command.Commands {
-			known = append(known, c.Name)
-		}
-		hint := about.Command.Name() + " --help lists the commands"
-		if meant := manual.Meant(about.Args[0], known); meant != "" {
-			hint = meant
-		}
-		return about.Command, true, command.Usagef("%s has no command %q; %s", about.Command.Name(), about.Args[0], hint)
-	}
-	for _, name := range []string{"help", "h"} {
-		if _, asked := h.Given[name]; asked {
-			return h.Command, true, nil
-		}
-	}
-	return manual.Command{}, false, nil
 }

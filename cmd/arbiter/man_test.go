@@ -34,23 +34,23 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		t.Fatalf("only %d commands", len(all))
 	}
 	for _, c := range all {
-		text := printed(t, append(slices.Clone(c.Path[1:]), "--help")...)
-		if !strings.HasPrefix(text, c.Name()+" - ") || strings.Contains(text, "GLOBAL") {
-			t.Errorf("%s: %s", c.Name(), text)
+		text := printed(t, append(strings.Fields(c.HelpName)[1:], "--help")...)
+		if !strings.HasPrefix(text, c.HelpName+" - ") || strings.Contains(text, "GLOBAL") {
+			t.Errorf("%s: %s", c.HelpName, text)
 		}
-		for _, f := range c.FlagDocs() {
+		for _, f := range manual.Flags(c) {
 			if !strings.Contains(text, "\n  "+f.Term()) {
-				t.Errorf("%s: --%s is missing", c.Name(), f.Name)
+				t.Errorf("%s: --%s is missing", c.HelpName, f.Name)
 			}
 		}
 		for line := range strings.Lines(text) {
 			kept := strings.HasPrefix(line, "  ") && strings.Contains(c.Description, strings.TrimSpace(line))
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 && !kept {
-				t.Errorf("%s: %d columns: %s", c.Name(), n, line)
+				t.Errorf("%s: %d columns: %s", c.HelpName, n, line)
 			}
 		}
 		if c.Usage == "" || strings.HasSuffix(c.Usage, ".") {
-			t.Errorf("%s: its usage is %q", c.Name(), c.Usage)
+			t.Errorf("%s: its usage is %q", c.HelpName, c.Usage)
 		}
 	}
 }
@@ -78,29 +78,29 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range manual.All(env{}.app()) {
-		for _, f := range c.FlagDocs() {
-			where := c.Name() + " --" + f.Name
+		for _, f := range manual.Flags(c) {
+			where := c.HelpName + " --" + f.Name
 			if f.About == "" || strings.Contains(f.About, "`") || strings.HasSuffix(f.About, ".") {
 				t.Errorf("%s: its text is %q", where, f.About)
 			}
 			if f.Value != "" && manual.Choices(f.Value) == nil && !slices.Contains(kinds, f.Value) {
 				t.Errorf("%s takes %s, which nothing knows", where, f.Value)
 			}
-			if len(c.Path) == 1 && f.Category == "" {
+			if c.HelpName == c.Name && f.Category == "" {
 				t.Errorf("%s is under no heading", where)
 			}
 		}
-		what, _, _ := strings.Cut(c.Args, " | ")
+		what, _, _ := strings.Cut(c.ArgsUsage, " | ")
 		for arg := range strings.FieldsSeq(what) {
 			arg = strings.Trim(arg, "[]…")
 			for one := range strings.SplitSeq(arg, "|") {
 				if manual.Choices(arg) == nil && !slices.Contains(kinds, one) {
-					t.Errorf("%s takes %s, which nothing knows", c.Name(), one)
+					t.Errorf("%s takes %s, which nothing knows", c.HelpName, one)
 				}
 			}
 		}
 	}
-	for i, f := range manual.Of(env{}.app()).FlagDocs() {
+	for i, f := range manual.Flags(manual.Root(env{}.app())) {
 		s := settings.Table[i]
 		property, known := schema.Properties[s.Name]
 		if len(property.AnyOf) > 0 {
@@ -127,7 +127,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 func TestChoicesAreTaken(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", "")
-	for _, f := range manual.Of(env{}.app()).FlagDocs() {
+	for _, f := range manual.Flags(manual.Root(env{}.app())) {
 		words := manual.Choices(f.Value)
 		if words == nil {
 			continue
@@ -155,12 +155,12 @@ func TestManualPage(t *testing.T) {
 	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "",
 		`\fR`, "").Replace(page)
 	for _, c := range manual.All(env{}.app()) {
-		if len(c.Path) > 1 && !strings.Contains(plain, ".SS \""+c.Name()+"\"\n") {
-			t.Errorf("%s is missing", c.Name())
+		if c.HelpName != c.Name && !strings.Contains(plain, ".SS \""+c.HelpName+"\"\n") {
+			t.Errorf("%s is missing", c.HelpName)
 		}
-		for _, f := range c.FlagDocs() {
+		for _, f := range manual.Flags(c) {
 			if !strings.Contains(plain, "\n"+f.Term()+"\n") {
-				t.Errorf("%s --%s is missing", c.Name(), f.Name)
+				t.Errorf("%s --%s is missing", c.HelpName, f.Name)
 			}
 		}
 	}

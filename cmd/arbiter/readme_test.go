@@ -69,9 +69,8 @@ func document(text string) (lines []written, scripts []string) {
 
 // shellWords returns the words of a line, without an ellipsis for omitted arguments.
 func shellWords(line string) []string {
-	_, words, word := manual.Asked([]string{"bash", "", "arbiter" + line + " "})
 	before := ""
-	return slices.DeleteFunc(append(words, word), func(w string) bool {
+	return slices.DeleteFunc(manual.Split(line), func(w string) bool {
 		left := w == "" || w == "…" && before != "--task"
 		before = w
 		return left
@@ -94,28 +93,26 @@ func recorded(reached *string) *cli.App {
 func (w written) parse() error {
 	var reached string
 	app := recorded(&reached)
-	h := manual.Read(app, w.words, "")
-	if err := app.RunContext(context.Background(),
-		flagsFirst(append([]string{"arbiter"}, w.words...), app)); err != nil {
+	h := manual.Read(app, w.words)
+	if err := app.RunContext(context.Background(), h.Ordered()); err != nil {
 		return err
 	}
-	path := h.Command.Path
-	if reached != path[len(path)-1] {
+	if reached != h.Command.Name {
 		return fmt.Errorf("reaches %q", reached)
 	}
-	for _, f := range h.Command.FlagDocs() {
+	for _, f := range manual.Flags(h.Command) {
 		value, given := h.Given[f.Name]
 		if words := manual.Choices(f.Value); given && words != nil && !slices.Contains(words, value) {
 			return fmt.Errorf("--%s takes %s", f.Name, f.Value)
 		}
 	}
-	if takes := strings.Fields(h.Command.Args); len(h.Args) > 0 && !strings.Contains(h.Command.Args, "…") &&
+	if takes := strings.Fields(h.Command.ArgsUsage); len(h.Args) > 0 && !strings.Contains(h.Command.ArgsUsage, "…") &&
 		len(h.Args) > len(takes) {
-		return fmt.Errorf("takes %q, not %q", h.Command.Args, h.Args)
+		return fmt.Errorf("takes %q, not %q", h.Command.ArgsUsage, h.Args)
 	}
-	if words := manual.Choices(strings.Trim(h.Command.Args, "[]")); words != nil &&
+	if words := manual.Choices(strings.Trim(h.Command.ArgsUsage, "[]")); words != nil &&
 		(len(h.Args) != 1 || !slices.Contains(words, h.Args[0])) {
-		return fmt.Errorf("takes %q, not %q", h.Command.Args, h.Args)
+		return fmt.Errorf("takes %q, not %q", h.Command.ArgsUsage, h.Args)
 	}
 	return nil
 }
@@ -158,8 +155,8 @@ func allWritten(t *testing.T) (lines []written) {
 			}
 		}
 		for _, m := range flagInText.FindAllStringSubmatch(all[name], -1) {
-			if !slices.ContainsFunc(manual.All(env{}.app()), func(c manual.Command) bool {
-				return m[1] == "--help" || slices.ContainsFunc(c.FlagDocs(), func(f manual.Flag) bool {
+			if !slices.ContainsFunc(manual.All(env{}.app()), func(c *cli.Command) bool {
+				return m[1] == "--help" || slices.ContainsFunc(manual.Flags(c), func(f manual.Flag) bool {
 					return "--"+f.Name == m[1]
 				})
 			}) && m[1] != "--" {
@@ -177,7 +174,7 @@ func allWritten(t *testing.T) (lines []written) {
 				func(r rune) bool { return r == '|' || r == '>' || r == ')' }) {
 				if m := programAt.FindStringSubmatch(strings.TrimSpace(part)); strings.HasPrefix(line, "  ") &&
 					m != nil {
-					lines = append(lines, written{c.Name() + " --help", shellWords(m[1])})
+					lines = append(lines, written{c.HelpName + " --help", shellWords(m[1])})
 				}
 			}
 		}
@@ -300,10 +297,10 @@ func TestWrittenLinesAreRun(t *testing.T) {
 		seen[line] = true
 		args := typable(w.words, run)
 		want, says, input, begins := 0, "", "", false
-		h := manual.Read(env{}.app(), args, "")
+		h := manual.Read(env{}.app(), args)
 		if _, screen := h.Given["screen"]; screen {
 			want, says = int(contract.ExitUsage), "cannot show the screen"
-		} else if _, help := h.Given["help"]; !help && len(h.Command.Path) == 1 {
+		} else if _, help := h.Given["help"]; !help && h.Command.Name == "arbiter" {
 			_, json := h.Given["json"]
 			_, plain := h.Given["plain"]
 			_, resumes := h.Given["resume"]

@@ -106,14 +106,14 @@ func commandsPage() string {
 	var b strings.Builder
 	b.WriteString(commandsHead)
 	for _, c := range manual.All(env{}.app())[1:] {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", strings.TrimPrefix(c.Name(), "arbiter "),
-			strings.ToUpper(c.Usage[:1])+c.Usage[1:], strings.Join(c.Synopsis, "\n"))
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", strings.TrimPrefix(c.HelpName, "arbiter "),
+			strings.ToUpper(c.Usage[:1])+c.Usage[1:], strings.Join(manual.Synopsis(c), "\n"))
 		if c.Description != "" {
 			b.WriteString("\n" + described(c.Description))
 		}
 		shared := false
 		var rows strings.Builder
-		for _, f := range c.FlagDocs() {
+		for _, f := range manual.Flags(c) {
 			if f.Category != "" { // a setting, of which the other page tells
 				shared = true
 				continue

@@ -26,12 +26,7 @@ func (e env) sessionCommands() []*cli.Command {
 			Name: "sessions", Usage: "list, show, delete, export or import runs",
 			Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
 				&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
-			Action: func(c *cli.Context) error {
-				if c.NArg() > 0 {
-					return command.NoSuchCommand(c)
-				}
-				return e.listSessions(c)
-			},
+			Action: e.listSessions,
 			Subcommands: []*cli.Command{
 				{
 					Name: "ls", Usage: "list runs, the most recent first", Action: e.listSessions,
@@ -77,9 +72,6 @@ signal.`),
 }
 
 func (e env) listSessions(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("sessions ls takes no argument: leave out %s", c.Args().First())
-	}
 	store, err := runstore.Open(c)
 	if err != nil {
 		return err

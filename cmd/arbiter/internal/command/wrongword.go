@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -21,31 +22,48 @@ func LikeCommand(c *cli.Context) bool {
 // NoSuchWord returns an error for a first argument that is not a file: it was probably meant as a command, a flag, or
 // a task.
 func NoSuchWord(c *cli.Context, word string) error {
-	var known []string
-	for _, cmd := range manual.Of(c.App).Commands {
-		known = append(known, cmd.Name)
-	}
-	meant := manual.Meant(word, known)
+	hint := manual.Meant(word, names(c.App.Commands))
 	if slices.ContainsFunc(c.App.Flags, func(f cli.Flag) bool { return f.Names()[0] == word }) {
-		meant = "did you mean --" + word + "?"
+		hint = "did you mean --" + word + "?"
 	}
-	if meant != "" {
-		return Usagef("%q is neither a command nor a requirements file; %s", word, meant)
+	if hint != "" {
+		return Usagef("%q is neither a command nor a requirements file; %s", word, hint)
 	}
 	return Usagef("%q is neither a command nor a requirements file: give a task with --task", word)
 }
 
 // NoSuchCommand returns an error for an unknown subcommand.
-func NoSuchCommand(c *cli.Context) error {
-	var known []string
-	for _, sub := range c.Command.Subcommands {
-		known = append(known, sub.Name)
+func NoSuchCommand(c *cli.Command, word string) error {
+	known := names(c.Subcommands)
+	hint := "use one of " + strings.Join(known, ", ")
+	if len(known) > 9 {
+		hint = c.HelpName + " --help lists the commands"
 	}
-	text := "use one of " + strings.Join(known, ", ")
-	if meant := manual.Meant(c.Args().First(), known); meant != "" {
-		text = meant
-	}
-	return Usagef("%s has no command %q: %s", c.Command.Name, c.Args().First(), text)
+	hint = cmp.Or(manual.Meant(word, known), hint)
+	return Usagef("%s has no command %q: %s", c.Name, word, hint)
 }
 
-func IsFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
+// NoArguments is the Before of every command: it refuses arguments of a command that takes none, and subcommands that
+// do not exist.
+func NoArguments(c *cli.Context) error {
+	first := c.Args().First()
+	switch cmd := c.Command; {
+	case c.NArg() == 0 || cmd.ArgsUsage != "" || cmd.Command(first) != nil:
+		return nil
+	case len(cmd.Subcommands) > 0:
+		return NoSuchCommand(cmd, first)
+	default:
+		hint := ""
+		if slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return f.Names()[0] == "cwd" }) {
+			hint = " (name a workspace with --cwd)"
+		}
+		return Usagef("%s takes no argument: leave out %s%s", strings.TrimPrefix(cmd.HelpName, "arbiter "), first, hint)
+	}
+}
+
+func names(commands []*cli.Command) (list []string) {
+	for _, c := range commands {
+		list = append(list, c.Name)
+	}
+	return list
+}

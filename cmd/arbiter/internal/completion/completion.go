@@ -56,25 +56,20 @@ scenarios. It asks arbiter at each Tab, so the script stays valid after an updat
 // is nothing to offer, and no errors: they would appear in the middle of the user's line.
 func Complete(e command.Env, app func() *cli.App, args []string) int {
 	defer func() { _ = recover() }()
-	shell, words, word := manual.Asked(args)
-	line := manual.Read(app(), words, word)
-	breaks := ""
-	if len(args) > 1 {
-		breaks = args[1]
-	}
-	manual.Answer(e.Stdout, shell, line.Offer(offered), breaks, word)
+	args = append(args, "", "", "")
+	manual.Complete(e.Stdout, app(), args[0], args[1], args[2], offered)
 	return 0
 }
 
 // offered returns the completions for the value of a flag or an argument.
-func offered(h manual.PartialLine, what string) (o manual.Offer) {
+func offered(h *manual.Line, what string) (o manual.Offer) {
 	switch what {
 	case "DIR":
 		o.Dirs = true
 	case "FILE", "PATH", "REQUIREMENTS.md":
 		o.Files = true
 	case "RUN":
-		if o.Words = offeredRuns(h); h.Command.Args == liveruns.PermitArgs { // the argument RUN is optional
+		if o.Words = offeredRuns(h); h.Command.ArgsUsage == liveruns.PermitArgs { // the argument RUN is optional
 			o.Words = append(o.Words, offeredRequests(h)...)
 		}
 	case "REQUEST":
@@ -125,7 +120,7 @@ func offered(h manual.PartialLine, what string) (o manual.Offer) {
 			}
 		}
 	case "COMMAND":
-		for _, c := range h.Command.Commands {
+		for _, c := range h.Command.VisibleCommands() {
 			o.Words = append(o.Words, manual.Entry{Term: c.Name, Text: c.Usage})
 		}
 	}
@@ -133,7 +128,7 @@ func offered(h manual.PartialLine, what string) (o manual.Offer) {
 }
 
 // offeredHosts returns the names that --hosts accepts, from the configuration that the command line names.
-func offeredHosts(h manual.PartialLine) []string {
+func offeredHosts(h *manual.Line) []string {
 	file := shortenHome(h.Given["config"])
 	if dir, err := os.UserConfigDir(); err == nil && file == "" {
 		file = filepath.Join(dir, "arbiter", "config.yaml")
@@ -158,7 +153,7 @@ func shortenHome(path string) string {
 
 // statePlace returns the state directory that a command line names, or "" if it does not exist: completion creates
 // nothing.
-func statePlace(h manual.PartialLine) string {
+func statePlace(h *manual.Line) string {
 	dir, err := command.StatePath(shortenHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
 	if err != nil {
 		return ""
@@ -171,7 +166,7 @@ func statePlace(h manual.PartialLine) string {
 
 // knownRuns returns the runs that a command line may name. With live, only live runs: a run must be live to be
 // stopped or attached to.
-func knownRuns(h manual.PartialLine, live bool) (*runstore.Runs, []journal.Info) {
+func knownRuns(h *manual.Line, live bool) (*runstore.Runs, []journal.Info) {
 	dir := statePlace(h)
 	if dir == "" {
 		return nil, nil
@@ -190,9 +185,9 @@ func knownRuns(h manual.PartialLine, live bool) (*runstore.Runs, []journal.Info)
 	return &runstore.Runs{Store: store, Root: dir}, some
 }
 
-func offeredRuns(h manual.PartialLine) (list []manual.Entry) {
+func offeredRuns(h *manual.Line) (list []manual.Entry) {
 	live := false
-	switch h.Command.Path[len(h.Command.Path)-1] {
+	switch h.Command.Name {
 	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
 		live = true
 	}
@@ -211,7 +206,7 @@ func offeredRuns(h manual.PartialLine) (list []manual.Entry) {
 	return list
 }
 
-func offeredGrants(h manual.PartialLine) (list []manual.Entry) {
+func offeredGrants(h *manual.Line) (list []manual.Entry) {
 	dir := statePlace(h)
 	place, err := filepath.Abs(shortenHome(cmp.Or(h.Given["cwd"], ".")))
 	if dir == "" || err != nil {

@@ -18,7 +18,7 @@ import (
 
 // meantRun returns the status of the live run that a command line means: the one in --session or the first
 // argument, or else the run of this directory.
-func meantRun(h manual.PartialLine) (st control.Status, found bool) {
+func meantRun(h *manual.Line) (st control.Status, found bool) {
 	store, known := knownRuns(h, true)
 	if store == nil {
 		return st, false
@@ -26,7 +26,7 @@ func meantRun(h manual.PartialLine) (st control.Status, found bool) {
 	defer store.Close()
 	here, _ := os.Getwd()
 	named := h.Given["session"]
-	if len(h.Args) > 0 && strings.HasPrefix(h.Command.Args, "[RUN] ") {
+	if len(h.Args) > 0 && strings.HasPrefix(h.Command.ArgsUsage, "[RUN] ") {
 		named = cmp.Or(named, h.Args[0])
 	}
 	meant := func(i journal.Info) bool { return strings.HasPrefix(i.Run, named) }
@@ -46,7 +46,7 @@ func meantRun(h manual.PartialLine) (st control.Status, found bool) {
 	return st, false
 }
 
-func offeredAgents(h manual.PartialLine) (list []manual.Entry) {
+func offeredAgents(h *manual.Line) (list []manual.Entry) {
 	st, _ := meantRun(h)
 	for _, a := range st.Agents {
 		list = append(list, manual.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
@@ -55,7 +55,7 @@ func offeredAgents(h manual.PartialLine) (list []manual.Entry) {
 }
 
 // offeredRequests returns the pending permission requests, and the word for all of them.
-func offeredRequests(h manual.PartialLine) (list []manual.Entry) {
+func offeredRequests(h *manual.Line) (list []manual.Entry) {
 	st, _ := meantRun(h)
 	for _, i := range st.Inbox {
 		if i.Kind == string(inbox.Permission) {
@@ -69,7 +69,7 @@ func offeredRequests(h manual.PartialLine) (list []manual.Entry) {
 }
 
 // offeredOptions returns the options of the inbox items that wait for a choice.
-func offeredOptions(h manual.PartialLine) (list []manual.Entry) {
+func offeredOptions(h *manual.Line) (list []manual.Entry) {
 	st, _ := meantRun(h)
 	for _, i := range st.Inbox {
 		for _, option := range i.Choices {

@@ -60,9 +60,6 @@ func lookingFlags() []cli.Flag {
 }
 
 func (e env) doctor(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("doctor takes no argument: leave out %s", c.Args().First())
-	}
 	if c.Duration("trial-timeout") <= 0 {
 		return command.Usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
 	}

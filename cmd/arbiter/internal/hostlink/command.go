@@ -28,13 +28,8 @@ func HostsCommand(io command.Env) *cli.Command {
 			"  arbiter hosts add box -- ssh box\n  arbiter hosts check box\n  arbiter --hosts box,here\n\n" +
 			"Exit codes: 0 listed, checked, added or removed; 1 a check failed; 2 bad usage, or the configuration\n" +
 			"has a mistake; 5 the configuration cannot be written.",
-		Flags: []cli.Flag{config, command.JSONFlag()},
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return command.NoSuchCommand(c)
-			}
-			return e.listHosts(c)
-		},
+		Flags:  []cli.Flag{config, command.JSONFlag()},
+		Action: e.listHosts,
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the hosts and pools", Flags: []cli.Flag{config, command.JSONFlag()}, Action: e.listHosts},
 			{
@@ -87,9 +82,6 @@ type HostsReport struct {
 }
 
 func (e env) listHosts(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("hosts ls takes no argument: leave out %s", c.Args().First())
-	}
 	cfg, file, _, err := settings.ConfiguredHosts(c)
 	if err != nil {
 		return err

@@ -43,9 +43,6 @@ longer than 2 s: without an answer the session continues as if there were no hoo
 
 // hookSettings prints the JSON for `claude --settings`.
 func (e env) hookSettings(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("hook takes no argument: leave out %s", c.Args().First())
-	}
 	socket, err := hookSocketOf(c)
 	if err != nil {
 		return err

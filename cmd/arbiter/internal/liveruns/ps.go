@@ -34,9 +34,6 @@ Exit codes: 0 listed, also if there is none; 2 bad usage; 5 the state directory 
 
 // ps is `arbiter ps`.
 func (e env) ps(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("ps takes no argument: leave out %s", c.Args().First())
-	}
 	store, err := runstore.Open(c)
 	if err != nil {
 		return err

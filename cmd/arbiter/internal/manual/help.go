@@ -1,11 +1,14 @@
 package manual
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
 )
 
 // width is the width of help texts, in columns.
@@ -21,41 +24,32 @@ type Words struct {
 // Entry explains one thing.
 type Entry struct{ Term, Text string }
 
+// layout writes the parts that a help text and the manual page share.
+type layout interface {
+	head(title string)
+	entry(term, text string, indent int) // indent: of the text, in columns
+}
+
 // Help writes the help of a command. words are used for the program itself only.
-func Help(w io.Writer, c Command, words Words) {
+func Help(w io.Writer, c *cli.Command, words Words) {
 	p := &page{}
-	for i, l := range wrap(c.Name()+" - "+c.Usage, width-4) {
-		p.line(strings.Repeat("    ", min(i, 1)) + l)
-	}
+	p.line(strings.Join(wrap(c.HelpName+" - "+c.Usage, width-4), "\n    "))
 	p.head("Usage")
-	for _, s := range c.Synopsis {
+	for _, s := range Synopsis(c) {
 		p.line("  " + s)
 	}
 	if c.Description != "" {
 		p.line("")
 		p.text(c.Description)
 	}
-	if len(c.Commands) > 0 {
-		p.head("Commands")
-		for _, b := range c.Commands {
-			p.entry(b.Name, b.Usage, 12)
-		}
+	var commands []Entry
+	for _, b := range c.VisibleCommands() {
+		commands = append(commands, Entry{b.Name, b.Usage})
 	}
-	flags, last := c.FlagDocs(), ""
-	if len(c.Path) == 1 {
-		last = flags[len(flags)-1].Category
-	}
-	flags = append(flags, Flag{Name: "help", About: "show this help", Category: last})
-	for _, category := range categories(flags) {
-		p.head(orElse(category, "Flags"))
-		for _, f := range flags {
-			if f.Category == category {
-				p.entry(f.Term(), f.text(), 24)
-			}
-		}
-	}
-	if len(c.Path) == 1 {
-		p.entries("Exit codes", words.Exits, 5)
+	entries(p, "Commands", commands, 12)
+	flags(p, c)
+	if c.HelpName == c.Name {
+		entries(p, "Exit codes", words.Exits, 5)
 		p.head("Examples")
 		for _, e := range words.Examples {
 			p.line("  " + e.Term)
@@ -68,15 +62,35 @@ func Help(w io.Writer, c Command, words Words) {
 	io.WriteString(w, p.String())
 }
 
-// categories returns the categories of flags in the order of their first use.
-func categories(flags []Flag) []string {
-	var list []string
-	for _, f := range flags {
-		if !slices.Contains(list, f.Category) {
-			list = append(list, f.Category)
+// flags writes the flags of a command, under the headings of their categories.
+func flags(p layout, c *cli.Command) {
+	flags, help := Flags(c), helpFlag
+	if c.HelpName == c.Name {
+		help.Category = flags[len(flags)-1].Category
+	}
+	flags = append(flags, help)
+	for i, f := range flags {
+		same := func(other Flag) bool { return other.Category == f.Category }
+		if slices.ContainsFunc(flags[:i], same) {
+			continue
+		}
+		p.head(cmp.Or(f.Category, "Flags"))
+		for _, f := range flags[i:] {
+			if same(f) {
+				p.entry(f.Term(), f.text(), 24)
+			}
 		}
 	}
-	return list
+}
+
+func entries(p *page, title string, list []Entry, indent int) {
+	if len(list) == 0 {
+		return
+	}
+	p.head(title)
+	for _, e := range list {
+		p.entry(e.Term, e.Text, indent)
+	}
 }
 
 // Term returns the flag as it is typed.
@@ -98,91 +112,64 @@ func (f Flag) text() string {
 	return text
 }
 
-// page collects lines.
+// page is the layout of a help text.
 type page struct{ strings.Builder }
 
 func (p *page) line(s string)     { fmt.Fprintln(p, strings.TrimRight(s, " ")) }
 func (p *page) head(title string) { p.line("\n" + title + ":") }
 
-func (p *page) entries(title string, list []Entry, indent int) {
-	if len(list) == 0 {
-		return
-	}
-	p.head(title)
-	for _, e := range list {
-		p.entry(e.Term, e.Text, indent)
-	}
-}
-
 // entry writes the text next to the term if there is room, or else below it.
 func (p *page) entry(term, text string, indent int) {
-	lines := wrap(text, width-indent-2)
-	first := "  " + term
-	if n := utf8.RuneCountInString(first); n <= indent {
-		p.line(first + strings.Repeat(" ", indent+2-n) + lines[0])
-		lines = lines[1:]
-	} else {
-		p.line(first)
+	if term = "  " + term; utf8.RuneCountInString(term) > indent {
+		p.line(term)
+		term = ""
 	}
-	for _, l := range lines {
-		p.line(strings.Repeat(" ", indent+2) + l)
+	for _, l := range wrap(text, width-indent-2) {
+		p.line(fmt.Sprintf("%-*s", indent+2, term) + l)
+		term = ""
 	}
 }
 
 // text writes paragraphs. Lines that begin with a space are kept as they are.
 func (p *page) text(s string) {
 	for _, par := range paragraphs(s) {
-		if par.verbatim {
-			p.line(par.text)
+		if strings.HasPrefix(par, " ") {
+			p.line(par)
 			continue
 		}
-		for _, l := range wrap(par.text, width) {
-			p.line(l)
-		}
+		p.line(strings.Join(wrap(par, width), "\n"))
 	}
 }
 
-// paragraph is text to wrap, a verbatim line, or an empty separator.
-type paragraph struct {
-	text     string
-	verbatim bool
-}
-
-func paragraphs(s string) (list []paragraph) {
+// paragraphs joins the lines of paragraphs. Empty lines and those that begin with a space are kept.
+func paragraphs(s string) (list []string) {
+	joins := false
 	for line := range strings.Lines(s) {
 		line = strings.TrimRight(line, "\n ")
-		last := len(list) - 1
-		switch {
-		case line == "" || line[0] == ' ':
-			list = append(list, paragraph{line, true})
-		case last >= 0 && !list[last].verbatim:
-			list[last].text += " " + line
-		default:
-			list = append(list, paragraph{text: line})
+		text := line != "" && line[0] != ' '
+		if text && joins {
+			list[len(list)-1] += " " + line
+		} else {
+			list = append(list, line)
 		}
+		joins = text
 	}
 	return list
 }
 
 // wrap breaks text into lines. A word that is too long gets a line of its own.
-func wrap(text string, width int) (lines []string) {
-	line, n := "", 0
+func wrap(text string, width int) []string {
+	lines := []string{""}
 	for word := range strings.FieldsSeq(text) {
-		size := utf8.RuneCountInString(word)
-		if n > 0 && n+1+size > width {
-			lines, line, n = append(lines, line), "", 0
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last+" "+word) > width:
+			lines = append(lines, word)
+		default:
+			*last += " " + word
 		}
-		if n > 0 {
-			line, n = line+" ", n+1
-		}
-		line, n = line+word, n+size
 	}
-	return append(lines, line)
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+	return lines
 }

@@ -2,6 +2,7 @@ package manual
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,8 @@ import (
 func inn() *cli.App {
 	dir := func() cli.Flag { return &cli.StringFlag{Name: "dir", Usage: "`DIR` of the inn"} }
 	return &cli.App{
-		Name: "inn", Usage: "lets rooms", UsageText: "inn [flags] [GUESTS]\ninn COMMAND", ArgsUsage: "[GUESTS]",
+		Name: "inn", HideHelp: true, HideVersion: true, Usage: "lets rooms",
+		UsageText: "inn [flags] [GUESTS]\ninn COMMAND", ArgsUsage: "[GUESTS]",
 		Description: "It has rooms.\nSome are free.\n\n  inn rooms\n\nOthers are not.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "quiet", Usage: "be quiet", Category: "Manners"},
@@ -39,7 +41,7 @@ func inn() *cli.App {
 	}
 }
 
-func values(h PartialLine, what string) (o Offer) {
+func values(h *Line, what string) (o Offer) {
 	switch what {
 	case "ROOM":
 		o.Words = []Entry{{"101", "with a view"}, {"102", ""}, {"11", ""}}
@@ -98,9 +100,9 @@ func TestOffers(t *testing.T) {
 		"--dir /x rooms --dir /y ":    "free give",
 		"--dir '/a b' --dir \"/a b\"": "/a b/sub :dirs",
 	} {
-		words := split(line)
-		h := Read(inn(), words[:len(words)-1], words[len(words)-1])
-		o := h.Offer(values)
+		words := Split(line)
+		last := len(words) - 1
+		o := Read(inn(), words[:last]).offer(words[last], values)
 		var got []string
 		for _, e := range o.Words {
 			got = append(got, e.Term)
@@ -131,7 +133,7 @@ func TestWordsOfALine(t *testing.T) {
 		if want == nil {
 			want = []string{`it\s`} // the quote is still open
 		}
-		if diff := cmp.Diff(want, split(line)); diff != "" {
+		if diff := cmp.Diff(want, Split(line)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", line, diff)
 		}
 	}
@@ -151,21 +153,16 @@ func TestAnswers(t *testing.T) {
 		{"fish", "inn --light=o", "--light=on\t\n--light=off\t\n"},
 		{"fish", "inn --dir ", ":dirs\n"},
 	} {
-		args := []string{c.shell, breaks, c.line}
-		if c.shell != "bash" {
-			args = append([]string{c.shell}, split(c.line)[1:]...)
-		}
-		shell, words, word := Asked(args)
 		var out bytes.Buffer
-		Answer(&out, shell, Read(inn(), words, word).Offer(values), breaks, word)
+		Complete(&out, inn(), c.shell, c.line, breaks, values)
 		if out.String() != c.want {
 			t.Errorf("%s, %q: %q, want %q", c.shell, c.line, out.String(), c.want)
 		}
 	}
-	for _, args := range [][]string{nil, {"bash"}, {"bash", "x"}, {"bash", "", ""}, {"zsh"}, {"zsh", ""},
-		{"csh", "x"}} {
-		_, words, word := Asked(args)
-		Read(inn(), words, word).Offer(values) // does not panic
+	for _, shell := range []string{"", "bash", "zsh", "csh"} {
+		for _, line := range []string{"", "x", " "} {
+			Complete(io.Discard, inn(), shell, line, "", values) // does not panic
+		}
 	}
 }
 
@@ -173,9 +170,7 @@ func FuzzOffer(f *testing.F) {
 	f.Add("inn --light=o")
 	f.Add("inn rooms give -- '")
 	f.Fuzz(func(t *testing.T, line string) {
-		_, words, word := Asked([]string{"bash", "=:", line})
-		var out bytes.Buffer
-		Answer(&out, "bash", Read(inn(), words, word).Offer(values), "=:", word)
+		Complete(io.Discard, inn(), "bash", line, "=:", values)
 	})
 }
 
@@ -186,12 +181,12 @@ func TestMeant(t *testing.T) {
 		"hal": "halt", "hel": "help", "xyz": "", "REQUIREMENTS.md": "", "": "", "s": "", "sc": "scenarios schema",
 		"logs": "",
 	} {
-		if got := strings.Join(nearest(word, known), " "); got != want {
+		if want != "" {
+			want = "did you mean " + strings.ReplaceAll(want, " ", " or ") + "?"
+		}
+		if got := Meant(word, known); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
-	}
-	if got := Meant("sc", known); got != "did you mean scenarios or schema?" {
-		t.Error(got)
 	}
 }
 

@@ -12,33 +12,29 @@ import (
 // Roff writes the manual page, section 1, in the macros of man(7).
 func Roff(w io.Writer, app *cli.App, words Words, version string) error {
 	r := &roff{}
-	r.macro("TH", strings.ToUpper(app.Name), "1", "", app.Name+" "+version, "")
 	all := All(app)
 	root := all[0]
-	r.line(".nh\n.ad l") // do not hyphenate or justify commands
+	// The line without arguments: no hyphenation or justification of commands.
+	fmt.Fprintf(r, ".TH \"%s\" \"1\" \"\" \"%s\" \"\"\n.nh\n.ad l\n", strings.ToUpper(app.Name),
+		escape(app.Name+" "+version))
 	r.section("NAME")
-	r.line(app.Name + ` \- ` + escape(root.Usage))
+	r.line(escape(app.Name + " - " + root.Usage))
 	r.section("SYNOPSIS")
-	for i, s := range root.Synopsis {
-		if i > 0 {
-			r.line(".br")
-		}
-		r.line(escape(s))
-	}
+	r.line(escape(strings.Join(Synopsis(root), "\n.br\n")))
 	r.section("DESCRIPTION")
 	r.text(root.Description)
 	r.section("OPTIONS")
-	r.flags(root)
+	r.line("Flags of arbiter without a command.")
+	flags(r, root)
 	r.section("COMMANDS")
 	for _, c := range all[1:] {
-		r.macro("SS", c.Name())
-		for _, s := range c.Synopsis {
-			r.line(`\fB` + escape(s) + `\fR`)
-			r.line(".br")
+		r.line(`.SS "` + c.HelpName + `"`)
+		for _, s := range Synopsis(c) {
+			r.line(`\fB` + escape(s) + "\\fR\n.br")
 		}
 		r.line(".PP")
 		r.text(strings.ToUpper(c.Usage[:1]) + c.Usage[1:] + ".\n\n" + c.Description)
-		r.flags(c)
+		flags(r, c)
 	}
 	for _, s := range []struct {
 		title string
@@ -47,7 +43,7 @@ func Roff(w io.Writer, app *cli.App, words Words, version string) error {
 		{"FILES", words.Files}, {"EXAMPLES", words.Examples}} {
 		r.section(s.title)
 		for _, e := range s.list {
-			r.entry(e.Term, e.Text)
+			r.entry(e.Term, e.Text, 0)
 		}
 	}
 	r.section("SEE ALSO")
@@ -56,64 +52,37 @@ func Roff(w io.Writer, app *cli.App, words Words, version string) error {
 	return err
 }
 
-// roff collects lines.
+// roff is the layout of the manual page.
 type roff struct{ strings.Builder }
 
-func (r *roff) line(s string) { fmt.Fprintln(r, s) }
+func (r *roff) line(s string)        { fmt.Fprintln(r, s) }
+func (r *roff) section(title string) { r.line(`.SH "` + title + `"`) }
+func (r *roff) head(title string)    { r.line(".PP\n" + escape(title) + ":") }
 
-func (r *roff) macro(name string, args ...string) {
-	for i, a := range args {
-		args[i] = `"` + strings.ReplaceAll(escape(a), `"`, `\(dq`) + `"`
-	}
-	r.line("." + name + " " + strings.Join(args, " "))
-}
-
-func (r *roff) section(title string) { r.macro("SH", title) }
-
-func (r *roff) entry(term, text string) {
-	r.line(".TP")
-	r.line(`\fB` + escape(term) + `\fR`)
-	r.line(escape(text))
-}
-
-// flags writes the flags of a command, under their headings.
-func (r *roff) flags(c Command) {
-	flags := c.FlagDocs()
-	for i, category := range categories(flags) {
-		if category != "" {
-			if i > 0 {
-				r.line(".PP")
-			}
-			r.line(escape(category) + ":")
-		}
-		for _, f := range flags {
-			if f.Category == category {
-				r.entry(f.Term(), f.text())
-			}
-		}
-	}
+func (r *roff) entry(term, text string, _ int) {
+	r.line(".TP\n\\fB" + escape(term) + "\\fR\n" + escape(text))
 }
 
 // text writes paragraphs. Lines that begin with a space are kept as they are.
 func (r *roff) text(s string) {
 	kept, gap := false, false
 	for _, p := range paragraphs(strings.TrimSpace(s)) {
-		if p.text == "" {
+		code := strings.HasPrefix(p, " ")
+		switch {
+		case p == "":
 			gap = true
 			continue
-		}
-		switch {
-		case p.verbatim && !kept:
+		case code && !kept:
 			r.line(".PP\n.RS 4\n.nf")
-		case !p.verbatim && kept:
+		case !code && kept:
 			r.line(".fi\n.RE\n.PP")
 		case gap && kept:
 			r.line("")
 		case gap:
 			r.line(".PP")
 		}
-		kept, gap = p.verbatim, false
-		r.line(escape(strings.TrimPrefix(p.text, "  ")))
+		kept, gap = code, false
+		r.line(escape(strings.TrimPrefix(p, "  ")))
 	}
 	if kept {
 		r.line(".fi\n.RE")

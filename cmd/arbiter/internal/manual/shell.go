@@ -1,24 +1,24 @@
 package manual
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
 )
 
 // The scripts ask the program for each completion, through the command Ask. They have no commands or flags of their
 // own.
-var (
-	//go:embed shell/completion.bash
-	bash string
-	//go:embed shell/completion.zsh
-	zsh string
-	//go:embed shell/completion.fish
-	fish string
-)
+//
+//go:embed shell
+var scripts embed.FS
 
-// Ask is the hidden command that completion scripts call: `arbiter __complete SHELL …`.
+// Ask is the hidden command that completion scripts call: `arbiter __complete SHELL LINE [BREAKS]`. LINE is the command
+// line up to the cursor, and BREAKS the characters at which bash breaks words.
 const Ask = "__complete"
 
 // Shells are the shells with a completion script.
@@ -26,40 +26,20 @@ var Shells = []string{"bash", "zsh", "fish"}
 
 // Script returns the completion script of a shell.
 func Script(shell string) (string, error) {
-	switch shell {
-	case "bash":
-		return bash, nil
-	case "zsh":
-		return zsh, nil
-	case "fish":
-		return fish, nil
+	text, err := scripts.ReadFile("shell/completion." + shell)
+	if err != nil {
+		return "", fmt.Errorf("there is no completion for %q: use one of %s", shell, strings.Join(Shells, ", "))
 	}
-	return "", fmt.Errorf("there is no completion for %q: use one of %s", shell, strings.Join(Shells, ", "))
+	return string(text), nil
 }
 
-// Asked parses the arguments of Ask: the words before the one that is being typed, without the program's name, and
-// that word. Bash passes its word breaks and the line up to the cursor, because it also splits words at = and :.
-// The other shells pass the words.
-func Asked(args []string) (shell string, words []string, word string) {
-	if len(args) == 0 {
-		return "", nil, ""
-	}
-	shell, args = args[0], args[1:]
-	if shell == "bash" && len(args) == 2 {
-		args = split(args[1])
-	}
-	if shell == "bash" && len(args) > 0 {
-		args = args[1:]
-	}
-	if len(args) == 0 {
-		return shell, nil, ""
-	}
-	return shell, args[:len(args)-1], args[len(args)-1]
-}
-
-// Answer writes the offer for a shell: one word per line, and at the end which files to add. For bash, each word
-// starts after the last word break in it; breaks and word are used for that only.
-func Answer(w io.Writer, shell string, o Offer, breaks, word string) {
+// Complete writes the completions of a line for a shell: one word per line, and at the end which files to add. For
+// bash, each word starts after the last word break in it.
+func Complete(w io.Writer, app *cli.App, shell, line, breaks string, values Values) {
+	words := Split(line)
+	last := len(words) - 1
+	word := words[last]
+	o := Read(app, words[min(1, last):last]).offer(word, values)
 	skip := 0
 	if shell == "bash" {
 		skip = strings.LastIndexAny(word, breaks) + 1
@@ -70,7 +50,7 @@ func Answer(w io.Writer, shell string, o Offer, breaks, word string) {
 		case shell == "bash":
 			fmt.Fprintln(w, e.Term[min(skip, len(e.Term)):])
 		default:
-			fmt.Fprintf(w, "%s\t%s\n", e.Term, strings.Join(wrap(e.Text, 70)[:1], ""))
+			fmt.Fprintf(w, "%s\t%s\n", e.Term, wrap(e.Text, 70)[0])
 		}
 	}
 	switch {
@@ -81,37 +61,32 @@ func Answer(w io.Writer, shell string, o Offer, breaks, word string) {
 	}
 }
 
-// split splits a line into words like a shell, as far as quotes are concerned. The last word is the one being
-// typed; it is empty after a space.
-func split(line string) []string {
-	var words []string
-	var word strings.Builder
-	quote, escaped, inside := rune(0), false, false
-	for _, r := range line {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, inside = true, true
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			} else {
-				word.WriteRune(r)
-			}
-		case r == '\'' || r == '"':
-			quote, inside = r, true
-		case r == ' ' || r == '\t':
+// wordParts matches what words of a command line consist of, and the space between words. A quote may be open.
+var wordParts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)[ \t]+|'([^']*)'?|"((?:[^"\\]|\\.)*)"?|\\(.?)|[^ \t'"\\]+`)
+})
+
+// Split splits a line into words like a shell, as far as quotes are concerned. The last word is the one being typed;
+// it is empty after a space.
+func Split(line string) []string {
+	words, inside := []string{""}, false
+	for _, m := range wordParts().FindAllStringSubmatch(line, -1) {
+		word := &words[len(words)-1]
+		switch part := m[0]; part[0] {
+		case ' ', '\t':
 			if inside {
-				words = append(words, word.String())
-				word.Reset()
+				words = append(words, "")
 			}
 			inside = false
+			continue
+		case '"':
+			*word += strings.NewReplacer(`\\`, `\`, `\`, "").Replace(m[2])
+		case '\'', '\\':
+			*word += m[1] + m[3]
 		default:
-			word.WriteRune(r)
-			inside = true
+			*word += part
 		}
+		inside = true
 	}
-	return append(words, word.String())
+	return words
 }

@@ -1,85 +1,45 @@
 package manual
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 )
 
-// Command is one command, or the program itself.
-type Command struct {
-	Path        []string // such as arbiter sessions show
-	Usage       string   // one line
-	Synopsis    []string // the possible invocations, one per line
-	Description string
-	Args        string // the part of the synopsis after the flags
-	Flags       []cli.Flag
-	Commands    []*cli.Command // visible subcommands
-}
-
-// Name returns the path as one string.
-func (c Command) Name() string { return strings.Join(c.Path, " ") }
-
-// Of returns the program itself.
-func Of(app *cli.App) Command {
-	return Command{
-		Path: []string{app.Name}, Usage: app.Usage, Synopsis: strings.Split(app.UsageText, "\n"),
-		Description: app.Description, Args: app.ArgsUsage, Flags: shown(app.Flags), Commands: visible(app.Commands),
+// Root returns the program itself as a command. HelpName is the path of each command, such as arbiter sessions show.
+func Root(app *cli.App) *cli.Command {
+	app.Setup() // it would change the names later
+	root := &cli.Command{
+		Name: app.Name, HelpName: app.Name, Usage: app.Usage, UsageText: app.UsageText, Description: app.Description,
+		ArgsUsage: app.ArgsUsage, Flags: app.Flags, Subcommands: app.Commands,
 	}
-}
-
-// Below returns a subcommand.
-func (c Command) Below(name string) (Command, bool) {
-	i := slices.IndexFunc(c.Commands, func(b *cli.Command) bool { return b.HasName(name) })
-	if i < 0 {
-		return Command{}, false
+	for _, c := range root.Subcommands {
+		c.HelpName = root.Name + " " + c.Name
+		for _, sub := range c.Subcommands {
+			sub.HelpName = c.HelpName + " " + sub.Name
+		}
 	}
-	b := c.Commands[i]
-	path := append(slices.Clone(c.Path), b.Name)
-	synopsis := []string{strings.TrimSpace(strings.Join(path, " ") + " [flags] " + b.ArgsUsage)}
-	if b.UsageText != "" {
-		synopsis = strings.Split(b.UsageText, "\n")
-	} else if len(b.Subcommands) > 0 {
-		synopsis = append(synopsis, strings.Join(path, " ")+" COMMAND [flags]")
-	}
-	return Command{
-		Path: path, Usage: b.Usage, Synopsis: synopsis, Description: b.Description, Args: b.ArgsUsage,
-		Flags: shown(b.Flags), Commands: visible(b.Subcommands),
-	}, true
+	return root
 }
 
 // All returns the program and its commands, each before its subcommands.
-func All(app *cli.App) []Command {
-	var list []Command
-	var walk func(Command)
-	walk = func(c Command) {
-		list = append(list, c)
-		for _, b := range c.Commands {
-			below, _ := c.Below(b.Name)
-			walk(below)
-		}
+func All(app *cli.App) []*cli.Command {
+	list := []*cli.Command{Root(app)}
+	for _, c := range list[0].VisibleCommands() {
+		list = append(append(list, c), c.VisibleCommands()...)
 	}
-	walk(Of(app))
 	return list
 }
 
-// At returns the innermost command that the words of a command line name. It skips flags.
-func At(app *cli.App, words []string) Command {
-	h := Read(app, words, "")
-	return h.Command
-}
-
-func visible(list []*cli.Command) []*cli.Command {
-	return slices.DeleteFunc(slices.Clone(list), func(c *cli.Command) bool { return c.Hidden || c.Name == "help" })
-}
-
-// shown removes hidden flags, and the help flag, which the parser adds to some commands.
-func shown(list []cli.Flag) []cli.Flag {
-	return slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool {
-		v, ok := f.(cli.VisibleFlag)
-		return ok && !v.IsVisible() || f.Names()[0] == "help"
-	})
+// Synopsis returns the possible invocations of a command.
+func Synopsis(c *cli.Command) []string {
+	list := []string{strings.TrimSpace(c.HelpName + " [flags] " + c.ArgsUsage)}
+	if c.UsageText != "" {
+		list = strings.Split(c.UsageText, "\n")
+	} else if len(c.Subcommands) > 0 {
+		list = append(list, c.HelpName+" COMMAND [flags]")
+	}
+	return list
 }
 
 // Flag has the documentation of a flag.
@@ -93,46 +53,39 @@ type Flag struct {
 	Repeats  bool
 }
 
-// FlagDocs returns the flags of a command.
-func (c Command) FlagDocs() []Flag {
-	list := make([]Flag, len(c.Flags))
-	for i, f := range c.Flags {
-		list[i] = FlagDoc(f)
+var helpFlag = Flag{Name: "help", About: "show this help"}
+
+// Flags returns the flags of a command.
+func Flags(c *cli.Command) (list []Flag) {
+	for _, f := range c.VisibleFlags() {
+		list = append(list, FlagDoc(f))
 	}
 	return list
 }
 
-// FlagDoc reads the documentation of a flag. If the usage begins with the placeholder and a colon, both are removed
-// from About.
-func FlagDoc(f cli.Flag) Flag {
-	t := Flag{Name: f.Names()[0]}
-	if c, ok := f.(cli.CategorizableFlag); ok {
-		t.Category = c.GetCategory()
-	}
-	if s, ok := f.(cli.DocGenerationSliceFlag); ok {
+// FlagDoc reads the documentation of a flag, which must be one of urfave/cli. If the usage begins with the
+// placeholder and a colon, both are removed from About.
+func FlagDoc(flag cli.Flag) Flag {
+	d := flag.(interface {
+		cli.DocGenerationFlag
+		cli.CategorizableFlag
+	})
+	t := Flag{Name: flag.Names()[0], About: d.GetUsage(), Category: d.GetCategory()}
+	if s, ok := flag.(cli.DocGenerationSliceFlag); ok {
 		t.Repeats = s.IsSliceFlag()
 	}
-	d, ok := f.(cli.DocGenerationFlag)
-	if !ok {
-		return t
-	}
-	t.About = d.GetUsage()
 	if len(d.GetEnvVars()) > 0 {
 		t.Env = d.GetEnvVars()[0]
 	}
 	if !d.TakesValue() {
 		return t
 	}
-	t.Value = "TEXT"
-	switch f := f.(type) {
+	t.Value, t.Default = "TEXT", strings.Trim(d.GetDefaultText(), `"`)
+	switch f := flag.(type) {
 	case *cli.IntFlag, *cli.Float64Flag:
 		t.Value = "N"
 	case *cli.DurationFlag:
-		t.Value = "TIME"
-		t.Default = brief(f.Value.String())
-	}
-	if t.Default == "" {
-		t.Default = strings.Trim(d.GetDefaultText(), `"`)
+		t.Value, t.Default = "TIME", brief(f.Value.String())
 	}
 	if before, rest, ok := strings.Cut(t.About, "`"); ok {
 		value, after, _ := strings.Cut(rest, "`")
@@ -146,14 +99,11 @@ func FlagDoc(f cli.Flag) Flag {
 
 // brief formats a duration without zero parts: 10m, not 10m0s.
 func brief(d string) string {
-	if d != "0s" {
-		d = strings.TrimSuffix(d, "0s")
-		if strings.HasSuffix(d, "h0m") {
-			d = strings.TrimSuffix(d, "0m")
-		}
-		if d[len(d)-1] >= '0' && d[len(d)-1] <= '9' { // for 10s
-			d += "0s"
-		}
+	if s, ok := strings.CutSuffix(d, "m0s"); ok {
+		d = s + "m"
+	}
+	if s, ok := strings.CutSuffix(d, "h0m"); ok {
+		d = s + "h"
 	}
 	return d
 }

@@ -46,8 +46,6 @@ Exit codes: 0 printed, also if nothing was spent; 2 bad usage; 5 the state direc
 func (e env) usage(c *cli.Context) error {
 	by := spending.By(c.String("by"))
 	switch {
-	case c.NArg() > 0:
-		return command.Usagef("usage takes no argument: leave out %s", c.Args().First())
 	case !slices.Contains(spending.Ways(), by):
 		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}

@@ -17,8 +17,7 @@ import (
 func UsageProblem(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	known := map[string]manual.Flag{}
-	for _, f := range c.Command.Flags {
-		doc := manual.FlagDoc(f)
+	for _, doc := range manual.Flags(c.Command) {
 		known["--"+doc.Name] = doc
 	}
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {

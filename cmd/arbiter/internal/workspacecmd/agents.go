@@ -55,13 +55,8 @@ format of Claude Code's own agents:
 If several agents have the same name, arbiter uses the first of: .arbiter/agents and .claude/agents
 of the workspace, from the working directory up to the root of the repository (only with --trust),
 agents in your arbiter configuration, agents in your Claude Code configuration, built-in agents.`),
-		Flags: ls,
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return command.NoSuchCommand(c)
-			}
-			return e.listAgents(c)
-		},
+		Flags:  ls,
+		Action: e.listAgents,
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the agents, and what is wrong with their files", Flags: ls, Action: e.listAgents},
 			{Name: "show", Usage: "show one agent", ArgsUsage: "NAME", Flags: places(), Action: e.showAgent},
@@ -127,9 +122,6 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 }
 
 func (e env) listAgents(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("agents ls takes no argument: leave out %s", c.Args().First())
-	}
 	found, err := findAgents(c)
 	if err != nil {
 		return err

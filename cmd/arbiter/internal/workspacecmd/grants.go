@@ -29,13 +29,8 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 			"later\n" +
 			"run in the workspace uses it, unless a --deny or --ask rule covers the same action.\n\n" +
 			"  arbiter grants\n  arbiter grants rm 2\n  arbiter grants rm 'Bash(git *)'\n\n" + codes,
-		Flags: list,
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return command.NoSuchCommand(c)
-			}
-			return e.listGrants(c)
-		},
+		Flags:  list,
+		Action: e.listGrants,
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the grants with their numbers", Flags: list, Action: e.listGrants},
 			{
@@ -89,9 +84,6 @@ type GrantsReport struct {
 }
 
 func (e env) listGrants(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("grants ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
-	}
 	store, place, err := grantsOf(c)
 	if err != nil {
 		return err

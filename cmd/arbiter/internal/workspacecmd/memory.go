@@ -30,13 +30,8 @@ no such lesson; 5 the workspace or the file cannot be read or written.`
 		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a " +
 			"workspace,\n" +
 			"masked like logs.\n\n  arbiter memory\n  arbiter memory edit\n  arbiter memory rm 2\n\n" + codes,
-		Flags: list,
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return command.NoSuchCommand(c)
-			}
-			return e.listMemory(c)
-		},
+		Flags:  list,
+		Action: e.listMemory,
 		Subcommands: []*cli.Command{
 			{Name: "ls", Usage: "list the lessons with their numbers", Flags: list, Action: e.listMemory},
 			{
@@ -72,9 +67,6 @@ type MemoryReport struct {
 }
 
 func (e env) listMemory(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("memory ls takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
-	}
 	store, place, err := memoryOf(c)
 	if err != nil {
 		return err

@@ -61,9 +61,6 @@ type trustReport struct {
 }
 
 func (e env) trust(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return command.Usagef("trust takes no argument: leave out %s (name a workspace with --cwd)", c.Args().First())
-	}
 	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) ||
 		c.Bool("show") && c.Bool("yes") {
 		return command.Usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")

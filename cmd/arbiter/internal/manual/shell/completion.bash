@@ -13,7 +13,7 @@ _arbiter() {
       :*) kind=${line#:} ;;
       *) COMPREPLY[${#COMPREPLY[@]}]=$line ;;
     esac
-  done < <("${COMP_WORDS[0]/#\~\//$HOME/}" __complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null </dev/null)
+  done < <("${COMP_WORDS[0]/#\~\//$HOME/}" __complete bash "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2>/dev/null </dev/null)
   # Names of files are readline's own where no word fits; bash before 4 offers them always.
   case $kind in
     files) ;;

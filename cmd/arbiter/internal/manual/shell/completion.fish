@@ -4,14 +4,13 @@
 #   arbiter completion fish > ~/.config/fish/completions/arbiter.fish
 
 function __arbiter_complete
-    set -l typed (commandline -opc)
+    set -l program (string replace -r '^~/' "$HOME/" -- (commandline -opc)[1])
+    set -l line (commandline -cp)
     set -l word (commandline -ct)
-    set -l program (string replace -r '^~/' "$HOME/" -- $typed[1])
-    set -e typed[1]
     # With --flag=, names of files are completed behind it.
     set -l flag (string match -r '^--[^=]*=' -- $word)
     set -l rest (string replace -r '^--[^=]*=' '' -- $word)
-    for line in ($program __complete fish $typed "$word" 2>/dev/null </dev/null)
+    for line in ($program __complete fish "$line" 2>/dev/null </dev/null)
         switch $line
             case ':files'
                 for name in (__fish_complete_path "$rest")

@@ -8,15 +8,14 @@
 
 _arbiter() {
   local program=${(Q)words[1]} line kind=
-  local -a typed offered
+  local -a offered
   program=${program/#\~\//$HOME/}
-  (( CURRENT > 2 )) && typed=("${(@Q)words[2,CURRENT-1]}")
   while IFS= read -r line; do
     case $line in
       :*) kind=${line#:} ;;
       *) offered+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
     esac
-  done < <("$program" __complete zsh "${typed[@]}" "${(Q)PREFIX}" 2>/dev/null </dev/null)
+  done < <("$program" __complete zsh "${words[1,CURRENT-1]} $PREFIX" 2>/dev/null </dev/null)
   (( $#offered )) && _describe -V arbiter offered
   [[ -n $kind && $PREFIX == --*=* ]] && compset -P '*='
   case $kind in
