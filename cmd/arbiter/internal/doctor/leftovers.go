@@ -39,10 +39,6 @@ func checkLeftovers(s Surroundings) []Finding {
 			strings.Join(names, ", "),
 			"kill -KILL "+strings.Join(pids, " "))
 	}
-	if len(o.Sockets) > 0 {
-		l.add("sockets", Note, words.Count(len(o.Sockets), "socket")+" of runs that were killed",
-			"rm -f "+quoted(o.Sockets))
-	}
 	l.scratch(o.Scratch)
 	return l.all
 }

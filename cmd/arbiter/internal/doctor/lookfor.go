@@ -66,23 +66,10 @@ func within(path, dir string) bool {
 
 // listens reports whether a process listens on a socket directly in a directory.
 func listens(dir string) bool {
-	sockets := LookForSockets(dir)
-	return slices.ContainsFunc(sockets, answers)
-}
-
-// LookForSockets lists the sockets in a directory.
-func LookForSockets(dir string) []string {
-	var found []string
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if e.Type() == fs.ModeSocket {
-			found = append(found, filepath.Join(dir, e.Name()))
-		}
-	}
-	return found
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.Type() == fs.ModeSocket && answers(filepath.Join(dir, e.Name()))
+	})
 }
 
 func answers(socket string) bool {

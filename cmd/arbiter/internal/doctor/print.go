@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -26,7 +27,7 @@ var (
 
 // Print writes the report as lines for a person.
 func (r Report) Print(w io.Writer, s Style) error {
-	p := printer{w: w, s: s}
+	var b strings.Builder
 	area, width := "", 0
 	for _, f := range r.Findings {
 		width = max(width, len([]rune(f.Name)))
@@ -34,23 +35,27 @@ func (r Report) Print(w io.Writer, s Style) error {
 	for _, f := range r.Findings {
 		if f.Area != area {
 			if area != "" {
-				p.line("")
+				b.WriteString("\n")
 			}
 			area = f.Area
-			p.line("%s", p.painted("1", area))
+			fmt.Fprintln(&b, s.painted("1", area))
 		}
-		p.line("%s %-*s  %s", p.sign(f.State), width, f.Name, sanitize.Line(sanitize.Redact(f.Found), maxLine))
+		fmt.Fprintf(&b, "%s %-*s  %s\n", s.sign(f.State), width, f.Name, sanitize.Line(sanitize.Redact(f.Found), maxLine))
 		if f.Fix != "" {
-			p.line("  %-*s  %s %s", width, "", p.arrow(), sanitize.Line(f.Fix, maxLine))
+			arrow := "→"
+			if s.ASCII {
+				arrow = "->"
+			}
+			fmt.Fprintf(&b, "  %-*s  %s %s\n", width, "", arrow, sanitize.Line(f.Fix, maxLine))
 		}
 	}
-	p.line("")
 	over := r.State
 	if over == Note {
 		over = OK
 	}
-	p.line("%s %s", p.sign(over), r.verdict())
-	return p.err
+	fmt.Fprintf(&b, "\n%s %s\n", s.sign(over), r.verdict())
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // verdict returns the last line.
@@ -69,35 +74,15 @@ func (r Report) verdict() string {
 	return "A run can start here" + warnings + "."
 }
 
-// printer keeps the first write error.
-type printer struct {
-	w   io.Writer
-	s   Style
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+func (s Style) sign(state State) string {
+	if s.ASCII {
+		return s.painted(colours[state], signs[state][1])
 	}
+	return s.painted(colours[state], signs[state][0])
 }
 
-func (p *printer) sign(s State) string {
-	if p.s.ASCII {
-		return p.painted(colours[s], signs[s][1])
-	}
-	return p.painted(colours[s], signs[s][0])
-}
-
-func (p *printer) arrow() string {
-	if p.s.ASCII {
-		return "->"
-	}
-	return "→"
-}
-
-func (p *printer) painted(colour, text string) string {
-	if !p.s.Colour {
+func (s Style) painted(colour, text string) string {
+	if !s.Colour {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"

@@ -133,7 +133,6 @@ type Leftovers struct {
 	Worktrees []Run // with worktrees of agents left
 	Processes []Process
 	Scratch   []Scratch
-	Sockets   []string
 	// Named is the flag, with a leading space, that makes a command use the state directory of these runs.
 	// NamedToResume is the same for arbiter itself, which reads the configuration. Empty: no flag is needed.
 	Named, NamedToResume string

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -14,10 +13,12 @@ func checkTerminal(s Surroundings) []Finding {
 	l := list{area: AreaTerminal}
 	t, term := s.Terminal, s.Getenv("TERM")
 	switch {
-	case !t.Stdin:
-		l.add("screen", Note, "stdin is not a terminal: there is no screen here, but --plain and --json", "")
-	case !t.Stdout:
-		l.add("screen", Note, "stdout is not a terminal: there is no screen here, but --plain and --json", "")
+	case !t.Stdin || !t.Stdout:
+		stream := "stdin"
+		if t.Stdin {
+			stream = "stdout"
+		}
+		l.add("screen", Note, stream+" is not a terminal: there is no screen here, but --plain and --json", "")
 	case term == "" || term == "dumb":
 		l.add("screen", Warn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)),
 			"export TERM=xterm-256color")
@@ -35,7 +36,6 @@ func checkTerminal(s Surroundings) []Finding {
 	if !t.Stdin || !t.Stdout {
 		return l.all
 	}
-	l.add("colours", OK, colourDepth(s.Getenv), "")
 	l.clipboard(s)
 	return l.all
 }
@@ -53,22 +53,7 @@ func (l *list) clipboard(s Surroundings) {
 		l.add("clipboard", OK, "OSC 52, through tmux", "")
 	case s.Getenv("STY") != "":
 		l.add("clipboard", Warn, "screen passes on neither copied text nor notifications", "tmux new-session arbiter")
-	case s.Getenv("TERM_PROGRAM") == "Apple_Terminal":
-		l.add("clipboard", Note, "this terminal does not support OSC 52: copied text stays in arbiter", "")
 	default:
 		l.add("clipboard", OK, "OSC 52, where the terminal allows it", "")
 	}
-}
-
-func colourDepth(getenv func(string) string) string {
-	term := getenv("TERM")
-	switch c := strings.ToLower(getenv("COLORTERM")); {
-	case getenv("NO_COLOR") != "":
-		return "none (NO_COLOR)"
-	case c == "truecolor" || c == "24bit" || strings.HasSuffix(term, "-direct"):
-		return "16 million"
-	case strings.Contains(term, "256color"):
-		return "256"
-	}
-	return "the terminal's own palette"
 }

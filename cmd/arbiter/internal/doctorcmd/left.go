@@ -43,7 +43,6 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 	if err != nil {
 		return err
 	}
-	all := runstore.Runs{Store: store, Root: dir}
 	for _, info := range list {
 		run := doctor.Run{ID: command.ShortID(info.Run), Dir: info.CWD, Problem: info.Problem}
 		o.Runs, o.Bytes = o.Runs+1, o.Bytes+info.Bytes
@@ -57,9 +56,6 @@ func (l *inspection) runs(dir string, o *doctor.Leftovers, used *[]string) error
 		}
 		if work, err := store.HasWork(info.Run); err == nil && work && !info.Live {
 			o.Worktrees = append(o.Worktrees, run)
-		}
-		if !info.Live {
-			o.Sockets = append(o.Sockets, doctor.LookForSockets(all.Dir(info.Run))...)
 		}
 		if info.Rehearsal && (info.Live || info.Unfinished) {
 			if place := stageOf(store, info.Run); place != "" {
