@@ -178,7 +178,7 @@ func (e env) commands() []*cli.Command {
 	})
 	for _, c := range list {
 		for _, c := range append([]*cli.Command{c}, c.Subcommands...) {
-			c.OnUsageError, c.Before, c.HideHelp = settings.UsageProblem, command.NoArguments, true
+			c.OnUsageError, c.Before, c.HideHelp = settings.UsageProblem, command.CheckArguments, true
 		}
 	}
 	return list

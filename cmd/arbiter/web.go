@@ -45,9 +45,6 @@ or the port cannot be opened; 130, 143 a signal ended it: the run continues.`),
 
 // web is `arbiter web`.
 func (e env) web(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return command.Usagef("web: give at most one RUN")
-	}
 	port, err := e.openRunPort(c)
 	if err != nil {
 		return err

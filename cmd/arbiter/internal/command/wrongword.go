@@ -43,11 +43,14 @@ func NoSuchCommand(c *cli.Command, word string) error {
 	return Usagef("%s has no command %q: %s", c.Name, word, hint)
 }
 
-// NoArguments is the Before of every command: it refuses arguments of a command that takes none, and subcommands that
-// do not exist.
-func NoArguments(c *cli.Context) error {
+// CheckArguments is the Before of every command: it refuses arguments of a command that takes none, a second RUN, and
+// subcommands that do not exist.
+func CheckArguments(c *cli.Context) error {
 	first := c.Args().First()
+	name := strings.TrimPrefix(c.Command.HelpName, "arbiter ")
 	switch cmd := c.Command; {
+	case c.NArg() > 1 && cmd.ArgsUsage == "[RUN]":
+		return Usagef("%s: give at most one RUN", name)
 	case c.NArg() == 0 || cmd.ArgsUsage != "" || cmd.Command(first) != nil:
 		return nil
 	case len(cmd.Subcommands) > 0:
@@ -57,7 +60,7 @@ func NoArguments(c *cli.Context) error {
 		if slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return f.Names()[0] == "cwd" }) {
 			hint = " (name a workspace with --cwd)"
 		}
-		return Usagef("%s takes no argument: leave out %s%s", strings.TrimPrefix(cmd.HelpName, "arbiter "), first, hint)
+		return Usagef("%s takes no argument: leave out %s%s", name, first, hint)
 	}
 }
 

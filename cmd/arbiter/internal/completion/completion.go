@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,7 @@ func Complete(e command.Env, app func() *cli.App, args []string) int {
 
 // offered returns the completions for the value of a flag or an argument.
 func offered(h *manual.Line, what string) (o manual.Offer) {
+	listed := h.Word[:strings.LastIndexByte(h.Word, ',')+1] // what the word has of a list
 	switch what {
 	case "DIR":
 		o.Dirs = true
@@ -87,7 +89,7 @@ func offered(h *manual.Line, what string) (o manual.Offer) {
 		o.Files = h.Flag != nil // user-defined ones
 	case "NAME": // of a mode
 		place := cmp.Or(h.Given["cwd"], ".")
-		if abs, err := filepath.Abs(shortenHome(place)); err == nil {
+		if abs, err := filepath.Abs(expandHome(place)); err == nil {
 			_, trusted := h.Given["trust"]
 			for _, a := range agents.Discover(agents.UserPlaces(abs, trusted, os.Getenv)).Agents {
 				o.Words = append(o.Words, manual.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
@@ -96,29 +98,16 @@ func offered(h *manual.Line, what string) (o manual.Offer) {
 	case "NUMBER":
 		o.Words = offeredGrants(h)
 	case "RULE":
-		for _, tool := range []string{"Bash", "Read", "Edit", "Write", "WebFetch", "WebSearch", "Agent"} {
-			o.Words = append(o.Words, manual.Entry{Term: tool})
-		}
+		o.Words = words("", "Bash", "Read", "Edit", "Write", "WebFetch", "WebSearch", "Agent")
 	case "MODEL":
-		o.Words = []manual.Entry{{Term: "opus"}, {Term: "sonnet"}, {Term: "haiku"}}
+		o.Words = words("", "opus", "sonnet", "haiku")
 	case "RECORD":
-		o.Words = []manual.Entry{{Term: "last"}}
-	case "HOST":
-		for _, name := range offeredHosts(h) {
-			o.Words = append(o.Words, manual.Entry{Term: name})
-		}
-	case "LIST": // of --hosts
-		before := h.Word[:strings.LastIndexByte(h.Word, ',')+1]
-		for _, name := range offeredHosts(h) {
-			o.Words = append(o.Words, manual.Entry{Term: before + name})
-		}
+		o.Words = words("", "last")
+	case "HOST", "LIST": // LIST is that of --hosts
+		o.Words = words(listed, offeredHosts(h)...)
 	case "WAYS":
-		before := h.Word[:strings.LastIndexByte(h.Word, ',')+1]
-		for _, way := range []string{"bell", "desktop", "finished", "ntfy:", "webhook:", "off"} {
-			if !strings.Contains(before, way) {
-				o.Words = append(o.Words, manual.Entry{Term: before + way})
-			}
-		}
+		o.Words = words(listed, slices.DeleteFunc([]string{"bell", "desktop", "finished", "ntfy:", "webhook:", "off"},
+			func(way string) bool { return strings.Contains(listed, way) })...)
 	case "COMMAND":
 		for _, c := range h.Command.VisibleCommands() {
 			o.Words = append(o.Words, manual.Entry{Term: c.Name, Text: c.Usage})
@@ -127,12 +116,17 @@ func offered(h *manual.Line, what string) (o manual.Offer) {
 	return o
 }
 
+// words returns possible ends of a list that begins with before.
+func words(before string, ends ...string) (list []manual.Entry) {
+	for _, end := range ends {
+		list = append(list, manual.Entry{Term: before + end})
+	}
+	return list
+}
+
 // offeredHosts returns the names that --hosts accepts, from the configuration that the command line names.
 func offeredHosts(h *manual.Line) []string {
-	file := shortenHome(h.Given["config"])
-	if dir, err := os.UserConfigDir(); err == nil && file == "" {
-		file = filepath.Join(dir, "arbiter", "config.yaml")
-	}
+	file := settings.UserConfig(expandHome(h.Given["config"]))
 	src, err := command.ReadFile(file, command.MaxSource)
 	if err != nil {
 		return []string{hosts.Here}
@@ -141,8 +135,8 @@ func offeredHosts(h *manual.Line) []string {
 	return cfg.Names()
 }
 
-// shortenHome expands ~ in a typed path to the home directory.
-func shortenHome(path string) string {
+// expandHome expands ~ in a typed path to the home directory.
+func expandHome(path string) string {
 	if rest, ok := settings.CutHome(path); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
@@ -154,7 +148,7 @@ func shortenHome(path string) string {
 // statePlace returns the state directory that a command line names, or "" if it does not exist: completion creates
 // nothing.
 func statePlace(h *manual.Line) string {
-	dir, err := command.StatePath(shortenHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
+	dir, err := command.StatePath(expandHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
 	if err != nil {
 		return ""
 	}
@@ -164,38 +158,30 @@ func statePlace(h *manual.Line) string {
 	return dir
 }
 
-// knownRuns returns the runs that a command line may name. With live, only live runs: a run must be live to be
-// stopped or attached to.
-func knownRuns(h *manual.Line, live bool) (*runstore.Runs, []journal.Info) {
+// openRuns opens the state directory that a command line names; nil: there is none.
+func openRuns(h *manual.Line) *runstore.Runs {
 	dir := statePlace(h)
 	if dir == "" {
-		return nil, nil
+		return nil
 	}
 	store, err := journal.OpenStore(dir)
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	list, _ := store.List()
-	var some []journal.Info
-	for _, info := range list {
-		if info.Live || !live {
-			some = append(some, info)
-		}
-	}
-	return &runstore.Runs{Store: store, Root: dir}, some
+	return &runstore.Runs{Store: store, Root: dir}
 }
 
 func offeredRuns(h *manual.Line) (list []manual.Entry) {
-	live := false
-	switch h.Command.Name {
-	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
-		live = true
-	}
-	store, known := knownRuns(h, live)
+	store := openRuns(h)
 	if store == nil {
 		return nil
 	}
 	defer store.Close()
+	known, _ := store.List()
+	switch h.Command.Name {
+	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
+		known, _ = store.Live()
+	}
 	for _, info := range known {
 		run := command.ShortID(info.Run)
 		if len(h.Word) > len(run) {
@@ -208,7 +194,7 @@ func offeredRuns(h *manual.Line) (list []manual.Entry) {
 
 func offeredGrants(h *manual.Line) (list []manual.Entry) {
 	dir := statePlace(h)
-	place, err := filepath.Abs(shortenHome(cmp.Or(h.Given["cwd"], ".")))
+	place, err := filepath.Abs(expandHome(cmp.Or(h.Given["cwd"], ".")))
 	if dir == "" || err != nil {
 		return nil
 	}

@@ -3,52 +3,44 @@ package completion
 import (
 	"cmp"
 	"context"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/inbox"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // meantRun returns the status of the live run that a command line means: the one in --session or the first
 // argument, or else the run of this directory.
-func meantRun(h *manual.Line) (st control.Status, found bool) {
-	store, known := knownRuns(h, true)
+func meantRun(h *manual.Line) (st control.Status) {
+	store := openRuns(h)
 	if store == nil {
-		return st, false
+		return st
 	}
 	defer store.Close()
-	here, _ := os.Getwd()
 	named := h.Given["session"]
 	if len(h.Args) > 0 && strings.HasPrefix(h.Command.ArgsUsage, "[RUN] ") {
 		named = cmp.Or(named, h.Args[0])
 	}
-	meant := func(i journal.Info) bool { return strings.HasPrefix(i.Run, named) }
-	if named == "" || h.Given["session"] == "" && !slices.ContainsFunc(known, meant) {
-		meant = func(i journal.Info) bool { return command.SameDir(i.CWD, here) }
+	info, err := runstore.FindLive(store, named)
+	if err != nil && h.Given["session"] == "" { // the argument is no run
+		info, err = runstore.FindLive(store, "")
 	}
-	for _, info := range known {
-		if !meant(info) {
-			continue
-		}
-		client, st, err := store.Dial(context.Background(), info, completes, nil)
-		if err == nil {
-			client.Close()
-			return st, true
-		}
+	if err != nil {
+		return st
 	}
-	return st, false
+	client, st, err := store.Dial(context.Background(), info, completes, nil)
+	if err == nil {
+		client.Close()
+	}
+	return st
 }
 
 func offeredAgents(h *manual.Line) (list []manual.Entry) {
-	st, _ := meantRun(h)
-	for _, a := range st.Agents {
+	for _, a := range meantRun(h).Agents {
 		list = append(list, manual.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Status, 60)})
 	}
 	return list
@@ -56,8 +48,7 @@ func offeredAgents(h *manual.Line) (list []manual.Entry) {
 
 // offeredRequests returns the pending permission requests, and the word for all of them.
 func offeredRequests(h *manual.Line) (list []manual.Entry) {
-	st, _ := meantRun(h)
-	for _, i := range st.Inbox {
+	for _, i := range meantRun(h).Inbox {
 		if i.Kind == string(inbox.Permission) {
 			list = append(list, manual.Entry{Term: i.ID, Text: sanitize.Line(i.Agent+", "+i.Text, 60)})
 		}
@@ -70,8 +61,7 @@ func offeredRequests(h *manual.Line) (list []manual.Entry) {
 
 // offeredOptions returns the options of the inbox items that wait for a choice.
 func offeredOptions(h *manual.Line) (list []manual.Entry) {
-	st, _ := meantRun(h)
-	for _, i := range st.Inbox {
+	for _, i := range meantRun(h).Inbox {
 		for _, option := range i.Choices {
 			list = append(list, manual.Entry{Term: option, Text: sanitize.Line(i.Text, 60)})
 		}

@@ -124,10 +124,7 @@ func placeOf(c *cli.Context) string {
 }
 
 func (l *inspection) configFiles() []string {
-	candidates := []string{l.c.String("config")}
-	if dir, err := os.UserConfigDir(); err == nil && candidates[0] == "" {
-		candidates[0] = filepath.Join(dir, "arbiter", "config.yaml")
-	}
+	candidates := []string{settings.UserConfig(l.c.String("config"))}
 	if l.choices.Trusting.Trusted {
 		candidates = append(candidates, filepath.Join(l.choices.Place, ".arbiter", "config.yaml"))
 	}

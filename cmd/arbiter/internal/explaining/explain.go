@@ -54,9 +54,6 @@ type Rendered struct {
 
 func Explain(io command.Env, c *cli.Context) error {
 	e := env{io}
-	if c.NArg() > 1 {
-		return command.Usagef("decide --explain: give one RUN, not %d", c.NArg())
-	}
 	if c.IsSet("number") && c.IsSet("at") {
 		return command.Usagef("decide: --number and --at exclude each other: use one of them")
 	}

@@ -36,9 +36,6 @@ state directory cannot be read.`),
 
 // status is `arbiter status`.
 func (e env) status(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return command.Usagef("status: give at most one RUN")
-	}
 	l, err := runstore.Connect(c, c.Args().First(), nil)
 	if err != nil {
 		return err

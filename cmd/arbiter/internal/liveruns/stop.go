@@ -32,9 +32,6 @@ live run, or refused; 5 arbiter does not answer (arbiter halt still ends its age
 
 // stop is `arbiter stop`.
 func (e env) stop(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return command.Usagef("stop: give at most one RUN")
-	}
 	ctx, done := command.Interruptible(c.Context, false)
 	defer done()
 	l, err := runstore.Connect(c, c.Args().First(), nil)

@@ -37,9 +37,6 @@ continues.`),
 
 // watch is `arbiter watch`.
 func (e env) watch(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return command.Usagef("watch: give at most one RUN")
-	}
 	if c.Int64("since") < -1 {
 		return command.Usagef("--since %d: use the seq of an event, 0 for all, or -1 for those from now on", c.Int64("since"))
 	}

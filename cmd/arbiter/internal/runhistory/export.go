@@ -54,8 +54,6 @@ be written, or the run cannot be read.`),
 func (e env) exportSession(c *cli.Context) error {
 	file := c.String("output")
 	switch {
-	case c.NArg() > 1:
-		return command.Usagef("sessions export: give at most one RUN")
 	case c.IsSet("output") && strings.TrimSpace(file) == "":
 		return command.Usagef("--output is empty: name a file, or - for stdout")
 	case file == "-" && command.OnTerminal(command.Raw(e.Stdout)):

@@ -37,9 +37,6 @@ cannot be read or written.`),
 }
 
 func (e env) land(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return command.Usagef("land: give at most one RUN")
-	}
 	if c.IsSet("message") && strings.TrimSpace(c.String("message")) == "" {
 		return command.Usagef("--message is empty: give the text of the commit")
 	}

@@ -42,9 +42,6 @@ var revertWords = map[workspaces.Status][2]string{
 }
 
 func (e env) undo(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return command.Usagef("undo: give at most one RUN")
-	}
 	r, info, err := e.openWork(c, c.Args().First())
 	if err != nil {
 		return err

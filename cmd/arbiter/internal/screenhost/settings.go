@@ -29,7 +29,7 @@ func (h *Host) Settings(context.Context) ([]tui.Setting, string, error) {
 	var list []tui.Setting
 	file := ""
 	err := asStarted(h.choices, "", func(c *cli.Context) error {
-		file = settings.UserConfig(c)
+		file = settings.UserConfig(c.String("config"))
 		trusted := h.choices.Trusting.Trusted
 		given, err := settings.ApplyConfig(c, h.choices.Place, trusted)
 		if err != nil {
@@ -107,7 +107,10 @@ func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) e
 // OpenSettings implements tui.Host.
 func (h *Host) OpenSettings() error {
 	file := ""
-	err := asStarted(h.choices, "", func(c *cli.Context) error { file = settings.UserConfig(c); return nil })
+	err := asStarted(h.choices, "", func(c *cli.Context) error {
+		file = settings.UserConfig(c.String("config"))
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -135,7 +138,10 @@ func (h *Host) ChangeSetting(_ context.Context, name, value string) (string, err
 	}
 	s, written := settings.Table[i], ""
 	var file string
-	err := asStarted(h.choices, "", func(c *cli.Context) error { file = settings.UserConfig(c); return nil })
+	err := asStarted(h.choices, "", func(c *cli.Context) error {
+		file = settings.UserConfig(c.String("config"))
+		return nil
+	})
 	if err == nil && file == "" {
 		err = errNoConfig
 	}

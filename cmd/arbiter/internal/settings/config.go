@@ -26,7 +26,7 @@ func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 		files = append(files, workspaces)
 	}
 	named := c.String("config")
-	own := UserConfig(c)
+	own := UserConfig(c.String("config"))
 	if own != "" {
 		files = append(files, own)
 	}
@@ -47,9 +47,10 @@ func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 	return given, nil
 }
 
-// UserConfig returns the path of the user's own configuration file, which may not exist; empty: it has no place.
-func UserConfig(c *cli.Context) string {
-	if named := c.String("config"); named != "" {
+// UserConfig returns the path of the user's own configuration file, the one of --config if that is given. It may not
+// exist; empty: it has no place.
+func UserConfig(named string) string {
+	if named != "" {
 		return named
 	}
 	dir, err := os.UserConfigDir()

@@ -16,7 +16,7 @@ import (
 // ConfiguredHosts reads the hosts from the user's own configuration file, and returns its path and content. A
 // missing file has no hosts.
 func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte, err error) {
-	file = UserConfig(c)
+	file = UserConfig(c.String("config"))
 	if file == "" {
 		return cfg, "", nil, command.Environmentf("there is no place for your configuration: set HOME, or name a file with " +
 			"--config")
@@ -36,7 +36,7 @@ func ConfiguredHosts(c *cli.Context) (cfg hosts.Config, file string, src []byte,
 
 // readHosts reads the configured hosts, and those that --hosts selects.
 func (s *Choices) readHosts(c *cli.Context) error {
-	if UserConfig(c) == "" && c.String("hosts") == "" {
+	if UserConfig(c.String("config")) == "" && c.String("hosts") == "" {
 		return nil
 	}
 	var err error
