@@ -35,12 +35,11 @@ func NoSuchWord(c *cli.Context, word string) error {
 // NoSuchCommand returns an error for an unknown subcommand.
 func NoSuchCommand(c *cli.Command, word string) error {
 	known := names(c.Subcommands)
-	hint := "use one of " + strings.Join(known, ", ")
-	if len(known) > 9 {
-		hint = c.HelpName + " --help lists the commands"
+	mark, hint := ":", "use one of "+strings.Join(known, ", ")
+	if c.HelpName == c.Name { // the program itself has too many to list
+		mark, hint = ";", c.Name+" --help lists the commands"
 	}
-	hint = cmp.Or(manual.Meant(word, known), hint)
-	return Usagef("%s has no command %q: %s", c.Name, word, hint)
+	return Usagef("%s has no command %q%s %s", c.Name, word, mark, cmp.Or(manual.Meant(word, known), hint))
 }
 
 // CheckArguments is the Before of every command: it refuses arguments of a command that takes none, a second RUN, and
