@@ -254,7 +254,7 @@ func TestDecideIsCalledAsDocumented(t *testing.T) {
 		{[]string{"decide"}, "use --explain"},
 		{[]string{"decide", r.id}, "use --explain"},
 		{[]string{"decide", "--explain", "nowhere"}, "there is no run"},
-		{[]string{"decide", "--explain", r.id, "and", "more"}, "give one RUN, not 3"},
+		{[]string{"decide", "--explain", r.id, "and", "more"}, "give at most one RUN"},
 		{[]string{"decide", "--explain", "--number", "0", r.id}, "decision numbers start at 1"},
 		{[]string{"decide", "--number", "1", "--at", "2", r.id}, "exclude each other"},
 		{[]string{"decide", "--at", "soon", r.id}, "or last"},
