@@ -59,6 +59,7 @@ func TestLiveCompactionBlocked(t *testing.T) {
 }
 
 func TestLiveCompaction(t *testing.T) {
+	testkit.Long(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"),
 			reply{text: "<summary>SHORTENED</summary>", usage: [3]int{3, 172_000, 10}},

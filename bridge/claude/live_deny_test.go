@@ -89,6 +89,7 @@ func TestLiveDeniedTools(t *testing.T) {
 // TestLiveAskTools: each use of such a tool needs a permission, even one that the CLI considers
 // harmless, and also in subagents; a denied use is refused without a question.
 func TestLiveAskTools(t *testing.T) {
+	testkit.Long(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}},
 			reply{tools: []call{bash("rm x")}},

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -193,6 +195,7 @@ esac
 // TestLiveSkillLines: a command line of a skill passes the judge like a call. A CLI that shows such lines to no hook
 // runs none of them where a rule says more than its own reading of it.
 func TestLiveSkillLines(t *testing.T) {
+	testkit.Long(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		if len(spec.Args) > 0 && spec.Args[0] == standInArg {
 			t.Skip("the stand-in has no skills")

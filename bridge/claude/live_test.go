@@ -104,6 +104,7 @@ func TestLiveWindow(t *testing.T) {
 }
 
 func TestLiveVerdict(t *testing.T) {
+	testkit.Long(t)
 	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "so it is"}}}}
 	s, model := live(t, reply{text: "no verdict yet"}, verdict, reply{text: "none"}, reply{text: "none again"})
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
@@ -225,6 +226,7 @@ func TestLiveMCP(t *testing.T) {
 }
 
 func TestLiveSubagent(t *testing.T) {
+	testkit.Long(t)
 	s, _ := live(t,
 		reply{tools: []call{{"Agent",
 			map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}}}},
@@ -256,6 +258,7 @@ func TestLiveSubagent(t *testing.T) {
 }
 
 func TestLiveInterrupt(t *testing.T) {
+	testkit.Long(t)
 	s, _ := live(t, reply{tools: []call{bash("python3 -c 'import time; time.sleep(60)'")}}, reply{text: "after"})
 	s.launch()
 	if _, err := s.agent.Interrupt(context.Background()); err != nil {
@@ -279,6 +282,7 @@ func TestLiveInterrupt(t *testing.T) {
 }
 
 func TestLiveSteer(t *testing.T) {
+	testkit.Long(t)
 	s, model := live(t,
 		reply{tools: []call{bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")}},
 		reply{text: "end"})

@@ -63,6 +63,7 @@ func chosen(message string) reply {
 }
 
 func TestLiveQuery(t *testing.T) {
+	testkit.Long(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, chosen("the tester"))
 		q := newAsking(t, spec, model)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
@@ -80,6 +82,7 @@ func TestOutputThatIsNoText(t *testing.T) {
 
 // A gigabyte costs time and no memory.
 func TestFlood(t *testing.T) {
+	testkit.Long(t)
 	if testing.Short() {
 		t.Skip("a gigabyte is hashed")
 	}

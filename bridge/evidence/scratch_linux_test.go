@@ -12,6 +12,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -234,6 +236,7 @@ print(ctypes.CDLL(None).syscall(425, 1, b"\0" * 120))'`, true, func(s string) bo
 
 // TestScratchFull: all changes together have a limit, and a check that passes it fails.
 func TestScratchFull(t *testing.T) {
+	testkit.Long(t)
 	if testing.Short() {
 		t.Skip("gigabytes are written")
 	}
@@ -314,6 +317,7 @@ func TestScratchEndsWithItsTime(t *testing.T) {
 
 // TestScratchOfAnOrdinaryUser repeats these tests for a user who is not root.
 func TestScratchOfAnOrdinaryUser(t *testing.T) {
+	testkit.Long(t)
 	if os.Getuid() != 0 || testing.Short() {
 		t.Skip("it is for root, and slow")
 	}

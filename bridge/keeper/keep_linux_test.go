@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
@@ -22,6 +24,7 @@ var modes = map[string]proctree.Mode{"without a namespace": proctree.ModeNever, 
 // TestLossOfContact: whatever is stopped, killed or dropped, the agents have ended by the time that the
 // client reports for it.
 func TestLossOfContact(t *testing.T) {
+	testkit.Long(t)
 	for name, happen := range map[string]func(*testing.T, *far){
 		"the client is gone":   func(t *testing.T, f *far) { f.Close() },
 		"a black hole":         func(t *testing.T, f *far) { f.relay.swallow() },

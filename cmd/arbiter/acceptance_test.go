@@ -154,6 +154,7 @@ func TestParallel(t *testing.T) {
 // TestAnotherTask: a built-in scenario that was played and gets a second task says that its script has one
 // task. It does not spawn Orchestrators without end.
 func TestAnotherTask(t *testing.T) {
+	testkit.Long(t)
 	for _, p := range players(t) {
 		for _, scenario := range []string{"small-job", "dialogue", "parallel", "generations", "demo"} {
 			t.Run(p.name+"/"+scenario, func(t *testing.T) {

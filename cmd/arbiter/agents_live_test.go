@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
@@ -66,6 +68,7 @@ var agentFiles = map[string]string{
 // TestAgentFilesLikeClaude: arbiter accepts the same agent files as the real CLI, except for the
 // differences that the documentation lists.
 func TestAgentFilesLikeClaude(t *testing.T) {
+	testkit.Long(t)
 	claude := realClaude(t)
 	if claude == "" {
 		t.Skip("no Claude Code CLI found")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -30,6 +32,7 @@ func (s *script) decided(r contract.PermissionRequest) contract.Permission {
 // TestAnswersFromASecondTerminal: from another terminal, a human grants and denies what agents ask for, steers,
 // and answers the question; a watcher there sees the same events as stdout.
 func TestAnswersFromASecondTerminal(t *testing.T) {
+	testkit.Long(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)

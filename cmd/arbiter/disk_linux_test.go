@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -126,6 +128,7 @@ func TestStopAfterJournalFailure(t *testing.T) {
 // TestStateDirectoryVanishes: writes into a deleted directory are lost, so nothing is accepted any more. A link
 // put in its place is not followed.
 func TestStateDirectoryVanishes(t *testing.T) {
+	testkit.Long(t)
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)

@@ -91,6 +91,7 @@ func (e examination) healthy(t *testing.T) {
 // TestDoctorOfOthers: the doctor finds missing abilities of a CLI by trying them, not by the CLI's own
 // statements.
 func TestDoctorOfOthers(t *testing.T) {
+	testkit.Long(t)
 	for name, tt := range map[string]struct {
 		drop  string                  // flags, with a value each
 		adds  string                  // arguments of a session

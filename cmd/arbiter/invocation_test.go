@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -219,6 +221,7 @@ func TestWrongInvocations(t *testing.T) {
 
 // TestAmbiguousRun: the beginning of an id that two runs share is refused.
 func TestAmbiguousRun(t *testing.T) {
+	testkit.Long(t)
 	home := newWrongHome(t)
 	seen := map[byte][]string{}
 	for {

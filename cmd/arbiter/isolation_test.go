@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -260,6 +262,7 @@ func (o *outsider) event(name string) map[string]any {
 // TestTrust is a run that is not a rehearsal: the user's own environment and workspace, with rules on the command
 // line. The workspace's own files are loaded only with --trust.
 func TestTrust(t *testing.T) {
+	testkit.Long(t)
 	claude := realClaude(t)
 	if claude == "" {
 		t.Skip("no claude: run scripts/setup")

@@ -33,6 +33,7 @@ actors:
 // TestOversizedMessageIsNotRedelivered: a message that the API refuses as too large is not delivered again. The
 // human sees why, the Arbiter continues in a new session, and no rule decides in its place.
 func TestOversizedMessageIsNotRedelivered(t *testing.T) {
+	testkit.Long(t)
 	for _, who := range players(t) {
 		for _, c := range []struct{ name, fault, word, told string }{
 			{"413", "status: 413", "POISON", "was set aside"},

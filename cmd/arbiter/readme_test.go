@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -268,6 +270,7 @@ func (w written) notRun() bool {
 // TestWrittenLinesAreRun runs the lines in their own directory, without a terminal, and with the stand-in as
 // claude.
 func TestWrittenLinesAreRun(t *testing.T) {
+	testkit.Long(t)
 	first := start(t, nil, "--json", "--no-input", "--stand-in", "--scenario", "workflow", "--task", "Weave")
 	first.finish(contract.ExitComplete)
 	run := command.ShortID(collect[contract.Session](first)[0].Session)

@@ -205,6 +205,7 @@ func until(t *testing.T, what string, holds func() bool) {
 
 // TestMomentsAreExplained plays a run, and checks what would be decided at its end and at its beginning.
 func TestMomentsAreExplained(t *testing.T) {
+	testkit.Long(t)
 	s := start(t, nil, "--stand-in", "--json", "--task", "Weave it")
 	s.finish(contract.ExitComplete)
 	out, _ := s.output(int(contract.ExitComplete), "decide", "--at", "last", "--json")

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestPermissionOverAResume: a request that was open when all processes were killed is made again, with the
 // same id, when its agent asks again, and not before.
 func TestPermissionOverAResume(t *testing.T) {
+	testkit.Long(t)
 	path := scenarioFile(t, `name: asks
 title: It asks
 actors:

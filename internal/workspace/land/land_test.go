@@ -257,7 +257,7 @@ func TestSparse(t *testing.T) {
 }
 
 func TestKilled(t *testing.T) {
-	stride := map[string]int{"merge": gittest.Stride(3), "squash": gittest.Stride(4)}
+	stride := map[string]int{"merge": gittest.Stride(13), "squash": gittest.Stride(17)}
 	for kind, request := range map[string]land.Request{"merge": {Commit: main},
 		"squash": {Commit: main, Squash: true}} {
 		d := worked(t, true)

@@ -417,7 +417,7 @@ func TestUndoKilled(t *testing.T) {
 		d.Write("new/file", "x\n")
 		d.Link("b", "a")
 	})
-	for n := 1; ; n += gittest.Stride(2) {
+	for n := 1; ; n += gittest.Stride(7) {
 		c := d.Copy()
 		if !gittest.Killed(t, "undo", n, c.Path) {
 			if n < 10 {

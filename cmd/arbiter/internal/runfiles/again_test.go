@@ -59,7 +59,7 @@ exec %[2]s "$@"
 // created, its work merged and its files recorded. None of these operations fails.
 func TestGitIsKilled(t *testing.T) {
 	set, left := mortalGit(t)
-	stride := gittest.Stride(11)
+	stride := gittest.Stride(29)
 	for n, over := 1, false; !over; n += stride {
 		set(0) // nothing is killed yet
 		p := begin(t, runconfig.IsolationWorktree)

@@ -229,9 +229,9 @@ func TestSuccessorContinues(t *testing.T) {
 // stride skips steps in CI, because most steps are alike, especially those of a clone.
 func stride(kind string) int {
 	if kind == "clone" {
-		return gittest.Stride(9)
+		return gittest.Stride(29)
 	}
-	return gittest.Stride(5)
+	return gittest.Stride(17)
 }
 
 // TestMergeKilled kills a merge after each step: the next call finishes it with the same result.
