@@ -1,3 +1,3 @@
-// Package importrules checks the repository's own rules in tests: which package may import what, how long a
-// file may be, and that tests do not sleep. It has no other code.
+// Package importrules checks the repository's own rules in tests: in which direction its parts may import each
+// other, that lines are narrow, that tests do not sleep, and that documents agree with the code. It has no other code.
 package importrules

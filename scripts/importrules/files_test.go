@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,9 +15,6 @@ import (
 	"testing"
 	"unicode/utf8"
 )
-
-// maxLines is how long a Go file may be. A longer file contains more than one concept.
-const maxLines = 450
 
 // sleepers are test files that may sleep outside of a synctest bubble, and why.
 var sleepers = map[string]string{
@@ -68,14 +64,6 @@ func goFiles(t *testing.T, f func(name string, text []byte)) {
 	if count < 30 {
 		t.Fatalf("only %d Go files were found", count)
 	}
-}
-
-func TestFilesAreShort(t *testing.T) {
-	goFiles(t, func(name string, text []byte) {
-		if n := bytes.Count(text, []byte("\n")); n > maxLines && !generated.Match(text) {
-			t.Errorf("%s has %d lines, at most %d are readable", name, n, maxLines)
-		}
-	})
 }
 
 // maxColumns is how many characters a line of Go may have. A tab counts as one.
@@ -134,44 +122,6 @@ func TestWideLinesAreFound(t *testing.T) {
 	text := "package p\n\nvar a = \"" + x + "\"\n\nvar b = `" + x + "`\n\n// " + x + "\n"
 	if got := wide(t, "a.go", []byte(text)); !slices.Equal(got, []string{"a.go:3", "a.go:7"}) {
 		t.Errorf("found %v, want lines 3 and 7", got)
-	}
-}
-
-// maxMethods is how many methods a type of the screen may have.
-const maxMethods = 40
-
-// TestTypesAreSmall: a type of the screen with more methods does more than one thing.
-func TestTypesAreSmall(t *testing.T) {
-	methods := map[string]int{}
-	goFiles(t, func(name string, text []byte) {
-		if !strings.HasPrefix(name, "tui/") || strings.HasSuffix(name, "_test.go") {
-			return
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv == nil {
-				continue
-			}
-			receiver := f.Recv.List[0].Type
-			if star, ok := receiver.(*ast.StarExpr); ok {
-				receiver = star.X
-			}
-			if id, ok := receiver.(*ast.Ident); ok {
-				methods[path.Dir(name)+"."+id.Name]++
-			}
-		}
-	})
-	if len(methods) < 50 {
-		t.Fatalf("only %d types with methods were found", len(methods))
-	}
-	for name, n := range methods {
-		if n > maxMethods {
-			t.Errorf("%s has %d methods, at most %d: move what belongs together into a type of its own", name, n, maxMethods)
-		}
 	}
 }
 

@@ -1,343 +1,102 @@
 package importrules
 
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
 const module = "github.com/arbiter-cli/arbiter"
 
-// rule forbids an import. A name that begins with "./" is a package of this module; another name without a dot
-// in its first part is a package of the standard library. A name that ends in "/..." means the package and all
-// below it.
-type rule struct {
-	from   string
-	to     []string
-	not    []string // packages that the rule does not apply to
-	but    string   // an exception that may be imported
-	direct bool     // only direct imports; otherwise indirect ones too
-	why    string
-}
-
-var forbidden = []rule{
-	{from: "./tui/...", to: []string{"./bridge/...", "./hooks/...", "./transcript", "./rehearsal/..."}, direct: true,
-		why: "screens are a projection of the supervisor's snapshots"},
-	{from: "./tui/...", to: []string{"os/exec", "github.com/creack/pty", "github.com/sourcegraph/jsonrpc2",
-		"github.com/fsnotify/fsnotify"}, direct: true,
-		why: "screens start nothing and watch nothing: they send commands"},
-	{from: "./tui/render", to: []string{module + "/..."}, direct: true,
-		why: "cells know roles and nothing of what is shown"},
-	{from: "./tui/listview", to: []string{"./supervisor/...", "./tui/history", "./tui/eventview", "./tui/pages",
-		"./tui/editor", "./tui/markdown"}, direct: true,
-		why: "what is read is a source of blocks, whatever it is"},
-	{from: "./tui/pages", to: []string{"./supervisor/...", "./tui/history", "./tui/eventview", "./tui/listview",
-		"./tui/editor"}, but: "./supervisor/words", direct: true,
-		why: "pages draw small data; who projects a state onto them knows both"},
-	{from: "./tui/history", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/render"},
-		direct: true, why: "what was told is kept, not drawn"},
-	{from: "./tui/eventtext", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/...",
-		"./supervisor", "./supervisor/roster"}, but: "./tui/history", direct: true,
-		why: "words of events are the same for every frontend: they know no columns and no colors"},
-	{from: "./tui/terminal", to: []string{module + "/..."}, but: "./tui/render", direct: true,
-		why: "a terminal knows nothing of what is shown on it"},
-	{from: "./tui/snapshot", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/history"},
-		direct: true,
-		why:    "a state is projected onto rows by pure functions"},
-	{from: "./tui/activity", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/...",
-		"./supervisor", "./supervisor/roster"}, but: "./tui/eventtext", direct: true,
-		why: "what agents do is followed from events alone, and is the same for every frontend"},
-	{from: "./tui/timeline", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./supervisor",
-		"./supervisor/roster", "./tui/history", "./tui/snapshot", "./tui/pages"}, direct: true,
-		why: "a timeline is folded from events alone, and drawn as lines"},
-	{from: "./tui/playback", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./tui/...",
-		"./supervisor/journal", "./supervisor/runloop", "os", "os/exec", "net"}, direct: true,
-		why: "a playback reads an event log, and nothing else"},
-	{from: "./tui/tile", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./supervisor",
-		"./supervisor/contract", "./tui/history", "./tui/snapshot", "./tui/eventview"}, direct: true,
-		why: "a tile is a function from what is known of an agent to lines"},
-	{from: "./tui/tour", to: []string{module + "/..."}, but: "./tui/keys", direct: true,
-		why: "it is text with keys in it"},
-	{from: "./tui/shellcard", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./supervisor",
-		"./tui/...", "os"}, but: "./tui/render", direct: true, why: "it shows what a command says, and runs none"},
-	{from: "./tui/inboxview", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2", "./supervisor",
-		"./supervisor/contract", "./tui/keys", "./tui/slash"}, direct: true,
-		why: "a dialog draws it, and the screen carries its answers out"},
-	{from: "./tui/keys", to: []string{module + "/..."}, direct: true, why: "the table of keys is data"},
-	{from: "./tui/...", to: []string{"./tui"}, direct: true, why: "rooms know nothing of the house"},
-	{from: "./tui/plain", to: []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}, direct: true,
-		why: "lines of prose need no screen"},
-	{from: "./supervisor/...", to: []string{"./tui/...", "./rehearsal/...", "./cmd/...", "./bridge/claude/...",
-		"./bridge/proctree/..."},
-		why: "the supervisor knows the bridge's protocol, not who plays it or who looks on"},
-	{from: "./supervisor", to: []string{"os", "os/exec", "os/signal", "net", "net/http", "io/fs", "path/filepath",
-		"math/rand", "math/rand/v2", "crypto/rand"}, direct: true,
-		why: "apply is a fold over facts: what reads the world does so outside and comes in as a fact"},
-	{from: "./supervisor/runconfig", to: []string{"./supervisor", "os", "net", "log/slog"}, direct: true,
-		why: "what a run is started with is plain data"},
-	{from: "./supervisor/roster", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "os", "net",
-		"log/slog", "math/rand/v2"}, direct: true,
-		why: "what is known of agents is a value; who changes it is decided above"},
-	{from: "./supervisor/conversation", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/input",
-		"./supervisor/effect", "os", "net", "log/slog"}, direct: true,
-		why: "messages are kept here; who may send them, and when, is decided above"},
-	{from: "./supervisor/delivery", to: []string{"./supervisor", "./supervisor/renewal", "./supervisor/question",
-		"./supervisor/changes", "os", "net", "log/slog"}, direct: true,
-		why: "messages are brought to their readers here; when one is sent, and what becomes of a process, is decided above"},
-	{from: "./supervisor/process", to: []string{"./supervisor", "./supervisor/changes", "os", "net", "log/slog",
-		"math/rand/v2"}, direct: true,
-		why: "processes are started, stopped and watched here; what a lost agent means for the task is decided above"},
-	{from: "./supervisor/attach", to: []string{"./supervisor", "./supervisor/documents", "./supervisor/succession", "os",
-		"net", "log/slog", "math/rand/v2"}, direct: true,
-		why: "sessions are handed over and taken back here; when a run ends at its time limit is decided above"},
-	{from: "./supervisor/costs", to: []string{"./supervisor", "./supervisor/process", "./supervisor/input", "os", "net",
-		"log/slog", "math/rand/v2"}, direct: true,
-		why: "turns are charged and limits counted here; when a run ends at one is decided above"},
-	{from: "./supervisor/planning", to: []string{"./supervisor", "./supervisor/documents", "./supervisor/input", "os",
-		"net", "log/slog", "math/rand/v2"}, direct: true,
-		why: "the plan is changed and executions recorded here; what a failure leads to is decided above"},
-	{from: "./supervisor/documents", to: []string{"./supervisor", "./supervisor/machine", "os", "net", "log/slog",
-		"math/rand/v2"}, direct: true,
-		why: "documents are taken along their way here; who gets one, and what a COMPLETE leads to, is decided above"},
-	{from: "./supervisor/succession", to: []string{"./supervisor", "./supervisor/documents", "./supervisor/input", "os",
-		"net", "log/slog", "math/rand/v2"}, direct: true,
-		why: "contexts are followed and the Arbiter replaced here; when an agent is given up is decided above"},
-	{from: "./supervisor/approval", to: []string{"./supervisor", "./supervisor/grants", "os", "net", "log/slog"},
-		direct: true,
-		why:    "requests and answers are taken over here; what rules and grants say comes in with the input"},
-	{from: "./supervisor/filechanges", to: []string{"./supervisor", "./internal/...", "os", "net", "log/slog"},
-		direct: true,
-		why:    "agents are told of changed files here; who uses Git is decided above"},
-	{from: "./supervisor/rulecheck", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect", "os", "net",
-		"log/slog"}, direct: true,
-		why: "a ruling is held against the state here; who is corrected is decided above"},
-	{from: "./supervisor/spawning", to: []string{"./supervisor", "./supervisor/input", "./supervisor/machine", "os", "net",
-		"log/slog", "math/rand/v2"}, direct: true,
-		why: "Orchestrators are placed and made here; whether the task allows another is decided above"},
-	{from: "./supervisor/handoff", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect",
-		"./supervisor/permission", "os", "net", "log/slog"}, direct: true,
-		why: "documents and proofs are kept here; who runs checks, and who is told, is decided above"},
-	{from: "./supervisor/question", to: []string{"./supervisor", "./supervisor/input", "./supervisor/conversation",
-		"./supervisor/handoff", "./supervisor/task", "os", "net", "log/slog"}, direct: true,
-		why: "what the human is asked is kept here; who asks, and what an answer leads to, is decided above"},
-	{from: "./supervisor/rulings", to: []string{"./supervisor", "./supervisor/permission", "./supervisor/renewal",
-		"./supervisor/question", "os", "net", "log/slog"}, direct: true,
-		why: "what is decided is found and kept here; what follows is done above"},
-	{from: "./supervisor/renewal", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect",
-		"./supervisor/rulings", "./supervisor/permission", "os", "net", "log/slog"}, direct: true,
-		why: "how far a renewal is, is kept here; who is asked and what process ends, is decided above"},
-	{from: "./supervisor/sender", to: []string{"./supervisor", "./supervisor/effect", "./supervisor/rulings", "os", "net",
-		"log/slog"}, direct: true,
-		why: "who something is from is looked up here, and nothing changed"},
-	{from: "./supervisor/settings", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/input",
-		"./supervisor/permission", "os", "net", "log/slog"}, direct: true,
-		why: "options are changed here; what waits for them is held against them above"},
-	{from: "./supervisor/toolset", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect",
-		"./supervisor/rulings", "os", "net", "log/slog"}, direct: true,
-		why: "tools are described here; what a call does is decided above"},
-	{from: "./supervisor/agentconfig", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect",
-		"./supervisor/conversation", "os", "net", "log/slog"}, direct: true,
-		why: "what a process is started with follows from its arguments"},
-	{from: "./supervisor/task", to: []string{"./supervisor", "./supervisor/input", "./supervisor/effect",
-		"./supervisor/conversation", "./supervisor/permission", "os", "net", "log/slog"}, direct: true,
-		why: "the plan and the executions are kept here; what follows from them is decided above"},
-	{from: "./supervisor/acceptance", to: []string{module + "/...", "os", "net", "log/slog", "math/rand/v2", "time"},
-		but: "./supervisor/words", direct: true,
-		why: "criteria are kept and judged here; who runs their commands, and who is told, is decided above"},
-	{from: "./supervisor/budget", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/input",
-		"./supervisor/conversation", "os", "net", "log/slog", "math/rand/v2"}, direct: true,
-		why: "what may be used is computed here; which turns are stopped, and who is told, is decided above"},
-	{from: "./supervisor/changes", to: []string{"./supervisor", "./supervisor/input", "./supervisor/roster",
-		"./internal/...", "os", "net", "log/slog"}, direct: true,
-		why: "who changed which file is computed here; who takes snapshots, and who is told, is decided above"},
-	{from: "./supervisor/lifecycle", to: []string{"./supervisor", "./supervisor/input", "os", "net", "log/slog",
-		"math/rand/v2"}, direct: true,
-		why: "which bridge is up, and what was seen of a process, is kept and judged here; what follows for agents is " +
-			"decided above"},
-	{from: "./supervisor/inbox", to: []string{"./supervisor/runloop", "./tui/...", "os", "net"}, direct: true,
-		why: "what waits for a human is computed from the state; who shows it, and who answers, is decided above"},
-	{from: "./supervisor/isolation", to: []string{"./supervisor", "./supervisor/input", "./supervisor/roster",
-		"./internal/...", "os", "net", "log/slog"}, direct: true,
-		why: "what is merged is computed here; who uses Git, and who gets a message, is decided above"},
-	{from: "./supervisor/input", to: []string{"./supervisor", "./supervisor/roster", "./supervisor/effect", "os", "net",
-		"log/slog"}, direct: true,
-		why: "what happened is data and its codec, and knows nothing of what follows from it"},
-	{from: "./supervisor", to: []string{"./supervisor/runloop"}, why: "Apply does not know who plays it"},
-	{from: "./supervisor/effect", to: []string{"./supervisor", "./supervisor/permission", "os", "net", "log/slog",
-		"math/rand/v2"}, direct: true,
-		why: "what a step wants done is collected, not done"},
-	{from: "./supervisor/rights", to: []string{"./supervisor", "./bridge/...", "os", "net", "log/slog"}, direct: true,
-		why: "who may do what is one table"},
-	{from: "./supervisor/permission", to: []string{"./supervisor", "./supervisor/grants", "./supervisor/journal", "os",
-		"net", "log/slog", "math/rand/v2"}, direct: true,
-		why: "a part of the state is pure, and knows neither the whole nor the other parts: they meet in the dispatcher"},
-	{from: "./supervisor/machine", to: []string{module + "/..."},
-		why: "the table of moves is data"},
-	{from: "./supervisor/verdict", to: []string{module + "/...", "os", "time"}, direct: true,
-		why: "a verdict is judged by what it says alone"},
-	{from: "./supervisor/envelope", to: []string{module + "/...", "os"}, direct: true,
-		why: "who sent a message is decided by the caller, not found out"},
-	{from: "./supervisor/decider", to: []string{"net", "net/http", "./bridge/..."}, direct: true,
-		why: "who is asked, and how, is the Asker's"},
-	{from: "./supervisor/decider/modelapi", to: []string{"./supervisor", "./bridge/...", "os", "os/exec", "log/slog"},
-		direct: true, why: "it is given a key and an address, and tells nobody what it sends"},
-	{from: "./supervisor/policy", to: []string{"./bridge/...", "./supervisor", "./supervisor/contract", "os/exec", "net",
-		"net/http"}, direct: true,
-		why: "a permission is decided by rules; nothing is run to find out"},
-	{from: "./supervisor/trust", to: []string{module + "/...", "os/exec", "net", "net/http", "github.com/...", "log/slog"},
-		but: "./internal/statedir", direct: true,
-		why: "a workspace is read with nothing of it being run, expanded or followed"},
-	{from: "./supervisor/grants", to: []string{"./bridge/...", "./supervisor", "./supervisor/journal",
-		"./supervisor/contract", "os/exec", "net", "log/slog"}, direct: true,
-		why: "it keeps what was allowed, and knows nothing of who asks"},
-	{from: "./supervisor/takeover", to: []string{"./supervisor", "./supervisor/contract", "./supervisor/journal", "os",
-		"net", "log/slog"}, direct: true,
-		why: "a part of the state: it returns the next value and texts, and coordinates nothing"},
-	{from: "./supervisor/mask", to: []string{"./supervisor/...", "./sanitize/...", "os", "net", "log/slog"}, direct: true,
-		why: "what a secret is says the caller"},
-	{from: "./supervisor/clock", to: []string{module + "/..."},
-		why: "a leaf: time, and the machine's sleep"},
-	{from: "./supervisor", to: []string{"./supervisor/audit"},
-		why: "an audit reads the history of a run; the run knows nothing of it"},
-	{from: "./supervisor/contract", to: []string{"os", "os/exec", "net", "log/slog"}, direct: true,
-		why: "the contract is types and codecs"},
-	{from: "./bridge/...", to: []string{"./supervisor/...", "./tui/...", "./cmd/...", "./rehearsal/...", "./sanitize/..."},
-		why: "the bridge decides nothing and shows nothing; it can run on another host"},
-	{from: "./bridge", to: []string{"./bridge/claude/...", "./bridge/proctree/..."},
-		why: "the protocol does not know the program behind it"},
-	{from: "./bridge/sandbox", to: []string{"./bridge/claude/...", "./bridge/evidence/...", "./hooks/...",
-		"./transcript/...", "log/slog"}, direct: true,
-		why: "it confines whatever it is given, and reports by results"},
-	{from: "./bridge/crashpoint", to: []string{module + "/..."},
-		why: "a leaf that everything may call"},
-	{from: "./supervisor/journal", to: []string{module + "/...", "log/slog", "encoding/gob"},
-		but: "./supervisor/journal/eventlog", direct: true,
-		why: "it keeps bytes safe, and does not know what they say"},
-	{from: "./supervisor/journal/eventlog", to: []string{module + "/...", "log/slog"}, direct: true,
-		why: "lines and their checksums; what events say is their readers' business"},
-	{from: "./supervisor/restart", to: []string{module + "/...", "os", "math/rand/v2", "crypto/rand"}, direct: true,
-		why: "a pure function: what it decides can be decided again"},
-	{from: "./hooks/...", to: []string{"./bridge/...", "./supervisor/...", "./tui/...", "./cmd/...", "./transcript",
-		"./sanitize/...", "./rehearsal/..."}, why: "a leaf but for jsonl: pure policy that must start in milliseconds"},
-	{from: "./transcript/...", to: []string{"./bridge/...", "./supervisor/...", "./tui/...", "./cmd/...", "./hooks/...",
-		"./sanitize/...", "./rehearsal/..."},
-		why: "its format drifts on its own"},
-	{from: "./transcript/jsonl", to: []string{module + "/...", "os", "log/slog", "net"}, direct: true,
-		why: "a leaf: bytes in, lines and members out"},
-	{from: "./sanitize/...", to: []string{module + "/...", "github.com/...", "golang.org/..."}, why: "a leaf that " +
-		"everything shown goes through: nothing to trust but the standard library"},
-	{from: "./sanitize/...", to: []string{"os", "io", "fmt", "regexp"}, direct: true,
-		why: "text in, text out, on every line that is shown"},
-	{from: "./rehearsal/...", to: []string{"./bridge/...", "./supervisor/...", "./tui/...", "./cmd/...", "./sanitize/..."},
-		why: "a scripted peer that shared code with what it tests would share its mistakes"},
-	{from: "./...", to: []string{"./cmd/..."}, why: "only main wires things together, and it has rooms of its own"},
-	// The packages of cmd/arbiter/internal form two layers: commands and frontends, and below them the parts of
-	// a run's host, which do not import the upper layer. Only two packages import the screen.
-	{from: "./cmd/arbiter/internal/runhost", to: commandsAndFrontends, why: "the host of a run serves commands and " +
-		"frontends over its sockets, and knows none of them"},
-	{from: "./cmd/arbiter/internal/...", to: []string{"./tui"}, direct: true,
-		not: []string{"./cmd/arbiter/internal/runsession", "./cmd/arbiter/internal/screenhost"},
-		why: "the screen is played by two packages; others take words and colors from its rooms"},
-	{from: "./cmd/arbiter/internal/...", to: []string{"./bridge/claude/..."}, direct: true,
-		not: []string{"./cmd/arbiter/internal/doctorcmd", "./cmd/arbiter/internal/findclaude",
-			"./cmd/arbiter/internal/runhooks", "./cmd/arbiter/internal/runhost"},
-		why: "the CLI is behind a bridge: only what looks for it, and what answers its hooks, knows it"},
-	{from: "./cmd/arbiter/internal/...", to: []string{"os/exec", "os/signal"}, direct: true,
-		not: []string{"./cmd/arbiter/internal/command", "./cmd/arbiter/internal/doctorcmd",
-			"./cmd/arbiter/internal/hostlink", "./cmd/arbiter/internal/localbridge", "./cmd/arbiter/internal/runhost",
-			"./cmd/arbiter/internal/runstart", "./cmd/arbiter/internal/screenhost", "./cmd/arbiter/internal/stage",
-			"./cmd/arbiter/internal/workspacecmd"},
-		why: "processes are started where a bridge, a host or an editor is, and signals handled there"},
-	{from: "./cmd/arbiter/internal/secrets", to: []string{"./supervisor/...", "./bridge/..."},
-		why: "names and values alone decide what is secret"},
-	{from: "./cmd/arbiter/internal/socket", to: []string{"./bridge/...", "./supervisor/...", "./hooks/..."},
-		why: "it makes a place to listen at and knows no protocol"},
-	{from: "./cmd/arbiter/internal/runarchive", to: []string{"./supervisor/...", "./bridge/...", "log/slog", "net"},
-		why: "files, sizes and hashes: what a journal says is its readers' business"},
-	{from: "./cmd/arbiter/internal/webnotify", to: []string{"./bridge/...", "./supervisor", "os"}, direct: true,
-		why: "what is posted elsewhere is made of who waits for what, and of nothing else"},
-	{from: "./cmd/arbiter/internal/telemetry", to: []string{"./bridge/...", "./supervisor", "os"}, direct: true,
-		why: "spans are made of what a run tells, and of nothing else"},
-	{from: "./cmd/arbiter/internal/webpage", to: []string{"./supervisor", "./supervisor/runloop", "os"}, direct: true,
-		why: "a page is a client of the control socket: what it shows comes as events, and what it does is asked for"},
-	{from: "./cmd/arbiter/internal/scratch", to: []string{module + "/...", "log/slog", "net"}, direct: true,
-		why: "a leaf: directories, and whose they are"},
-	{from: "./cmd/arbiter/internal/mcpserver", direct: true,
-		to:  []string{"./supervisor", "./supervisor/runloop", "net", "log/slog"},
-		why: "a client of runs like every other: it asks them by their sockets and reads what they told"},
-	{from: "./cmd/arbiter/internal/acpagent", direct: true,
-		to:  []string{"./supervisor", "./supervisor/runloop", "net", "os"},
-		why: "a client of runs like every other: it asks them by their sockets and reads what they told"},
-	{from: "./internal/backlog", to: []string{module + "/...", "github.com/...", "log/slog", "os"}, direct: true,
-		why: "a leaf: a queue, whatever waits in it"},
-	{from: "./internal/yamldoc", to: []string{module + "/...", "os", "log/slog", "net"}, direct: true,
-		why: "a leaf: text in, values with their places out"},
-	{from: "./cmd/...", to: []string{"github.com/goccy/go-yaml/..."}, direct: true,
-		why: "internal/yamldoc is the one reader of YAML"},
-	{from: "./supervisor/...", to: []string{"github.com/goccy/go-yaml/..."}, direct: true,
-		why: "internal/yamldoc is the one reader of YAML"},
-	{from: "./rehearsal", to: []string{"github.com/goccy/go-yaml/..."}, direct: true,
-		why: "internal/yamldoc is the one reader of YAML"},
-	{from: "./internal/statedir", to: []string{module + "/...", "github.com/...", "log/slog", "net", "os/exec"},
-		direct: true,
-		why:    "a leaf: small files that are the user's alone, whatever they say"},
-	{from: "./internal/memory", to: []string{"./supervisor", "./supervisor/runloop", "./bridge/...", "./tui/...",
-		"os/exec", "net", "log/slog"}, direct: true,
-		why: "it keeps what it is given, and knows nothing of the run that reads it"},
-	{from: "./internal/report", to: []string{"./supervisor", "./supervisor/runloop", "./tui/...", "os", "net", "log/slog"},
-		direct: true,
-		why:    "it takes events and changes, and writes to the writers that it gets"},
-	{from: "./internal/spending", to: []string{"./supervisor", "./supervisor/journal", "./tui/...", "os", "net"},
-		direct: true, why: "it takes events, and adds up"},
-	{from: "./internal/git", to: []string{module + "/...", "github.com/...", "log/slog", "net"}, but: "./bridge/childenv",
-		direct: true,
-		why:    "it runs git, and knows nothing of what for"},
-	{from: "./internal/workspace/...", to: []string{"./supervisor/...", "./bridge/...", "./tui/...", "./cmd/...",
-		"./hooks/...", "./transcript/...", "./rehearsal/...", "log/slog", "net"}, direct: true,
-		why: "files and commits: who works on them, and why, is the caller's business"},
-	{from: "./internal/workspace", to: []string{"./internal/workspace/..."}, direct: true, why: "snapshots come first: " +
-		"what is made of them knows them, not the other way round"},
-	{from: "./supervisor/words", to: []string{module + "/...", "os"}, direct: true, why: "a leaf: numbers in, words out"},
-	{from: "./cmd/arbiter/internal/manual", to: []string{"./bridge/...", "./supervisor/...", "./cmd/...", "./hooks/...",
-		"./transcript/...", "./sanitize/...", "os", "os/exec"}, but: "./supervisor/words", direct: true,
-		why: "what is told of the program is read from its table of commands, and from nothing else"},
-	{from: "./cmd/arbiter/internal/doctor", to: []string{"./tui/...", "./bridge/proctree", "./bridge/claude", "os/exec"},
-		direct: true,
-		why:    "it judges what its caller has found, and speaks to a bridge; the caller looks, and starts processes"},
-	{from: "./...", to: []string{"log", "io/ioutil", "math/rand", "unsafe", "github.com/stretchr/testify/...",
-		"github.com/pkg/errors"}, direct: true,
-		why: "log/slog handed in, today's packages, the standard library's errors and go-cmp do"},
-}
-
-// commandsAndFrontends are the packages of cmd/arbiter/internal with which a person or a client starts or views
-// runs.
-var commandsAndFrontends = []string{
-	"./cmd/arbiter/internal/acpagent", "./cmd/arbiter/internal/attaching", "./cmd/arbiter/internal/completion",
-	"./cmd/arbiter/internal/decidecmd", "./cmd/arbiter/internal/doctorcmd", "./cmd/arbiter/internal/explaining",
-	"./cmd/arbiter/internal/liveruns", "./cmd/arbiter/internal/mcpserver", "./cmd/arbiter/internal/runhistory",
-	"./cmd/arbiter/internal/runport", "./cmd/arbiter/internal/runsession", "./cmd/arbiter/internal/runwork",
-	"./cmd/arbiter/internal/screenhost", "./cmd/arbiter/internal/webpage", "./cmd/arbiter/internal/workspacecmd", "./tui",
-}
-
-// reserved are modules that only some packages may import.
-var reserved = []struct {
-	what  string
-	where []string
-	why   string
+// directions are the imports that the parts of the repository may not have. A name that begins with "./" is a
+// package of this module; one that ends in "/..." means the package and all below it.
+var directions = []struct {
+	from, to string // lists of names
+	direct   bool   // only direct imports; otherwise indirect ones too
+	why      string
 }{
-	{"github.com/urfave/cli/v2", []string{"./cmd/..."}, "flags are parsed in one place"},
-	{"github.com/sourcegraph/jsonrpc2", []string{"./bridge", "./bridge/control", "./cmd/arbiter/internal/acpagent"},
-		"its traps are dealt with where a protocol is framed"},
-	{"github.com/modelcontextprotocol/go-sdk/...",
-		[]string{"./bridge/claude", "./cmd/arbiter", "./cmd/arbiter/internal/mcpserver"},
-		"MCP is spoken inside of the CLI's control protocol, and by arbiter mcp"},
-	{"github.com/rivo/tview", []string{"./tui/..."}, "only screens draw"},
-	{"github.com/gdamore/tcell/v2/...", []string{"./tui/..."}, "only screens draw"},
-	{"github.com/creack/pty", []string{"./bridge/...", "./rehearsal/terminal"}, "terminals are lent out by the bridge; " +
-		"tests and pictures have one of their own"},
-	{"github.com/charmbracelet/...", []string{"./rehearsal/terminal"}, "the emulator is for tests and pictures, and has " +
-		"traps that are dealt with in one place"},
-	{"github.com/fsnotify/fsnotify", []string{"./transcript/..."}, "files are followed in one place"},
+	{"./supervisor/...", "./tui/... ./rehearsal/... ./cmd/... ./bridge/claude/... ./bridge/proctree/...", false,
+		"the supervisor knows the bridge's protocol, not who plays it or who looks on"},
+	{"./supervisor", "os os/exec os/signal net net/http io/fs path/filepath math/rand math/rand/v2 crypto/rand", true,
+		"apply is a fold over facts: what reads the world does so outside and comes in as a fact"},
+	{"./tui/...", "./bridge/... ./hooks/... ./transcript ./rehearsal/...", true,
+		"screens are a projection of the supervisor's snapshots"},
+	{"./tui/...", "os/exec github.com/creack/pty github.com/sourcegraph/jsonrpc2 github.com/fsnotify/fsnotify", true,
+		"screens start nothing and watch nothing: they send commands"},
+	{"./bridge/...", "./supervisor/... ./tui/... ./cmd/... ./rehearsal/... ./sanitize/...", false,
+		"the bridge decides nothing and shows nothing; it can run on another host"},
+	{"./hooks/...", "./bridge/... ./supervisor/... ./tui/... ./cmd/... ./transcript ./sanitize/... ./rehearsal/...", false,
+		"pure policy that must start in milliseconds"},
+	{"./transcript/...", "./bridge/... ./supervisor/... ./tui/... ./cmd/... ./hooks/... ./sanitize/... ./rehearsal/...",
+		false, "its format drifts on its own"},
+	{"./sanitize/...", "./supervisor/... ./bridge/... ./tui/... ./cmd/... ./internal/... github.com/... golang.org/...",
+		false, "everything shown goes through it: nothing to trust but the standard library"},
+	{"./rehearsal/...", "./bridge/... ./supervisor/... ./tui/... ./cmd/... ./sanitize/...", false,
+		"a scripted peer that shared code with what it tests would share its mistakes"},
+	{"./internal/...", "./rehearsal/... ./tui/... ./cmd/...", false, "only commands offer rehearsals, screens and flags"},
 }
 
-// testOnly may be imported by tests, and by packages that exist for tests.
-var testOnly = []string{"testing", "testing/...", "github.com/google/go-cmp/...", "go.uber.org/goleak",
-	"golang.org/x/tools/txtar", "github.com/rogpeppe/go-internal/..."}
+// TestDirections checks the direct and indirect imports of each platform: files for one are invisible on the other.
+func TestDirections(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin"} {
+		cmd := exec.Command("go", "list", "-f", `{{.ImportPath}};{{join .Imports " "}};{{join .Deps " "}}`, "./...")
+		cmd.Dir = "../.."
+		cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		used := make([]bool, len(directions))
+		for line := range strings.Lines(string(out)) {
+			p := strings.Split(strings.TrimSpace(line), ";")
+			for i, d := range directions {
+				if !match(d.from, p[0]) {
+					continue
+				}
+				used[i] = true
+				imports := p[2]
+				if d.direct {
+					imports = p[1]
+				}
+				for _, imported := range strings.Fields(imports) {
+					if match(d.to, imported) {
+						t.Errorf("%s must not import %s: %s", p[0], imported, d.why)
+					}
+				}
+			}
+		}
+		for i, d := range directions {
+			if !used[i] {
+				t.Errorf("a rule about %s, which no package is", d.from)
+			}
+		}
+	}
+}
 
-var forTests = []string{"./cmd/arbiter/internal/acpagent/acpschema", "./internal/workspace/gittest",
-	"./internal/hosts/hosttest",
-	"./rehearsal/corpus", "./rehearsal/wirecase", "./tui/tuitest"}
+// TestDirectionsMatch: a rule that matches nothing protects nothing.
+func TestDirectionsMatch(t *testing.T) {
+	for _, tt := range []struct {
+		patterns, name string
+		want           bool
+	}{
+		{"./bridge", module + "/bridge", true}, {"./bridge", module + "/bridge/claude", false},
+		{"./tui ./bridge/...", module + "/bridge", true}, {"./bridge/...", module + "/bridge/claude", true},
+		{"./bridge/...", module + "/bridgehead", false}, {"os", "os/exec", false}, {"github.com/...", "github.com/x/y", true},
+	} {
+		if got := match(tt.patterns, tt.name); got != tt.want {
+			t.Errorf("%s matches %s: %v, want %v", tt.patterns, tt.name, got, tt.want)
+		}
+	}
+}
+
+func match(patterns, name string) bool {
+	return slices.ContainsFunc(strings.Fields(patterns), func(pattern string) bool {
+		if rest, ok := strings.CutPrefix(pattern, "./"); ok {
+			pattern = module + "/" + rest
+		}
+		stem, below := strings.CutSuffix(pattern, "/...")
+		return name == stem || below && strings.HasPrefix(name, stem+"/")
+	})
+}
