@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -129,6 +131,7 @@ func TestDamagedLinesAreCounted(t *testing.T) {
 }
 
 func TestLongLines(t *testing.T) {
+	testkit.WithoutRace(t)
 	s := plain()
 	long := strings.Repeat("x", 12<<20)
 	s.assistant("tool_use", text(long), use("t3", "StructuredOutput", m{"long": long[:1<<20]}))

@@ -46,7 +46,9 @@ func (s *scene) expectClean(where string) {
 	if title := s.Screen.GetTitle(); sanitize.Line(title, 80) != title || strings.Contains(title, "$<") {
 		s.T.Fatalf("%s: the title is %q", where, title)
 	}
-	for y, row := range s.talkRows() {
+	var talk []string
+	s.do(func() { talk = s.talkRows() }) // what it reads is changed by painting
+	for y, row := range talk {
 		if !ours.MatchString(row) {
 			s.T.Fatalf("%s: row %d of the conversation begins with %q", where, y, row)
 		}
