@@ -101,7 +101,8 @@ func TestFlood(t *testing.T) {
 
 // A flood without an end is ended by the time limit.
 func TestEndlessFlood(t *testing.T) {
-	r := newBench(t).check(bridge.CheckParams{Command: "yes", TimeoutMS: 200})
+	r := limited(bridge.CheckParams{Command: "yes"}, newBench(t).check,
+		func(r bridge.CheckResult) bool { return len(r.Output) == bridge.CheckOutputCap })
 	if !r.TimedOut || r.Signal != "terminated" || r.Bytes == 0 || len(r.Output) != bridge.CheckOutputCap {
 		t.Errorf("%+v", r)
 	}
@@ -111,10 +112,11 @@ func TestEndlessFlood(t *testing.T) {
 // environment.
 func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 	b := newBench(t)
-	r := b.check(bridge.CheckParams{TimeoutMS: 500, Command: `trap '' TERM
+	r := limited(bridge.CheckParams{Command: `trap '' TERM
 		setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' &
 		env -i setsid sh -c 'echo $$ > bare; exec sleep 1000' &
-		while :; do sleep 1; done`})
+		while :; do sleep 1; done`}, b.check,
+		func(bridge.CheckResult) bool { return b.there("escaped") && b.there("bare") })
 	if !r.TimedOut || r.Exit != -1 || r.Signal != "killed" {
 		t.Errorf("%+v", r)
 	}
@@ -124,7 +126,7 @@ func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 
 func TestTimeLimitOfCommandThatEndsByTERM(t *testing.T) {
 	b := newBench(t)
-	r := b.check(bridge.CheckParams{TimeoutMS: 100, Command: `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`})
+	r := limited(bridge.CheckParams{Command: `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`}, b.check, hasOutput)
 	if !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
 		t.Errorf("%+v", r)
 	}

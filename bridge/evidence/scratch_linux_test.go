@@ -308,9 +308,8 @@ func TestScratchUnavailable(t *testing.T) {
 // TestScratchEndsWithItsTime: the limit ends a command on a copy with TERM, as without one.
 func TestScratchEndsWithItsTime(t *testing.T) {
 	p := newPlace(t)
-	c := p.with("trap 'echo bye; exit 7' TERM; sleep 1000 & wait")
-	c.TimeoutMS = 1000
-	if r := p.check(c); !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
+	r := limited(p.with("trap 'echo bye; exit 7' TERM; sleep 1000 & wait"), p.check, hasOutput)
+	if !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
 		t.Errorf("%+v", r)
 	}
 }
