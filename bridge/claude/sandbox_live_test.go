@@ -123,7 +123,11 @@ func TestLiveSandboxNetwork(t *testing.T) {
 	s.launch()
 	s.turn("go")
 	last := model.lastRequest()
-	for _, want := range []string{"LISTED", "tried", "403: Forbidden", "502: Bad Gateway", "2.json"} {
+	wants := []string{"LISTED", "tried", "403: Forbidden", "502: Bad Gateway", "2.json"}
+	if slices.Contains(s.spec.Args, standInArg) {
+		wants = wants[:4] // it notes no process in the sandbox's own directory of sessions
+	}
+	for _, want := range wants {
 		if !strings.Contains(last, want) {
 			t.Errorf("the tools did not say %q: %s", want, last)
 		}
