@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -175,6 +177,7 @@ var moments = []moment{
 // TestCutAndTakenUp kills arbiter, its bridge, or both during each slow step: the run completes, nothing is
 // lost or duplicated, and its journal is consistent.
 func TestCutAndTakenUp(t *testing.T) {
+	testkit.Long(t)
 	victims := []string{"arbiter", "bridge", "both"}
 	for _, who := range players(t) {
 		for _, m := range moments {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -31,6 +33,7 @@ var seamPlays = []seamPlay{crossing, chairs, parked, oneRuleForFour, asking, hal
 // TestFeatureInteractions plays combinations of features by commands of a script, by keys on the screen, with --plain,
 // on the web page, and in an editor, with the real CLI and the stand-in: all event logs tell the same story.
 func TestFeatureInteractions(t *testing.T) {
+	testkit.Long(t)
 	for _, play := range seamPlays {
 		t.Run(play.name, func(t *testing.T) {
 			t.Parallel()
