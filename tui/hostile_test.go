@@ -37,7 +37,8 @@ var joined = strings.NewReplacer("\u200d", "", "\u200c", "")
 func (s *scene) expectClean(where string) {
 	s.T.Helper()
 	s.ExpectSound()
-	rows := s.Rows()
+	talk := s.talkRows()
+	rows := s.Rows() // behind talkRows: the screen's lock orders what that reads before the next painting
 	for y, row := range rows {
 		if joined.Replace(sanitize.Text(row)) != joined.Replace(row) {
 			s.T.Fatalf("%s: row %d has %q", where, y, row)
@@ -46,8 +47,6 @@ func (s *scene) expectClean(where string) {
 	if title := s.Screen.GetTitle(); sanitize.Line(title, 80) != title || strings.Contains(title, "$<") {
 		s.T.Fatalf("%s: the title is %q", where, title)
 	}
-	var talk []string
-	s.do(func() { talk = s.talkRows() }) // what it reads is changed by painting
 	for y, row := range talk {
 		if !ours.MatchString(row) {
 			s.T.Fatalf("%s: row %d of the conversation begins with %q", where, y, row)
