@@ -37,8 +37,7 @@ var joined = strings.NewReplacer("\u200d", "", "\u200c", "")
 func (s *scene) expectClean(where string) {
 	s.T.Helper()
 	s.ExpectSound()
-	talk := s.talkRows()
-	rows := s.Rows() // behind talkRows: the screen's lock orders what that reads before the next painting
+	rows := s.Rows()
 	for y, row := range rows {
 		if joined.Replace(sanitize.Text(row)) != joined.Replace(row) {
 			s.T.Fatalf("%s: row %d has %q", where, y, row)
@@ -47,7 +46,7 @@ func (s *scene) expectClean(where string) {
 	if title := s.Screen.GetTitle(); sanitize.Line(title, 80) != title || strings.Contains(title, "$<") {
 		s.T.Fatalf("%s: the title is %q", where, title)
 	}
-	for y, row := range talk {
+	for y, row := range s.talkRows() {
 		if !ours.MatchString(row) {
 			s.T.Fatalf("%s: row %d of the conversation begins with %q", where, y, row)
 		}

@@ -43,8 +43,8 @@ func TestTrustDialog(t *testing.T) {
 		play(t, 90, 30, brings(false), func(s *scene) {
 			s.Expect("Trust this workspace?", ".claude/settings.json", "hook SessionStart 1: sh scripts/start.sh",
 				"script: text, 9 lines")
-			s.expectClean("the list")
 			s.Advance(time.Second)
+			s.expectClean("the list") // the next key orders what it reads before the next painting; time would not
 			s.Press(c.keys...)
 			s.ExpectNot("Trust this workspace?")
 			s.Expect(c.shows)
