@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -125,6 +127,7 @@ func TestACPKilled(t *testing.T) {
 // TestACPElsewhere: a request that another terminal answers is withdrawn, and a changed permission mode is
 // shown.
 func TestACPElsewhere(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
 	e := h.edits(acpEditors["plain"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)

@@ -114,6 +114,7 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 // TestWrongAnswers: an answer that cannot be right is refused before anything is sent, and the error says what
 // to type.
 func TestWrongAnswers(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])
 	run := collect[contract.Session](s)[0].Session
@@ -190,6 +191,7 @@ func TestStop(t *testing.T) {
 
 // TestChoose: choose, run in another terminal, lists the possible ways out of a failure and takes one.
 func TestChoose(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	s := override(t, players(t)[0], "tester", spinning)
 	s.troubled(0, "orch-1", "retry", "skip", "fallback")

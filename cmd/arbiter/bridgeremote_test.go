@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -38,6 +40,7 @@ func (h turnsOf) Event(ev bridge.Event) {
 // passed to it and none that lead back to the user's machine, checks get neither, and no secret is an argument
 // of a process.
 func TestRemoteBridge(t *testing.T) {
+	testkit.Long(t)
 	script, err := rehearsal.Parse("remote.yaml", []byte(`name: remote
 title: Remote
 actors:

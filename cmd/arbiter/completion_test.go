@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
@@ -216,6 +218,7 @@ func sortedWords(line string) string {
 
 // TestCompletionInShells: each shell completes the lines as expected.
 func TestCompletionInShells(t *testing.T) {
+	testkit.Long(t)
 	p := newTypist(t)
 	for name, try := range map[string]func(*typist, string){"bash": (*typist).bash, "zsh": (*typist).zsh,
 		"fish": (*typist).fish} {

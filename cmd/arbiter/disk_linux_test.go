@@ -110,6 +110,7 @@ func TestJournalCannotBeWritten(t *testing.T) {
 // TestStopAfterJournalFailure: a run that cannot write its journal can still be ended, and the next process
 // resumes from the state before the failure.
 func TestStopAfterJournalFailure(t *testing.T) {
+	testkit.Long(t)
 	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	s.limitFiles(1)

@@ -254,6 +254,7 @@ func TestCutStream(t *testing.T) {
 // TestMoneyIsSpentOnce: a run that ended at its cost limit ends at once when it is resumed and no human
 // can raise the limit. It starts no agent. A higher limit lets it continue.
 func TestMoneyIsSpentOnce(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	text := strings.Replace(talk, "    otherwise:", "    steps:\n      - {verdict: {decision: ADDRESS_HUMAN, message: "+
 		"And then?, reason: r}, usage: {input: 240000, output: 10000}}\n    otherwise:", 1)

@@ -268,6 +268,7 @@ func TestCommandsAreNotTalk(t *testing.T) {
 // TestNoHumanAtStdin: stdin may be closed, empty, or not a file at all. The run still ends as documented, and
 // uses no CPU in a busy loop.
 func TestNoHumanAtStdin(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	open := func(name string) func(*testing.T) *os.File {
 		return func(t *testing.T) *os.File {

@@ -22,6 +22,7 @@ import (
 // TestAPIFaults: each API fault gives one `error` event with its category, no hang, and the right exit code. A
 // fault that is not one of the environment leaves the task to the rules, here up to their limit.
 func TestAPIFaults(t *testing.T) {
+	testkit.Long(t)
 	for _, c := range []struct {
 		name     string
 		fault    string

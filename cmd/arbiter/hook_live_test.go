@@ -126,6 +126,7 @@ func (m terminal) first(text string) (at, times int) {
 
 // TestTerminalIsWarned: each warning level reaches the model once, with its next request.
 func TestTerminalIsWarned(t *testing.T) {
+	testkit.Long(t)
 	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}, `
       - use: [{tool: Bash, input: {command: echo one}}]
         usage: {context: 138000}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
@@ -75,6 +77,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
 
 // TestHookFailsSafe: after any error of the hook, a session continues as it would without the hook.
 func TestHookFailsSafe(t *testing.T) {
+	testkit.Long(t)
 	quit := make(chan struct{})
 	event := func() io.Reader { return strings.NewReader(hookEventText) }
 	silent := func(conn net.Conn) { <-quit }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -43,6 +45,7 @@ func aPicture(t *testing.T, dir, name string) []byte {
 // TestAnImageReachesTheModel: the model receives an image even if arbiter is killed once it has accepted the
 // message, and the file is gone when the run is resumed. A message with a file that cannot be read is rejected.
 func TestAnImageReachesTheModel(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

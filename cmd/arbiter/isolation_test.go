@@ -23,6 +23,7 @@ import (
 // TestRehearsalIsAlone: no variable or configuration of the user reaches a rehearsal, not even the agents'
 // shells.
 func TestRehearsalIsAlone(t *testing.T) {
+	testkit.Long(t)
 	path := filepath.Join(t.TempDir(), "env.yaml")
 	text := `name: env
 title: A look around

@@ -266,6 +266,7 @@ func TestOverridesWhileOneWorks(t *testing.T) {
 // TestOverridesInEvaluation: while the Arbiter evaluates the work, the human sends it back, or gives it to
 // another agent.
 func TestOverridesInEvaluation(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	t.Run("retry", func(t *testing.T) {
 		t.Parallel()

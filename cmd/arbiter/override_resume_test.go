@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -208,6 +210,7 @@ func (s *script) continuesFrom(state string) {
 
 // TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task's state is unchanged.
 func TestALostBridgeLeavesTheState(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	onlyLinux(t)
 	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task",

@@ -66,6 +66,7 @@ actors:
 // TestChecksAreRepeatedBeforeCompletion: a check that passed for one agent and fails after another agent's work goes
 // back to the Arbiter, and the result counts the checks of both.
 func TestChecksAreRepeatedBeforeCompletion(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/internal/report"
@@ -20,6 +22,7 @@ import (
 
 // TestReportOfARun: the report of a real run, in each format, from its event log and from its events.
 func TestReportOfARun(t *testing.T) {
+	testkit.Long(t)
 	s := start(t, nil, "--json", "--rehearse", "--stand-in", "--task", "Write the prophecy\n::error::x")
 	result := s.finish(contract.ExitComplete)
 	if output := s.stderr.String(); strings.Contains(output, "asked ") || !strings.Contains(output, "\nTo resume: ") {

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -47,6 +49,7 @@ func sessionLast(s *script) contract.Session {
 
 // TestSandboxedRun: a whole run inside of sandboxes, including its checks.
 func TestSandboxedRun(t *testing.T) {
+	testkit.Long(t)
 	needSandbox(t)
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

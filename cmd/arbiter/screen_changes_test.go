@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -94,6 +96,7 @@ func TestScreenShowsChanges(t *testing.T) {
 
 // TestPlainShowsChanges: --plain does the same with commands, and lists settings, models and images.
 func TestPlainShowsChanges(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	h := build(t, players(t)[0], changesPlay)
 	h.committed("thread.txt", "red\ngreen\n")

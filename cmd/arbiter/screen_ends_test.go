@@ -119,6 +119,7 @@ func (h *testHome) slow() *pane {
 // TestOneSignalIsOrderly: a signal asks for an orderly end, which gives an agent time to end; the loss of the
 // screen then does not count as a second signal.
 func TestOneSignalIsOrderly(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
 	p := h.slow()
@@ -159,6 +160,7 @@ func signalled(t *testing.T, state, run string) []input.Signal {
 // TestRepeatedSignals: arbiter reacts to further signals while it ends slowly, and restores the terminal in
 // every case.
 func TestRepeatedSignals(t *testing.T) {
+	testkit.Long(t)
 	for name, ask := range map[string]func(p *pane){
 		"keys": func(p *pane) {
 			p.press("Ctrl+C", "Ctrl+C")
@@ -225,6 +227,7 @@ func causeFailure() {
 // TestScreenFault: after a panic in the screen's code the terminal is restored, there is a crash report and a
 // separate exit code, and the run can be resumed.
 func TestScreenFault(t *testing.T) {
+	testkit.Long(t)
 	for _, begun := range []bool{false, true} {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
 			t.Parallel()
@@ -309,6 +312,7 @@ func TestScreenHangs(t *testing.T) {
 // TestNothingToDrive: without claude the first screen says so. If the user leaves it without beginning
 // anything, the exit code is that for the environment, and a script gets the same message.
 func TestNothingToDrive(t *testing.T) {
+	testkit.Long(t)
 	bin := t.TempDir()
 	self, err := exec.LookPath("arbiter")
 	if err != nil {

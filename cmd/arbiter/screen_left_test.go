@@ -6,12 +6,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // TestScreenIsLeft: a run continues when its screen is left, killed, or loses its terminal, and another screen
 // shows all of it.
 func TestScreenIsLeft(t *testing.T) {
+	testkit.Long(t)
 	for _, way := range []struct {
 		name string
 		do   func(p *pane)

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -105,6 +107,7 @@ func TestSuspendWithoutAShell(t *testing.T) {
 // TestEditor: Ctrl+G opens the typed text in the user's editor, on the same terminal, and takes the edited text
 // back. Meanwhile Ctrl+C goes to the editor.
 func TestEditor(t *testing.T) {
+	testkit.Long(t)
 	for _, variable := range []string{"%s --wait", "LINES=9 %s --wait"} {
 		t.Run(variable, func(t *testing.T) { t.Parallel(); edits(t, variable) })
 	}

@@ -119,6 +119,7 @@ func TestTerminalGoneDuringTerminalUse(t *testing.T) {
 
 // TestTerminalGoneWhileSuspended: while arbiter is stopped, the window is closed, which ends the shell.
 func TestTerminalGoneWhileSuspended(t *testing.T) {
+	testkit.Long(t)
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
@@ -93,6 +95,7 @@ func TestPlainIsInterrupted(t *testing.T) {
 
 // TestPlainInput: at the end of the input no more human input can come, but the run continues.
 func TestPlainInput(t *testing.T) {
+	testkit.Long(t)
 	h := newTestHome(t, players(t)[0])
 	for _, tt := range []struct {
 		name, scenario, in, want string

@@ -53,6 +53,7 @@ actors:
 // TestARunRecordsItsChanges: a run records which agent changed which files, where two agents changed the same
 // one, and the total, which `diff` shows and `undo` reverts. The user's index, branch and stash stay unchanged.
 func TestARunRecordsItsChanges(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -34,6 +36,7 @@ actors:
 // TestWorktreesOfADeadRun: doctor finds the worktrees of a killed run, and removing the run first saves the
 // work in them. Another run that starts leaves them alone.
 func TestWorktreesOfADeadRun(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, isolation := range []string{"worktree", "clone"} {
 		t.Run(isolation, func(t *testing.T) {

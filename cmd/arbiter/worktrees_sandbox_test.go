@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -39,6 +41,7 @@ actors:
 
 // TestSandboxedOrchestratorCommitsInItsClone: it can commit in its clone, and write nowhere else.
 func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	needSandbox(t)
 	for _, p := range players(t) {
