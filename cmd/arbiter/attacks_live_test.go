@@ -67,8 +67,8 @@ func TestAttacks(t *testing.T) {
 }
 
 // TestGeneratedAttacks plays generated lines in the same way: each runs a program that no rule allows, within nested
-// expansions, backquotes, here-documents and compound commands of programs that rules allow. In every second group a rule
-// denies that program. It plays 20,000 lines at night, and some for each change.
+// expansions, backquotes, here-documents and compound commands of programs that rules allow. In every second group a
+// rule denies that program. It plays 20,000 lines at night, and some for each change.
 func TestGeneratedAttacks(t *testing.T) {
 	t.Parallel()
 	claude := realClaude(t)
