@@ -145,7 +145,8 @@ func TestPeerThatReadsNothing(t *testing.T) {
 				far)
 		}()
 		w := newWire(t, near)
-		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":4,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":4,` +
+			`"client":"t","run":"r","claude":{"path":"claude"}}}`)
 		w.read()
 		w.write(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
 		w.read()
@@ -187,7 +188,8 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- NewServer(l, ServerOptions{Logger: testLog(t)}).Serve(t.Context(), far) }()
 		w := newWire(t, near)
-		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":4,"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":4,` +
+			`"client":"t","run":"r","claude":{"path":"claude"}}}`)
 		w.read()
 		w.write(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
 		w.read()

@@ -91,7 +91,8 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 	failed := input.RulesGiven{Agent: p.agent("orch-1").AgentRef, Failed: "it has not taken the deny rule"}
 	if out := p.do(failed); len(out) != 1 {
 		t.Errorf("a failure: %+v", out)
-	} else if e, ok := out[0].(effect.Emit).Event.Body.(contract.Error); !ok || !strings.Contains(e.Message, "has not taken") {
+	} else if e, ok := out[0].(effect.Emit).Event.Body.(contract.Error); !ok ||
+		!strings.Contains(e.Message, "has not taken") {
 		t.Errorf("a failure: %+v", out)
 	}
 	failed.Agent.Generation--

@@ -20,12 +20,19 @@ import (
 // origins is who each kind of input is from. A new kind of input must be added here.
 var origins = map[string]string{
 	"began": "human", "resumed": "human", "command": "human",
-	"agent_event": "agent", "tool_called": "agent", "permission_asked": "agent", "permission_withdrawn": "agent", "call_decided": "agent",
+	"agent_event": "agent", "tool_called": "agent", "permission_asked": "agent", "permission_withdrawn": "agent",
+	"call_decided": "agent",
 
-	"no_bridge": "supervisor", "input_ended": "supervisor", "signalled": "supervisor", "spawned": "supervisor", "not_spawned": "supervisor",
-	"not_sent": "supervisor", "timer": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor", "bridge_back": "supervisor",
-	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "inspected": "supervisor", "configured": "supervisor",
-	"decided": "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor", "reconsidered": "supervisor", "rules_given": "supervisor", "woke_from_sleep": "supervisor", "trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor", "journal_full": "supervisor", "output_lost": "supervisor",
+	"no_bridge": "supervisor", "input_ended": "supervisor", "signalled": "supervisor", "spawned": "supervisor",
+	"not_spawned": "supervisor",
+	"not_sent":    "supervisor", "timer": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor",
+	"bridge_back":   "supervisor",
+	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "inspected": "supervisor",
+	"configured": "supervisor",
+	"decided":    "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor",
+	"reconsidered": "supervisor", "rules_given": "supervisor", "woke_from_sleep": "supervisor",
+	"trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor",
+	"journal_full": "supervisor", "output_lost": "supervisor",
 	"day_spent": "supervisor",
 }
 

@@ -76,7 +76,8 @@ func TestScreens(t *testing.T) {
 const typedByHumans = "織機に新しいヘッダーを教える世界🧵"
 
 // keyNames matches names of keys on the screen that cannot be words.
-var keyNames = regexp.MustCompile(`(?:(?:Ctrl|Alt|Shift)\+(?:[A-Za-z0-9\\]|Tab|Enter|Up|Down|Left|Right)|F[1-9]|Esc|PgDn|PgUp)\b`)
+var keyNames = regexp.MustCompile(
+	`(?:(?:Ctrl|Alt|Shift)\+(?:[A-Za-z0-9\\]|Tab|Enter|Up|Down|Left|Right)|F[1-9]|Esc|PgDn|PgUp)\b`)
 
 // expectKeys fails if the screen names a key that does nothing here, or if a page does not name its own.
 func (s *scene) expectKeys() {

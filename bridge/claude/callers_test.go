@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -17,7 +15,7 @@ import (
 // TestLiveToolCallOfASubagent: a subagent gets the same tools as its parent, and its calls say that they
 // come from a subagent.
 func TestLiveToolCallOfASubagent(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	for _, judged := range []bool{false, true} {
 		t.Run(fmt.Sprintf("judged %t", judged), func(t *testing.T) {
 			t.Parallel()

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -18,7 +16,7 @@ import (
 
 // A repeat is safe: the CLI drops a message whose id it has already seen in the same process.
 func TestRepeatIsDropped(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		held := make(chan struct{})
 		verdict := verdictReply
@@ -196,7 +194,7 @@ func TestLimitAndAuth(t *testing.T) {
 
 // A history that the API refuses is reported as such: retrying does not help.
 func TestBrokenHistory(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	for name, text := range map[string]string{
 		"call": "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each " +
 			"`tool_use` block must have a corresponding `tool_result` block in the next message.",
@@ -217,7 +215,7 @@ func TestBrokenHistory(t *testing.T) {
 // A turn that the API refused has used nothing: this is how the supervisor knows that no model has read the
 // turn's message.
 func TestRefusedTurnUsesNothing(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := stageFor(t, spec,
 			reply{status: 429, kind: "rate_limit_error", message: "Claude AI usage limit reached|1999999999"})

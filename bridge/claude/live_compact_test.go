@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
@@ -30,7 +28,7 @@ func ruling(message string) []call { return []call{{verdictTool, map[string]any{
 func full(name string) reply { return reply{tools: touch(name), usage: [3]int{3, 172_000, 500}} }
 
 func TestLiveCompactionBlocked(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"), full("c"),
 			full("d"), reply{tools: ruling("handed over"), usage: [3]int{3, 173_000, 500}})
@@ -59,7 +57,7 @@ func TestLiveCompactionBlocked(t *testing.T) {
 }
 
 func TestLiveCompaction(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"),
 			reply{text: "<summary>SHORTENED</summary>", usage: [3]int{3, 172_000, 10}},
@@ -109,7 +107,7 @@ func TestLiveCompaction(t *testing.T) {
 
 // TestLiveRefill: if the context is full again after each compaction, the turn ends.
 func TestLiveRefill(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		sum := reply{text: "<summary>s</summary>", usage: [3]int{3, 172_000, 10}}
 		s, _ := compacting(t, spec, full("a"), full("b"), sum, full("c"), sum, full("d"), sum, full("e"), sum,
@@ -127,7 +125,7 @@ func TestLiveRefill(t *testing.T) {
 }
 
 func TestLivePromptTooLong(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t,
 			reply{status: 400, kind: "invalid_request_error",
@@ -145,7 +143,7 @@ func TestLivePromptTooLong(t *testing.T) {
 // TestLiveResumeContext: a resumed session reports at once how full it is, and does not send earlier
 // warnings again.
 func TestLiveResumeContext(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{tools: touch("a"), usage: share(167_000, 72)},
 			reply{text: "one", usage: share(167_000, 72.5)})

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -58,7 +56,7 @@ func dig() []call {
 // between that uses more than the window holds. Each level is in the very next request, once; at every step
 // the meter agrees with the CLI's own.
 func TestLiveWarnings(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	for _, test := range []struct {
 		model  string
 		cap    int
@@ -154,7 +152,7 @@ func (s *stageOf) disagreement(ctx context.Context) []string {
 // TestLiveSubagentAccounting: a subagent's usage and cost are reported while it runs, and in the end all costs
 // are accounted for.
 func TestLiveSubagentAccounting(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		// A model takes some time: meanwhile the driver asks for the cost.
 		begun, ended := make(chan struct{}), make(chan struct{})
@@ -210,7 +208,7 @@ func TestLiveSubagentAccounting(t *testing.T) {
 // TestLiveMeterDuringFailures: after an interrupt, a change of model and an API failure the meter still
 // agrees with the CLI.
 func TestLiveMeterDuringFailures(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{text: "one", usage: [3]int{3, 50_000, 0}},
 			reply{text: strings.Repeat("slow ", 200), usage: [3]int{3, 60_000, 0}, pause: 20 * time.Millisecond})

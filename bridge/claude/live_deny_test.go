@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -20,7 +18,7 @@ import (
 // them without a question, also those of subagents. A tool that is neither denied nor allowed needs a
 // permission, in both.
 func TestLiveDeniedTools(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	for name, deny := range map[string]func(*bridge.AgentConfig){
 		"by name": func(cfg *bridge.AgentConfig) {
 			cfg.DisallowedTools = []string{"Write", "Edit", "NotebookEdit", "Bash(rm *)"}
@@ -89,7 +87,7 @@ func TestLiveDeniedTools(t *testing.T) {
 // TestLiveAskTools: each use of such a tool needs a permission, even one that the CLI considers
 // harmless, and also in subagents; a denied use is refused without a question.
 func TestLiveAskTools(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}},
 			reply{tools: []call{bash("rm x")}},

@@ -10,15 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 func TestLiveStartFailures(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	onlyTheCLI(t, "takes any word for a type")
 	s, _ := live(t)
 	s.cfg.JSONSchema = json.RawMessage(`{"type":"nonsense"}`)
@@ -68,7 +66,7 @@ func TestLiveAPIErrors(t *testing.T) {
 }
 
 func TestLiveRetryIsReported(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	onlyTheCLI(t, "does not try again")
 	s, _ := live(t, reply{status: 500, kind: "api_error", message: "x"})
 	s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
@@ -91,7 +89,7 @@ func TestLiveNotLoggedIn(t *testing.T) {
 }
 
 func TestLiveBudget(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	s, _ := live(t, reply{tools: []call{bash("echo hi")}, usage: [3]int{1000, 0, 0}})
 	s.cfg.MaxBudgetUSD = 0.0001
 	s.launch()
@@ -102,7 +100,7 @@ func TestLiveBudget(t *testing.T) {
 }
 
 func TestLiveSideQuestionAndConfigure(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	onlyTheCLI(t, "takes any mode")
 	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "valid"}, reply{text: "two"})
 	s.launch()

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -20,7 +18,7 @@ import (
 // TestInterruptIsReadAfterTheMessage that was written before it: the session has the message, and the model
 // sees it with the next message.
 func TestInterruptIsReadAfterTheMessage(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		held := make(chan struct{})
 		s, model := stageFor(t, spec, verdictReply, reply{hold: held})
@@ -47,7 +45,7 @@ func TestInterruptIsReadAfterTheMessage(t *testing.T) {
 // TestMessageInterruptedBeforeItWasRead: an interrupt that arrives while the user's own hooks process the
 // message makes the CLI drop it. The turn reports that.
 func TestMessageInterruptedBeforeItWasRead(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	onlyTheCLI(t, "runs no hooks of the user's settings")
 	t.Parallel()
 	s, model := stageFor(t, realSpec(t), verdictReply)

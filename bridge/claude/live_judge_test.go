@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -128,7 +126,7 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 // TestLiveDoubt: after any failure between a tool call and the rules, no tool of any class runs,
 // though the CLI would run it.
 func TestLiveDoubt(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	causes := map[string]func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error){
 		"error": func(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -161,7 +159,10 @@ func TestLiveChangedInput(t *testing.T) {
 		hook := filepath.Join(s.cfg.Env["HOME"], "hook.sh")
 		settings := `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"sh ` + hook + `"}]}]}}`
 		script := `read -r call
-answer() { echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"command":"'"$1"'"}}}'; }
+answer() {
+  echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow",' \
+    '"updatedInput":{"command":"'"$1"'"}}}'
+}
 case $call in
 *"printf 1"*) answer "touch ran" ;;
 *"printf 2"*) answer "touch denied" ;;
@@ -186,7 +187,8 @@ esac
 		for _, e := range of[bridge.ToolRan](s.host) {
 			ran = append(ran, e.Tool+" "+string(e.Input))
 		}
-		if diff := cmp.Diff([]string{`Bash {"command":"touch ran"}`, `Bash {"command":"touch failed; exit 1"}`}, ran); diff != "" {
+		want := []string{`Bash {"command":"touch ran"}`, `Bash {"command":"touch failed; exit 1"}`}
+		if diff := cmp.Diff(want, ran); diff != "" {
 			t.Errorf("reported, -want +got:\n%s", diff)
 		}
 	})
@@ -195,7 +197,7 @@ esac
 // TestLiveSkillLines: a command line of a skill passes the judge like a call. A CLI that shows such lines to no hook
 // runs none of them where a rule says more than its own reading of it.
 func TestLiveSkillLines(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		if len(spec.Args) > 0 && spec.Args[0] == standInArg {
 			t.Skip("the stand-in has no skills")

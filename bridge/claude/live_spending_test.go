@@ -3,15 +3,13 @@ package claude
 import (
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 // TestLiveSpending: the cost of a turn is reported while it runs, and never exceeds its final cost; each
 // turn starts at zero, also after the session was resumed.
 func TestLiveSpending(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	look := []call{{"Bash", map[string]any{"command": "ls", "description": "Look"}}}
 	holds := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	var script []reply

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -35,7 +33,7 @@ func liveAlone(t *testing.T, script ...reply) (*stageOf, *api) {
 }
 
 func TestLiveTextTurn(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap = 100_000
 	s.launch()
@@ -93,7 +91,7 @@ func TestLiveTextTurn(t *testing.T) {
 // TestLiveWindow: what the CLI reports as its window holds from the first reading on. With the user's bound
 // alone, 300,000, an agent that is near its end would not be warned.
 func TestLiveWindow(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap, s.cfg.Model = 300_000, "claude-sonnet-4-5"
 	s.launch()
@@ -104,7 +102,7 @@ func TestLiveWindow(t *testing.T) {
 }
 
 func TestLiveVerdict(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "so it is"}}}}
 	s, model := live(t, reply{text: "no verdict yet"}, verdict, reply{text: "none"}, reply{text: "none again"})
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
@@ -138,7 +136,7 @@ func TestLiveVerdict(t *testing.T) {
 }
 
 func TestLiveLongPromptAndSchema(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	onlyTheCLI(t, "takes a schema from its command line alone")
 	verdict := reply{tools: []call{{verdictTool, map[string]any{"message": "m"}}}}
 	s, model := live(t, verdict)
@@ -226,7 +224,7 @@ func TestLiveMCP(t *testing.T) {
 }
 
 func TestLiveSubagent(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	s, _ := live(t,
 		reply{tools: []call{{"Agent",
 			map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}}}},
@@ -258,7 +256,7 @@ func TestLiveSubagent(t *testing.T) {
 }
 
 func TestLiveInterrupt(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	s, _ := live(t, reply{tools: []call{bash("python3 -c 'import time; time.sleep(60)'")}}, reply{text: "after"})
 	s.launch()
 	if _, err := s.agent.Interrupt(context.Background()); err != nil {
@@ -282,7 +280,7 @@ func TestLiveInterrupt(t *testing.T) {
 }
 
 func TestLiveSteer(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	s, model := live(t,
 		reply{tools: []call{bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")}},
 		reply{text: "end"})
@@ -310,7 +308,7 @@ func TestLiveSteer(t *testing.T) {
 }
 
 func TestLiveQuestionIsDenied(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	question := map[string]any{"questions": []any{map[string]any{"question": "Q?", "header": "h", "multiSelect": false,
 		"options": []any{map[string]any{"label": "a", "description": "d"},
 			map[string]any{"label": "b", "description": "d"}}}}}
@@ -327,7 +325,7 @@ func TestLiveQuestionIsDenied(t *testing.T) {
 }
 
 func TestLiveSlashIsText(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	s, model := live(t, reply{text: "first"}, reply{text: "second"})
 	s.launch()
 	if turn := s.turn("/clear"); turn.Text != "first" {

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -79,7 +77,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestProbeOfAStoppedProcess(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	onlyLinux(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := stageFor(t, spec, verdictReply)

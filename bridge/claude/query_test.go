@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -63,7 +61,7 @@ func chosen(message string) reply {
 }
 
 func TestLiveQuery(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, chosen("the tester"))
 		q := newAsking(t, spec, model)
@@ -142,7 +140,7 @@ func (a *api) toolNames(n int) []string {
 
 // TestLiveQueryWithoutAVerdict: this is not a failure, the caller may find the answer in the text.
 func TestLiveQueryWithoutAVerdict(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		q := newAsking(t, spec, startAPI(t, reply{text: "the tester"}, reply{text: "I said so"}))
 		r, err := q.ask(t.Context())
@@ -153,7 +151,7 @@ func TestLiveQueryWithoutAVerdict(t *testing.T) {
 }
 
 func TestLiveQueryWithoutASchema(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{text: "plain"})
 		q := newAsking(t, spec, model)
@@ -167,7 +165,7 @@ func TestLiveQueryWithoutASchema(t *testing.T) {
 
 // TestLiveQueryOfEveryLength: a query that is too long for an argument goes over stdin.
 func TestLiveQueryOfEveryLength(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, chosen("long"))
 		q := newAsking(t, spec, model)
@@ -184,7 +182,7 @@ func TestLiveQueryOfEveryLength(t *testing.T) {
 }
 
 func TestLiveQueryFails(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	wrong := reply{tools: []call{{verdictTool, map[string]any{"message": 1}}}}
 	for name, tc := range map[string]struct {
 		script   []reply
@@ -222,7 +220,7 @@ func TestLiveQueryFails(t *testing.T) {
 
 // TestLiveQueryTimeout: the reason why the CLI kept retrying is reported, if the CLI gave one.
 func TestLiveQueryTimeout(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		hold := make(chan struct{})
 		defer close(hold)
@@ -255,7 +253,7 @@ func TestLiveQueryTimeout(t *testing.T) {
 }
 
 func TestLiveQueryCancelled(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		hold := make(chan struct{})
 		defer close(hold)
@@ -293,7 +291,7 @@ func waitFor(t *testing.T, what string, met func() bool) {
 
 // TestLiveQueriesOfAScenario: a scripted model treats each query as a session of its own.
 func TestLiveQueriesOfAScenario(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		sc, err := rehearsal.Parse("choices.yaml", []byte(`
 actors:

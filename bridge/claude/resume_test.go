@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -96,7 +94,7 @@ func (s *stageOf) until(what string, holds func() bool) {
 
 // TestDeliveryStatusAfterCrash kills the process at the points of a turn and resumes.
 func TestDeliveryStatusAfterCrash(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	for _, test := range []struct {
 		name   string
 		script func(held chan struct{}) []reply
@@ -185,7 +183,7 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 }
 
 func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		held := make(chan struct{})
 		wait := bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")
@@ -219,7 +217,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 
 // Two processes on one session make two branches; one of them is abandoned.
 func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := stageFor(t, spec, verdictReply, verdictReply, verdictReply, verdictReply)
 		s.launch()
@@ -246,7 +244,7 @@ func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 
 // A session that never received a message has nothing to resume; it begins with its id.
 func TestResumeOfNothing(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := stageFor(t, spec, verdictReply)
 		s.launch()
@@ -297,7 +295,7 @@ func TestResumeThatIsRefused(t *testing.T) {
 
 // A resumed CLI drops a repeat of a message that is in its history; its turn ends.
 func TestRepeatAfterResume(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := stageFor(t, spec, verdictReply, verdictReply)
 		s.launch()
@@ -334,7 +332,7 @@ func TestConfigDir(t *testing.T) {
 // The transcript is used where it is found, even if it should be elsewhere; without it a session begins
 // anew.
 func TestTranscriptMovedOrGone(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	for name, move := range map[string]func(t *testing.T, path string) (found bool){
 		"another project": func(t *testing.T, path string) bool {
 			dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "-elsewhere")

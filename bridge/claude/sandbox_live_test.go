@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
@@ -183,7 +181,7 @@ func TestLiveSandboxStop(t *testing.T) {
 // TestLiveSandboxCrash: a signal that ends the CLI is reported as one, and a killed monitor leaves
 // no process.
 func TestLiveSandboxCrash(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	for name, signal := range map[string]string{"the CLI": "kill -9 $CLAUDE_PID", "its monitor": ""} {
 		t.Run(name, func(t *testing.T) {
 			s, _, _, _ := liveConfined(t,
@@ -208,7 +206,7 @@ func TestLiveSandboxCrash(t *testing.T) {
 // TestLiveKeys: the CLI's credentials are not in the environment of its tools, nor in that of hooks; quotes
 // and the shell's directory are preserved.
 func TestLiveKeys(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	if len(realSpec(t).Args) > 0 {
 		t.Skip("the stand-in reads no settings, and its shell forgets its directory")
 	}

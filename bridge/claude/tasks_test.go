@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -84,7 +82,7 @@ func items(list ...bridge.Task) bridge.Tasks { return bridge.Tasks{Items: list} 
 // TestLiveTasks: the list of the task tools, also after a resume; of a subagent's tasks only those that the
 // main thread reads.
 func TestLiveTasks(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t,
 			reply{tools: []call{{"TaskCreate", map[string]any{"subject": "a", "description": "x"}},
@@ -126,7 +124,7 @@ func TestLiveTasks(t *testing.T) {
 }
 
 func TestLiveTodos(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		todos := func(status string) map[string]any {
 			return map[string]any{"todos": []any{map[string]any{"content": "a", "status": status,

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -226,7 +224,7 @@ func (s *stageOf) record() string {
 
 // TestTerminalIsClosed: after a close in order the CLI saves and leaves, and no process is left.
 func TestTerminalIsClosed(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, _ := startDialogue(t, spec)
 		d := s.openTerminal(nil)
@@ -265,8 +263,8 @@ func TestTerminalArguments(t *testing.T) {
 	}
 	want := append([]string{
 		"--resume", cfg.SessionID, "--system-prompt-snapshot", "off", "--setting-sources", "user",
-		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"],"disableAutoMode":"disable",` +
-			`"disableBypassPermissionsMode":"disable"},"useAutoModeDuringPlan":false}`,
+		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"],` +
+			`"disableAutoMode":"disable","disableBypassPermissionsMode":"disable"},"useAutoModeDuringPlan":false}`,
 		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role",
 		"--tools", "Read,Grep", "--disallowedTools",
 	}, append(slices.Clone(offForAll), "Bash(rm *)")...)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
@@ -22,7 +20,7 @@ func onlyTheCLI(t *testing.T, lacks string) {
 // TestLiveToolShell: the Bash tool runs bash for any shell of the user, and the hook receives the
 // directory.
 func TestLiveToolShell(t *testing.T) {
-	testkit.Long(t)
+	realAtNight(t)
 	onlyTheCLI(t, "does not keep the shell's directory from one call to the next")
 	s, _ := live(t, reply{tools: []call{bash(`echo "version: $BASH_VERSION"; mkdir sub; cd sub`)}},
 		reply{tools: []call{bash("pwd -P")}}, reply{text: "done"})

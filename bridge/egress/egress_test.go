@@ -133,7 +133,8 @@ func TestWhatIsLetThrough(t *testing.T) {
 		dialed  string
 		unnamed bool // no name was resolved
 	}{
-		"listed":                     {get("http://good.example/x", "good.example"), "200", `good.example /x ""`, good, false},
+		"listed": {
+			get("http://good.example/x", "good.example"), "200", `good.example /x ""`, good, false},
 		"another Host":               {get("http://good.example/x", "evil.example"), "200", `good.example /x`, good, false},
 		"below a domain":             {get("http://a.wide.example/", "a.wide.example"), "200", "", "93.184.216.35:80", false},
 		"capitals and a dot":         {get("http://GOOD.example./x", "x"), "200", "good.example /x", good, false},

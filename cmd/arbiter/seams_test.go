@@ -274,7 +274,12 @@ actors:
           kind: handoff
           expects_response: true
           message: It is handed on.
-          handoff: {accomplished: [half], remaining: [the rest], key_context: none, checks: [{command: sh wait.sh, expect: "` + "`whole`" + `"}], claims: [{claim: it is half, verified: true, check: 1}]}
+          handoff:
+            accomplished: [half]
+            remaining: [the rest]
+            key_context: none
+            checks: [{command: sh wait.sh, expect: "` + "`whole`" + `"}]
+            claims: [{claim: it is half, verified: true, check: 1}]
       - say: I-shall-remember-it.
   - name: person
     match: {role: any}

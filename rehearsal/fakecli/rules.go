@@ -193,8 +193,8 @@ func within(dir, path string) bool {
 var sensitiveForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(^|/)(` +
 		`(\.git|\.claude|\.husky|\.idea|\.vscode|\.devcontainer|\.config/git)(/|$)|` +
-		`(\.gitmodules|\.gitconfig|\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pnpmfile\.cjs|\.bashrc|\.bash_profile|\.profile|\.zshrc|` +
-		`\.zshenv|\.ripgreprc|\.envrc|\.claude\.json|\.mcp\.json|\.pre-commit-config\.yaml|bunfig\.toml|` +
+		`(\.gitmodules|\.gitconfig|\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pnpmfile\.cjs|\.bashrc|\.bash_profile|\.profile|` +
+		`\.zshrc|\.zshenv|\.ripgreprc|\.envrc|\.claude\.json|\.mcp\.json|\.pre-commit-config\.yaml|bunfig\.toml|` +
 		`\.cargo/config\.toml)$)`)
 })
 
