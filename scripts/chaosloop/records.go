@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -243,7 +244,7 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		if h.To == contract.Arbiter {
 			again = lost
 		}
-		had := receivedBy(requests, m.MessageID, sessions[h.To])
+		had := receivedBy(requests, m, sessions[h.To])
 		if len(had) > 0 && len(had) <= 1+again {
 			continue
 		}
@@ -260,24 +261,32 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 	}
 }
 
+// A delivery is a message that carries a document, and when it was accepted.
+type delivery struct {
+	contract.Message
+	at time.Time
+}
+
 // carrier finds the message that carries a document to its reader.
-func carrier(after []contract.Line, h contract.Handoff) (contract.Message, bool) {
+func carrier(after []contract.Line, h contract.Handoff) (delivery, bool) {
 	for _, l := range after {
 		m, ok := l.Body.(contract.Message)
 		if ok && m.To == h.To && (m.Kind == conversation.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
-			return m, true
+			return delivery{m, l.Time}, true
 		}
 	}
-	return contract.Message{}, false
+	return delivery{}, false
 }
 
-// receivedBy returns those of an agent's sessions that received a message.
-func receivedBy(requests []rehearsal.Request, message string, sessions []string) []string {
+// receivedBy returns those of an agent's sessions that received a message: by itself, or, once another decider
+// has ruled on it, as an entry of the work log that a later message carries.
+func receivedBy(requests []rehearsal.Request, m delivery, sessions []string) []string {
 	var had []string
-	mark := "| id: " + message
+	itself := "| id: " + m.MessageID
+	entry := fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind, m.at.UTC().Format(time.RFC3339))
 	for _, q := range requests {
 		if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
-			strings.Contains(q.Incoming, mark) {
+			(strings.Contains(q.Incoming, itself) || strings.Contains(q.Incoming, entry)) {
 			had = append(had, q.Session)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -208,6 +209,21 @@ func TestDecisionsAreNumbered(t *testing.T) {
 		r := &round{f: newFigures()}
 		if r.checkNumbers(tt.lines); r.f.unkept != tt.unkept {
 			t.Errorf("%s: %d, %q", name, r.f.unkept, r.problems)
+		}
+	}
+}
+
+func TestDocumentsArriveInTheWorkLog(t *testing.T) {
+	m := delivery{contract.Message{MessageID: "m", From: "orch-1", Kind: verdict.KindDone}, time.Unix(9, 5).UTC()}
+	for incoming, had := range map[string]int{
+		"⟦k | from: orch-1 | kind: done | id: m⟧\nx": 1,
+		"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx": 1,
+		"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:08Z | a report⟧\nx": 0,
+		"⟦k | part 1 of 2 | work log | from: orch-2 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx": 0,
+	} {
+		got := receivedBy([]rehearsal.Request{{Session: "s", Incoming: incoming}}, m, []string{"s"})
+		if len(got) != had {
+			t.Errorf("%s: had by %q", incoming, got)
 		}
 	}
 }
