@@ -216,7 +216,7 @@ func TestDecisionsAreNumbered(t *testing.T) {
 func TestDocumentsArriveInTheWorkLog(t *testing.T) {
 	m := delivery{contract.Message{MessageID: "m", From: "orch-1", Kind: verdict.KindDone}, time.Unix(9, 5).UTC()}
 	for incoming, had := range map[string]int{
-		"⟦k | from: orch-1 | kind: done | id: m⟧\nx": 1,
+		"⟦k | from: orch-1 | kind: done | id: m⟧\nx":                                                        1,
 		"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx": 1,
 		"⟦k | part 1 of 2 | work log | from: orch-1 | kind: done | at: 1970-01-01T00:00:08Z | a report⟧\nx": 0,
 		"⟦k | part 1 of 2 | work log | from: orch-2 | kind: done | at: 1970-01-01T00:00:09Z | a report⟧\nx": 0,
