@@ -7,8 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
@@ -178,7 +176,7 @@ func TestJudgedOnATree(t *testing.T) {
 		o.Accept, o.Workspace = []string{"make test"}, runconfig.Workspace{Root: "/w", Base: "base"}
 	})
 	p.complete()
-	asked := lastEffect[changes.Record](p)
+	asked := lastEffect[input.ChangeRecord](p)
 	if !asked.Tree {
 		t.Fatalf("asked for %+v", asked)
 	}
@@ -189,7 +187,7 @@ func TestJudgedOnATree(t *testing.T) {
 	p.criteria(nil)
 	p.do(input.Stopped{})
 	total := &contract.ResultChanges{Files: 1, Head: "c"}
-	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Tree: "tree", Total: total})
+	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "c", Tree: "tree", Total: total})
 	r := last[contract.Result](p)
 	if r.Changes == nil || len(r.Acceptance) != 1 || r.Acceptance[0].Tree != "tree" {
 		t.Errorf("%+v", r.Acceptance)
@@ -259,7 +257,7 @@ func TestCriteriaGoWithTheTask(t *testing.T) {
 	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "Build it."}}})
 	p.contains("the task", p.lastSent("arbiter"), "Build it.", "1. make test (set by the human)", "the looms need oil")
 	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.SetAcceptance{}}})
-	resume := func(accept ...string) []acceptance.Criterion {
+	resume := func(accept ...string) []Criterion {
 		o := p.s.Options
 		o.Accept = accept
 		p.do(input.Resumed{Options: o, Salt: "s"})

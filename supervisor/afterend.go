@@ -4,15 +4,9 @@ import (
 	"cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/approval"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/rights"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
 // takeEnding handles inputs that arrive while the agents are being stopped.
@@ -26,10 +20,10 @@ func (st *step) takeEnding(f input.Body) {
 	case input.ToolCalled:
 		st.do(effect.AnswerTool{Call: f.Call, Text: "The run is ending.", IsError: true})
 	case input.PermissionAsked:
-		r := permission.Request{ID: f.Params.Request, Params: f.Params}
-		permission.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
+		r := input.PermissionRequest{ID: f.Params.Request, Params: f.Params}
+		input.Deny(&st.out, r, contract.ByShutdown, "the run is ending")
 	case input.CallDecided:
-		approval.Decided(&st.Permission, &st.out, f)
+		PermissionDecided(&st.Permission, &st.out, f)
 	case input.Command:
 		st.commandedLate(f)
 	case input.Signal:
@@ -46,11 +40,11 @@ func (st *step) takeEnding(f input.Body) {
 	case input.Decided:
 		st.answered(f)
 	case input.BridgeLost:
-		if f.Host == lifecycle.Here { // losing another host's bridge does not stop the end of the run
+		if f.Host == LifecycleHere { // losing another host's bridge does not stop the end of the run
 			st.lastSnapshot() // every agent has ended with the bridge
 		}
 	case input.BridgeFailed:
-		if f.Host == lifecycle.Here {
+		if f.Host == LifecycleHere {
 			st.lastSnapshot()
 		}
 	case input.SnapshotTaken:
@@ -62,7 +56,7 @@ func (st *step) takeEnding(f input.Body) {
 			st.finish()
 		}
 	case input.BridgeBack:
-		if f.Host != lifecycle.Here { // no agent was started there
+		if f.Host != LifecycleHere { // no agent was started there
 			st.do(effect.DropBridge{Host: f.Host})
 			return
 		}
@@ -81,11 +75,11 @@ func reports(f input.Body) bool {
 
 // refuseCommand refuses a command whose sender may not give it, and reports whether it did.
 func (st *step) refuseCommand(f input.Command) bool {
-	who, what := sender.By(f.Channel), rights.Command(f.Command.Body)
+	who, what := SentBy(f.Channel), RightsCommand(f.Command.Body)
 	switch {
-	case who == rights.Nobody && what == rights.Malformed:
+	case who == RightsNobody && what == RightsMalformed:
 		return false // it is rejected, with what is wrong with it
-	case !rights.May(who, what):
+	case !May(who, what):
 		st.out.Reject(f.Command.Ref, "%s is accepted from stdin, the screen and the control socket only", what)
 		return true
 	}
@@ -115,10 +109,10 @@ func (st *step) happenedLate(e bridge.Event) {
 	case bridge.Turn:
 		st.costs().TurnEnded(a, b)
 	case bridge.Done:
-		if a.Status == roster.Ended {
+		if a.Status == AgentEnded {
 			return
 		}
-		a.Status = roster.Ended
+		a.Status = AgentEnded
 		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID),
 			Reason: cmp.Or(a.EndReason, st.Ending.Status)})
 	default:

@@ -5,23 +5,12 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/approval"
-	"github.com/arbiter-cli/arbiter/supervisor/attach"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/succession"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // Apply applies one input to the state, and returns the next state and the effects to carry out. It is pure: no
@@ -79,12 +68,12 @@ func (st *step) take(f input.Body) {
 		}
 	case input.NotSent:
 		if reason := st.mail().NotSent(f); reason != "" {
-			st.processes().Relaunch(f.Agent.ID, restart.Hung, reason)
+			st.processes().Relaunch(f.Agent.ID, runconfig.RestartHung, reason)
 		}
 	case input.ToolCalled:
 		st.toolCalled(f)
 	case input.PermissionAsked:
-		approval.Asked(st.processes(), f, st.whoAnswers())
+		PermissionAsked(st.processes(), f, st.whoAnswers())
 	case input.RulesGiven:
 		st.rulesGiven(f)
 	case input.Reconsidered:
@@ -112,7 +101,7 @@ func (st *step) take(f input.Body) {
 	case input.Reverted:
 		st.files().Reverted(f)
 	case input.PTYOpened:
-		st.takeover(func(c *attach.Context) { c.TerminalOpened(f) })
+		st.takeover(func(c *AttachContext) { c.TerminalOpened(f) })
 	case input.Configured:
 		st.processes().Configured(f)
 	case input.Decided:
@@ -123,9 +112,9 @@ func (st *step) take(f input.Body) {
 	case input.WokeFromSleep:
 		st.processes().WokeFromSleep(f)
 	case input.CallDecided:
-		approval.Decided(&st.Permission, &st.out, f)
+		PermissionDecided(&st.Permission, &st.out, f)
 	case input.Remembered:
-		approval.Remembered(&st.out, f)
+		PermissionRemembered(&st.out, f)
 	case input.JournalFull:
 		st.limitReached("the journal is full: " + f.Message)
 	case input.OutputLost:
@@ -175,13 +164,13 @@ func (st *step) dispatch() {
 // agentEvent handles an event of an agent. A late event of an earlier generation never changes the present one.
 func (st *step) agentEvent(e bridge.Event) {
 	a, ok := st.Agent(e.ID)
-	if !ok || a.Generation != e.Generation || a.Status == roster.Ended {
+	if !ok || a.Generation != e.Generation || a.Status == AgentEnded {
 		return
 	}
 	if a.Backoff != nil && reachedModel(e.Body) {
 		st.Edit(e.ID).Backoff = nil
 	}
-	if a.Status == roster.InHand && !ofTerminal(e.Body) {
+	if a.Status == InHand && !ofTerminal(e.Body) {
 		return
 	}
 	switch b := e.Body.(type) {
@@ -195,20 +184,20 @@ func (st *step) agentEvent(e bridge.Event) {
 		st.ended(e.ID, b)
 	case bridge.Context:
 		st.relay(e)
-		succession.Measured(st.processes(), e.ID, b)
+		Measured(st.processes(), e.ID, b)
 	case bridge.ContextWarning:
 		st.Edit(e.ID).NotifyingLevel = b.Level
 	case bridge.Compact:
 		st.relay(e)
-		succession.Compacted(st.processes(), e.ID, b)
+		Compacted(st.processes(), e.ID, b)
 	case bridge.ToolUse:
-		if a.Role == roster.RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
+		if a.Role == RoleOrchestrator && a.Isolation == "" && policy.MayWrite(b.Tool) { // the Arbiter only reads
 			st.Changes.Acts(a.ID)
 		}
 		if b.Subagent == "" {
 			a := st.Edit(e.ID)
-			a.CurrentTool, a.ToolCall = b.Tool, &roster.RunningTool{Tool: b.Tool, ToolUse: b.ToolUse,
-				What: lifecycle.ToolSubject(b.Input), Since: st.at}
+			a.CurrentTool, a.ToolCall = b.Tool, &RunningTool{Tool: b.Tool, ToolUse: b.ToolUse,
+				What: ToolSubject(b.Input), Since: st.at}
 		}
 		st.relay(e)
 	case bridge.ToolResult:
@@ -221,10 +210,10 @@ func (st *step) agentEvent(e bridge.Event) {
 	case bridge.Quota:
 		st.Budget.Quota(&st.out, b)
 	case bridge.Tasks:
-		planning.Follow(st.processes(), e.ID, b)
+		FollowPlan(st.processes(), e.ID, b)
 	case bridge.Retry:
-		if a.Status == roster.Busy {
-			st.processes().BackOff(st.Edit(e.ID), lifecycle.RetryCategory(b), b.Attempt,
+		if a.Status == AgentBusy {
+			st.processes().BackOff(st.Edit(e.ID), RetryCategory(b), b.Attempt,
 				time.Duration(b.DelayMS)*time.Millisecond)
 		}
 		st.relay(e)
@@ -264,31 +253,31 @@ func (st *step) timerFired(key string) {
 	case timeoutKey:
 		st.timeIsOver()
 		return
-	case budget.ResetTimer:
+	case ResetTimer:
 		st.Budget.AwaitReset(&st.out) // the timer may have been early; dispatch sees that the window was reset
 		return
 	}
 	kind, of, _ := strings.Cut(key, "/")
 	switch kind += "/"; kind {
-	case permission.TimerPrefix:
+	case input.TimerPrefix:
 		st.Permission.TimedOut(&st.out, of, st.Options.PermissionWait)
-	case delivery.TimerPrefix:
+	case DeliveryTimerPrefix:
 		if id, reason := st.mail().ProofOverdue(of); reason != "" {
-			st.processes().Relaunch(id, restart.Hung, reason)
+			st.processes().Relaunch(id, runconfig.RestartHung, reason)
 		}
-	case handoff.TimerPrefix:
+	case HandoffTimerPrefix:
 		st.handoverLate(of)
-	case process.WorkLimitPrefix:
+	case WorkLimitPrefix:
 		st.costs().WorkTimeOver(of)
-	case process.RestartPrefix:
-		if host, ok := lifecycle.TimerHost(of); ok {
+	case RestartPrefix:
+		if host, ok := TimerHost(of); ok {
 			st.Lifecycle.Due(&st.out, host)
 			return
 		}
 		fallthrough
-	case process.WatchPrefix, process.CompactionBlockedPrefix, process.RetryPrefix:
+	case WatchPrefix, CompactionBlockedPrefix, RetryPrefix:
 		for i := range st.Agents {
-			if a := st.Agents[i]; process.RunOf(a.AgentRef) == of {
+			if a := st.Agents[i]; RunOf(a.AgentRef) == of {
 				st.agentTimerFired(kind, a)
 				return
 			}
@@ -297,18 +286,18 @@ func (st *step) timerFired(key string) {
 }
 
 // agentTimerFired does what a timer of an agent's process was set for.
-func (st *step) agentTimerFired(kind string, a *roster.Agent) {
+func (st *step) agentTimerFired(kind string, a *Agent) {
 	switch kind {
-	case process.WatchPrefix:
+	case WatchPrefix:
 		if a.Up() {
 			st.do(effect.Probe{Agent: a.AgentRef})
 		}
-	case process.RestartPrefix:
+	case RestartPrefix:
 		st.Edit(a.ID).Backoff = nil
 		st.processes().Restart(a.ID) // if its process is down
-	case process.CompactionBlockedPrefix:
-		succession.Interrupt(st.processes(), a)
-	case process.RetryPrefix:
+	case CompactionBlockedPrefix:
+		Interrupt(st.processes(), a)
+	case RetryPrefix:
 		st.Edit(a.ID).Backoff = nil
 		st.retryNow(a)
 	}

@@ -7,9 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -18,10 +16,10 @@ import (
 func TestThoseGoneCostNothing(t *testing.T) {
 	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
 		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
-	for i := range roster.NamesKept {
-		s.Agents = append(s.Agents, &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}}, AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true}})
+	for i := range NamesKept {
+		s.Agents = append(s.Agents, &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true}})
 	}
-	for range conversation.RecentMessagesKept {
+	for range RecentMessagesKept {
 		s.Conversation.RecentMessages = append(s.Conversation.RecentMessages, &contract.Message{})
 	}
 	in := input.Input{At: time.Unix(2, 0),
@@ -39,7 +37,7 @@ func TestThoseGoneCostNothing(t *testing.T) {
 	if n := perRound(func() { Apply(s, in) }); n > 8<<10 {
 		t.Errorf("a tool call copies %d bytes", n)
 	}
-	if n := perRound(func() { (&step{State: s}).mail().ToHuman(conversation.KindMessage, "a word") }); n > 8<<10 {
+	if n := perRound(func() { (&step{State: s}).mail().ToHuman(KindMessage, "a word") }); n > 8<<10 {
 		t.Errorf("a word copies %d bytes", n)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // answerBy is a permission command for the open request, by a channel.
@@ -76,7 +75,7 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 			p := base.fork(t)
 			c.do(p)
 			allowed, denied := 0, 0
-			for _, a := range effects[permission.Respond](p) {
+			for _, a := range effects[input.PermissionRespond](p) {
 				if a.Result.Behavior == bridge.Allow {
 					allowed++
 				} else {
@@ -96,4 +95,4 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 }
 
 // keyOf is the key of the exact action of a request.
-func keyOf(p bridge.PermissionParams) string { return permission.Key(p.Tool, p.Input) }
+func keyOf(p bridge.PermissionParams) string { return input.PermissionKey(p.Tool, p.Input) }

@@ -7,12 +7,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -40,7 +38,7 @@ func (p *play) stillAsks(asks string) {
 	if q := p.s.Question.Open; q == nil || !strings.Contains(q.Text, reserved) {
 		p.t.Fatalf("open is %+v", q)
 	}
-	if a := p.agent(asks); a.Standing != roster.Waiting || strings.Contains(p.sentTo(asks), "best judgement") {
+	if a := p.agent(asks); a.Standing != AgentWaiting || strings.Contains(p.sentTo(asks), "best judgement") {
 		p.t.Errorf("%s is %s, and was told:\n%s", asks, a.Standing, p.sentTo(asks))
 	}
 }
@@ -155,7 +153,7 @@ func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
 	p.stillAsks(asks)
 	p.say("It may go.")
 	for range 2 { // the document that it was given, and the answer
-		if p.agent("arbiter").Status == roster.Busy {
+		if p.agent("arbiter").Status == AgentBusy {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "It may go.", "to", asks))
 		}
 	}
@@ -194,7 +192,7 @@ func TestAReportIsNoQuestion(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")
 	p.verdict("arbiter", goesWell)
-	if m := last[contract.Message](p); m.Kind != conversation.KindReport || m.To != contract.Human || m.Text != "It goes well." {
+	if m := last[contract.Message](p); m.Kind != KindReport || m.To != contract.Human || m.Text != "It goes well." {
 		t.Errorf("message %+v", m)
 	}
 	if p.s.Question.Open != nil || len(told[contract.Question](p)) > 0 {
@@ -298,7 +296,7 @@ func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 	p.settles()
 	p.contains("what the Arbiter reads", p.sentTo("arbiter"), "And a test, please.")
 	p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
-	for p.s.Ending == nil && p.agent("arbiter").Status == roster.Busy {
+	for p.s.Ending == nil && p.agent("arbiter").Status == AgentBusy {
 		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
 	}
 	if r, _ := p.finished(); r.Status != contract.StatusComplete {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -99,7 +99,7 @@ func TestAFailedCheckIsOfTheStepThatWasDone(t *testing.T) {
 	p.call(one, "update_plan", `{"index":1,"status":"done"}`)
 	p.verdict(one, proven("done", "make test"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
-	if in := decision.Select(p.s.Record()); in.LastError == nil || in.LastError.PlanStep != 1 {
+	if in := decider.SelectInput(p.s.Record()); in.LastError == nil || in.LastError.PlanStep != 1 {
 		t.Errorf("the last error: %+v", in.LastError)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -26,9 +25,9 @@ func crowded(t *testing.T, n int) *play {
 // TestMessagesKeepTheirOrder: however many messages wait, each is sent once, in the order in which they were
 // given.
 func TestMessagesKeepTheirOrder(t *testing.T) {
-	const n = 5*conversation.InReach + 7
+	const n = 5*InReach + 7
 	p := crowded(t, n)
-	if len(p.s.Conversation.Mail) > 2*conversation.InReach || len(p.s.Conversation.Queue()) < n {
+	if len(p.s.Conversation.Mail) > 2*InReach || len(p.s.Conversation.Queue()) < n {
 		t.Fatalf("%d messages are gone through at every step, %d wait", len(p.s.Conversation.Mail), len(p.s.Conversation.Queue()))
 	}
 	for i := range n {
@@ -46,7 +45,7 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 func TestWordsOfTheBacklog(t *testing.T) {
 	p := begin(t, nil)
 	one := p.spawn("build it")
-	for i := range 4 * conversation.InReach {
+	for i := range 4 * InReach {
 		p.say(fmt.Sprintf("word %d.", i), contract.Note, one)
 	}
 	list := p.s.Conversation.Queue()
@@ -58,15 +57,15 @@ func TestWordsOfTheBacklog(t *testing.T) {
 		t.Error(why)
 	}
 	list = p.s.Conversation.Queue()
-	if list[len(list)-1].Text != "changed" || slices.ContainsFunc(list, func(m conversation.Mail) bool { return m.ID == other.ID }) {
+	if list[len(list)-1].Text != "changed" || slices.ContainsFunc(list, func(m Mail) bool { return m.ID == other.ID }) {
 		t.Errorf("the last that wait: %+v", list[len(list)-2:])
 	}
-	for i := range 2 * conversation.InReach {
+	for i := range 2 * InReach {
 		p.say(fmt.Sprintf("more %d.", i), contract.Note, one)
 	}
 	before := p.s.Conversation.Ledger.Returned
 	p.command(contract.Kill{ID: one})
-	if n := p.s.Conversation.Ledger.Returned - before; n < 6*conversation.InReach-2 || slices.ContainsFunc(p.s.Conversation.Queue(), func(m conversation.Mail) bool { return m.To == one }) {
+	if n := p.s.Conversation.Ledger.Returned - before; n < 6*InReach-2 || slices.ContainsFunc(p.s.Conversation.Queue(), func(m Mail) bool { return m.To == one }) {
 		t.Errorf("%d were given back, and %d are left", n, len(p.s.Conversation.Queue()))
 	}
 }
@@ -93,7 +92,7 @@ func TestMessageCostIsConstant(t *testing.T) {
 		s := queued(n)
 		return testing.AllocsPerRun(10, func() { Apply(s, aWord) })
 	}
-	if few, many := cost(10*conversation.InReach), cost(100*conversation.InReach); many > few+conversation.InReach/2 {
-		t.Errorf("a word takes %.0f allocations behind %d others, and %.0f behind %d", few, 10*conversation.InReach, many, 100*conversation.InReach)
+	if few, many := cost(10*InReach), cost(100*InReach); many > few+InReach/2 {
+		t.Errorf("a word takes %.0f allocations behind %d others, and %.0f behind %d", few, 10*InReach, many, 100*InReach)
 	}
 }

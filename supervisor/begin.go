@@ -5,10 +5,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -23,14 +20,14 @@ func (st *step) began(f input.Began) {
 	if f.Notice != "" {
 		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
 	}
-	process.ReportDistrust(&st.out, f.Distrust)
+	ReportDistrust(&st.out, f.Distrust)
 	st.documents().CriteriaFromOptions()
 	if f.Options.Timeout > 0 {
 		st.do(effect.SetTimer{Key: timeoutKey, After: f.Options.Timeout})
 	}
-	st.processes().Add(roster.Agent{
-		AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
-			Role: roster.RoleArbiter, Name: "The Arbiter"},
+	st.processes().Add(Agent{
+		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
+			Role: RoleArbiter, Name: "The Arbiter"},
 	}, f.Options.Task)
 	if f.Options.Task != "" {
 		st.giveTask(f.Options.Task, f.Images)
@@ -51,9 +48,9 @@ func (st *step) noBridge(f input.NoBridge) {
 	st.Budget.Runtime.ProcessBegan = st.at
 	st.Options, st.Task.Phase, st.Ending = f.Options, machine.Idle, nil
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
-	st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
+	st.fail(contract.Supervisor, f.Category, f.Message, RecoveryOptions(f.Category, RoleArbiter))
 	exit := contract.ExitFailed
-	if lifecycle.IsEnvironmental(f.Category) {
+	if IsEnvironmental(f.Category) {
 		exit = contract.ExitEnvironment
 	}
 	st.shift(machine.GiveUp, machine.Failed)

@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -193,8 +192,8 @@ func BenchmarkApply(b *testing.B) {
 	b.Run("tool_use, late", func(b *testing.B) { // after fifty hand-offs
 		b.ReportAllocs()
 		late := s
-		for i := range roster.NamesKept {
-			late.Agents = append(slices.Clip(late.Agents), &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: roster.OrchestratorID(i + 1), Generation: 1}}, AgentProcess: roster.AgentProcess{Status: roster.Ended, Dismissed: true}})
+		for i := range NamesKept {
+			late.Agents = append(slices.Clip(late.Agents), &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1), Generation: 1}}, AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true}})
 		}
 		in := input.Input{At: time.Unix(2, 0),
 			Body: input.AgentEvent{Event: bridge.Event{AgentRef: ref, Body: bridge.ToolUse{Tool: "Read"}}}}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -81,7 +80,7 @@ func TestReceiptsReachTheDecider(t *testing.T) {
 	p.verdict(id, proven("handoff", "make test", "make lint"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
 	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
-	in, ok := decision.Evaluate(p.s.Record()), p.s.Task.History.Len() > 0
+	in, ok := decider.EvaluateInput(p.s.Record()), p.s.Task.History.Len() > 0
 	d := in.LastExecution.Document
 	if !ok || d == nil || len(d.Checks) != 2 || d.Checks[0].Result != verdict.CheckPassed || d.Checks[1].Result != verdict.CheckUnrun || d.Checks[1].Why != "not permitted" {
 		t.Fatalf("the document in the input: %+v", d)

@@ -6,11 +6,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // What happens when a bridge is lost, and how another one replaces it.
@@ -41,7 +38,7 @@ func (st *step) bridgeLost(f input.BridgeLost) {
 // openBridge starts another bridge after a delay. If the retries for this host are used up, the run ends;
 // another host is parked.
 func (st *step) openBridge(host, reason string) {
-	if host != lifecycle.Here && !st.needsHost(host) {
+	if host != LifecycleHere && !st.needsHost(host) {
 		st.Lifecycle.Leave(&st.out, host)
 		return
 	}
@@ -49,7 +46,7 @@ func (st *step) openBridge(host, reason string) {
 	d := st.Lifecycle.Retry(&st.out, host, st.Options.RestartPolicy(), seed, reason)
 	switch {
 	case d.Starts():
-	case host != lifecycle.Here:
+	case host != LifecycleHere:
 		st.parkHost(host, bridge.CatCrash, d.Reason)
 	default:
 		st.fail(contract.Supervisor, bridge.CatCrash, "the bridge is "+d.Reason, []string{"arbiter --resume"})
@@ -67,16 +64,16 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.openBridge(f.Host, "it ended at once")
 		return
 	}
-	if f.Host != lifecycle.Here && !st.needsHost(f.Host) {
+	if f.Host != LifecycleHere && !st.needsHost(f.Host) {
 		st.do(effect.DropBridge{Host: f.Host}) // nothing needs this host any more
 		return
 	}
-	lifecycle.ReportSwept(&st.out, f.Swept)
-	onHost := func(a *roster.Agent) bool { return a.Host == f.Host }
+	ReportSwept(&st.out, f.Swept)
+	onHost := func(a *Agent) bool { return a.Host == f.Host }
 	st.attaching().Reread(onHost, "the bridge was lost")
 	st.processes().RestartWhere(onHost)
 	st.documents().LoseOn(f.Host) // documents whose work began while there was no bridge
-	if f.Host == lifecycle.Here {
+	if f.Host == LifecycleHere {
 		st.goOn()
 	} else {
 		st.goOnThere(f.Host)
@@ -101,7 +98,7 @@ func (s *State) hostsOfWork() (hosts []string) {
 	for _, h := range s.Handoff.Documents {
 		hosts = append(hosts, h.NextHost(&s.Roster))
 	}
-	return slices.DeleteFunc(hosts, func(host string) bool { return host == lifecycle.Here })
+	return slices.DeleteFunc(hosts, func(host string) bool { return host == LifecycleHere })
 }
 
 // wantHostsOfWork opens the hosts whose work is awaited. Restarts of agents also open hosts, but the author may have
@@ -118,10 +115,10 @@ func (st *step) wantHostsOfWork() {
 // bridgeFailed handles a bridge that could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
 	switch {
-	case f.Host != lifecycle.Here && lifecycle.ParksHost(f.Category):
+	case f.Host != LifecycleHere && ParksHost(f.Category):
 		st.parkHost(f.Host, f.Category, f.Message)
-	case f.Host == lifecycle.Here && lifecycle.AffectsAllAgents(f.Category):
-		st.fail(contract.Supervisor, f.Category, f.Message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
+	case f.Host == LifecycleHere && AffectsAllAgents(f.Category):
+		st.fail(contract.Supervisor, f.Category, f.Message, RecoveryOptions(f.Category, RoleArbiter))
 		st.giveUp(f.Category, f.Message)
 	default:
 		st.openBridge(f.Host, f.Message)
@@ -140,14 +137,14 @@ func (st *step) goOnThere(host string) {
 // parkHost parks a host until a human decides. Without a human, its agents are lost.
 func (st *step) parkHost(host string, c bridge.Category, reason string) {
 	st.Lifecycle.Park(&st.out, host, reason)
-	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{lifecycle.RetryOption(host)})
+	st.fail(contract.Supervisor, c, "host "+host+" cannot be used: "+reason, []string{RetryOption(host)})
 	var there []string
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
-		if a.Host != host || a.Status == roster.Ended || a.Status == roster.Parked {
+		if a.Host != host || a.Status == AgentEnded || a.Status == AgentParked {
 			continue
 		}
-		if a.Role == roster.RoleOrchestrator && !st.HumanPresent && st.Ending == nil {
+		if a.Role == RoleOrchestrator && !st.HumanPresent && st.Ending == nil {
 			st.loseWithHost(a.ID, host, reason)
 			continue
 		}
@@ -157,7 +154,7 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 		return
 	}
 	for _, id := range there {
-		st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
+		st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("%s waits: its host %s cannot be used (%s). "+
 			"The "+
 			"human was told, and it goes on when they have mended that. Or release it, and summon a successor on another "+
 			"host.", id, host, reason))
@@ -167,6 +164,6 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 // loseWithHost gives up an agent whose host cannot be used.
 func (st *step) loseWithHost(id, host, reason string) {
 	a := st.Edit(id)
-	a.Status, a.Since = roster.Ended, st.at
+	a.Status, a.Since = AgentEnded, st.at
 	st.reportLostAgent(id, "lived on host "+host+", which cannot be used: "+reason)
 }

@@ -7,14 +7,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -32,7 +27,7 @@ func (st *step) abandonDecision(why string) {
 }
 
 // carryOut carries out a decision that was made in the Arbiter's place.
-func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
+func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 	v := verdict.Arbiter{Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Message: d.Message, Summary: d.Summary}
 	st.Rulings.Decisions++
 	switch d.Decision {
@@ -73,21 +68,21 @@ func (st *step) carryOut(p *rulings.Request, d decider.Decision) {
 		if problem != nil {
 			st.emit(contract.Supervisor, contract.Notice{Text: problem.Error()})
 		}
-		if a, ok := st.Agent(p.About); ok && a.Alive() && a.Standing == roster.Waiting {
+		if a, ok := st.Agent(p.About); ok && a.Alive() && a.Standing == AgentWaiting {
 			st.processes().Release(a.ID, "another takes its place", false)
 		}
 	}
 	st.mail().MoveDecided(p, d)
 	if !d.Aside {
 		open := len(p.Select.OpenPoints) > 0
-		defer func() { planning.Assign(st.processes(), &v, open) }()
+		defer func() { AssignPlanStep(st.processes(), &v, open) }()
 	}
-	st.carry(v, rulings.By{Source: d.Source, Point: p.Point, CostUSD: d.Usage.CostUSD, Warnings: d.Warnings})
+	st.carry(v, RulingBy{Source: d.Source, Point: p.Point, CostUSD: d.Usage.CostUSD, Warnings: d.Warnings})
 }
 
 // returnDecision handles a decision that the state of the task forbids. The Arbiter gets it or, where the
 // Arbiter cannot rule, it is tried again as RETRY.
-func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem string) {
+func (st *step) returnDecision(p *RulingRequest, d decider.Decision, problem string) {
 	st.emit(contract.Arbiter, contract.Decision{
 		Decision: d.Decision, Mode: d.Mode, Reason: d.Reason, Source: string(d.Source), Number: st.Rulings.Decisions,
 		Point:   string(p.Point),
@@ -111,15 +106,15 @@ func (st *step) returnDecision(p *rulings.Request, d decider.Decision, problem s
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
-		st.mail().Notify(contract.Arbiter, conversation.KindNotice,
+		st.mail().Notify(contract.Arbiter, KindNotice,
 			"The decider leaves it to you how the task goes on. Rule.")
 	}
 }
 
 // byRules decides by the deterministic rules, and records why.
-func (st *step) byRules(point decision.Point, about, why string) {
+func (st *step) byRules(point decider.DecisionPoint, about, why string) {
 	st.Rulings.ArbiterRequest = nil
-	if point == decision.PointEvaluate && st.handedOffUnfinished(about) {
+	if point == decider.PointEvaluate && st.handedOffUnfinished(about) {
 		st.takenUp(about, why)
 		return
 	}
@@ -134,12 +129,12 @@ func (st *step) byRules(point decision.Point, about, why string) {
 
 // takenUp makes another agent of the same mode continue what an agent hands off.
 func (st *step) takenUp(id, why string) {
-	st.noteAndCarryOut(st.Rulings.Request(st.standing(), decision.PointEvaluate, id),
-		rulings.ContinueHandoff(st.DisplayName(id), why))
+	st.noteAndCarryOut(st.Rulings.Request(st.standing(), decider.PointEvaluate, id),
+		ContinueHandoff(st.DisplayName(id), why))
 }
 
 // noteAndCarryOut records a decision that was made here, and carries it out.
-func (st *step) noteAndCarryOut(p *rulings.Request, d decider.Decision) {
+func (st *step) noteAndCarryOut(p *RulingRequest, d decider.Decision) {
 	st.Rulings.Note(&st.out, input.Decided{
 		Number: st.Rulings.Decisions + 1, Point: p.Point, About: p.About, Input: p.Input, Decision: d,
 	})

@@ -3,12 +3,8 @@ package supervisor
 import (
 	"strconv"
 
-	"github.com/arbiter-cli/arbiter/supervisor/attach"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 )
 
 // checked takes the result of a check.
@@ -21,7 +17,7 @@ func (st *step) checked(f input.Checked) {
 // inspected takes the inspection of an agent that can no longer answer, or whose session a human had.
 func (st *step) inspected(f input.Inspected) {
 	var taken bool
-	st.takeover(func(c *attach.Context) { taken = c.Inspected(f) })
+	st.takeover(func(c *AttachContext) { taken = c.Inspected(f) })
 	if !taken && st.documents().Inspected(f) {
 		st.advance(f.Serial)
 	}
@@ -37,8 +33,8 @@ func (st *step) handoverLate(of string) {
 
 // merged takes the result of a merge: the document's checks run again on the merged files, or its author merges.
 func (st *step) merged(f input.Merged) {
-	o, ok := st.Handoff.Merges.Merged(&st.out, isolation.Merged(f))
-	if f.Status == isolation.StatusMerged {
+	o, ok := st.Handoff.Merges.Merged(&st.out, input.IsolationMerged(f))
+	if f.Status == input.StatusMerged {
 		st.Changes.Merged(o.Agent, f.Files, !st.Options.Workspace.Isolated())
 	}
 	if !ok {
@@ -49,7 +45,7 @@ func (st *step) merged(f input.Merged) {
 	case h == nil: // the document is no longer needed
 	case o.Back != "":
 		st.Handoff.Remove(o.Document)
-		st.out.StopTimer(handoff.TimerKey(o.Document))
+		st.out.StopTimer(HandoffTimerKey(o.Document))
 		a, _ := st.Agent(o.Agent)
 		if !a.Alive() { // its successor, or the Arbiter, merges
 			o.Back, o.Why = "", "its work conflicts with that of others, and it is gone: have a successor merge it"
@@ -71,7 +67,7 @@ func (st *step) merged(f input.Merged) {
 // snapshotTaken reports what a snapshot showed. Agents that changed the same files get a message if they work;
 // the Arbiter reads about the overlap in its work log.
 func (st *step) snapshotTaken(f input.SnapshotTaken) {
-	o := st.Changes.Recorded(&st.out, st.Options.Workspace, changes.Recorded(f))
+	o := st.Changes.Recorded(&st.out, st.Options.Workspace, input.ChangeRecorded(f))
 	if st.Ending != nil {
 		if o.Final {
 			st.finish()

@@ -4,18 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor/approval"
-	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/settings"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // commanded carries out a command of a frontend.
@@ -24,7 +15,7 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Say:
 		st.humanMessage(c.Ref, b)
 	case contract.Permit:
-		approval.Answer(st.processes(), c.Ref, b)
+		AnswerPermission(st.processes(), c.Ref, b)
 	case contract.EditMessage:
 		st.mail().Edit(c.Ref, b)
 	case contract.WithdrawMessage:
@@ -32,7 +23,7 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Attach:
 		st.attaching().Attach(c.Ref, b.ID)
 	case contract.Detach:
-		st.takeover(func(a *attach.Context) { a.Detach(c.Ref, b.ID) })
+		st.takeover(func(a *AttachContext) { a.Detach(c.Ref, b.ID) })
 	case contract.Halt:
 		st.halt(c.Ref)
 	case contract.Interrupt:
@@ -61,8 +52,8 @@ func (st *step) commanded(c contract.Command) {
 			return
 		}
 		st.out.Accept(c.Ref, "plan set")
-		planning.Set(st.processes(), b.Steps)
-		st.mail().Notify(contract.Arbiter, conversation.KindNotice, "The human set the plan:\n"+task.PlanText(st.Task.Plan))
+		SetPlan(st.processes(), b.Steps)
+		st.mail().Notify(contract.Arbiter, KindNotice, "The human set the plan:\n"+PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
 		st.documents().SetCriteria(c.Ref, b)
 	case contract.Revert:
@@ -70,14 +61,14 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Choose:
 		st.choose(c.Ref, b.Option)
 	case contract.Configure:
-		switch settings.Configure(&st.out, &st.Options, c.Ref, b) {
-		case settings.Nothing:
-		case settings.Policy:
+		switch ConfigureSettings(&st.out, &st.Options, c.Ref, b) {
+		case SettingsNothing:
+		case SettingsPolicy:
 			st.Permission.PolicyChanged(&st.out)
 			st.Permission.AllowOffered(&st.out, strings.TrimSpace(b.Allow))
-		case settings.Costs:
+		case SettingsCosts:
 			st.costs().ReportSharedLevels()
-		case settings.Model:
+		case SettingsModel:
 			st.processes().ConfigureModel(c.Ref, b)
 		}
 	case contract.Cancel:
@@ -96,7 +87,7 @@ func (st *step) killCommand(ref, id string) {
 	case !ok || !a.Alive():
 		st.out.Reject(ref, "there is no living agent %q; alive: %s", id, st.AddresseesText())
 		return
-	case a.Role == roster.RoleArbiter:
+	case a.Role == RoleArbiter:
 		st.out.Reject(ref, "the Arbiter cannot be killed: use cancel to end the run")
 		return
 	}
@@ -106,10 +97,10 @@ func (st *step) killCommand(ref, id string) {
 		notice += "\nLeft half-done: " + left + "."
 	}
 	if st.processes().Release(id, "killed by the human", true); a.Unfinished() {
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindKilled, Why: "the human ended it",
+		st.handOver(Handover{Agent: a.AgentRef, Kind: KindKilled, Why: "the human ended it",
 			Message: notice})
 	} else {
-		st.mail().Notify(contract.Arbiter, conversation.KindNotice, notice)
+		st.mail().Notify(contract.Arbiter, KindNotice, notice)
 	}
 	st.fire(machine.AgentStopped, occasion{agent: id, stopped: true})
 }
@@ -129,7 +120,7 @@ func (st *step) choose(ref, option string) {
 		return
 	}
 	arbiter, _ := st.Agent(contract.Arbiter)
-	parked := arbiter.Status == roster.Parked && slices.Contains(ParkedOptions(), option)
+	parked := arbiter.Status == AgentParked && slices.Contains(ParkedOptions(), option)
 	if !parked && !slices.Contains(st.Question.Recovery.Options, option) {
 		if len(st.Question.Recovery.Options) == 0 {
 			st.out.Reject(ref, "no such option: there is nothing to choose now")
@@ -139,7 +130,7 @@ func (st *step) choose(ref, option string) {
 		return
 	}
 	a, ok := st.Agent(st.Question.Recovery.Agent)
-	if !ok || a.Role != roster.RoleOrchestrator {
+	if !ok || a.Role != RoleOrchestrator {
 		a, _ = st.Last()
 	}
 	taken := false
@@ -148,14 +139,14 @@ func (st *step) choose(ref, option string) {
 		taken = st.retry(ref, a)
 	case "skip":
 		taken = st.skipStep(ref, a.ID)
-	case string(decision.Fallback):
+	case string(decider.DecisionFallback):
 		taken = st.fallBackFrom(ref, a)
-	case "cancel", string(decision.Abort):
+	case "cancel", string(decider.DecisionAbort):
 		st.commanded(contract.Command{Ref: ref, Body: contract.Cancel{}})
 	default:
 		st.out.Reject(ref, "that is for you to do, outside of the run: %s", option)
 	}
 	if taken {
-		st.Question.Recovery = question.Recovery{}
+		st.Question.Recovery = QuestionRecovery{}
 	}
 }

@@ -6,11 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -19,7 +15,7 @@ import (
 const maxSentBack = 3
 
 // overtaken drops a COMPLETE if something happened meanwhile that prevents it, and reports whether it did.
-func (st *step) overtaken(c *handoff.Completing) bool {
+func (st *step) overtaken(c *Completing) bool {
 	why := st.notYet(c)
 	if why == "" {
 		return false
@@ -27,13 +23,13 @@ func (st *step) overtaken(c *handoff.Completing) bool {
 	st.Handoff.Completing = nil
 	text := "COMPLETE did not take effect: " + why + "."
 	st.emit(contract.Supervisor, contract.Notice{Text: text})
-	st.mail().Log(contract.Supervisor, conversation.KindNotice, text+" Rule again.")
+	st.mail().Log(contract.Supervisor, KindNotice, text+" Rule again.")
 	return true
 }
 
 // notYet says why a COMPLETE whose checks were repeated cannot take effect: what happened meanwhile. Empty: it
 // can.
-func (st *step) notYet(c *handoff.Completing) string {
+func (st *step) notYet(c *Completing) string {
 	switch taken := st.TakenOver(); {
 	case st.AnyWorks():
 		return "meanwhile Orchestrators work (" + st.LivingText() + ")"
@@ -45,7 +41,7 @@ func (st *step) notYet(c *handoff.Completing) string {
 		return "meanwhile the human said more to the Arbiter"
 	case st.awaitsHuman() && st.Question.Text() != c.Asked:
 		return "meanwhile the Arbiter asked the human"
-	case st.Rulings.FallbackReason == "" && st.Agents[0].Status == roster.Busy:
+	case st.Rulings.FallbackReason == "" && st.Agents[0].Status == AgentBusy:
 		return "meanwhile something else was said to the Arbiter"
 	}
 	return ""
@@ -65,10 +61,10 @@ func (st *step) sendBack() {
 		return
 	}
 	if st.decidedByOther() {
-		st.mail().Log(contract.Supervisor, conversation.KindNotice, what+"."+list)
+		st.mail().Log(contract.Supervisor, KindNotice, what+"."+list)
 		return
 	}
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
+	st.mail().Notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave it put right, or, if such a check "+
 		"does not "+
 		"count any more, rule COMPLETE again and say in `summary` why.")
 }
@@ -85,10 +81,10 @@ func (st *step) decidedByOther() bool {
 // notifyDecider reports to the decider why a COMPLETE did not take effect.
 func (st *step) notifyDecider(text string) {
 	if st.decidedByOther() {
-		st.mail().Log(contract.Supervisor, conversation.KindNotice, text)
+		st.mail().Log(contract.Supervisor, KindNotice, text)
 		return
 	}
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, text)
+	st.mail().Notify(contract.Arbiter, KindNotice, text)
 }
 
 // leaveToHuman asks a human what else to do, or ends the run if no human is present.
@@ -99,7 +95,7 @@ func (st *step) leaveToHuman(why string) {
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
 	st.Conversation.Held = true
-	st.question(question.Part{Kind: question.KindAcceptance, Text: why + "\nSend a message, and the Arbiter decides."})
+	st.question(QuestionPart{Kind: KindAcceptance, Text: why + "\nSend a message, and the Arbiter decides."})
 }
 
 // concludeRuling ends the run with the current COMPLETE.
@@ -120,6 +116,6 @@ func (st *step) concluded(v verdict.Arbiter) {
 			"answered: " + words.Head(st.Question.Open.Text, 1000)})
 	}
 	st.Task.Lessons = v.Lessons
-	st.mail().ToHuman(conversation.KindComplete, v.Message)
+	st.mail().ToHuman(KindComplete, v.Message)
 	st.end(contract.StatusComplete, v.Summary, contract.ExitComplete, machine.Decision)
 }

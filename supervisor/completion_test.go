@@ -11,11 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -27,7 +24,7 @@ func (p *play) checking() (effect.RunCheck, bool) {
 		return effect.RunCheck{}, false
 	}
 	c := list[len(list)-1]
-	return c, slices.ContainsFunc(p.s.Handoff.Documents, func(h handoff.Handover) bool { return h.Request == c.Request })
+	return c, slices.ContainsFunc(p.s.Handoff.Documents, func(h Handover) bool { return h.Request == c.Request })
 }
 
 // pass answers the running checks, all of which pass.
@@ -133,7 +130,7 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 			t.Errorf("mended %v: failing %q, summary %q", mended, r.Failing, r.Summary)
 		}
 		// The decision about it was based on an input that shows it.
-		var in decision.EvaluateProgressInput
+		var in decider.EvaluateProgressInput
 		if n := p.lastNote(); !mended {
 			if err := json.Unmarshal(n.Input, &in); err != nil || len(in.FailedChecks) != 1 || in.FailedChecks[0].Command != "make parser" {
 				t.Errorf("the input of the last decision: %+v, %v", in.FailedChecks, err)
@@ -209,7 +206,7 @@ func TestAModelIsAskedAgainOverAFailedCheck(t *testing.T) {
 	p.pass()
 	p.answers(p.asked(), "COMPLETE", "")
 	p.repeat(map[string]bool{"make it": true})
-	var in decision.EvaluateProgressInput
+	var in decider.EvaluateProgressInput
 	if err := json.Unmarshal(p.asked().Input, &in); err != nil {
 		t.Fatal(err)
 	}
@@ -283,8 +280,8 @@ func TestProofsAreBounded(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for i := range 8 {
 		var commands []string
-		for k := range handoff.MaxChecks {
-			commands = append(commands, "make "+roster.OrchestratorID(i)+roster.OrchestratorID(k))
+		for k := range MaxChecks {
+			commands = append(commands, "make "+OrchestratorID(i)+OrchestratorID(k))
 		}
 		p.verdict(one, proven("done", commands...))
 		p.pass()
@@ -292,7 +289,7 @@ func TestProofsAreBounded(t *testing.T) {
 	}
 	p.verdict(one, report("done", "that was all", true))
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if n := len(p.repeat(nil)); n != handoff.MaxProofs {
+	if n := len(p.repeat(nil)); n != MaxProofs {
 		t.Errorf("%d checks are repeated", n)
 	}
 	if r, _ := p.finished(); *r.Checks != (contract.Checks{Passed: 80}) {

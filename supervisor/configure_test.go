@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -84,11 +83,11 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	if p.do(late); len(p.s.Permission.Open) != 3 {
 		t.Fatalf("open: %+v", p.s.Permission.Open)
 	}
-	p.do(input.Reconsidered{Resolutions: []permission.Resolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	if len(p.s.Permission.Open) != 2 {
 		t.Fatalf("before the last one was held against them: %+v", p.s.Permission.Open)
 	}
-	p.do(input.Reconsidered{Resolutions: []permission.Resolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	var got []string
 	for _, b := range told[contract.Permission](p) {
 		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
@@ -106,26 +105,26 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	id := p.spawn("work")
 	p.do(asked(p, id, "p1", "ask"))
 	p.command(contract.Configure{Allow: "Bash(make *)"})
-	if n := len(effects[permission.Reconsider](p)); n != 1 {
+	if n := len(effects[input.Reconsider](p)); n != 1 {
 		t.Errorf("reconsidered %d times", n)
 	}
 	p.command(contract.Configure{Deny: "Bash(make)"})
-	of := permission.Resolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
-	if p.do(input.Reconsidered{Resolutions: []permission.Resolution{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
+	of := input.PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
+	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
 		t.Error("a rule that holds no more has settled it")
 	}
 	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
-	if p.do(input.Reconsidered{Resolutions: []permission.Resolution{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
 		t.Errorf("open: %+v", p.s.Permission.Open)
 	}
-	before := len(effects[permission.Reconsider](p))
+	before := len(effects[input.Reconsider](p))
 	f := asked(p, id, "p2", "ask")
 	f.Changes = 1
-	if p.do(f); len(effects[permission.Reconsider](p)) != before+1 {
+	if p.do(f); len(effects[input.Reconsider](p)) != before+1 {
 		t.Error("a request by old rules is not held against the new ones")
 	}
 	f.Params.Request, f.Params.Input, f.Changes = "p3", bashParams("ls").Input, 2
-	if p.do(f); len(effects[permission.Reconsider](p)) != before+1 {
+	if p.do(f); len(effects[input.Reconsider](p)) != before+1 {
 		t.Error("a request by the rules in force is looked at twice")
 	}
 }

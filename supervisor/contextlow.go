@@ -5,14 +5,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -41,7 +35,7 @@ func (st *step) askForHandOff(id string, v verdict.Orchestrator) bool {
 	st.mail().Log(id, v.Kind, v.Message)
 	st.exchange()
 	if !st.pendingFor(id) {
-		st.mail().Notify(id, conversation.KindRelief, "Your report is in the work log. Hand off now.")
+		st.mail().Notify(id, KindRelief, "Your report is in the work log. Hand off now.")
 	}
 	return true
 }
@@ -55,7 +49,7 @@ func (st *step) exhausted(id string, t bridge.Turn) {
 		why = "its context fills as fast as it is compacted"
 	}
 	switch {
-	case a.Role == roster.RoleArbiter:
+	case a.Role == RoleArbiter:
 		st.emit(id, contract.Notice{Text: a.Name + " can no longer rule: " + why +
 			"; a successor replaces it, with the supervisor's record"})
 		st.renewByRecord(why)
@@ -70,23 +64,23 @@ func (st *step) spent(id string, c bridge.Category, why string) {
 	a := st.Edit(id)
 	st.do(effect.Kill{Agent: a.AgentRef})
 	st.emit(id, contract.Done{SessionID: a.SessionID, Reason: string(c)})
-	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = roster.Parked, st.at, "", true, nil
+	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, "", true, nil
 	st.processes().FailTakeover(a, why)
 	st.Permission.TurnOver(&st.out, id)
-	st.fail(id, c, a.Name+" is parked: "+why, lifecycle.RecoveryOptions(c, roster.RoleOrchestrator))
+	st.fail(id, c, a.Name+" is parked: "+why, RecoveryOptions(c, RoleOrchestrator))
 	st.reportLostAgent(id, "is parked: "+why)
 }
 
 // setAside handles a message that the Arbiter could not read: its successors could not read it either, and do
 // not get it. Of a large one they receive the beginning. The human is notified.
-func (st *step) setAside(m conversation.Mail) {
+func (st *step) setAside(m Mail) {
 	size, whose := words.Size(int64(len(m.Text))), st.DisplayName(m.From)
 	st.Renewal.GeneratedInRow = 0 // the next Arbiter reads something else
-	if m.Kind == conversation.KindTask {
+	if m.Kind == KindTask {
 		st.dropTask(m)
 		return
 	}
-	cut := len(m.Content) > 2*delivery.BeginningKept
+	cut := len(m.Content) > 2*BeginningKept
 	what := "was set aside"
 	if cut {
 		what = "was cut: its beginning goes to the next Arbiter"
@@ -97,7 +91,7 @@ func (st *step) setAside(m conversation.Mail) {
 	if !cut {
 		st.Conversation.EndTurn(m.Wire)
 		st.mail().Quote(m.ID, "(set aside: the model refused it as too long)")
-		st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
+		st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
 			"refused it as too long. It was set aside, and the human was told. "+
 			"Judge without it, or ask for it in fewer words.", m.Kind, whose))
 		return
@@ -106,7 +100,7 @@ func (st *step) setAside(m conversation.Mail) {
 }
 
 // dropTask drops a task that no Arbiter can read, and asks for another.
-func (st *step) dropTask(m conversation.Mail) {
+func (st *step) dropTask(m Mail) {
 	text := fmt.Sprintf("The task has %s, more than the model can read at once: %s.", words.Size(int64(len(m.Text))),
 		contract.SmallerText)
 	st.fail(contract.Arbiter, bridge.CatPromptTooLong, text, []string{contract.SmallerText})
@@ -135,11 +129,11 @@ func (st *step) askRenewal() {
 		return
 	}
 	if st.Renewal.IsFutile() {
-		st.giveUp(bridge.CatCompaction, renewal.FutileText(a))
+		st.giveUp(bridge.CatCompaction, FutileText(a))
 		return
 	}
-	st.Renewal.Stage = renewal.Asked
-	st.mail().Notify(a.ID, conversation.KindRenewal, renewal.DemandText(a))
+	st.Renewal.Stage = RenewalAsked
+	st.mail().Notify(a.ID, KindRenewal, DemandText(a))
 }
 
 // renewByRecord replaces the Arbiter by a successor although it left no document.
@@ -150,8 +144,8 @@ func (st *step) renewByRecord(why string) {
 		return
 	}
 	st.processes().CallOffRenewal()
-	st.Renewal.Stage = renewal.Given
+	st.Renewal.Stage = RenewalGiven
 	a, _ := st.Agent(contract.Arbiter)
-	st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Why: why,
-		Document: handoff.ArbiterRecord(why, st.Task.Plan, st.Question.Text())})
+	st.handOver(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Why: why,
+		Document: ArbiterRecord(why, st.Task.Plan, st.Question.Text())})
 }

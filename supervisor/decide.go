@@ -3,13 +3,9 @@ package supervisor
 import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 )
 
 // runDueDecisions has each due point of decision decided, unless the Arbiter decides it in its own turn.
@@ -29,9 +25,9 @@ func (st *step) runDueDecisions() {
 		}
 		point, about, due := st.Rulings.Due(st.standing())
 		switch {
-		case !due || why == "" && !st.Lifecycle.IsUp(lifecycle.Here):
+		case !due || why == "" && !st.Lifecycle.IsUp(LifecycleHere):
 			return // without a bridge, no model answers
-		case point == decision.PointEvaluate && st.handedOffUnfinished(about):
+		case point == decider.PointEvaluate && st.handedOffUnfinished(about):
 			st.takenUp(about, why)
 		case why != "":
 			st.byRules(point, about, why)
@@ -44,10 +40,10 @@ func (st *step) runDueDecisions() {
 
 // askDecider asks the run's decider. Notices for the Arbiter about this point go to its work log, where it
 // reads them with the decision: only one of the two may rule on it.
-func (st *step) askDecider(point decision.Point, about string) {
-	if point == decision.PointSelect {
-		st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
-			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == conversation.KindNotice &&
+func (st *step) askDecider(point decider.DecisionPoint, about string) {
+	if point == decider.PointSelect {
+		st.mail().MoveToWorkLog(func(m *Mail) bool {
+			return m.To == contract.Arbiter && m.From == contract.Supervisor && m.Kind == KindNotice &&
 				!m.Sent
 		})
 	}
@@ -78,7 +74,7 @@ func (st *step) decided(f input.Decided) {
 	}
 	st.Rulings.DeciderRequest = nil
 	why := ""
-	switch unfit := rulings.Unfit(&st.Options, f.Decision); {
+	switch unfit := Unfit(&st.Options, f.Decision); {
 	case f.Deferred:
 		st.yield()
 		return

@@ -12,13 +12,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // decides answers the open question to the decider.
@@ -40,7 +37,7 @@ func (p *play) decides(d decider.Decider) input.Decided {
 // settles starts a process for every agent that has none.
 func (p *play) settles() {
 	for _, a := range p.s.Agents {
-		if a.Status == roster.Starting {
+		if a.Status == AgentStarting {
 			p.spawned(a.ID)
 		}
 	}
@@ -51,7 +48,7 @@ func (p *play) working() string {
 	p.t.Helper()
 	p.settles()
 	for _, a := range p.s.Agents {
-		if a.Role == roster.RoleOrchestrator && a.Status == roster.Busy {
+		if a.Role == RoleOrchestrator && a.Status == AgentBusy {
 			return a.ID
 		}
 	}
@@ -69,7 +66,7 @@ func phases(p *play) []string {
 
 func TestRulesLeadATaskToItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderRules })
-	if len(p.s.Conversation.Mail) != 1 || p.agent("arbiter").Status != roster.Ready {
+	if len(p.s.Conversation.Mail) != 1 || p.agent("arbiter").Status != AgentReady {
 		t.Fatal("the Arbiter was asked")
 	}
 	var modes []string
@@ -115,7 +112,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 // TestADecisionIsRecordedWithItsInput: every decider's decision is stored with its input.
 func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p := begin(t, nil)
-	want, _ := json.Marshal(decision.Select(p.s.Record()))
+	want, _ := json.Marshal(decider.SelectInput(p.s.Record()))
 	id := p.spawn("work")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(id, report("done", "all of it", true))
@@ -126,19 +123,19 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 		t.Fatalf("%d decisions are recorded", len(notes))
 	}
 	first, second := notes[0].Decision, notes[1].Decision
-	var a, b decision.SelectAgentInput
+	var a, b decider.SelectAgentInput
 	if json.Unmarshal(want, &a) != nil || json.Unmarshal(first.Input, &b) != nil {
 		t.Fatal("no input")
 	}
 	b.Constraints.TimeElapsedMS = a.Constraints.TimeElapsedMS
-	if diff := cmp.Diff(a, b); diff != "" || first.Point != decision.PointSelect || first.Number != 1 {
+	if diff := cmp.Diff(a, b); diff != "" || first.Point != decider.PointSelect || first.Number != 1 {
 		t.Errorf("the first decision, %s %d (-want +got):\n%s", first.Point, first.Number, diff)
 	}
-	var e decision.EvaluateProgressInput
+	var e decider.EvaluateProgressInput
 	if err := json.Unmarshal(second.Input, &e); err != nil {
 		t.Fatal(err)
 	}
-	if second.Point != decision.PointEvaluate || second.About != id || e.LastExecution.Status != decision.StatusSuccess || !strings.Contains(e.LastExecution.Output.Full, "all of it") {
+	if second.Point != decider.PointEvaluate || second.About != id || e.LastExecution.Status != decider.StatusSuccess || !strings.Contains(e.LastExecution.Output.Full, "all of it") {
 		t.Errorf("the second: %+v", second)
 	}
 	for i, n := range notes {
@@ -206,8 +203,8 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	if e.Category != bridge.CatTool || !slices.Contains(e.RecoveryOptions, "retry") || !slices.Contains(e.RecoveryOptions, "fallback") {
 		t.Errorf("error %+v", e)
 	}
-	in := decision.Select(p.s.Record())
-	if in.LastError == nil || in.LastError.Category != decision.ToolFailure || in.LastError.Attempted != "npm install jsonwebtoken" || in.LastError.Tool != "Bash" {
+	in := decider.SelectInput(p.s.Record())
+	if in.LastError == nil || in.LastError.Category != decider.ToolFailure || in.LastError.Attempted != "npm install jsonwebtoken" || in.LastError.Tool != "Bash" {
 		t.Errorf("error context %+v", in.LastError)
 	}
 	p.verdict("arbiter", ruling("RETRY", "Mend the package manager first.", "to", id))
@@ -216,7 +213,7 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	if p.s.Task.Failures != 0 || p.s.Task.LastError != nil || p.s.Task.History.Len() != 2 {
 		t.Errorf("after the success: %d failures, %+v, %d executions", p.s.Task.Failures, p.s.Task.LastError, p.s.Task.History.Len())
 	}
-	perf := p.s.Task.History.Performance(task.AnyMode)
+	perf := p.s.Task.History.Performance(AnyMode)
 	if perf == nil || perf.SuccessRate != 50 {
 		t.Errorf("performance %+v", perf)
 	}
@@ -304,7 +301,7 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p.contains("the planner", p.lastSent(planner), "best judgement")
 	p.verdict(planner, report("done", "a plan", true))
 	developer := p.working()
-	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == roster.Ready {
+	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == AgentReady {
 		t.Errorf("%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
 	}
 	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
@@ -330,7 +327,7 @@ func TestNoRulingAndNoHuman(t *testing.T) {
 		turns := 0
 		for ; turns < 200 && p.s.Ending == nil; turns++ {
 			p.settles()
-			if p.agent("arbiter").Status == roster.Busy {
+			if p.agent("arbiter").Status == AgentBusy {
 				p.turn("arbiter", bridge.Turn{Text: "hm"})
 				continue
 			}

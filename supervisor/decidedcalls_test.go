@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -65,9 +64,9 @@ func TestEveryAgentIsJudged(t *testing.T) {
 func TestChangedRulesReachTheAgents(t *testing.T) {
 	p := begin(t, nil)
 	p.spawn("work")
-	given := func(e []effect.Effect) (list []permission.GiveRules) {
+	given := func(e []effect.Effect) (list []input.GiveRules) {
 		for _, e := range e {
-			if g, ok := e.(permission.GiveRules); ok {
+			if g, ok := e.(input.GiveRules); ok {
 				list = append(list, g)
 			}
 		}
@@ -79,14 +78,14 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 		t.Errorf("after a change: %+v", got)
 	}
 	p.spawn("more") // it starts with the rules before the change
-	var late []permission.GiveRules
-	for _, g := range effects[permission.GiveRules](p) {
+	var late []input.GiveRules
+	for _, g := range effects[input.GiveRules](p) {
 		if g.Agent.ID == "orch-2" {
 			late = append(late, g)
 		}
 	}
 	if len(late) != 1 {
-		t.Errorf("an agent that started meanwhile: %+v", effects[permission.GiveRules](p))
+		t.Errorf("an agent that started meanwhile: %+v", effects[input.GiveRules](p))
 	}
 	failed := input.RulesGiven{Agent: p.agent("orch-1").AgentRef, Failed: "it has not taken the deny rule"}
 	if out := p.do(failed); len(out) != 1 {
@@ -115,9 +114,9 @@ func TestAnUnansweredRequest(t *testing.T) {
 				if len(play.s.Permission.Open) != 1 {
 					t.Fatalf("%s is not asked for", tool)
 				}
-				play.do(input.Timer{Key: permission.TimerPrefix + "p1"})
+				play.do(input.Timer{Key: input.TimerPrefix + "p1"})
 			}
-			if a := effects[permission.Respond](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
+			if a := effects[input.PermissionRespond](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
 				t.Errorf("%s, present %v: %+v", tool, present, a)
 			}
 		}

@@ -7,12 +7,11 @@
 //
 // Effects and events name the agent's generation, so that a late event of one process never touches the next.
 //
-// Parts of the state have packages of their own: roster, conversation, delivery, handoff, task, rulings,
-// renewal, question, permission, budget, changes, lifecycle, takeover. Packages that change several parts are
-// process, documents, planning, spawning, costs and succession. Other packages only read them: sender (who an
-// input is from), agentconfig (how a process starts), toolset and settings. This package coordinates them. A
-// file uses only files that are listed below it:
+// The files of one part of the state begin with its name: roster, conversation, delivery, handoff, task, rulings,
+// renewal, question, budget, lifecycle, takeover. The files of attach, process, documents, planning, spawning, costs
+// and succession change several parts; the others coordinate them. A file uses only files that are listed below it:
 //
+//	audit, inbox                  the record of who did what, and the list of what waits for a human
 //	replayer                      replay of a history, input by input
 //	apply, resume, begin          what each input and each timer leads to; how a run begins or is resumed
 //	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
@@ -33,6 +32,11 @@
 //	snapshot                      a state in the journal
 //	standing                      questions about the whole state, and what packages of parts need in a step
 //	step, state                   the application of one input, and its timers; the state of a run
+//	approval, attach, documents, filechanges, rulecheck           parts of the state, and what changes or reads them
+//	settings, spawning, succession, planning, process             the same
+//	agentconfig, costs, question, renewal, budget, delivery       the same
+//	rulings, sender, toolset, rights, task, acceptance, handoff   the same
+//	lifecycle, conversation, roster, envelope, takeover           the same
 //
 // Shutdown: a run ends by a decision of Apply (complete, a limit, a signal …), which stops the agents. When all
 // of them have ended, Apply emits `result`.

@@ -2,11 +2,9 @@ package supervisor
 
 import (
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -40,7 +38,7 @@ func (st *step) limitReached(summary string) {
 // giveUp ends the run after a failure; the category decides the exit code.
 func (st *step) giveUp(c bridge.Category, summary string) {
 	exit := contract.ExitFailed
-	if lifecycle.IsEnvironmental(c) {
+	if IsEnvironmental(c) {
 		exit = contract.ExitEnvironment
 	}
 	st.end(contract.StatusFailed, summary, exit, machine.GiveUp)
@@ -74,7 +72,7 @@ func (st *step) timeIsOver() {
 }
 
 // takeover does something about a takeover, and ends the run if its time limit has passed meanwhile.
-func (st *step) takeover(do func(*attach.Context)) {
+func (st *step) takeover(do func(*AttachContext)) {
 	c := st.attaching()
 	do(c)
 	if c.TimeIsOver {

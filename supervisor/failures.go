@@ -6,15 +6,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -22,20 +15,20 @@ import (
 // the Arbiter decides.
 func (st *step) broken(id string, c bridge.Category, message string) {
 	a := st.Edit(id)
-	st.fail(id, c, message, planning.Recovery(st.processes(), a, c, message))
-	if a.Role == roster.RoleArbiter && !lifecycle.IsEnvironmental(c) &&
+	st.fail(id, c, message, RecoveryPlan(st.processes(), a, c, message))
+	if a.Role == RoleArbiter && !IsEnvironmental(c) &&
 		st.enterFallback("it could not continue: "+message) {
 		return
 	}
-	if a.Role == roster.RoleArbiter || c == bridge.CatAuth {
+	if a.Role == RoleArbiter || c == bridge.CatAuth {
 		st.giveUp(c, fmt.Sprintf("%s could not continue: %s", a.Name, message))
 		return
 	}
-	st.Edit(id).Standing = roster.Waiting
+	st.Edit(id).Standing = AgentWaiting
 	if st.agentFailed(id, c, message) {
 		return
 	}
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf(
+	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf(
 		"%s (%s) failed: %s (%s). It lives and can be told to retry; or summon another, or end the task.",
 		a.Name, id, words.Cite(message), c))
 }
@@ -48,16 +41,16 @@ func (st *step) agentFailed(id string, c bridge.Category, message string) bool {
 
 // park stops restarting an agent until somebody decides: the Arbiter about an Orchestrator, a human about the
 // Arbiter.
-func (st *step) park(id string, class restart.Class, reason string) {
+func (st *step) park(id string, class runconfig.RestartClass, reason string) {
 	a := st.Edit(id)
-	a.Status, a.Since = roster.Parked, st.at
-	category := cmp.Or(lifecycle.Categories[class], bridge.CatCrash)
-	options := lifecycle.RecoveryOptions(category, roster.RoleOrchestrator)
-	if a.Role == roster.RoleArbiter {
+	a.Status, a.Since = AgentParked, st.at
+	category := cmp.Or(Categories[class], bridge.CatCrash)
+	options := RecoveryOptions(category, RoleOrchestrator)
+	if a.Role == RoleArbiter {
 		options = ParkedOptions()
 	}
 	st.fail(id, category, a.Name+" is "+reason, options)
-	if a.Role != roster.RoleArbiter {
+	if a.Role != RoleArbiter {
 		st.reportLostAgent(id, "is "+reason)
 		return
 	}
@@ -80,11 +73,11 @@ func (st *step) reportLostAgent(id, why string) {
 	why = words.Cite(why)
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
 	for _, m := range st.mail().Drop(id) {
-		if m.Kind != conversation.KindContinue && m.Kind != conversation.KindCorrection {
+		if m.Kind != KindContinue && m.Kind != KindCorrection {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.DisplayName(m.From))
 		}
 	}
-	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == roster.HandedOff &&
+	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == HandedOff &&
 		!st.HasSuccessor(id) {
 		st.Handoff.SuccessorQueue = []string{id}
 	}
@@ -93,10 +86,10 @@ func (st *step) reportLostAgent(id, why string) {
 	}
 	text += " Its files remain. Summon another, or judge the task anew."
 	if a.Unfinished() {
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindGone, Why: "it " + why, Message: text})
+		st.handOver(Handover{Agent: a.AgentRef, Kind: KindGone, Why: "it " + why, Message: text})
 		return
 	}
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, text)
+	st.mail().Notify(contract.Arbiter, KindNotice, text)
 }
 
 // enterFallback lets the rules decide until the Arbiter can rule again, and announces it. It returns false
@@ -115,7 +108,7 @@ func (st *step) enterFallback(why string) bool {
 	case !st.HumanPresent:
 		st.Question.Open = nil
 	case !st.Conversation.Held: // else nothing continues before the human has said something
-		st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
+		st.Question.Drop(func(p QuestionPart) bool { return !p.Arbiter })
 	}
 	return true
 }
@@ -133,6 +126,6 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 	}
 	st.fail(contract.Arbiter, bridge.CatVerdict, trouble+"; a human decides", []string{})
 	st.Conversation.Held = true
-	st.ask("The Arbiter can no longer rule. Its last message: " + cmp.Or(said, process.NothingText) +
+	st.ask("The Arbiter can no longer rule. Its last message: " + cmp.Or(said, NothingText) +
 		"\nWrite a message, and it is asked again.")
 }

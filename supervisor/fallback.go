@@ -9,14 +9,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -31,12 +25,12 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 	}
 	trouble := fmt.Sprintf("%s gave no valid verdict %d times (%v)", a.Name, maxCorrections+1, cause)
 	switch {
-	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Asked:
+	case a.Role == RoleArbiter && st.Renewal.Stage == RenewalAsked:
 		a.Fallbacks = 0
 		st.emit(id, contract.Notice{Text: trouble + "; a successor replaces it, with the supervisor's record"})
 		st.renewByRecord("it gave no valid document when it was asked for one")
 		return
-	case a.Fallbacks > maxFallbacks && a.Role == roster.RoleArbiter:
+	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
 		st.stopForLostArbiter(trouble, said)
 		return
 	case a.Fallbacks > maxFallbacks:
@@ -44,16 +38,16 @@ func (st *step) fallback(id string, cause error, t bridge.Turn) {
 		st.broken(id, bridge.CatVerdict, trouble)
 		return
 	}
-	if a.Role == roster.RoleOrchestrator {
+	if a.Role == RoleOrchestrator {
 		trouble += "; its last words go to the Arbiter as a question"
 	} else {
 		trouble += "; the rules decide"
 	}
 	st.fail(id, bridge.CatVerdict, trouble, []string{})
-	if a.Role == roster.RoleOrchestrator {
+	if a.Role == RoleOrchestrator {
 		st.routeOrchestrator(id, verdict.Orchestrator{
 			ExpectsResponse: true, Kind: verdict.KindQuestion,
-			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, process.NothingText),
+			Message: "(No valid verdict was given. The last words were:)\n\n" + cmp.Or(said, NothingText),
 		})
 		return
 	}
@@ -81,11 +75,11 @@ func (st *step) fallbackArbiter(said string) {
 		return
 	}
 	if id := st.Rulings.FailedBefore(&st.Roster); id != "" {
-		st.byRules(decision.PointSelect, id, reason)
+		st.byRules(decider.PointSelect, id, reason)
 		return
 	}
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
 			!st.needsAnswer(a.ID) {
 			st.rule(verdict.Arbiter{
 				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
@@ -103,7 +97,7 @@ func (st *step) fallbackArbiter(said string) {
 		st.succession(v)
 		return
 	}
-	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, process.NothingText)},
+	st.rule(verdict.Arbiter{Decision: verdict.AddressHuman, Reason: reason, Message: cmp.Or(said, NothingText)},
 		decider.ByFallback)
 }
 
@@ -113,19 +107,19 @@ const ownJudgement = "The Arbiter gives no ruling. Go on by your own best judgem
 // answerInFallback answers what waits for the Arbiter apart from the points of decision, and reports whether it
 // did something.
 func (st *step) answerInFallback() bool {
-	st.mail().TakeBack(func(m conversation.Mail) bool { // messages about a turn that will not be resumed
+	st.mail().TakeBack(func(m Mail) bool { // messages about a turn that will not be resumed
 		return st.Rulings.Withholds(&st.Options, &st.Task, &m) && m.From == contract.Supervisor &&
-			(m.Kind == conversation.KindCorrection || m.Kind == conversation.KindRenewal)
+			(m.Kind == KindCorrection || m.Kind == KindRenewal)
 	})
-	st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
+	st.mail().MoveToWorkLog(func(m *Mail) bool {
 		return st.Rulings.Withholds(&st.Options, &st.Task, m) && m.From != contract.Human &&
-			m.Kind != conversation.KindTask && !m.EndsExecution()
+			m.Kind != KindTask && !m.EndsExecution()
 	})
 	if st.Task.Phase == machine.Error {
 		return false // an agent that failed waits, too; a rule says how it continues
 	}
 	for i := range st.Agents {
-		if a := *st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Standing == roster.Waiting &&
+		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
 			!st.Rulings.IsStumbling(st.standing(), a.ID) && !st.needsAnswer(a.ID) {
 			st.letContinue(&a)
 			return true
@@ -135,10 +129,10 @@ func (st *step) answerInFallback() bool {
 }
 
 // letContinue makes an Orchestrator that asked continue by its own judgement, a few times in a row.
-func (st *step) letContinue(a *roster.Agent) {
+func (st *step) letContinue(a *Agent) {
 	if st.Edit(a.ID).UnansweredQuestions++; a.UnansweredQuestions >= maxFallbacks {
 		st.fail(a.ID, bridge.CatVerdict, a.Name+" asks, and the Arbiter does not answer",
-			planning.Recovery(st.processes(), a, bridge.CatVerdict, ""))
+			RecoveryPlan(st.processes(), a, bridge.CatVerdict, ""))
 		st.agentFailed(a.ID, bridge.CatVerdict, "it asked, and the Arbiter could not answer")
 		return
 	}

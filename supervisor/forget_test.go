@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -22,13 +21,13 @@ func TestThoseLongGone(t *testing.T) {
 	p.verdict(waits, report("handoff", "I am full.", true))
 	leave(waits)
 	p.s.Handoff.SuccessorQueue = nil // the queue no longer names the successor
-	for range roster.RecordsKept + 5 {
+	for range RecordsKept + 5 {
 		leave(p.spawn("one of many"))
 	}
 	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
 		t.Errorf("the first: %+v", a)
 	}
-	if a := p.agent(roster.OrchestratorID(p.s.Spawned)); a.Forgotten || a.Brief == "" {
+	if a := p.agent(OrchestratorID(p.s.Spawned)); a.Forgotten || a.Brief == "" {
 		t.Errorf("the last: %+v", a)
 	}
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, waits)); !a.IsError || !strings.Contains(a.Text, "not at hand any more") {
@@ -37,22 +36,22 @@ func TestThoseLongGone(t *testing.T) {
 	again := p.spawn("another")
 	p.verdict(again, report("handoff", "I am full.", true))
 	leave(again)
-	for range roster.NamesKept + 20 {
+	for range NamesKept + 20 {
 		p.s.Handoff.SuccessorQueue = []string{again} // no successor is spawned
-		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, roster.OrchestratorID(p.s.Spawned))
+		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, OrchestratorID(p.s.Spawned))
 		if a := p.call("arbiter", "spawn_orchestrator", params); a.IsError {
 			t.Fatal(a.Text)
 		}
-		p.spawned(roster.OrchestratorID(p.s.Spawned))
-		leave(roster.OrchestratorID(p.s.Spawned))
+		p.spawned(OrchestratorID(p.s.Spawned))
+		leave(OrchestratorID(p.s.Spawned))
 	}
-	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > roster.NamesKept+3 {
+	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > NamesKept+3 {
 		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Spawned, a)
 	}
 	status := p.call("arbiter", "status", `{}`).Text
-	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-roster.GoneShown),
-		roster.OrchestratorID(p.s.Spawned))
-	if n := strings.Count(status, "orch-"); n != roster.GoneShown {
+	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-GoneShown),
+		OrchestratorID(p.s.Spawned))
+	if n := strings.Count(status, "orch-"); n != GoneShown {
 		t.Errorf("%d are listed", n)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -21,7 +20,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash", Input: bashParams(command).Input}
 	p.do(input.PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode, Suggestions: []string{"Bash(make *)"}})
 	asked := last[contract.PermissionRequest](p)
-	if asked.Action != permission.Key(request.Tool, request.Input) || !slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
+	if asked.Action != input.PermissionKey(request.Tool, request.Input) || !slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
 		t.Fatalf("asked: %+v", asked)
 	}
 	c.Request = "p1"
@@ -31,7 +30,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 
 // TestAnswersThatAreNone: invalid answers leave the request open, and grant nothing.
 func TestAnswersThatAreNone(t *testing.T) {
-	other := permission.Key("Bash", []byte(`{"command":"make clean"}`))
+	other := input.PermissionKey("Bash", []byte(`{"command":"make clean"}`))
 	for name, c := range map[string]contract.Permit{
 		"another action":         {Behavior: "allow", Action: other},
 		"another action, denied": {Behavior: "deny", Action: other},
@@ -45,7 +44,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
 			t.Errorf("%s: not rejected: %+v", name, r)
 		}
-		if len(p.s.Permission.Open) != 1 || len(p.s.Permission.Actions)+len(p.s.Permission.Rules) != 0 || len(effects[permission.Respond](p)) != 0 || len(effects[permission.Remember](p)) != 0 {
+		if len(p.s.Permission.Open) != 1 || len(p.s.Permission.Actions)+len(p.s.Permission.Rules) != 0 || len(effects[input.PermissionRespond](p)) != 0 || len(effects[input.Remember](p)) != 0 {
 			t.Errorf("%s: open %v, granted %v %v", name, p.s.Permission.Open, p.s.Permission.Actions, p.s.Permission.Rules)
 		}
 	}
@@ -56,18 +55,18 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		scope, rule string
 		granted     int
 		rules       []string
-		kept        []permission.Grant
+		kept        []input.Grant
 	}{
 		{"", "", 0, nil, nil},
 		{"once", "", 0, nil, nil},
 		{"run", "", 1, nil, nil},
 		{"run", "Bash(make *)", 0, []string{"Bash(make *)"}, nil},
-		{"always", "Bash(make *)", 0, []string{"Bash(make *)"}, []permission.Grant{{Rule: "Bash(make *)", Tool: "Bash"}}},
-		{"always", "", 1, nil, []permission.Grant{{Action: permission.Key("Bash", bashParams("make all").Input), Tool: "Bash"}}},
+		{"always", "Bash(make *)", 0, []string{"Bash(make *)"}, []input.Grant{{Rule: "Bash(make *)", Tool: "Bash"}}},
+		{"always", "", 1, nil, []input.Grant{{Action: input.PermissionKey("Bash", bashParams("make all").Input), Tool: "Bash"}}},
 	} {
-		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule, Action: permission.Key("Bash", bashParams("make all").Input)})
-		var kept []permission.Grant
-		for _, e := range effects[permission.Remember](p) {
+		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule, Action: input.PermissionKey("Bash", bashParams("make all").Input)})
+		var kept []input.Grant
+		for _, e := range effects[input.Remember](p) {
 			kept = append(kept, e.Grant)
 		}
 		if len(p.s.Permission.Actions) != tt.granted || !slices.Equal(p.s.Permission.Rules, tt.rules) || !slices.Equal(kept, tt.kept) {
@@ -78,7 +77,7 @@ func TestScopesOfAnAnswer(t *testing.T) {
 			scope = "once"
 		}
 		want := contract.Permission{
-			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: permission.Key(request.Tool, request.Input), Scope: scope,
+			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: input.PermissionKey(request.Tool, request.Input), Scope: scope,
 		}
 		if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
 			t.Errorf("%s %s, -want +got:\n%s", tt.scope, tt.rule, diff)
@@ -92,7 +91,7 @@ func TestADenialForTheRun(t *testing.T) {
 	p, _ := answering(t, "make all", denial)
 	want := contract.Permission{
 		Request: "p1", Behavior: "deny", By: "human", Tool: "Bash", Rule: "Bash(make *)", Scope: "run", Reason: "No.",
-		Action: permission.Key("Bash", bashParams("make all").Input),
+		Action: input.PermissionKey("Bash", bashParams("make all").Input),
 	}
 	if diff := cmp.Diff(want, last[contract.Permission](p)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -118,11 +117,11 @@ func TestOtherRulesAfterAResume(t *testing.T) {
 		o := p.s.Options
 		o.Allow, o.HumanPresent = []string{"Bash(make)"}, present
 		p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Stay: true})
-		if len(effects[permission.Reconsider](p)) != 1 || len(p.s.Permission.Unclaimed) != 1 {
+		if len(effects[input.Reconsider](p)) != 1 || len(p.s.Permission.Unclaimed) != 1 {
 			t.Fatalf("not held against the new rules: %+v", p.s.Permission)
 		}
-		of := permission.Resolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make)"}
-		p.do(input.Reconsidered{Resolutions: []permission.Resolution{of}, Changes: p.s.Permission.Changes})
+		of := input.PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make)"}
+		p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: p.s.Permission.Changes})
 		if b := last[contract.Permission](p); b.Request != "p1" || b.Behavior != bridge.Allow || b.By != "rule" ||
 			len(p.s.Permission.All()) != 0 {
 			t.Errorf("told %+v; there wait %+v", b, p.s.Permission.All())

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // halt stops every agent at once, and holds everything until `continue`. An agent that was working then
@@ -37,13 +34,13 @@ func (st *step) holdAll() int {
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		switch {
-		case a.Status == roster.InHand:
-			st.takeover(func(c *attach.Context) { n += c.Halt(a) })
+		case a.Status == InHand:
+			st.takeover(func(c *AttachContext) { n += c.Halt(a) })
 		case a.Up():
-			a.Status, a.Since = roster.Restarting, st.at
-			a.RestartClass, a.RestartCause = process.ClassHalt, "the human stopped everything"
+			a.Status, a.Since = AgentRestarting, st.at
+			a.RestartClass, a.RestartCause = ClassHalt, "the human stopped everything"
 			fallthrough
-		case a.Status == roster.Stopping, a.Status == roster.Restarting:
+		case a.Status == AgentStopping, a.Status == AgentRestarting:
 			st.do(effect.Kill{Agent: a.AgentRef, Now: true})
 			n++
 		}

@@ -9,9 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // TestHalt: a halt ends every agent's process at once. Until a continue command nothing is started or
@@ -39,7 +36,7 @@ func TestHalt(t *testing.T) {
 	p.out = nil
 	for _, id := range busy {
 		p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed", Expected: true}})
-		if a := p.agent(id); a.Status != roster.Down {
+		if a := p.agent(id); a.Status != AgentDown {
 			t.Errorf("%s is %s", id, a.Status)
 		}
 	}
@@ -51,7 +48,7 @@ func TestHalt(t *testing.T) {
 	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
 		t.Fatal(why)
 	}
-	p.do(input.Timer{Key: process.RestartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(one).AgentRef)})
 	if len(effects[effect.Spawn](p)) != 0 || len(effects[effect.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}
@@ -65,7 +62,7 @@ func TestHalt(t *testing.T) {
 		t.Fatalf("%d starts", n)
 	}
 	p.back(bridge.DeliveryBegun)
-	if p.agent("arbiter").Status != roster.Busy || p.agent(one).Status != roster.Busy {
+	if p.agent("arbiter").Status != AgentBusy || p.agent(one).Status != AgentBusy {
 		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
 	}
 }
@@ -81,7 +78,7 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			p.happen(id, bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		}
 		p.command(contract.Continue{})
-		if p.command(contract.Halt{}); p.agent("arbiter").Status != roster.Restarting {
+		if p.command(contract.Halt{}); p.agent("arbiter").Status != AgentRestarting {
 			t.Fatalf("the Arbiter is %s", p.agent("arbiter").Status)
 		}
 		p.out = nil
@@ -98,7 +95,7 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			}
 			ends[0]()
 			ends[1]()
-			if a := p.agent(id); a.Status != roster.Down {
+			if a := p.agent(id); a.Status != AgentDown {
 				t.Errorf("%s is %s", id, a.Status)
 			}
 		}
@@ -124,7 +121,7 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p.command(contract.Continue{})
 	p.out = nil
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
-	if len(effects[effect.Spawn](p)) != 1 || p.agent("arbiter").Status != roster.Starting {
+	if len(effects[effect.Spawn](p)) != 1 || p.agent("arbiter").Status != AgentStarting {
 		t.Errorf("the Arbiter is %s", p.agent("arbiter").Status)
 	}
 }
@@ -135,7 +132,7 @@ func TestHaltWithoutABridge(t *testing.T) {
 	p.do(input.BridgeLost{Message: "signal: killed"}) // the kill switch bypassed the loop
 	p.command(contract.Halt{})
 	p.out = nil
-	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 	if len(effects[effect.Spawn](p)) != 0 {
 		t.Error("a bridge that came back started an agent")
@@ -156,7 +153,7 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		p.out = nil
 		p.do(input.BridgeLost{Message: "it ended", Halted: true, Heeded: heeded})
-		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 		starts, halts := len(effects[effect.Spawn](p)), len(told[contract.Halted](p))
 		if p.s.Halted == heeded || (starts == 0) == heeded || (halts == 0) != heeded || p.s.Lifecycle.Crashes != 0 {
@@ -214,7 +211,7 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 					if word == "" {
 						p.mustCommand(contract.Continue{})
 					}
-					if p.agent("arbiter").Status != roster.Busy {
+					if p.agent("arbiter").Status != AgentBusy {
 						t.Errorf("it does not go on: the Arbiter is %s", p.agent("arbiter").Status)
 					}
 				})
@@ -234,7 +231,7 @@ func TestPausedAndNothingUnderWay(t *testing.T) {
 	p.resume("")
 	p.back(bridge.DeliverySeen)
 	p.mustCommand(contract.Continue{})
-	if p.agent("arbiter").Status != roster.Busy {
+	if p.agent("arbiter").Status != AgentBusy {
 		t.Errorf("no agent continues: the Arbiter is %s", p.agent("arbiter").Status)
 	}
 }

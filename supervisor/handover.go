@@ -4,27 +4,23 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/succession"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // handOver begins to process a document.
-func (st *step) handOver(h handoff.Handover) {
+func (st *step) handOver(h Handover) {
 	h.Serial = st.documents().Begin(h)
 	st.goOnWith(h)
 }
 
 // goOnWith continues to process a document, whose time limit begins anew.
-func (st *step) goOnWith(h handoff.Handover) {
+func (st *step) goOnWith(h Handover) {
 	limit := h.MaxDuration()
 	if st.advance(h.Serial) {
-		st.do(effect.SetTimer{Key: handoff.TimerKey(h.Serial), After: limit})
+		st.do(effect.SetTimer{Key: HandoffTimerKey(h.Serial), After: limit})
 	}
 }
 
@@ -42,46 +38,46 @@ func (st *step) advance(serial int) bool {
 }
 
 // handedOver delivers a document.
-func (st *step) handedOver(h handoff.Handover) {
-	st.out.StopTimer(handoff.TimerKey(h.Serial))
+func (st *step) handedOver(h Handover) {
+	st.out.StopTimer(HandoffTimerKey(h.Serial))
 	id := h.Agent.ID
 	switch h.Kind {
-	case handoff.KindRenewal:
-		succession.Renew(st.processes(), h, st.RenewalBrief(h))
+	case HandoffKindRenewal:
+		Renew(st.processes(), h, st.RenewalBrief(h))
 		return
-	case handoff.KindRepeated:
+	case KindRepeated:
 		st.repeated(h)
 		return
-	case handoff.KindAccept:
+	case KindAccept:
 		st.criteriaFinished()
 		return
 	}
 	st.documents().Record(h)
-	text, attached := handoff.ForArbiter(h)
+	text, attached := ForArbiter(h)
 	switch h.Kind {
-	case handoff.KindDone:
+	case KindDone:
 		passed, failed, open := h.Document.Tally(h.Receipts)
-		st.Handoff.LastProof = handoff.Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
+		st.Handoff.LastProof = Proof{Agent: id, Passed: passed, Failed: failed, Open: open}
 		st.emit(id, h.Event(id, contract.Arbiter))
 		st.exchange()
-		st.mail().Post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
+		st.mail().Post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
 			Attached: attached})
-	case handoff.KindHandoff:
+	case KindHandoff:
 		st.Handoff.QueueForSuccessor(h)
 		st.exchange()
-		st.mail().Post(conversation.Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
+		st.mail().Post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
 			Attached: attached})
-	case handoff.KindGone:
+	case KindGone:
 		st.Handoff.QueueForSuccessor(h)
 		st.mail().NotifyWith(text+"\n\nThe next Orchestrator you summon receives this record. Rule how the work goes on.",
 			attached)
-	case handoff.KindKilled:
+	case KindKilled:
 		st.mail().NotifyWith(text+"\n\nsuccessor_of "+id+" passes this record on.", attached)
-	case handoff.KindReleased:
+	case KindReleased:
 		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
 		}
-		st.mail().Log(contract.Supervisor, conversation.KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
+		st.mail().Log(contract.Supervisor, KindNotice, text+"\n\nsuccessor_of "+id+" passes this record on.")
 	}
 }
 
@@ -93,7 +89,7 @@ func (st *step) handedOver(h handoff.Handover) {
 // complete ends the run with a COMPLETE, once its checks have been repeated.
 func (st *step) complete(v verdict.Arbiter) {
 	st.documents().DropRepetition()
-	st.Handoff.Completing = &handoff.Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
+	st.Handoff.Completing = &Completing{Ruling: v, Asked: st.Question.Text(), Waits: true}
 	st.repeatRecorded()
 }
 
@@ -114,17 +110,17 @@ func (st *step) repeatRecorded() {
 		return
 	}
 	doc.Normalize()
-	st.handOver(handoff.Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindRepeated,
+	st.handOver(Handover{Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: KindRepeated,
 		Document: &doc, Authors: authors})
 }
 
 // repeated takes the results of the repeated checks.
-func (st *step) repeated(h handoff.Handover) {
+func (st *step) repeated(h Handover) {
 	c := st.Handoff.Completing
 	if c == nil {
 		return
 	}
-	st.Handoff.Repeated(h, func(p handoff.Proved) string { return p.LastChangeText(&st.Changes) })
+	st.Handoff.Repeated(h, func(p Proved) string { return p.LastChangeText(&st.Changes) })
 	switch {
 	case st.overtaken(c):
 	case st.Handoff.ReportBroken():
@@ -144,7 +140,7 @@ func (st *step) judge() {
 	}
 	if how := criteria.AskHow(); how != "" && st.Rulings.FallbackReason == "" && !st.Rulings.AsksOther(&st.Options) {
 		st.Handoff.Completing = nil
-		st.mail().Notify(contract.Arbiter, conversation.KindNotice, how)
+		st.mail().Notify(contract.Arbiter, KindNotice, how)
 		return
 	}
 	if !st.Changes.Judge(&st.out, st.Options.Workspace) {
@@ -169,8 +165,8 @@ func (st *step) judgeTree(tree string) {
 		doc.Checks = append(doc.Checks, verdict.Check{Command: r.Command})
 	}
 	doc.Normalize()
-	st.handOver(handoff.Handover{
-		Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: handoff.KindAccept, Document: &doc,
+	st.handOver(Handover{
+		Agent: bridge.AgentRef{ID: contract.Supervisor}, Kind: KindAccept, Document: &doc,
 	})
 }
 
@@ -195,9 +191,9 @@ func (st *step) criteriaFinished() {
 		return
 	}
 	switch o.Verdict {
-	case acceptance.Accepted:
+	case AcceptanceAccepted:
 		st.concludeRuling()
-	case acceptance.Rejected:
+	case AcceptanceRejected:
 		st.Handoff.Completing = nil
 		st.emit(contract.Supervisor, contract.Notice{Text: o.Text})
 		st.notifyDecider(o.Text + "\n\nWhat failed, quoted:\n" + words.QuoteLines(o.Evidence))

@@ -9,12 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -127,14 +123,14 @@ func TestNothingIsRuledOverARunningCheck(t *testing.T) {
 func TestChecksAreBounded(t *testing.T) {
 	many := make([]string, 14)
 	for i := range many {
-		many[i] = "true " + roster.OrchestratorID(i)
+		many[i] = "true " + OrchestratorID(i)
 	}
 	t.Run("in number", func(t *testing.T) {
 		p := begin(t, nil)
 		one := p.spawn("build it")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(one, proven("handoff", many...))
-		for range handoff.MaxChecks {
+		for range MaxChecks {
 			c := p.check()
 			p.do(input.Checked{Serial: c.Serial, Number: c.Number, Result: ok("ok")})
 		}
@@ -150,7 +146,7 @@ func TestChecksAreBounded(t *testing.T) {
 		if len(p.s.Permission.Open) != 1 {
 			t.Fatal("the check was not asked for")
 		}
-		p.do(input.Timer{Key: handoff.TimerKey(c.Serial)})
+		p.do(input.Timer{Key: HandoffTimerKey(c.Serial)})
 		if len(p.s.Permission.Open) != 0 {
 			t.Error("its permission is still asked")
 		}
@@ -276,13 +272,13 @@ func TestInspectionTimesOut(t *testing.T) {
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.command(contract.Kill{ID: one})
 	p.do(input.BridgeLost{Message: "gone"})
-	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	s := effects[effect.Inspect](p)
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
 	}
-	p.do(input.Timer{Key: handoff.TimerKey(s[0].Serial)})
+	p.do(input.Timer{Key: HandoffTimerKey(s[0].Serial)})
 	p.contains("the record", lastMail(p, "arbiter"), "build the bridge", "Not seen: nothing was found out in time")
 }
 
@@ -292,7 +288,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	one := p.spawn("build the bridge")
 	session := p.agent(one).SessionID
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
-	if a := p.agent(one); a.Status != roster.Parked {
+	if a := p.agent(one); a.Status != AgentParked {
 		t.Fatalf("it is %s", a.Status)
 	}
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCompaction) {
@@ -302,7 +298,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	p.inspect(traces)
 	p.command(contract.RetryLast{})
 	a := p.agent(one)
-	if a.Status != roster.Starting || a.SessionID == session || a.Context.Tokens != 0 {
+	if a.Status != AgentStarting || a.SessionID == session || a.Context.Tokens != 0 {
 		t.Errorf("it comes back as %+v", a)
 	}
 }
@@ -319,7 +315,7 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
-	p.do(input.Timer{Key: process.RestartKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(one).AgentRef)})
 	if n := len(effects[effect.AskAgent](p)); n != 0 {
 		t.Fatal("asked before it is there")
 	}

@@ -7,14 +7,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // TestTakenBackInAPause: a message that other agents relied on cannot be withdrawn if no agent
@@ -29,7 +24,7 @@ func TestTakenBackInAPause(t *testing.T) {
 		t.Errorf("taken back: %s", why)
 	}
 	p.command(contract.Continue{})
-	if a := p.agent("arbiter"); a.Status != roster.Busy {
+	if a := p.agent("arbiter"); a.Status != AgentBusy {
 		t.Errorf("the Arbiter is %s", a.Status)
 	}
 	p.folds()
@@ -39,7 +34,7 @@ func TestTakenBackInAPause(t *testing.T) {
 func TestABriefIsEdited(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.ForceAgent{Mode: "tester"})
-	i := slices.IndexFunc(p.s.Conversation.Mail, func(m conversation.Mail) bool { return m.Kind == conversation.KindBrief })
+	i := slices.IndexFunc(p.s.Conversation.Mail, func(m Mail) bool { return m.Kind == KindBrief })
 	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Conversation.Mail[i].ID, Text: "Test it twice"}); !ok {
 		t.Fatal(why)
 	}
@@ -54,7 +49,7 @@ func TestABriefIsEdited(t *testing.T) {
 func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 	p := begin(t, stateless)
 	q := p.asked()
-	if p.s.Conversation.Mail[0].Kind != conversation.KindTask {
+	if p.s.Conversation.Mail[0].Kind != KindTask {
 		t.Fatalf("%+v", p.s.Conversation.Mail)
 	}
 	if ok, why := p.command(contract.EditMessage{MessageID: p.s.Conversation.Mail[0].ID, Text: "Build another"}); !ok {
@@ -119,19 +114,19 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	first := effects[effect.RunCheck](p)[0]
 	p.out = nil
 	p.command(contract.Halt{})
-	p.do(input.Timer{Key: handoff.TimerKey(first.Serial)})
+	p.do(input.Timer{Key: HandoffTimerKey(first.Serial)})
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: first.Request, Failed: "not permitted"})
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
 	p.do(input.BridgeLost{Message: "gone"})
-	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 || len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[effect.RunCheck](p)) != 0 {
 		t.Fatalf("%s: %+v", p.s.Task.Phase, p.s.Handoff.Documents)
 	}
 	p.command(contract.Continue{})
 	again := effects[effect.RunCheck](p)
-	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, handoff.TimerKey(first.Serial)) != handoff.HandoverPatience {
+	if len(again) != 1 || again[0].Request == first.Request || timer(p.out, HandoffTimerKey(first.Serial)) != HandoverPatience {
 		t.Fatalf("%+v", again)
 	}
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
@@ -161,7 +156,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				p.command(contract.Halt{})
 			default:
 				p.do(input.BridgeLost{Message: "gone"})
-				p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+				p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 				p.do(lost)
 				p.do(input.BridgeBack{})
 				p.command(contract.Halt{})
@@ -173,7 +168,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 			if n := len(told[contract.Halted](p)); n != 1 {
 				t.Errorf("%s: told %d times", first, n)
 			}
-			p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 			p.do(input.BridgeBack{})
 			if len(effects[effect.Spawn](p)) != 0 {
 				t.Fatalf("%s: an agent is started", first)
@@ -209,7 +204,7 @@ func TestADeciderIsHaltedToo(t *testing.T) {
 // TestLateRequestsOfOneThatIsStopped: a late request of a stopped agent reaches no human and starts nothing.
 func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Stopping)
+	p.take("orch-1", TakeoverStopping)
 	p.do(asked(p, "orch-1", "p1", "ask"))
 	if len(p.s.Permission.Open) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
 		t.Errorf("%+v", p.s.Permission.Open)
@@ -229,7 +224,7 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 // TestAWayOutOfATerminalThatIsNotClosed: the human can ask again to close it.
 func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	p.command(contract.Detach{ID: "orch-1"})
 	p.command(contract.Detach{ID: "orch-1"})
 	if n := len(effects[effect.ClosePTY](p)); n != 2 {

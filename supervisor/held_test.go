@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -16,7 +15,7 @@ func TestHeldStaysHeld(t *testing.T) {
 	for !p.s.Conversation.Held {
 		p.verdict(id, report("question", "And now?", true))
 		p.verdict("arbiter", ruling("CONTINUE", "I read that."))
-		if p.agent("arbiter").Status == roster.Busy {
+		if p.agent("arbiter").Status == AgentBusy {
 			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
 		}
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -39,7 +36,7 @@ func (p *play) spawnOn(host string) (id, problem string) {
 	if a.IsError {
 		return "", a.Text
 	}
-	return roster.OrchestratorID(p.s.Spawned), ""
+	return OrchestratorID(p.s.Spawned), ""
 }
 
 // hostUp brings up the bridge of a host.
@@ -57,7 +54,7 @@ func (p *play) onHost(host string) string {
 	}
 	if !p.s.Lifecycle.IsUp(host) {
 		p.hostUp(host)
-		p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 	}
 	p.spawned(id)
 	return id
@@ -107,7 +104,7 @@ func TestPlacementWithoutGit(t *testing.T) {
 func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	p := spread(t, nil)
 	id, _ := p.spawnOn("box")
-	if a := p.agent(id); a.Status != roster.Down || a.Host != "box" || a.Isolation != runconfig.IsolationWorktree {
+	if a := p.agent(id); a.Status != AgentDown || a.Host != "box" || a.Isolation != runconfig.IsolationWorktree {
 		t.Errorf("%+v", a.AgentIdentity)
 	}
 	if h := last[contract.Host](p); h.Name != "box" || h.Status != contract.HostWaiting {
@@ -117,7 +114,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 	spawns := effects[effect.Spawn](p)
 	spawn := spawns[len(spawns)-1]
 	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
@@ -135,21 +132,21 @@ func TestLosingAHost(t *testing.T) {
 	far, near := p.onHost("box"), p.onHost("here")
 	p.do(input.BridgeLost{Host: "box", Message: "connection reset", Until: p.at.Add(time.Minute)})
 	there, here, arbiter := p.agent(far), p.agent(near), p.agent("arbiter")
-	if there.Status != roster.Down || !here.Up() || !arbiter.Up() || p.s.Ending != nil {
+	if there.Status != AgentDown || !here.Up() || !arbiter.Up() || p.s.Ending != nil {
 		t.Errorf("%s %s, %s %s", far, p.agent(far).Status, near, p.agent(near).Status)
 	}
 	if h := last[contract.Host](p); h.Status != contract.HostLost || h.Reason != "connection reset" {
 		t.Errorf("%+v", h)
 	}
 	timers := effects[effect.SetTimer](p)
-	i := slices.IndexFunc(timers, func(e effect.SetTimer) bool { return e.Key == lifecycle.TimerKey("box") })
+	i := slices.IndexFunc(timers, func(e effect.SetTimer) bool { return e.Key == LifecycleTimerKey("box") })
 	if i < 0 || timers[i].After < 59*time.Second {
 		t.Errorf("timers: %+v", timers)
 	}
-	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
-	p.do(input.Timer{Key: process.RestartKey(p.agent(far).AgentRef)})
-	if a := p.agent(far); a.Status != roster.Starting || a.Generation < 2 || p.agent(near).Generation != 1 {
+	p.do(input.Timer{Key: RestartKey(p.agent(far).AgentRef)})
+	if a := p.agent(far); a.Status != AgentStarting || a.Generation < 2 || p.agent(near).Generation != 1 {
 		t.Errorf("%s generation %d is %s", far, a.Generation, a.Status)
 	}
 }
@@ -173,10 +170,10 @@ func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 	p.out = nil
 	p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
 	timers := effects[effect.SetTimer](p)
-	if !slices.ContainsFunc(timers, func(e effect.SetTimer) bool { return e.Key == lifecycle.TimerKey("box") }) {
+	if !slices.ContainsFunc(timers, func(e effect.SetTimer) bool { return e.Key == LifecycleTimerKey("box") }) {
 		t.Fatalf("nothing brings the host back: %+v, %+v", timers, p.s.Lifecycle.Bridges)
 	}
-	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
 	if len(effects[effect.OpenBridge](p)) != 1 || len(effects[effect.DropBridge](p)) != 0 {
 		t.Errorf("opened %+v, dropped %+v", effects[effect.OpenBridge](p), effects[effect.DropBridge](p))
@@ -204,8 +201,8 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 		t.Errorf("opened %d times", n)
 	}
 	p.hostUp("box")
-	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
-	if a := p.agent(id); a.Status != roster.Starting {
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+	if a := p.agent(id); a.Status != AgentStarting {
 		t.Errorf("%s is %s", id, a.Status)
 	}
 }
@@ -229,7 +226,7 @@ func TestAHostIsNeverTriedInATightLoop(t *testing.T) {
 		if p.s.Lifecycle.Bridge("box").Parked {
 			break
 		}
-		p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+		p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	}
 	if n := len(effects[effect.OpenBridge](p)); n > 5 || !p.s.Lifecycle.Bridge("box").Parked || p.s.Ending != nil {
 		t.Errorf("opened %d times, %+v", n, p.s.Lifecycle.Bridge("box"))
@@ -246,7 +243,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 		t.Fatal(a.Text)
 	}
 	p.hostUp("gpu")
-	p.do(input.Timer{Key: process.RestartKey(p.agent("orch-2").AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent("orch-2").AgentRef)})
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
 	spawns := effects[effect.Spawn](p)
@@ -282,7 +279,7 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	}
 	// The host is lost during the check: it runs again with the host's next bridge.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
-	p.do(input.Timer{Key: lifecycle.TimerKey("box")})
+	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
 	if n := len(effects[effect.RunCheck](p)); n != 2 {
 		t.Errorf("%d checks", n)
@@ -302,7 +299,7 @@ func TestTrustOnAHost(t *testing.T) {
 		p := spread(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 		far, _ := p.spawnOn("box")
 		p.hostUp("box")
-		p.do(input.Timer{Key: process.RestartKey(p.agent(far).AgentRef)})
+		p.do(input.Timer{Key: RestartKey(p.agent(far).AgentRef)})
 		if got := sources(p, far); got != "user,project" {
 			t.Fatalf("it loads %s", got)
 		}
@@ -313,12 +310,12 @@ func TestTrustOnAHost(t *testing.T) {
 		near := p.onHost("here")
 		other := p.onHost("gpu")
 		nearAgent, otherAgent := p.agent(near), p.agent(other)
-		if !nearAgent.Up() || !otherAgent.Up() || p.agent(far).Status != roster.Down {
+		if !nearAgent.Up() || !otherAgent.Up() || p.agent(far).Status != AgentDown {
 			t.Errorf("here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
 		}
 		p.mustCommand(contract.Choose{Option: c.option})
-		p.do(input.Timer{Key: process.RestartKey(p.agent(far).AgentRef)})
-		if got := sources(p, far); got != c.sources || p.agent(far).Status != roster.Starting {
+		p.do(input.Timer{Key: RestartKey(p.agent(far).AgentRef)})
+		if got := sources(p, far); got != c.sources || p.agent(far).Status != AgentStarting {
 			t.Errorf("%s: it loads %s and is %s", c.option, got, p.agent(far).Status)
 		}
 		if got := p.s.Lifecycle.Bridge("box").TrustHash; got != c.there || p.s.Options.TrustHash != "h1" {

@@ -7,10 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -18,11 +15,11 @@ const aloneText = "No human is present, and none will answer. Decide yourself, b
 	"the task truly cannot go on without an answer, say so once more."
 
 // ask puts a question of the supervisor to the human.
-func (st *step) ask(text string) { st.question(question.Part{Text: text}) }
+func (st *step) ask(text string) { st.question(QuestionPart{Text: text}) }
 
 // question puts a question to the human, even while agents work. Without a human, the first question is
 // answered with a message that no human is present; the next one ends the run.
-func (st *step) question(p question.Part) {
+func (st *step) question(p QuestionPart) {
 	if p.Arbiter {
 		p.For = st.WaitingAgents()
 	}
@@ -51,7 +48,7 @@ func (st *step) answerAlone() {
 	}
 	st.NotifiedAlone = true
 	st.Question.Open = nil
-	st.mail().Notify(contract.Arbiter, conversation.KindAnswer, aloneText)
+	st.mail().Notify(contract.Arbiter, KindAnswer, aloneText)
 }
 
 // inputEnded records that no human will answer from now on.
@@ -61,7 +58,7 @@ func (st *step) inputEnded() {
 	st.processes().NobodyTrusts()
 	arbiter, _ := st.Agent(contract.Arbiter)
 	switch {
-	case arbiter.Status == roster.Parked && st.Rulings.FallbackReason == "":
+	case arbiter.Status == AgentParked && st.Rulings.FallbackReason == "":
 		st.giveUp(bridge.CatCrash, "the Arbiter is parked, and no human is present to choose")
 	case st.Task.Text == "" && !st.HumanSpoke:
 		st.end(contract.StatusFailed, "no task was given: use --task, a requirements file, or a message on stdin",
@@ -83,7 +80,7 @@ func (st *step) endUncontinued() {
 	if !st.Paused || st.HumanPresent || st.AnyTakenOver() {
 		return
 	}
-	if slices.ContainsFunc(st.Agents, func(a *roster.Agent) bool { return a.Status == roster.Busy }) {
+	if slices.ContainsFunc(st.Agents, func(a *Agent) bool { return a.Status == AgentBusy }) {
 		return
 	}
 	how := "paused"
@@ -100,7 +97,7 @@ func (s *State) unreadWords() []string {
 	var texts []string
 	for _, m := range slices.Concat(s.Conversation.Queue(), s.Conversation.InTurn) {
 		if m.From == contract.Human && m.To == contract.Arbiter &&
-			!(m.Kind == conversation.KindTask && s.Rulings.Withholds(&s.Options, &s.Task, &m)) {
+			!(m.Kind == KindTask && s.Rulings.Withholds(&s.Options, &s.Task, &m)) {
 			texts = append(texts, m.Text)
 		}
 	}
@@ -139,7 +136,7 @@ func (st *step) exchange() {
 	switch {
 	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
 		st.Conversation.ExchangeLimitHits = 1
-		st.mail().Notify(contract.Arbiter, conversation.KindNotice, words.Count(st.Conversation.Exchanges, "message")+
+		st.mail().Notify(contract.Arbiter, KindNotice, words.Count(st.Conversation.Exchanges, "message")+
 			" passed between you and the Orchestrators without a human. Judge whether the work truly advances. If it "+
 			"does not, COMPLETE with what there is, or ADDRESS_HUMAN.")
 	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:

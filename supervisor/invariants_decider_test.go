@@ -5,13 +5,12 @@ import (
 	"math/rand/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // randomDecision is an answer to the open question, or a late or wrong one.
 func randomDecision(r *rand.Rand, s *State) input.Body {
-	f := input.Decided{Number: s.Rulings.Decisions + 1, Point: decision.PointSelect, Input: json.RawMessage(`{}`)}
+	f := input.Decided{Number: s.Rulings.Decisions + 1, Point: decider.PointSelect, Input: json.RawMessage(`{}`)}
 	if s.Rulings.DeciderRequest != nil {
 		f.Serial, f.Point, f.About = s.Rulings.DeciderRequest.Serial, s.Rulings.DeciderRequest.Point, s.Rulings.DeciderRequest.About
 	}

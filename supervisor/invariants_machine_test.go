@@ -9,13 +9,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -107,13 +103,13 @@ func checkWithheld(t *testing.T, s *State) {
 	if s.budgetHolds() {
 		return
 	}
-	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil || !s.Lifecycle.IsUp(lifecycle.Here) || len(s.Agents) == 0 {
+	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil || !s.Lifecycle.IsUp(LifecycleHere) || len(s.Agents) == 0 {
 		return
 	}
-	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == roster.Busy || s.Conversation.AsksArbiter()
+	busy := s.Engaged() || s.Handoff.IsDue() || s.Agents[0].Status == AgentBusy || s.Conversation.AsksArbiter()
 	_, _, due := s.Rulings.Due((&step{State: *s}).standing())
 	for _, m := range s.Conversation.Mail {
-		if s.Rulings.Withholds(&s.Options, &s.Task, &m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == conversation.KindTask && !busy) {
+		if s.Rulings.Withholds(&s.Options, &s.Task, &m) && (due || m.EndsExecution() && !s.AnyWorks() || m.Kind == KindTask && !busy) {
 			t.Fatalf("a %s of %s is withheld in %s, and no decider decides on it (decider %q, fallback mode %q, yielded %v)",
 				m.Kind, m.From, s.Task.Phase, s.Options.Decider, s.Rulings.FallbackReason, s.Rulings.DeciderYielded)
 		}
@@ -185,7 +181,7 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 		}
 		return command(contract.Choose{Option: "retry"})
 	case 1:
-		return input.Timer{Key: process.WorkLimitKey(a.AgentRef)}
+		return input.Timer{Key: WorkLimitKey(a.AgentRef)}
 	case 2:
 		if r.IntN(6) == 0 {
 			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}
@@ -204,18 +200,18 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 	case 5:
 		return command(contract.Say{Text: "x", To: a.ID})
 	case 6:
-		if a.Status == roster.Busy { // fails
+		if a.Status == AgentBusy { // fails
 			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
 				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest, bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
 			}}}
 		}
 		return command(contract.ForceAgent{Mode: []string{"developer", "wizard"}[r.IntN(2)]})
 	case 7:
-		if a.Status == roster.Busy { // babbles
+		if a.Status == AgentBusy { // babbles
 			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{MessageIDs: a.Turn,
 				Outcome: bridge.TurnDone, Text: "hm"}}}
 		}
-		if a.Status == roster.Ready || a.Status == roster.Stopping {
+		if a.Status == AgentReady || a.Status == AgentStopping {
 			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Done{SessionID: "s",
 				Exit: bridge.Exit{Code: 1}}}}
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 )
 
 // checkRequests: requests have different ids, because answers name them by id. A run that ends has no open
@@ -36,8 +35,8 @@ func requestInput(r *rand.Rand, s *State) input.Body {
 		return input.PermissionWithdrawn{Request: "p1"}
 	}
 	p := s.Permission.Open[r.IntN(len(s.Permission.Open))]
-	settled := permission.Resolution{
+	settled := input.PermissionResolution{
 		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
 	}
-	return input.Reconsidered{Resolutions: []permission.Resolution{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
+	return input.Reconsidered{Resolutions: []input.PermissionResolution{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
 }

@@ -8,11 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // checkRenewing: a renewal that holds mail back is in progress, and nothing else holds it.
@@ -29,15 +25,15 @@ func checkRenewing(t *testing.T, s *State) {
 		if s.Budget.Remaining(s.account().Limits(), s.Spent()) <= s.busyCount() {
 			break // little is left of a cost limit
 		}
-		if to, _ := s.Agent(m.To); !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && to.Status == roster.Ready && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
+		if to, _ := s.Agent(m.To); !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && to.Status == AgentReady && !(m.To == a.ID && s.Renewal.Withholds(m.Kind)) {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}
 	}
-	if a.Status != roster.Ready {
+	if a.Status != AgentReady {
 		return
 	}
 	switch s.Renewal.Stage {
-	case renewal.Asked:
+	case RenewalAsked:
 		asked := a.Troubles > 0
 		for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
 			asked = asked || m.To == a.ID && !s.Renewal.Withholds(m.Kind)
@@ -45,8 +41,8 @@ func checkRenewing(t *testing.T, s *State) {
 		if !asked {
 			t.Fatal("the Arbiter's renewal is due, and no request asks for it")
 		}
-	case renewal.Given:
-		if !slices.ContainsFunc(s.Handoff.Documents, func(h handoff.Handover) bool { return h.Kind == handoff.KindRenewal }) {
+	case RenewalGiven:
+		if !slices.ContainsFunc(s.Handoff.Documents, func(h Handover) bool { return h.Kind == HandoffKindRenewal }) {
 			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
 		}
 	}
@@ -77,11 +73,11 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 		return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
 	}
 	switch {
-	case a.Status == roster.Restarting && r.IntN(3) > 0:
+	case a.Status == AgentRestarting && r.IntN(3) > 0:
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
-	case a.Status == roster.Starting && r.IntN(3) > 0:
+	case a.Status == AgentStarting && r.IntN(3) > 0:
 		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomStatuses(r, a)}}
-	case s.Renewal.Stage == renewal.Asked && a.Status == roster.Busy:
+	case s.Renewal.Stage == RenewalAsked && a.Status == AgentBusy:
 		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
 			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
 		checked := full
@@ -99,13 +95,13 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 				Body: contract.Say{Text: "x", Strength: contract.Stop}}},
 			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
 		}[r.IntN(11)]
-	case a.CompactionBlocked && a.Status == roster.Busy:
-		return []input.Body{input.Timer{Key: process.CompactionBlockedKey(a.AgentRef)},
+	case a.CompactionBlocked && a.Status == AgentBusy:
+		return []input.Body{input.Timer{Key: CompactionBlockedKey(a.AgentRef)},
 			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
 	case s.Paused:
 		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
 			Body: contract.Continue{}}}
-	case a.Status == roster.Busy:
+	case a.Status == AgentBusy:
 		return []input.Body{
 			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
 			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},

@@ -8,23 +8,19 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // checkTaken checks for every agent that its session is in one place at a time.
-func checkTaken(t *testing.T, a *roster.Agent, live bool) {
+func checkTaken(t *testing.T, a *Agent, live bool) {
 	t.Helper()
-	stopping := a.Status == roster.Restarting && a.Takeover != nil && a.Takeover.Stage == takeover.Stopping
-	if live && !stopping && (a.Status == roster.InHand) != (a.Takeover != nil && a.Takeover.Stage != takeover.Stopping) {
+	stopping := a.Status == AgentRestarting && a.Takeover != nil && a.Takeover.Stage == TakeoverStopping
+	if live && !stopping && (a.Status == InHand) != (a.Takeover != nil && a.Takeover.Stage != TakeoverStopping) {
 		t.Fatalf("%s is %s, and its takeover %+v", a.ID, a.Status, a.Takeover)
 	}
-	if live && a.Takeover != nil && a.Status != roster.InHand && !stopping {
+	if live && a.Takeover != nil && a.Status != InHand && !stopping {
 		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Takeover.Stage)
 	}
-	if a.Status == roster.InHand && a.Takeover == nil {
+	if a.Status == InHand && a.Takeover == nil {
 		t.Fatalf("%s is %s without a client", a.ID, a.Status)
 	}
 	if a.Up() && a.Takeover != nil {
@@ -67,7 +63,7 @@ func (l processes) follow(t *testing.T, s *State, f input.Body, out []effect.Eff
 		case effect.OpenPTY:
 			begin(e.Params.AgentRef)
 		case effect.Send:
-			if a, _ := s.Agent(e.Params.ID); a.Status == roster.InHand {
+			if a, _ := s.Agent(e.Params.ID); a.Status == InHand {
 				t.Fatalf("a message is sent to %s, which a human has", a.ID)
 			}
 		}
@@ -75,7 +71,7 @@ func (l processes) follow(t *testing.T, s *State, f input.Body, out []effect.Eff
 }
 
 // takenInput continues a takeover, mostly with the expected input.
-func takenInput(r *rand.Rand, a roster.Agent) input.Body {
+func takenInput(r *rand.Rand, a Agent) input.Body {
 	failed := ""
 	if r.IntN(5) == 0 {
 		failed = "m"
@@ -84,13 +80,13 @@ func takenInput(r *rand.Rand, a roster.Agent) input.Body {
 		return input.Command{Channel: input.ChannelScreen, Command: contract.Command{Body: contract.Detach{ID: a.ID}}}
 	}
 	switch a.Takeover.Stage {
-	case takeover.Inspecting:
+	case TakeoverInspecting:
 		return input.Inspected{Serial: a.Takeover.Serial,
 			Result: bridge.InspectResult{Mark: &bridge.InspectMark{Transcript: 1}}, Failed: failed}
-	case takeover.Reading:
+	case TakeoverReading:
 		return input.Inspected{Serial: a.Takeover.Serial,
 			Result: bridge.InspectResult{Changes: &bridge.Changes{Words: r.IntN(2)}}, Failed: failed}
-	case takeover.Opening:
+	case TakeoverOpening:
 		if r.IntN(3) > 0 {
 			return input.PTYOpened{Agent: a.AgentRef, Failed: failed}
 		}
@@ -142,14 +138,14 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 		}
 		_, running := alive[a.ID]
 		switch k := r.IntN(14); {
-		case !p.s.Lifecycle.IsUp(lifecycle.Here):
-			step([]input.Body{input.BridgeBack{}, input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)}}[r.IntN(2)])
+		case !p.s.Lifecycle.IsUp(LifecycleHere):
+			step([]input.Body{input.BridgeBack{}, input.Timer{Key: LifecycleTimerKey(LifecycleHere)}}[r.IntN(2)])
 		case k == 0:
 			step([]input.Body{
 				input.BridgeLost{}, input.BridgeLost{Halted: true}, input.Command{Channel: input.ChannelStdin,
-					Command: contract.Command{Body: contract.Choose{Option: lifecycle.ChooseTrust}}},
+					Command: contract.Command{Body: contract.Choose{Option: ChooseTrust}}},
 				input.Command{Channel: input.ChannelStdin,
-					Command: contract.Command{Body: contract.Choose{Option: lifecycle.ChooseWithout}}},
+					Command: contract.Command{Body: contract.Choose{Option: ChooseWithout}}},
 			}[r.IntN(4)])
 		case k == 2 && r.IntN(4) == 0:
 			step(input.Resumed{Options: p.s.Options}) // Arbiter itself was killed
@@ -162,19 +158,19 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 			if f := takenInput(r, a); running || isInspection(f) {
 				step(f)
 			}
-		case a.Status == roster.Starting && r.IntN(8) == 0:
+		case a.Status == AgentStarting && r.IntN(8) == 0:
 			step(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
-		case a.Status == roster.Starting:
+		case a.Status == AgentStarting:
 			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomStatuses(r, a)}})
-		case a.Status == roster.Down:
-			step(input.Timer{Key: process.RestartKey(a.AgentRef)})
-		case a.Status == roster.Busy && k < 12:
+		case a.Status == AgentDown:
+			step(input.Timer{Key: RestartKey(a.AgentRef)})
+		case a.Status == AgentBusy && k < 12:
 			step(event(randomTurn(r, a)))
 		case running && k == 13:
 			step(event(bridge.Done{SessionID: a.SessionID}))
-		case a.Takeover != nil && (running || !a.Takeover.HasProcess() && a.Takeover.Stage != takeover.Stopping):
+		case a.Takeover != nil && (running || !a.Takeover.HasProcess() && a.Takeover.Stage != TakeoverStopping):
 			step(takenInput(r, a))
-		case running && (a.Status == roster.Restarting || a.Status == roster.Stopping):
+		case running && (a.Status == AgentRestarting || a.Status == AgentStopping):
 			step(event(bridge.Done{SessionID: a.SessionID}))
 		}
 		if p.s.AnyTakenOver() {
@@ -195,26 +191,26 @@ func comeBack(t *testing.T, p *play, alive processes, timers alarms, step func(i
 		command(contract.Continue{})
 	}
 	if p.s.Lifecycle.TrustQuestion != nil {
-		command(contract.Choose{Option: lifecycle.ChooseWithout})
+		command(contract.Choose{Option: ChooseWithout})
 	}
 	for range 30 {
-		if !p.s.Lifecycle.IsUp(lifecycle.Here) {
-			step(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+		if !p.s.Lifecycle.IsUp(LifecycleHere) {
+			step(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 			step(input.BridgeBack{})
 		}
 		for _, a := range p.s.Agents {
 			_, running := alive[a.ID]
 			switch {
-			case a.Status == roster.Down && timers[process.RestartKey(a.AgentRef)]:
-				step(input.Timer{Key: process.RestartKey(a.AgentRef)})
-			case a.Status == roster.Starting:
+			case a.Status == AgentDown && timers[RestartKey(a.AgentRef)]:
+				step(input.Timer{Key: RestartKey(a.AgentRef)})
+			case a.Status == AgentStarting:
 				step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true}})
-			case a.Takeover != nil && (a.Takeover.Stage == takeover.Inspecting || a.Takeover.Stage == takeover.Reading):
+			case a.Takeover != nil && (a.Takeover.Stage == TakeoverInspecting || a.Takeover.Stage == TakeoverReading):
 				step(input.Inspected{Serial: a.Takeover.Serial, Result: bridge.InspectResult{Mark: aMark,
 					Changes: &bridge.Changes{}}})
-			case a.Takeover != nil && a.Takeover.Stage == takeover.Open:
+			case a.Takeover != nil && a.Takeover.Stage == TakeoverOpen:
 				command(contract.Detach{ID: a.ID})
-			case running && (a.Status == roster.Restarting || a.Status == roster.Stopping || a.Takeover != nil):
+			case running && (a.Status == AgentRestarting || a.Status == AgentStopping || a.Takeover != nil):
 				step(input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef,
 					Body: bridge.Done{SessionID: a.SessionID}}})
 			}
@@ -222,7 +218,7 @@ func comeBack(t *testing.T, p *play, alive processes, timers alarms, step func(i
 	}
 	for i := range p.s.Agents {
 		switch a := p.s.Agents[i]; a.Status {
-		case roster.Ready, roster.Busy, roster.Ended, roster.Parked:
+		case AgentReady, AgentBusy, AgentEnded, AgentParked:
 		default:
 			if p.s.Ending == nil {
 				t.Fatalf("%s stays %s (%+v)", a.ID, a.Status, a.Takeover)

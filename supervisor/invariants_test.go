@@ -11,17 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -46,13 +39,13 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 		seen[a.ID] = true
 		checkTaken(t, a, s.Ending == nil)
-		if a.Status == roster.Ready && len(a.Turn) > 0 {
+		if a.Status == AgentReady && len(a.Turn) > 0 {
 			t.Fatalf("%s is %s and has a turn %v", a.ID, a.Status, a.Turn)
 		}
 	}
 	carried := map[string]bool{}
 	for _, m := range s.Conversation.Mail {
-		if a, _ := s.Agent(m.To); !a.Alive() && a.Status != roster.Parked && s.Ending == nil {
+		if a, _ := s.Agent(m.To); !a.Alive() && a.Status != AgentParked && s.Ending == nil {
 			t.Fatalf("a %s waits for %s, which is %s", m.Kind, m.To, a.Status)
 		}
 		if !m.Sent && !m.Reported && len(m.Carries) > 0 {
@@ -138,10 +131,10 @@ func stalled(s *State) bool {
 	}
 	for _, a := range s.Agents {
 		switch a.Status {
-		case roster.Busy, roster.Starting, roster.Down, roster.Restarting, roster.InHand:
+		case AgentBusy, AgentStarting, AgentDown, AgentRestarting, InHand:
 			return false
-		case roster.Parked:
-			if a.Role == roster.RoleArbiter && s.HumanPresent && s.Rulings.FallbackReason == "" {
+		case AgentParked:
+			if a.Role == RoleArbiter && s.HumanPresent && s.Rulings.FallbackReason == "" {
 				return false // a human was asked to choose
 			}
 		}
@@ -153,7 +146,7 @@ func stalled(s *State) bool {
 		// All agents are idle: what was sent is answered, and what is held back waits for a document that is
 		// being processed.
 		a, _ := s.Agent(m.To)
-		if !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) && (a.Status == roster.Ready || a.Status == roster.Stopping) {
+		if !m.Sent && !s.Rulings.Withholds(&s.Options, &s.Task, &m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) && (a.Status == AgentReady || a.Status == AgentStopping) {
 			return false
 		}
 	}
@@ -256,7 +249,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		}
 	}
 	ref := bridge.AgentRef{ID: "arbiter", Generation: 1}
-	var a roster.Agent
+	var a Agent
 	if len(s.Agents) > 0 {
 		a = *s.Agents[r.IntN(len(s.Agents))]
 		ref = a.AgentRef
@@ -279,10 +272,10 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 	switch r.IntN(12) {
 	case 0, 1:
 		switch {
-		case a.Status == roster.Starting && r.IntN(6) > 0:
+		case a.Status == AgentStarting && r.IntN(6) > 0:
 			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomStatuses(r, a)}}
-		case a.Status == roster.Down:
-			return input.Timer{Key: process.RestartKey(ref)}
+		case a.Status == AgentDown:
+			return input.Timer{Key: RestartKey(ref)}
 		}
 		if r.IntN(4) == 0 {
 			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
@@ -324,11 +317,11 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		if len(a.Turn) > 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
-		return input.Timer{Key: process.RetryKey(ref)}
+		return input.Timer{Key: RetryKey(ref)}
 	case 11:
 		if q := s.Handoff.Merges.Queue; len(q) > 0 && r.IntN(2) == 0 {
-			return input.Merged{Serial: q[0].Request, Status: []isolation.Status{isolation.StatusMerged,
-				isolation.StatusConflict}[r.IntN(2)], Head: "h"}
+			return input.Merged{Serial: q[0].Request, Status: []input.IsolationStatus{input.StatusMerged,
+				input.StatusConflict}[r.IntN(2)], Head: "h"}
 		}
 		if len(s.Handoff.Documents) > 0 && r.IntN(3) > 0 {
 			return randomProgress(r, s.Handoff.Documents[r.IntN(len(s.Handoff.Documents))])
@@ -339,33 +332,33 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		return requestInput(r, s)
 	case 1:
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
-			return input.Timer{Key: delivery.TimerKey(a.Turn[0])}
+			return input.Timer{Key: DeliveryTimerKey(a.Turn[0])}
 		}
 		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
 	case 2:
-		if !s.Lifecycle.IsUp(lifecycle.Here) {
+		if !s.Lifecycle.IsUp(LifecycleHere) {
 			return []input.Body{input.BridgeBack{Swept: 1}, input.BridgeFailed{Message: "m"},
-				input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)}}[r.IntN(3)]
+				input.Timer{Key: LifecycleTimerKey(LifecycleHere)}}[r.IntN(3)]
 		}
 	}
 	rare := []input.Body{
 		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
 		input.Signal{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{},
-		input.Timer{Key: timeoutKey}, input.Timer{Key: process.CompactionBlockedKey(ref)},
+		input.Timer{Key: timeoutKey}, input.Timer{Key: CompactionBlockedKey(ref)},
 		input.WokeFromSleep{Slept: time.Hour}, input.JournalFull{Message: "m"},
 		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
-		input.Timer{Key: budget.ResetTimer},
+		input.Timer{Key: ResetTimer},
 		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, input.Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
 }
 
 // randomProgress is an input about a document that is being processed, mostly an expected one.
-func randomProgress(r *rand.Rand, h handoff.Handover) input.Body {
+func randomProgress(r *rand.Rand, h Handover) input.Body {
 	failed := []string{"", "denied"}[r.IntN(2)]
 	switch r.IntN(8) {
 	case 0:
-		return input.Timer{Key: handoff.TimerKey(h.Serial)}
+		return input.Timer{Key: HandoffTimerKey(h.Serial)}
 	case 1:
 		return input.Checked{Serial: h.Serial, Number: r.IntN(4), Failed: failed}
 	}
@@ -376,7 +369,7 @@ func randomProgress(r *rand.Rand, h handoff.Handover) input.Body {
 	return input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
 }
 
-func randomStatuses(r *rand.Rand, a roster.Agent) []bridge.DeliveryStatus {
+func randomStatuses(r *rand.Rand, a Agent) []bridge.DeliveryStatus {
 	var list []bridge.DeliveryStatus
 	for _, id := range a.Turn {
 		fates := []string{bridge.DeliveryAbsent, bridge.DeliverySeen, bridge.DeliveryBegun, bridge.DeliveryRuled, bridge.DeliveryEnded, ""}
@@ -389,7 +382,7 @@ func randomStatuses(r *rand.Rand, a roster.Agent) []bridge.DeliveryStatus {
 	return list
 }
 
-func randomTurn(r *rand.Rand, a roster.Agent) bridge.Turn {
+func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 	verdicts := []string{
 		`{"decision":"CONTINUE","message":"m","reason":"r"}`, `{"decision":"CONTINUE","message":"m","reason":"r","to":"orch-1"}`,
 		`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`, `{"decision":"ADDRESS_ORCHESTRATOR","message":"m","reason":"r","to":"orch-2"}`,

@@ -8,15 +8,9 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // alarms are the timers that are set, and the answers that are expected from the bridge, according to the
@@ -62,10 +56,10 @@ func (l alarms) check(t *testing.T, s *State) {
 	if s.Ending != nil || len(s.Agents) == 0 {
 		return
 	}
-	if !s.Lifecycle.IsUp(lifecycle.Here) && !l[lifecycle.TimerKey(lifecycle.Here)] && !l[opening(lifecycle.Here)] {
+	if !s.Lifecycle.IsUp(LifecycleHere) && !l[LifecycleTimerKey(LifecycleHere)] && !l[opening(LifecycleHere)] {
 		t.Fatal("there is no bridge, and the run opens none")
 	}
-	if s.Budget.Holds() && s.Task.Phase.Live() && !l[budget.ResetTimer] {
+	if s.Budget.Holds() && s.Task.Phase.Live() && !l[ResetTimer] {
 		t.Fatal("the run waits for the reset of a usage window, and no timer wakes it")
 	}
 	if s.Options.Timeout > 0 && !l[timeoutKey] {
@@ -75,22 +69,22 @@ func (l alarms) check(t *testing.T, s *State) {
 	for i := range s.Agents {
 		a := s.Agents[i]
 		switch {
-		case a.Status == roster.Down && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
-			!l[process.RestartKey(a.AgentRef)]:
+		case a.Status == AgentDown && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
+			!l[RestartKey(a.AgentRef)]:
 			t.Fatalf("%s is down, and no timer brings it back", a.ID)
-		case a.Status == roster.Ready && a.Backoff != nil && !l[process.RetryKey(a.AgentRef)],
-			a.Status == roster.Down && a.Backoff != nil && !l[process.RestartKey(a.AgentRef)]:
+		case a.Status == AgentReady && a.Backoff != nil && !l[RetryKey(a.AgentRef)],
+			a.Status == AgentDown && a.Backoff != nil && !l[RestartKey(a.AgentRef)]:
 			t.Fatalf("%s is %s and said to wait for another attempt, and none comes", a.ID, a.Status)
-		case (a.Status == roster.Ready || a.Status == roster.Busy) && !l[process.WatchKey(a.AgentRef)] &&
+		case (a.Status == AgentReady || a.Status == AgentBusy) && !l[WatchKey(a.AgentRef)] &&
 			!l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and no timer watches it", a.ID, a.Status)
-		case a.Role == roster.RoleArbiter && a.Status == roster.Ready && a.Troubles > 0 && s.Rulings.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
-			!l[process.RetryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
+		case a.Role == RoleArbiter && a.Status == AgentReady && a.Troubles > 0 && s.Rulings.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
+			!l[RetryKey(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
 			t.Fatalf("%s has lost its turn, and no timer retries it", a.ID)
 		}
 	}
 	for _, p := range s.Permission.Open {
-		if !l[permission.TimerPrefix+p.ID] {
+		if !l[input.TimerPrefix+p.ID] {
 			t.Fatalf("permission %s waits without a limit", p.ID)
 		}
 	}
@@ -98,7 +92,7 @@ func (l alarms) check(t *testing.T, s *State) {
 		if s.Halted || s.Handoff.Overtakes(&h) {
 			continue // an earlier one of the same author has a timer
 		}
-		if !l[handoff.TimerKey(h.Serial)] {
+		if !l[HandoffTimerKey(h.Serial)] {
 			t.Fatalf("document %d of %s waits without a limit", h.Serial, h.Agent.ID)
 		}
 	}
@@ -109,20 +103,20 @@ func (l alarms) check(t *testing.T, s *State) {
 func (l alarms) checkHosts(t *testing.T, s *State) {
 	t.Helper()
 	for _, b := range s.Lifecycle.Bridges[1:] {
-		awaited := b.Status == lifecycle.StatusLost || b.Status == lifecycle.StatusWaiting
-		if awaited && !l[lifecycle.TimerKey(b.Host)] && !l[opening(b.Host)] {
+		awaited := b.Status == StatusLost || b.Status == StatusWaiting
+		if awaited && !l[LifecycleTimerKey(b.Host)] && !l[opening(b.Host)] {
 			t.Fatalf("host %s is %s, and no timer opens it", b.Host, b.Status)
 		}
-		if b.Up != (b.Status == lifecycle.StatusUp) || b.Parked && b.Status != lifecycle.StatusDown {
+		if b.Up != (b.Status == StatusUp) || b.Parked && b.Status != StatusDown {
 			t.Fatalf("host %+v", b)
 		}
 	}
 	for _, a := range s.Agents {
 		b := s.Lifecycle.Bridge(a.Host)
-		idle := !b.Up && !b.Parked && (b.Status == lifecycle.StatusDown || b.Status == "")
-		waits := a.Status == roster.Down && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
-			!l[process.RestartKey(a.AgentRef)]
-		if a.Host != lifecycle.Here && idle && waits {
+		idle := !b.Up && !b.Parked && (b.Status == StatusDown || b.Status == "")
+		waits := a.Status == AgentDown && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
+			!l[RestartKey(a.AgentRef)]
+		if a.Host != LifecycleHere && idle && waits {
 			t.Fatalf("%s waits for host %s, which no timer opens", a.ID, a.Host)
 		}
 	}
@@ -135,11 +129,11 @@ func hostInput(r *rand.Rand, s *State) input.Body {
 	switch {
 	case b.Parked:
 		return input.Command{Channel: input.ChannelStdin,
-			Command: contract.Command{Ref: "r", Body: contract.Choose{Option: lifecycle.RetryOption(host)}}}
+			Command: contract.Command{Ref: "r", Body: contract.Choose{Option: RetryOption(host)}}}
 	case b.Up:
 		return input.BridgeLost{Host: host, Message: "m"}
 	case r.IntN(3) == 0:
-		return input.Timer{Key: lifecycle.TimerKey(host)}
+		return input.Timer{Key: LifecycleTimerKey(host)}
 	case r.IntN(3) == 0:
 		return input.BridgeFailed{Host: host, Message: "m",
 			Category: []bridge.Category{bridge.CatHost, bridge.CatInternal}[r.IntN(2)]}
@@ -149,7 +143,7 @@ func hostInput(r *rand.Rand, s *State) input.Body {
 
 // handsInput is an input caused by the human: takeovers, halts, trust, changed messages. Some come unexpectedly,
 // or late.
-func handsInput(r *rand.Rand, s *State, a roster.Agent) input.Body {
+func handsInput(r *rand.Rand, s *State, a Agent) input.Body {
 	command := func(b contract.CommandBody) input.Body {
 		return input.Command{Channel: []string{input.ChannelStdin, input.ChannelScreen,
 			input.ChannelSocket}[r.IntN(3)], Command: contract.Command{Ref: "r", Body: b}}
@@ -174,12 +168,12 @@ func handsInput(r *rand.Rand, s *State, a roster.Agent) input.Body {
 	case 5, 6:
 		return command(contract.Continue{})
 	case 7:
-		return command(contract.Choose{Option: []string{lifecycle.ChooseTrust, lifecycle.ChooseWithout, lifecycle.ChooseTrust, "cancel"}[r.IntN(4)]})
+		return command(contract.Choose{Option: []string{ChooseTrust, ChooseWithout, ChooseTrust, "cancel"}[r.IntN(4)]})
 	case 8:
 		return input.PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
 	case 9:
 		return []input.Body{
-			input.TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, input.Remembered{Grant: permission.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
+			input.TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, input.Remembered{Grant: input.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
 			input.CallDecided{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny,
 				By: contract.ByRole},
 		}[r.IntN(3)]

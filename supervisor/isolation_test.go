@@ -8,13 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -27,9 +23,9 @@ func isolated(o *runconfig.Options) {
 }
 
 // mergesTo answers the running merge.
-func (p *play) mergesTo(m isolation.Merged) {
+func (p *play) mergesTo(m input.IsolationMerged) {
 	p.t.Helper()
-	m.Serial = lastEffect[isolation.Merge](p).Serial
+	m.Serial = lastEffect[input.IsolationMerge](p).Serial
 	p.do(input.Merged(m))
 }
 
@@ -63,14 +59,14 @@ func TestIsolatedWork(t *testing.T) {
 		t.Errorf("the first check runs in %s", c.Params.CWD)
 	}
 	p.pass()
-	if m := lastEffect[isolation.Merge](p); m.Agent != one || len(effects[isolation.Merge](p)) != 1 {
+	if m := lastEffect[input.IsolationMerge](p); m.Agent != one || len(effects[input.IsolationMerge](p)) != 1 {
 		t.Fatalf("asked for %+v", m)
 	}
 	before := len(p.out)
-	p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h", Files: []string{"parser.go"}})
+	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h", Files: []string{"parser.go"}})
 	renewed := slices.ContainsFunc(p.out[before:], func(e effect.Effect) bool {
 		timer, ok := e.(effect.SetTimer)
-		return ok && timer.Key == handoff.TimerKey(p.s.Handoff.Documents[0].Serial) && timer.After > 0
+		return ok && timer.Key == HandoffTimerKey(p.s.Handoff.Documents[0].Serial) && timer.After > 0
 	})
 	if !renewed {
 		t.Error("the checks of the merged files share the time of the first ones")
@@ -92,15 +88,15 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p := begin(t, isolated)
 	one := p.spawn("parser")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	for attempt := range isolation.MaxConflicts + 1 {
+	for attempt := range input.MaxConflicts + 1 {
 		p.verdict(one, proven("done", "make parser"))
 		p.pass()
-		p.mergesTo(isolation.Merged{Status: isolation.StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
-		if attempt == isolation.MaxConflicts {
+		p.mergesTo(input.IsolationMerged{Status: input.StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
+		if attempt == input.MaxConflicts {
 			break
 		}
 		p.contains("what its author reads", p.lastSent(one), "git merge c0ffee", "- go.mod")
-		if a := p.agent(one); a.Standing != roster.Working || a.Status != roster.Busy {
+		if a := p.agent(one); a.Standing != AgentWorking || a.Status != AgentBusy {
 			t.Fatalf("after attempt %d it is %s, %s", attempt, a.Standing, a.Status)
 		}
 		if strings.Contains(p.lastSent("arbiter"), "go.mod") {
@@ -111,7 +107,7 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Merge it by hand.", "to", one))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h"})
+	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
 	p.pass()
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged")
 	p.folds()
@@ -124,17 +120,17 @@ func TestMergeOverACrash(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	first := lastEffect[isolation.Merge](p)
+	first := lastEffect[input.IsolationMerge](p)
 	p.do(input.Resumed{Options: p.s.Options})
-	again := lastEffect[isolation.Merge](p)
+	again := lastEffect[input.IsolationMerge](p)
 	if again.Serial == first.Serial || again.Agent != one {
 		t.Fatalf("asked again for %+v after %+v", again, first)
 	}
-	p.do(input.Merged{Serial: first.Serial, Status: isolation.StatusMerged, Head: "old"})
+	p.do(input.Merged{Serial: first.Serial, Status: input.StatusMerged, Head: "old"})
 	if len(told[contract.Merge](p)) != 0 {
 		t.Error("the answer of another process run was taken")
 	}
-	p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h"})
+	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
 	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Head != "h" {
 		t.Errorf("told %+v", merges)
 	}
@@ -144,7 +140,7 @@ func TestMergeOverACrash(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.do(input.Timer{Key: handoff.TimerKey(p.s.Handoff.Documents[0].Serial)})
+	p.do(input.Timer{Key: HandoffTimerKey(p.s.Handoff.Documents[0].Serial)})
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is NOT merged: the merge is out of time")
 }
 
@@ -156,23 +152,23 @@ func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
-	p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h"})
+	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
 	p.pass()
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	if c, _ := p.checking(); !c.Again || c.Params.CWD != "/own/arbiter/sub" {
 		t.Errorf("repeated in %s", c.Params.CWD)
 	}
 	p.repeat(nil)
-	if r := lastEffect[changes.Record](p); !r.Branch || !r.Tree {
+	if r := lastEffect[input.ChangeRecord](p); !r.Branch || !r.Tree {
 		t.Fatalf("judged on %+v", r)
 	}
-	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "h", Tree: "tree"})
+	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "h", Tree: "tree"})
 	if c, _ := p.checking(); !c.Criterion || c.Params.CWD != "/own/arbiter/sub" {
 		t.Errorf("the criterion is judged in %s", c.Params.CWD)
 	}
 	p.criteria(nil)
 	p.do(input.Stopped{})
-	if r := lastEffect[changes.Record](p); !r.Branch || !r.Final {
+	if r := lastEffect[input.ChangeRecord](p); !r.Branch || !r.Final {
 		t.Errorf("the last snapshot is %+v", r)
 	}
 }

@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -31,7 +29,7 @@ func (p *play) works(id string, files []string, check string) {
 // recorded answers the requested snapshot: it shows paths.
 func (p *play) recorded(paths ...string) {
 	p.t.Helper()
-	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Paths: paths})
+	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "c", Paths: paths})
 }
 
 // TestABrokenCheckNamesWhoChangedItsFiles: the message to the Arbiter, the event and the result name the agent that
@@ -115,7 +113,7 @@ func TestABrokenCheckNamesWhoseWorkWasMerged(t *testing.T) {
 	for i, id := range []string{two, one} {
 		p.works(id, []string{"parser.go"}, "make "+id)
 		p.pass()
-		p.mergesTo(isolation.Merged{Status: isolation.StatusMerged, Head: "h", Files: []string{"sub/parser.go"}})
+		p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h", Files: []string{"sub/parser.go"}})
 		p.pass()
 		p.verdict("arbiter", ruling([]string{"CONTINUE", "COMPLETE"}[i], "Go on.", "summary", "s"))
 	}
@@ -139,7 +137,7 @@ func TestAnOldTreeIsNotJudged(t *testing.T) {
 	p.pass()
 	p.complete()
 	p.repeat(nil)
-	old := lastEffect[changes.Record](p)
+	old := lastEffect[input.ChangeRecord](p)
 	fast := contract.AcceptanceCriterion{Text: "It is fast.", Command: "make fast"}
 	p.command(contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{fast}})
 	p.complete()
@@ -148,7 +146,7 @@ func TestAnOldTreeIsNotJudged(t *testing.T) {
 		t.Fatalf("%q is run, %d documents are under way", c.Params.Command, len(p.s.Handoff.Documents))
 	}
 	p.repeat(nil)
-	p.do(input.SnapshotTaken{Serial: lastEffect[changes.Record](p).Serial, Commit: "c", Tree: "new"})
+	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "c", Tree: "new"})
 	if run := p.criteria(nil); len(run) != 1 || run[0] != "make fast" {
 		t.Errorf("judged by %q", run)
 	}

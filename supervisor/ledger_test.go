@@ -10,19 +10,17 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // ledger returns the message records of a play's history, by their text.
-func (p *play) ledger() map[string]conversation.MessageRecord {
+func (p *play) ledger() map[string]MessageRecord {
 	p.t.Helper()
 	var fold Replayer
-	var m conversation.Messages
+	var m Messages
 	for _, r := range records(p.t, p.in) {
 		step, err := fold.Replay(r)
 		if err != nil {
@@ -31,7 +29,7 @@ func (p *play) ledger() map[string]conversation.MessageRecord {
 		notes(&m, step, &fold.State)
 	}
 	m.Close(&fold.State.Conversation)
-	list := map[string]conversation.MessageRecord{}
+	list := map[string]MessageRecord{}
 	for _, r := range m.List {
 		list[r.Text] = r
 	}
@@ -63,12 +61,12 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	for text, r := range p.ledger() {
 		got[text], sent[text] = r.Status, r.Sent
 	}
-	company := "right half" + (&roster.Roster{Agents: p.s.Agents[:2]}).SharingText("orch-2")
+	company := "right half" + (&Roster{Agents: p.s.Agents[:2]}).SharingText("orch-2")
 	want := map[string]string{
-		"Build it": conversation.MessageDelivered, "left half": conversation.MessageDelivered, company: conversation.MessageDelivered,
-		"left: half is there": conversation.MessageDelivered, "May I?": conversation.MessageDelivered, "They are at it.": conversation.MessageReported,
-		"for the other": conversation.MessageReturned, "one more word": conversation.MessageSent, "and another": conversation.MessageWaiting,
-		"left: more is there": conversation.MessageWaiting, "Your report is in the work log. Continue.": conversation.MessageDelivered,
+		"Build it": MessageDelivered, "left half": MessageDelivered, company: MessageDelivered,
+		"left: half is there": MessageDelivered, "May I?": MessageDelivered, "They are at it.": MessageReported,
+		"for the other": MessageReturned, "one more word": MessageSent, "and another": MessageWaiting,
+		"left: more is there": MessageWaiting, "Your report is in the work log. Continue.": MessageDelivered,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
@@ -112,11 +110,11 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 	p.proven(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
 	p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
-	want := conversation.Ledger{Posted: 2, Sent: 3, Seen: 1, Requeued: 1} // the task is still unproven
+	want := ConversationLedger{Posted: 2, Sent: 3, Seen: 1, Requeued: 1} // the task is still unproven
 	if p.s.Conversation.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
 	}
-	if r := p.ledger()["work"]; r.Status != conversation.MessageDelivered || r.Sent != 2 {
+	if r := p.ledger()["work"]; r.Status != MessageDelivered || r.Sent != 2 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -133,11 +131,11 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 	}
 	list := p.ledger()
 	for text, r := range list {
-		if r.To == contract.Arbiter && r.Status == conversation.MessageWaiting {
+		if r.To == contract.Arbiter && r.Status == MessageWaiting {
 			t.Errorf("%.40q is listed as waiting", text)
 		}
 	}
-	if r := list["Build it"]; r.Status != conversation.MessageDemoted {
+	if r := list["Build it"]; r.Status != MessageDemoted {
 		t.Errorf("the task is listed as %q", r.Status)
 	}
 }
@@ -159,7 +157,7 @@ func TestWhoIsAlive(t *testing.T) {
 }
 
 // notes applies a step as the records of the event log describe it.
-func notes(m *conversation.Messages, r Replayed, after *State) {
+func notes(m *Messages, r Replayed, after *State) {
 	for _, e := range after.Conversation.WorkLog {
 		if e.Demoted {
 			m.Demoted(e.ID)

@@ -13,8 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // Functions for what happens to processes, and to Arbiter itself.
@@ -34,11 +32,11 @@ func (p *play) dies(id string) {
 // what was open.
 func (p *play) comes(id string, history bridge.SpawnResult) []effect.Effect {
 	p.t.Helper()
-	if a := p.agent(id); a.Status == roster.Down {
-		p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
+	if a := p.agent(id); a.Status == AgentDown {
+		p.do(input.Timer{Key: RestartKey(a.AgentRef)})
 	}
 	a := p.agent(id)
-	if a.Status != roster.Starting {
+	if a.Status != AgentStarting {
 		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
 	}
 	if history.Window == 0 {
@@ -78,7 +76,7 @@ func (p *play) stopped() {
 	p.t.Helper()
 	p.do(input.Signal{Signal: "INT"})
 	for _, a := range p.s.Agents {
-		if a.Status == roster.Stopping {
+		if a.Status == AgentStopping {
 			p.happen(a.ID, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 		}
 	}
@@ -98,7 +96,7 @@ func (p *play) resume(word string) {
 func (p *play) back(fate string) {
 	p.t.Helper()
 	for _, a := range p.s.Agents {
-		if a.Status == roster.Starting || a.Status == roster.Down {
+		if a.Status == AgentStarting || a.Status == AgentDown {
 			p.comes(a.ID, p.remembers(a.ID, fate))
 		}
 	}
@@ -191,5 +189,5 @@ func records(t testing.TB, list []input.Input) []journal.Record {
 
 // restartDue fires the timer that starts an agent's process again.
 func (p *play) restartDue(id string) {
-	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 }

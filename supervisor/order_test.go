@@ -7,17 +7,16 @@ import (
 	"go/types"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
 // TestFilesUseOnlyWhatStandsBelow checks the files against the order of the index in doc.go: no file uses a
 // declaration of a file that is listed above it.
 func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
-	order := indexedFiles(t)
+	order := indexed(t)
 	fset, parsed := token.NewFileSet(), []*ast.File(nil)
-	for _, name := range order {
-		f, err := parser.ParseFile(fset, name+".go", nil, parser.SkipObjectResolution)
+	for _, name := range sourceFiles(t) {
+		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +28,7 @@ func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
 	pkg, _ := lenient.Check("supervisor", fset, parsed, info)
 	uses := 0
 	file := func(p token.Pos) int {
-		return slices.Index(order, strings.TrimSuffix(filepath.Base(fset.Position(p).Filename), ".go"))
+		return slices.Index(order, indexedAs(order, fset.Position(p).Filename))
 	}
 	for id, of := range info.Uses {
 		if of.Pkg() != pkg || !of.Pos().IsValid() {

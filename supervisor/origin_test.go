@@ -13,8 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // origins is who each kind of input is from. A new kind of input must be added here.
@@ -89,7 +87,7 @@ func TestEveryInputHasASender(t *testing.T) {
 	if a.Generation != 2 {
 		t.Fatalf("generation %d", a.Generation)
 	}
-	p.s.Permission.Open = []permission.Request{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
+	p.s.Permission.Open = []input.PermissionRequest{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
 	want := map[string]input.Origin{
 		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"}, "human": {By: "human", Channel: input.ChannelStart},
 	}
@@ -166,7 +164,7 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 	}
 	one := p.agent("orch-1")
 	p.do(input.Spawned{Agent: one.AgentRef, Result: bridge.SpawnResult{SessionID: "another", Window: 7}})
-	if a := p.agent("orch-1"); a.Status != roster.Restarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
+	if a := p.agent("orch-1"); a.Status != AgentRestarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
 		t.Errorf("%s is %s on %s", a.ID, a.Status, a.SessionID)
 	}
 	p.contains("error", last[contract.Error](p).Message, `reports session "another"`)
@@ -182,7 +180,7 @@ func TestAnotherSessionIsDisowned(t *testing.T) {
 	if d := last[contract.Done](p); d.SessionID != one.SessionID {
 		t.Errorf("done says %s", d.SessionID)
 	}
-	if a := p.agent("orch-1"); a.Status != roster.Down {
+	if a := p.agent("orch-1"); a.Status != AgentDown {
 		t.Errorf("%s is %s", a.ID, a.Status)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -62,7 +61,7 @@ func TestTheArbiterLearnsOfARetry(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.stumble(id)
 	p.mustCommand(contract.RetryLast{})
-	if !slices.ContainsFunc(p.s.Conversation.Mail, func(m conversation.Mail) bool {
+	if !slices.ContainsFunc(p.s.Conversation.Mail, func(m Mail) bool {
 		return m.To == contract.Arbiter && strings.Contains(m.Text, "try again")
 	}) {
 		t.Errorf("its mail: %+v", p.s.Conversation.Mail)

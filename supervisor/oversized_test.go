@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -55,7 +54,7 @@ func TestUnreadableMessagesDoNotAddUp(t *testing.T) {
 	p := begin(t, nil)
 	p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	for range 2 * renewal.MaxGenerated {
+	for range 2 * MaxGenerated {
 		p.say("poison")
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()

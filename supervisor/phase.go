@@ -4,21 +4,18 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // occasion holds the details of a trigger.
 type occasion struct {
-	agent       string            // that it is about
-	ruling      verdict.Arbiter   // of ARBITER_DECISION
-	mode        string            // that was requested
-	failure     *decision.Failure // of AGENT_ERROR
-	output      string            // of AGENT_COMPLETE: what was said
+	agent       string                   // that it is about
+	ruling      verdict.Arbiter          // of ARBITER_DECISION
+	mode        string                   // that was requested
+	failure     *decider.DecisionFailure // of AGENT_ERROR
+	output      string                   // of AGENT_COMPLETE: what was said
 	recoverable bool
 	stopped     bool    // of AGENT_STOPPED: what is with the Arbiter was not ruled on
 	stuck       bool    // the rules cannot decide either
@@ -40,7 +37,7 @@ func (st *step) situation(o occasion) machine.Situation {
 		Engaged: st.EngagedBeside(o.ruling.To),
 		Awaited: st.awaitsRuling() || o.stopped && st.Conversation.DocumentIsRead(),
 		HasTask: st.Task.Text != "", HasStep: st.Task.StepAtHand() >= 0, HasLast: lastThere &&
-			(last.Alive() || last.Status == roster.Parked),
+			(last.Alive() || last.Status == AgentParked),
 		Iterations: st.Task.Iterations, MaxIterations: opt.MaxIterations,
 		Failures: st.Task.Failures, MaxFailures: opt.MaxFailures,
 		TotalFailures: st.Task.TotalFailures, MaxTotalFailures: st.Options.FailureLimit(st.Rulings.FallbackReason != ""),
@@ -48,7 +45,7 @@ func (st *step) situation(o occasion) machine.Situation {
 		WasComplete: o.completed, Before: o.was,
 	}
 	if a, ok := st.Agent(o.ruling.To); ok && o.ruling.To != "" {
-		s.AgentAlive = a.Alive() && a.Role == roster.RoleOrchestrator
+		s.AgentAlive = a.Alive() && a.Role == RoleOrchestrator
 	}
 	return s
 }
@@ -65,14 +62,14 @@ func (st *step) act(a machine.Action, o occasion) bool {
 	case machine.RecordExecution:
 		st.Task.CompleteWork(st.Edit(o.agent), o.output, st.at)
 	case machine.RecordFailure:
-		st.Task.Fail(st.Edit(o.agent), o.failure, decision.StatusFailure, st.at)
+		st.Task.Fail(st.Edit(o.agent), o.failure, decider.StatusFailure, st.at)
 	case machine.ForgiveFailures:
 		st.Task.Failures, st.Task.LastError = 0, nil
 	case machine.WaitAndGoOn: // the retry's timer is set where the trouble is known
 	case machine.Correct: // the correction names the fault, and is sent where the fault was found
 	case machine.FallBack: // the rules' ruling follows as a trigger of its own
 	case machine.SkipTheStep:
-		planning.Skip(st.processes(), st.Task.StepToSkip(&st.Roster, o.agent))
+		SkipPlanStep(st.processes(), st.Task.StepToSkip(&st.Roster, o.agent))
 	case machine.CleanUp:
 		st.cleanUp()
 	case machine.StopAgents:
@@ -153,9 +150,9 @@ func (st *step) cleanUp() {
 func (st *step) giveTask(task string, images []contract.Image) {
 	st.Task.Text, st.Task.Images = task, images
 	st.fire(machine.StartTask, occasion{})
-	st.mail().Post(conversation.Mail{
-		From: contract.Human, To: contract.Arbiter, Kind: conversation.KindTask, Text: task,
-		Attached: planning.WithTask(st.processes()), Images: images,
+	st.mail().Post(Mail{
+		From: contract.Human, To: contract.Arbiter, Kind: KindTask, Text: task,
+		Attached: WithTask(st.processes()), Images: images,
 	})
 }
 

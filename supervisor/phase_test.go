@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -90,10 +89,10 @@ func TestModesHaveLimits(t *testing.T) {
 		"turns": {agents.Limits{MaxTurns: 1}, func(p *play, id string) {}},
 		"cost":  {agents.Limits{MaxCostUSD: 0.5}, func(p *play, id string) {}},
 		"time": {agents.Limits{Timeout: time.Minute}, func(p *play, id string) {
-			if after := timer(p.out, process.WorkLimitKey(p.agent(id).AgentRef)); after != time.Minute {
+			if after := timer(p.out, WorkLimitKey(p.agent(id).AgentRef)); after != time.Minute {
 				p.t.Errorf("the timer is %s", after)
 			}
-			p.do(input.Timer{Key: process.WorkLimitKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: WorkLimitKey(p.agent(id).AgentRef)})
 		}},
 	} {
 		p := limited(c.limits)

@@ -13,9 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -74,7 +71,7 @@ func (p *play) do(f input.Body) []effect.Effect {
 	return out
 }
 
-func (p *play) agent(id string) roster.Agent {
+func (p *play) agent(id string) Agent {
 	p.t.Helper()
 	a, ok := p.s.Agent(id)
 	if !ok {
@@ -97,7 +94,7 @@ func (p *play) happen(id string, b bridge.EventBody) []effect.Effect {
 func (p *play) turn(id string, t bridge.Turn) []effect.Effect {
 	p.t.Helper()
 	a := p.agent(id)
-	if a.Status != roster.Busy {
+	if a.Status != AgentBusy {
 		p.t.Fatalf("%s has no turn to end: it is %s", id, a.Status)
 	}
 	for _, m := range a.Turn {
@@ -159,7 +156,7 @@ func (p *play) spawn(brief string) string {
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
 		p.t.Fatalf("spawn_orchestrator: %s", a.Text)
 	}
-	id := roster.OrchestratorID(p.s.Spawned)
+	id := OrchestratorID(p.s.Spawned)
 	p.spawned(id)
 	return id
 }
@@ -251,10 +248,10 @@ func (p *play) crash(id string, n int) {
 			p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost})
 		}
 		p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed", Stderr: "oom"}})
-		if p.agent(id).Status != roster.Down {
+		if p.agent(id).Status != AgentDown {
 			return
 		}
-		p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+		p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
 	}
 }
@@ -264,7 +261,7 @@ func (p *play) loseBridge() {
 	p.t.Helper()
 	for p.s.Ending == nil {
 		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		if p.s.Ending == nil {
 			p.do(input.BridgeBack{})
 		}

@@ -7,28 +7,22 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // spawned handles the start of an agent's process.
 func (st *step) spawned(f input.Spawned) {
 	a := st.Edit(f.Agent.ID)
-	if a == nil || a.Generation != f.Agent.Generation || a.Status != roster.Starting {
+	if a == nil || a.Generation != f.Agent.Generation || a.Status != AgentStarting {
 		return
 	}
-	if why := lifecycle.OtherSession(a, f.Result.SessionID); why != "" {
-		lifecycle.Disown(&st.out, a, why)
-		st.processes().Relaunch(a.ID, restart.Crash, why)
+	if why := OtherSession(a, f.Result.SessionID); why != "" {
+		Disown(&st.out, a, why)
+		st.processes().Relaunch(a.ID, runconfig.RestartCrash, why)
 		return
 	}
-	a.Status, a.Since = roster.Ready, st.at
+	a.Status, a.Since = AgentReady, st.at
 	st.processes().Placed(a, f.Own)
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
@@ -36,7 +30,7 @@ func (st *step) spawned(f input.Spawned) {
 	st.processes().Watch(a, st.Options.ProbeEvery())
 	st.mail().PutAsked(a.ID)
 	if len(st.Task.Plan) > 0 {
-		planning.Remind(st.processes(), a) // the plan may have changed since its start was begun
+		RemindOfPlan(st.processes(), a) // the plan may have changed since its start was begun
 	}
 	if len(f.Result.NotTaken) > 0 {
 		st.out.Emit(
@@ -45,7 +39,7 @@ func (st *step) spawned(f input.Spawned) {
 		)
 	}
 	if f.Changes != st.Permission.Changes { // while it started
-		st.do(permission.GiveRules{Agent: a.AgentRef})
+		st.do(input.GiveRules{Agent: a.AgentRef})
 	}
 	if a.Generation > 1 {
 		st.reconcile(a.ID, f.Result)
@@ -75,12 +69,12 @@ func (st *step) notSpawned(f input.NotSpawned) {
 		return
 	}
 	switch a.Status {
-	case roster.Ended, roster.InHand, roster.Down:
+	case AgentEnded, InHand, AgentDown:
 		return // its end is known already: a start that is cut off is also reported as a process that has ended
-	case roster.Parked:
+	case AgentParked:
 		return // the agent was given up, and its process was ended for that
 	}
-	asked := a.Status == roster.Stopping
+	asked := a.Status == AgentStopping
 	if f.Category == bridge.CatTrust && !asked {
 		st.processes().Distrusted(a.ID, f, st.HumanPresent)
 		return
@@ -89,23 +83,23 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	if f.Stderr != "" {
 		message += ": " + f.Stderr
 	}
-	class, cause, reason := lifecycle.StartClass(f.Category, message), message, cmp.Or(a.EndReason, string(f.Category))
-	if a.Status == roster.Restarting {
+	class, cause, reason := StartClass(f.Category, message), message, cmp.Or(a.EndReason, string(f.Category))
+	if a.Status == AgentRestarting {
 		class, cause, reason = a.RestartClass, a.RestartCause, string(a.RestartClass)
 	}
-	a.Status, a.Since = roster.Ended, st.at
+	a.Status, a.Since = AgentEnded, st.at
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
 	if asked {
 		st.mail().Drop(a.ID)
 		return
 	}
-	if class != restart.CouldNotStart {
+	if class != runconfig.CouldNotStart {
 		st.fell(a.ID, class, cause)
 		return
 	}
-	st.fail(a.ID, f.Category, message, lifecycle.RecoveryOptions(f.Category, roster.RoleArbiter))
-	if a.Role == roster.RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
-		lifecycle.AffectsAllAgents(f.Category) {
+	st.fail(a.ID, f.Category, message, RecoveryOptions(f.Category, RoleArbiter))
+	if a.Role == RoleArbiter || f.Category == bridge.CatAuth || a.Generation == 1 &&
+		AffectsAllAgents(f.Category) {
 		st.giveUp(f.Category, a.Name+" could not start: "+message)
 		return
 	}
@@ -115,25 +109,25 @@ func (st *step) notSpawned(f input.NotSpawned) {
 // ended handles the end of an agent's process.
 func (st *step) ended(id string, d bridge.Done) {
 	a := st.Edit(id)
-	if why := lifecycle.OtherSession(a, d.SessionID); why != "" {
-		lifecycle.Disown(&st.out, a, why) // it has ended all the same: the pipe is its
+	if why := OtherSession(a, d.SessionID); why != "" {
+		Disown(&st.out, a, why) // it has ended all the same: the pipe is its
 	}
 	switch a.Status {
-	case roster.Ended, roster.Down, roster.Parked:
+	case AgentEnded, AgentDown, AgentParked:
 		return // known already: its start failed, or its bridge is lost
 	}
-	if a.Status == roster.InHand {
+	if a.Status == InHand {
 		if a.Takeover.HasProcess() {
 			st.attaching().TerminalEnded(a, d.Exit)
 		}
 		return
 	}
-	asked, class, cause := a.Status == roster.Stopping, restart.Crash, lifecycle.ExitText(d.Exit)
-	if a.Status == roster.Restarting {
+	asked, class, cause := a.Status == AgentStopping, runconfig.RestartCrash, ExitText(d.Exit)
+	if a.Status == AgentRestarting {
 		class, cause = a.RestartClass, a.RestartCause
 	}
-	a.Status, a.Since, a.CurrentTool = roster.Ended, st.at, ""
-	lifecycle.MarkCut(a)
+	a.Status, a.Since, a.CurrentTool = AgentEnded, st.at, ""
+	MarkCut(a)
 	st.account().ChargeLost(a)
 	if asked {
 		a.Turn = nil
@@ -148,7 +142,7 @@ func (st *step) ended(id string, d bridge.Done) {
 		st.mail().Drop(id)
 		return
 	}
-	if class == restart.Crash {
+	if class == runconfig.RestartCrash {
 		st.Lifecycle.Crashes++
 	}
 	st.fell(id, class, cause)
@@ -164,7 +158,7 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	if lost {
 		history = nil
 	}
-	left := lifecycle.Reconcile(turn, history)
+	left := Reconcile(turn, history)
 	ids := st.Conversation.PublicIDs(left.Over)
 	for _, wire := range left.Over {
 		st.mail().Delivered(wire)
@@ -182,29 +176,29 @@ func (st *step) reconcile(id string, r bridge.SpawnResult) {
 	case left.Ruled != nil:
 		st.emit(id, contract.Turn{Outcome: bridge.TurnDone, MessageIDs: ids})
 		st.routeVerdict(id, bridge.Turn{Verdict: left.Ruled.Verdict, Outcome: bridge.TurnDone, MessageIDs: left.Over})
-		if left.End == lifecycle.TurnFinished {
+		if left.End == TurnFinished {
 			break
 		}
 		// Another message reached the agent after that verdict, and began another turn.
 		fallthrough
-	case left.End == lifecycle.TurnCutOff || left.End == lifecycle.TurnUnanswered && left.Ruled != nil:
+	case left.End == LifecycleTurnCutOff || left.End == TurnUnanswered && left.Ruled != nil:
 		st.Edit(id).InterruptedTurn = left.Over
 		if back {
-			st.mail().Notify(id, conversation.KindRetry, takeover.TurnCutOff)
+			st.mail().Notify(id, KindRetry, TakeoverTurnCutOff)
 			break
 		}
-		st.mail().Notify(id, conversation.KindRetry, "Your process ended in the middle of your last turn, and was started "+
+		st.mail().Notify(id, KindRetry, "Your process ended in the middle of your last turn, and was started "+
 			"again. What you were doing last may or may not have happened: look before you do it again. "+
 			refusedByNobody+"Then go on with the last message and end the turn with your verdict.")
-	case left.End == lifecycle.TurnUnanswered && back:
-		st.mail().Notify(id, conversation.KindRetry, takeover.TurnCutOff)
-	case left.End == lifecycle.TurnUnanswered:
-		st.mail().Notify(id, conversation.KindRetry, "Your process ended before you could answer the last message. It "+
+	case left.End == TurnUnanswered && back:
+		st.mail().Notify(id, KindRetry, TakeoverTurnCutOff)
+	case left.End == TurnUnanswered:
+		st.mail().Notify(id, KindRetry, "Your process ended before you could answer the last message. It "+
 			"stands in your history: take it up now.")
 	case st.Edit(id).Troubles > 0 && !st.pendingFor(id):
-		st.mail().Notify(id, conversation.KindRetry, brokenWay)
+		st.mail().Notify(id, KindRetry, brokenWay)
 	case back && st.Edit(id).Works() && !st.pendingFor(id):
-		st.mail().Notify(id, conversation.KindRetry, "Look what was said and changed while the human had your session, and "+
+		st.mail().Notify(id, KindRetry, "Look what was said and changed while the human had your session, and "+
 			"go on with your work.")
 	}
 }

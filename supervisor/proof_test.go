@@ -7,19 +7,16 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // overdue lets the timer for the proof of an agent's messages ring.
 func (p *play) overdue(id string) []effect.Effect {
 	p.t.Helper()
-	p.at = p.at.Add(delivery.ProofWait - time.Second)
-	return p.do(input.Timer{Key: delivery.TimerKey(p.agent(id).Turn[0])})
+	p.at = p.at.Add(ProofWait - time.Second)
+	return p.do(input.Timer{Key: DeliveryTimerKey(p.agent(id).Turn[0])})
 }
 
 // TestASwallowedMessage: it is noticed at the deadline, written once more under the same id, which the CLI
@@ -27,13 +24,13 @@ func (p *play) overdue(id string) []effect.Effect {
 func TestASwallowedMessage(t *testing.T) {
 	p := begin(t, nil)
 	first := p.sends("arbiter")[0]
-	if wait := timer(p.out, delivery.TimerKey(first.MessageID)); wait != delivery.ProofWait {
+	if wait := timer(p.out, DeliveryTimerKey(first.MessageID)); wait != ProofWait {
 		t.Fatalf("its proof is awaited for %s", wait)
 	}
 	out := p.overdue("arbiter")
 	again := p.sends("arbiter")
 	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content ||
-		timer(out, delivery.TimerKey(first.MessageID)) != delivery.ProofWait {
+		timer(out, DeliveryTimerKey(first.MessageID)) != ProofWait {
 		t.Fatalf("written again: %+v", again)
 	}
 	if p.notices("not received within 30s") != 1 {
@@ -54,7 +51,7 @@ func TestASwallowedMessage(t *testing.T) {
 		t.Error("delivered was said of a swallowed message")
 	}
 	p.proven("arbiter")
-	want := conversation.Ledger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
+	want := ConversationLedger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
 	if p.s.Conversation.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", p.s.Conversation.Ledger, want)
 	}
@@ -71,10 +68,10 @@ func TestAProofThatComesLate(t *testing.T) {
 	wire := p.agent("arbiter").Turn[0]
 	p.proven("arbiter")
 	p.proven("arbiter") // of the second one
-	if timer(p.out, delivery.TimerKey(wire)) != 0 {
+	if timer(p.out, DeliveryTimerKey(wire)) != 0 {
 		t.Error("its proof is still awaited")
 	}
-	p.do(input.Timer{Key: delivery.TimerKey(wire)}) // it had rung already
+	p.do(input.Timer{Key: DeliveryTimerKey(wire)}) // it had rung already
 	if len(effects[effect.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
 		t.Errorf("kills %v, %d sends, delivered %v", effects[effect.Kill](p), len(p.sends("arbiter")), told[contract.Delivered](p))
 	}
@@ -101,7 +98,7 @@ func TestSilenceWithAReason(t *testing.T) {
 		p := begin(t, nil)
 		c.begins(p)
 		for range 100 {
-			if out := p.overdue("arbiter"); timer(out, delivery.TimerKey(p.agent("arbiter").Turn[0])) != delivery.ProofWait {
+			if out := p.overdue("arbiter"); timer(out, DeliveryTimerKey(p.agent("arbiter").Turn[0])) != ProofWait {
 				t.Fatalf("%s: no timer checks it again", name)
 			}
 		}
@@ -126,12 +123,12 @@ func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	p.proven(id)
 	p.say("mind the tests", contract.Steer, id)
 	turn := p.agent(id).Turn
-	if len(turn) != 2 || timer(p.out, delivery.TimerKey(turn[1])) != 0 {
-		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, delivery.TimerKey(turn[1])))
+	if len(turn) != 2 || timer(p.out, DeliveryTimerKey(turn[1])) != 0 {
+		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, DeliveryTimerKey(turn[1])))
 	}
 	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
-	if timer(out, delivery.TimerKey(turn[1])) != delivery.ProofWait || p.agent(id).Status != roster.Busy {
-		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, delivery.TimerKey(turn[1])),
+	if timer(out, DeliveryTimerKey(turn[1])) != ProofWait || p.agent(id).Status != AgentBusy {
+		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, DeliveryTimerKey(turn[1])),
 			p.agent(id).Status)
 	}
 	p.overdue(id)
@@ -157,12 +154,12 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 	for range messages {
 		out := do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
 		wire := s.Agents[0].Turn[0]
-		wait := timer(out, delivery.TimerKey(wire))
+		wait := timer(out, DeliveryTimerKey(wire))
 		if wait <= 0 || wait > 30*time.Second {
 			t.Fatalf("its proof is awaited for %s", wait)
 		}
 		at = at.Add(wait)
-		for _, e := range do(input.Timer{Key: delivery.TimerKey(wire)}) {
+		for _, e := range do(input.Timer{Key: DeliveryTimerKey(wire)}) {
 			if n, ok := e.(effect.Emit); ok {
 				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not received within") {
 					noticed++
@@ -175,7 +172,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 			Body: bridge.Turn{MessageIDs: []string{wire}, Outcome: bridge.TurnDone,
 				Verdict: []byte(`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`)}}})
 	}
-	want := conversation.Ledger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
+	want := ConversationLedger{Posted: messages, Sent: 2 * messages, Seen: messages, Resent: messages}
 	if noticed != messages || s.Conversation.Ledger != want {
 		t.Errorf("%d of %d were noticed, ledger %+v", noticed, messages, s.Conversation.Ledger)
 	}

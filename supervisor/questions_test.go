@@ -6,8 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -37,7 +35,7 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	}
 	p.crash("arbiter", 5)
 	open("the Arbiter is parked")
-	if kind := p.s.QuestionParts()[0].Kind; kind != question.KindAcceptance {
+	if kind := p.s.QuestionParts()[0].Kind; kind != KindAcceptance {
 		t.Errorf("it is a question of kind %q", kind)
 	}
 	p.mustCommand(contract.Choose{Option: "retry"})
@@ -79,7 +77,7 @@ func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 		t.Fatal("the Arbiter rules")
 	}
 	p.verdict(works, report("question", "Which port?", true))
-	if a := p.agent(works); a.Standing != roster.Working || !strings.Contains(p.lastSent(works), "best judgement") {
+	if a := p.agent(works); a.Standing != AgentWorking || !strings.Contains(p.lastSent(works), "best judgement") {
 		t.Errorf("%s is %s", works, a.Standing)
 	}
 	p.stillAsks(asks)

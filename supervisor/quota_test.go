@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -85,15 +84,15 @@ func TestQuotaReserve(t *testing.T) {
 			timers := effects[effect.SetTimer](p)
 			after := time.Duration(0)
 			for _, timer := range timers {
-				if timer.Key == budget.ResetTimer {
+				if timer.Key == ResetTimer {
 					after = timer.After
 				}
 			}
-			if after < 50*time.Minute || after > time.Hour+budget.ResetGrace {
+			if after < 50*time.Minute || after > time.Hour+ResetGrace {
 				t.Errorf("wakes after %s", after)
 			}
-			p.at = resets.Add(budget.ResetGrace)
-			p.do(input.Timer{Key: budget.ResetTimer})
+			p.at = resets.Add(ResetGrace)
+			p.do(input.Timer{Key: ResetTimer})
 			if n := len(p.sends("arbiter")) + len(p.sends(one)); n <= before || p.notices("the run continues") != 1 {
 				t.Errorf("%d messages were sent after the reset", n-before)
 			}

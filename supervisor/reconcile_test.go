@@ -9,18 +9,16 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // openTurn brings an agent of a role into a turn with one message, and returns its id and that message's
 // announcement.
-func openTurn(t *testing.T, role roster.Role) (p *play, id string, m contract.Message) {
+func openTurn(t *testing.T, role Role) (p *play, id string, m contract.Message) {
 	t.Helper()
 	p = begin(t, nil)
 	id = contract.Arbiter
-	if role == roster.RoleOrchestrator {
+	if role == RoleOrchestrator {
 		id = p.spawn("the brief")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	}
@@ -47,7 +45,7 @@ func TestDeliveryStatuses(t *testing.T) {
 		{bridge.DeliveryBegun, false, "in the middle of your last turn"},
 		{bridge.DeliveryEnded, false, "in the middle of your last turn"},
 	} {
-		for _, role := range []roster.Role{roster.RoleArbiter, roster.RoleOrchestrator} {
+		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
 			for _, proven := range []bool{false, true} {
 				t.Run(strings.Join([]string{"fate " + c.fate, string(role), map[bool]string{true: "proven", false: "unproven"}[proven]}, "/"), func(t *testing.T) {
 					p, id, m := openTurn(t, role)
@@ -93,7 +91,7 @@ func TestDeliveryStatuses(t *testing.T) {
 // is routed, not asked for again, and costs nothing.
 func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	t.Run("arbiter", func(t *testing.T) {
-		p, id, m := openTurn(t, roster.RoleArbiter)
+		p, id, m := openTurn(t, RoleArbiter)
 		cost := p.s.Budget.CostUSD
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
@@ -113,18 +111,18 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		p.folds()
 	})
 	t.Run("orchestrator", func(t *testing.T) {
-		p, id, _ := openTurn(t, roster.RoleOrchestrator)
+		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.proven(id)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(report("done", "all of it", true), p.agent(id).Turn[0])}})
-		if p.agent(id).Standing != roster.Finished || len(p.sends(id)) != 1 {
+		if p.agent(id).Standing != AgentFinished || len(p.sends(id)) != 1 {
 			t.Errorf("standing %s, sends %d", p.agent(id).Standing, len(p.sends(id)))
 		}
 		p.contains("the Arbiter", p.lastSent("arbiter"), "all of it", "kind: "+verdict.KindDone)
 		p.folds()
 	})
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
-		p, id, _ := openTurn(t, roster.RoleArbiter)
+		p, id, _ := openTurn(t, RoleArbiter)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
 		p.contains("the correction", p.lastSent(id), "kind: correction", "orch-9")
@@ -144,7 +142,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 		{"the word was begun on", []string{bridge.DeliveryBegun, bridge.DeliveryBegun}, []string{"in the middle of your last turn"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, id, _ := openTurn(t, roster.RoleOrchestrator)
+			p, id, _ := openTurn(t, RoleOrchestrator)
 			p.proven(id)
 			p.say("mind the tests", contract.Steer, id)
 			if turn := p.agent(id).Turn; len(turn) != 2 {
@@ -179,7 +177,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 // or are done with it.
 func TestReportsTravelOnce(t *testing.T) {
 	for fate, again := range map[string]bool{bridge.DeliveryAbsent: true, bridge.DeliverySeen: false, bridge.DeliveryBegun: false} {
-		p, id, _ := openTurn(t, roster.RoleOrchestrator)
+		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.verdict(id, report("progress", "half is there", false))
 		p.verdict(id, report("question", "Which port?", true))
 		first := p.lastSent("arbiter")
@@ -208,7 +206,7 @@ func TestReportsTravelOnce(t *testing.T) {
 
 // TestACrashDuringTheNotice: the process that was told to check its work ends, too.
 func TestACrashDuringTheNotice(t *testing.T) {
-	p, id, _ := openTurn(t, roster.RoleOrchestrator)
+	p, id, _ := openTurn(t, RoleOrchestrator)
 	p.rebirth(id, bridge.DeliveryBegun)
 	notice := p.sends(id)[len(p.sends(id))-1]
 	p.rebirth(id, bridge.DeliveryAbsent)
@@ -234,7 +232,7 @@ func TestACrashDuringTheNotice(t *testing.T) {
 // knows is sent, then what was open.
 func TestALostHistoryIsSentAgain(t *testing.T) {
 	t.Run("orchestrator", func(t *testing.T) {
-		p, id, _ := openTurn(t, roster.RoleOrchestrator)
+		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.verdict(id, report("question", "Which port?", true))
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Take 8080.", "to", id))
 		p.dies(id)
@@ -250,7 +248,7 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		p.folds()
 	})
 	t.Run("arbiter", func(t *testing.T) {
-		p, _, _ := openTurn(t, roster.RoleOrchestrator)
+		p, _, _ := openTurn(t, RoleOrchestrator)
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"serve"}]}`)
 		p.verdict("orch-1", report("question", "Which port?", true))
 		p.dies("arbiter")
@@ -262,7 +260,7 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		p.folds()
 	})
 	t.Run("one that never spoke lost nothing", func(t *testing.T) {
-		p, id, _ := openTurn(t, roster.RoleOrchestrator)
+		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		p.contains("its first word", p.lastSent(id), "kind: brief", "the brief")
@@ -276,7 +274,7 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 // Arbiter in every state of the machine.
 func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 	for _, kind := range []string{verdict.KindDone, verdict.KindHandoff, verdict.KindQuestion} {
-		p, id, _ := openTurn(t, roster.RoleOrchestrator)
+		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.verdict(id, report("done", "all of it", true))
 		p.proven("arbiter")
 		p.resume("")
@@ -298,11 +296,11 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 
 // TestARefusedResumeBeginsAfreshOnce: a second refusal has another cause, and the agent is parked.
 func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
-	p, id, _ := openTurn(t, roster.RoleOrchestrator)
+	p, id, _ := openTurn(t, RoleOrchestrator)
 	p.proven(id)
 	session := p.agent(id).SessionID
 	p.dies(id)
-	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 	refused := input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
 	p.do(refused)
 	fresh := p.spawns(id)[len(p.spawns(id))-1]
@@ -314,11 +312,11 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 
 	p.dies(id)
-	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 	refused.Agent = p.agent(id).AgentRef
 	n := len(p.spawns(id))
 	p.do(refused)
-	if p.agent(id).Status != roster.Parked || len(p.spawns(id)) != n {
+	if p.agent(id).Status != AgentParked || len(p.spawns(id)) != n {
 		t.Errorf("the second time it is %s, %d starts more", p.agent(id).Status, len(p.spawns(id))-n)
 	}
 	if e := last[contract.Error](p); e.Category != bridge.CatResume || !strings.Contains(e.Message, "parked: resume refused again") {
@@ -330,7 +328,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 // TestARequestRefusedMidwayIsNoLoop: the API refuses the history itself (tool blocks that do not match): the
 // process is ended, and the next one begins a new session.
 func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
-	p, id, _ := openTurn(t, roster.RoleOrchestrator)
+	p, id, _ := openTurn(t, RoleOrchestrator)
 	session := p.agent(id).SessionID
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatResume, Error: "400"})
 	if k := effects[effect.Kill](p); len(k) != 1 || k[0].Agent.ID != id {

@@ -9,9 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -32,7 +29,7 @@ func (p *play) renewNow(key string) string {
 	p.t.Helper()
 	a := p.agent("arbiter")
 	p.verdict("arbiter", handoffRuling(key))
-	if got := p.agent("arbiter"); got.Status != roster.Restarting {
+	if got := p.agent("arbiter"); got.Status != AgentRestarting {
 		p.t.Fatalf("after HANDOFF it is %s", got.Status)
 	}
 	p.happen("arbiter", bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
@@ -47,14 +44,14 @@ func TestArbiterIsRenewed(t *testing.T) {
 	one := p.spawn("build it")
 	p.full("arbiter", 71)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.Renewal.Stage != renewal.None {
+	if p.s.Renewal.Stage != RenewalNone {
 		t.Fatal("a warning renews no agent")
 	}
 	p.verdict(one, report("question", "Which port?", true))
 	p.full("arbiter", 86)
 	p.say("Make it blue.", contract.Note) // waits for the turn's end
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
-	if p.s.Renewal.Stage != renewal.Asked {
+	if p.s.Renewal.Stage != RenewalAsked {
 		t.Fatalf("renewal %q", p.s.Renewal.Stage)
 	}
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "kind: renewal", "86% of 200000", "HANDOFF")
@@ -66,7 +63,7 @@ func TestArbiterIsRenewed(t *testing.T) {
 
 	before := p.renewNow("the port is 8080")
 	a := p.agent("arbiter")
-	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" || p.s.Renewal.Stage != renewal.None {
+	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" || p.s.Renewal.Stage != RenewalNone {
 		t.Errorf("the successor: %+v", a)
 	}
 	if h := last[contract.Handoff](p); h.From != "arbiter" || h.To != "arbiter" || h.Document.KeyContext != "the port is 8080" {
@@ -116,7 +113,7 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Red or blue?"))
 	p.renewNow("colours")
-	if p.s.Question.Open == nil || p.agent("arbiter").Status != roster.Ready {
+	if p.s.Question.Open == nil || p.agent("arbiter").Status != AgentReady {
 		t.Fatalf("question %v, the Arbiter is %s", p.s.Question.Open, p.agent("arbiter").Status)
 	}
 	if n := len(told[contract.Question](p)); n != 1 {
@@ -212,7 +209,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		for range maxCorrections + 1 {
 			p.verdict("arbiter", map[string]any{"decision": "HANDOFF", "message": "m", "reason": "r"})
 		}
-		if a := p.agent("arbiter"); a.Status != roster.Restarting || !a.NewSession {
+		if a := p.agent("arbiter"); a.Status != AgentRestarting || !a.NewSession {
 			t.Fatalf("it is %s", a.Status)
 		}
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
@@ -222,7 +219,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 	})
 	t.Run("its context is exhausted", func(t *testing.T) {
 		p := begin(t, nil)
-		for i := range renewal.MaxGenerated {
+		for i := range MaxGenerated {
 			p.turn("arbiter", exhausted)
 			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
 			p.spawned("arbiter")
@@ -279,7 +276,7 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.verdict(one, report("progress", "I go on", false))
 	p.verdict(one, report("progress", "and on", false))
 	a := p.agent(one)
-	if a.Status != roster.Parked || len(effects[effect.Inspect](p)) != 1 {
+	if a.Status != AgentParked || len(effects[effect.Inspect](p)) != 1 {
 		t.Fatalf("after %d demands it is %s", a.HandoffDemands, a.Status)
 	}
 	p.inspect(traces)
@@ -297,7 +294,7 @@ func TestCompactions(t *testing.T) {
 	if n := len(p.s.Conversation.WorkLog); n != 1 {
 		t.Errorf("%d entries in the work log", n)
 	}
-	p.do(input.Timer{Key: process.CompactionBlockedKey(p.agent(one).AgentRef)})
+	p.do(input.Timer{Key: CompactionBlockedKey(p.agent(one).AgentRef)})
 	if n := len(effects[effect.Interrupt](p)); n != 1 {
 		t.Fatalf("%d interrupts", n)
 	}
@@ -360,7 +357,7 @@ func TestRenewalsThatDoNotHelp(t *testing.T) {
 	p := begin(t, nil)
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
-	for range renewal.MaxShort - 1 {
+	for range MaxShort - 1 {
 		p.renewNow("x")
 		p.say("This.")
 		p.full("arbiter", 90)

@@ -6,8 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -29,7 +28,7 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			ruling("SELECT_MODE", "Weave.", "mode", "developer"), ruling("CONTINUE", "Patience."), ruling("COMPLETE", "Done.", "summary", "Done."),
 		} {
 			p.verdict("arbiter", v)
-			if m := last[contract.Message](p); m.Kind != conversation.KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
+			if m := last[contract.Message](p); m.Kind != KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
 				t.Errorf("%s: %s: %s: %q", of, v["decision"], m.Kind, m.Text)
 			}
 			if p.s.Task.Phase != machine.Idle || p.s.Spawned > 0 || p.s.Ending != nil {
@@ -70,7 +69,7 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 				t.Fatalf("%s, by its %s: nothing is recorded", way, by)
 			}
 			d := notes[len(notes)-1].Decision
-			if d.Point != decision.PointSelect || !strings.Contains(string(d.Input), `"task":"Weave"`) {
+			if d.Point != decider.PointSelect || !strings.Contains(string(d.Input), `"task":"Weave"`) {
 				t.Errorf("%s, by its %s: decided at %q on %s", way, by, d.Point, d.Input)
 			}
 			p.folds()

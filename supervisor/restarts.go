@@ -4,21 +4,16 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/attach"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // fell handles a process that ended unexpectedly: it is started again with its session, or its agent is parked.
-func (st *step) fell(id string, class restart.Class, reason string) {
-	if class == attach.Class {
-		st.takeover(func(c *attach.Context) { c.Stopped(id) })
+func (st *step) fell(id string, class runconfig.RestartClass, reason string) {
+	if class == AttachClass {
+		st.takeover(func(c *AttachContext) { c.Stopped(id) })
 		return
 	}
 	if parked, park := st.processes().Lost(id, class, reason); park {
@@ -29,17 +24,17 @@ func (st *step) fell(id string, class restart.Class, reason string) {
 // unpark restarts a parked agent because a human asked for it.
 func (st *step) unpark(id string) {
 	a := st.Edit(id)
-	a.Status, a.Since, a.Dismissed = roster.Down, st.at, false
+	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
 	st.documents().CancelSuccession(id)
-	if a.Role == roster.RoleArbiter {
+	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
 		if st.Conversation.Held && !st.Question.Undecided() { // the human who restarts it has given an answer
 			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
-			st.Question.Drop(func(p question.Part) bool { return !p.Arbiter })
+			st.Question.Drop(func(p QuestionPart) bool { return !p.Arbiter })
 		}
 		a = st.Edit(id)
 	}
-	st.Lifecycle.Waking = st.Lifecycle.Waking || a.Role == roster.RoleArbiter
+	st.Lifecycle.Waking = st.Lifecycle.Waking || a.Role == RoleArbiter
 	st.processes().Restart(id)
 }
 
@@ -50,7 +45,7 @@ func (st *step) limited(id string, t bridge.Turn) {
 	if t.ResetsAt > 0 {
 		resets = time.Unix(t.ResetsAt, 0)
 	}
-	d := st.processes().Decide(id, a.Generation, restart.UsageLimit, "", resets)
+	d := st.processes().Decide(id, a.Generation, runconfig.UsageLimit, "", resets)
 	if !d.Starts() {
 		st.fail(id, bridge.CatUsageLimit, a.Name+" "+d.Reason,
 			[]string{"resume later: arbiter --resume", "wait longer: --max-wait"})
@@ -65,7 +60,7 @@ func (st *step) apiFailed(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	if st.Options.MaxWait > 0 && (t.Category == bridge.CatOverloaded || t.Category == bridge.CatRateLimit) {
 		// Waiting helps here, and costs nothing.
-		if d := st.processes().Decide(id, a.Generation, restart.Overload, "", time.Time{}); d.Starts() {
+		if d := st.processes().Decide(id, a.Generation, runconfig.RestartOverload, "", time.Time{}); d.Starts() {
 			st.retryAfter(a, d, t)
 			return
 		}
@@ -76,12 +71,12 @@ func (st *step) apiFailed(id string, t bridge.Turn) {
 		st.broken(id, t.Category, t.Error)
 		return
 	}
-	delay := lifecycle.RetryDelay(a.APIFailures, st.Options.RetryBase, st.Options.RestartPolicy().Cap)
-	st.retryAfter(a, restart.Decision{Delay: delay, Attempt: a.APIFailures}, t)
+	delay := RetryDelay(a.APIFailures, st.Options.RetryBase, st.Options.RestartPolicy().Cap)
+	st.retryAfter(a, runconfig.RestartDecision{Delay: delay, Attempt: a.APIFailures}, t)
 }
 
 // retryAfter makes an agent resume its turn after a wait.
-func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
+func (st *step) retryAfter(a *Agent, d runconfig.RestartDecision, t bridge.Turn) {
 	a.Troubles++
 	reason := string(t.Category)
 	for _, more := range []string{t.Error, d.Reason} {
@@ -90,11 +85,11 @@ func (st *step) retryAfter(a *roster.Agent, d restart.Decision, t bridge.Turn) {
 		}
 	}
 	st.emit(a.ID, contract.Retry{Attempt: d.Attempt, DelayMS: d.Delay.Milliseconds(), Reason: reason})
-	if a.Role == roster.RoleOrchestrator {
+	if a.Role == RoleOrchestrator {
 		st.fire(machine.AgentError, occasion{agent: a.ID, recoverable: true})
 	}
-	if a.Status == roster.Ready { // not after its process has ended
+	if a.Status == AgentReady { // not after its process has ended
 		st.processes().BackOff(st.Edit(a.ID), t.Category, d.Attempt, d.Delay)
 	}
-	st.do(effect.SetTimer{Key: process.RetryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
+	st.do(effect.SetTimer{Key: RetryKey(a.AgentRef), After: max(d.Delay, time.Millisecond)})
 }

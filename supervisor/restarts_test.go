@@ -14,10 +14,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestACrashIsFollowedByAnotherProcess: a crash is noticed, reported and waited for, and another process begins
@@ -29,7 +26,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	old := p.agent(id)
 	p.dies(id)
 	a := p.agent(id)
-	if a.Status != roster.Down || len(p.spawns(id)) != 1 {
+	if a.Status != AgentDown || len(p.spawns(id)) != 1 {
 		t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns(id)))
 	}
 	r := last[contract.Restart](p)
@@ -39,7 +36,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Lifecycle.Crashes != 1 {
 		t.Errorf("done %+v, %d crashes", d, p.s.Lifecycle.Crashes)
 	}
-	p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
+	p.do(input.Timer{Key: RestartKey(a.AgentRef)})
 	s := p.spawns(id)[1]
 	if s.Generation != 2 || !s.Config.Resume || s.Config.SessionID != old.SessionID || !slices.Equal(s.Pending, old.Turn) {
 		t.Errorf("start %+v", s)
@@ -47,7 +44,7 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	if e := last[contract.Spawn](p); !e.Resumed || e.Generation != 2 {
 		t.Errorf("spawn %+v", e)
 	}
-	p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
+	p.do(input.Timer{Key: RestartKey(a.AgentRef)})
 	if len(p.spawns(id)) != 2 {
 		t.Error("a second ring started a second process")
 	}
@@ -63,12 +60,12 @@ func TestACrashLoopIsParked(t *testing.T) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			began := p.at
 			for range 20 {
-				if p.agent(id).Status == roster.Parked {
+				if p.agent(id).Status == AgentParked {
 					break
 				}
 				p.crash(id, 1)
 			}
-			if p.agent(id).Status != roster.Parked || p.at.Sub(began) > time.Minute {
+			if p.agent(id).Status != AgentParked || p.at.Sub(began) > time.Minute {
 				t.Fatalf("it is %s after %s", p.agent(id).Status, p.at.Sub(began))
 			}
 			starts := len(p.spawns(id))
@@ -81,9 +78,9 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			// Only a person can start it.
 			for g := range 7 {
-				p.do(input.Timer{Key: process.RestartKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Timer{Key: process.WatchKey(bridge.AgentRef{ID: id, Generation: g})})
-				p.do(input.Timer{Key: process.RetryKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: RestartKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: WatchKey(bridge.AgentRef{ID: id, Generation: g})})
+				p.do(input.Timer{Key: RetryKey(bridge.AgentRef{ID: id, Generation: g})})
 			}
 			if len(p.spawns(id)) != starts || len(effects[effect.Probe](p)) != 0 {
 				t.Error("something was done with a parked agent")
@@ -131,7 +128,7 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 			t.Fatal(why)
 		}
 		p.comes(id, bridge.SpawnResult{Resumed: true})
-		if p.agent(id).Status == roster.Parked || p.agent(id).Dismissed {
+		if p.agent(id).Status == AgentParked || p.agent(id).Dismissed {
 			t.Errorf("it is %s", p.agent(id).Status)
 		}
 		p.folds()
@@ -178,8 +175,8 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 		input.Spawned{Agent: old.AgentRef}, input.NotSpawned{Agent: old.AgentRef, Category: bridge.CatCrash},
 		input.NotSent{Agent: old.AgentRef, MessageID: p.agent(id).Turn[0]},
 		input.Probed{Agent: old.AgentRef, Result: bridge.ProbeResult{RSSBytes: 1 << 50}},
-		input.Timer{Key: process.RestartKey(old.AgentRef)}, input.Timer{Key: process.WatchKey(old.AgentRef)},
-		input.Timer{Key: process.RetryKey(old.AgentRef)},
+		input.Timer{Key: RestartKey(old.AgentRef)}, input.Timer{Key: WatchKey(old.AgentRef)},
+		input.Timer{Key: RetryKey(old.AgentRef)},
 	} {
 		if out := p.do(f); len(out) != 0 {
 			t.Errorf("%T %+v led to %v", f, f, out)
@@ -202,13 +199,13 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 func TestAnEndCountsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		end    func(p *play, id string)
-		status roster.Status
+		status AgentStatus
 	}{
 		"start": {func(p *play, id string) {
 			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart, Message: "too many open files"})
-		}, roster.Down},
-		"bridge": {func(p *play, _ string) { p.do(input.BridgeLost{Message: "killed"}) }, roster.Down},
-		"parked": {func(p *play, id string) { p.crash(id, 5) }, roster.Parked},
+		}, AgentDown},
+		"bridge": {func(p *play, _ string) { p.do(input.BridgeLost{Message: "killed"}) }, AgentDown},
+		"parked": {func(p *play, id string) { p.crash(id, 5) }, AgentParked},
 	} {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
@@ -241,7 +238,7 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			p.dies(id)
 			ref := p.agent(id).AgentRef
 			if starting {
-				p.do(input.Timer{Key: process.RestartKey(ref)})
+				p.do(input.Timer{Key: RestartKey(ref)})
 				ref = p.agent(id).AgentRef
 			}
 			end(p, id)
@@ -249,13 +246,13 @@ func TestEndingOneThatIsDown(t *testing.T) {
 				t.Errorf("%s, starting %v: kills %v", name, starting, k)
 			}
 			n := len(p.spawns(id))
-			p.do(input.Timer{Key: process.RestartKey(ref)})
+			p.do(input.Timer{Key: RestartKey(ref)})
 			p.do(input.Spawned{Agent: ref})
 			if starting {
 				p.do(input.AgentEvent{Event: bridge.Event{AgentRef: ref,
 					Body: bridge.Done{Exit: bridge.Exit{Expected: true}}}})
 			}
-			if a := p.agent(id); a.Status != roster.Ended || !a.Dismissed || len(p.spawns(id)) != n {
+			if a := p.agent(id); a.Status != AgentEnded || !a.Dismissed || len(p.spawns(id)) != n {
 				t.Errorf("%s, starting %v: it is %s, %d starts more", name, starting, a.Status, len(p.spawns(id))-n)
 			}
 			p.folds()
@@ -268,7 +265,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 	for name, act := range map[string]func(p *play, id string){
 		"spawn":   func(p *play, id string) { p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`) },
 		"down":    func(p *play, id string) { p.dies(id) },
-		"restart": func(p *play, id string) { p.dies(id); p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)}) },
+		"restart": func(p *play, id string) { p.dies(id); p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)}) },
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
 		},
@@ -279,11 +276,11 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 		"without a bridge": func(p *play, id string) { p.do(input.BridgeLost{Message: "x"}) },
 		"bridge on its way": func(p *play, id string) {
 			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		},
 		"bridge just back": func(p *play, id string) {
 			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 			p.do(input.BridgeBack{})
 		},
 		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
@@ -316,7 +313,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 				t.Errorf("ends %v, starts after it %d", effects[effect.Finish](p), len(effects[effect.Spawn](p))-n)
 			}
 			for _, a := range p.s.Agents {
-				if a.Status != roster.Ended {
+				if a.Status != AgentEnded {
 					t.Errorf("%s is %s", a.ID, a.Status)
 				}
 			}
@@ -338,10 +335,10 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
 		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatStart, Message: message})
-		if got := p.agent("orch-1").Status == roster.Down; got != again {
+		if got := p.agent("orch-1").Status == AgentDown; got != again {
 			t.Errorf("%s: it is %s", message, p.agent("orch-1").Status)
 		}
-		if again && p.s.Lifecycle.Restarts[0].Class != restart.Crash {
+		if again && p.s.Lifecycle.Restarts[0].Class != runconfig.RestartCrash {
 			t.Errorf("%s: class %s", message, p.s.Lifecycle.Restarts[0].Class)
 		}
 		p.folds()
@@ -350,7 +347,7 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 
 // TestClassesHaveCategories: each class of ends has its category.
 func TestClassesHaveCategories(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "restart/policy.go", nil, parser.SkipObjectResolution)
+	f, err := parser.ParseFile(token.NewFileSet(), "runconfig/restart_policy.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,19 +357,19 @@ func TestClassesHaveCategories(t *testing.T) {
 		if !ok || c.Type == nil {
 			return true
 		}
-		if of, ok := c.Type.(*ast.Ident); !ok || of.Name != "Class" {
+		if of, ok := c.Type.(*ast.Ident); !ok || of.Name != "RestartClass" {
 			return true
 		}
 		class, err := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if declared++; lifecycle.Categories[restart.Class(class)] == "" {
+		if declared++; Categories[runconfig.RestartClass(class)] == "" {
 			t.Errorf("%s has no category", class)
 		}
 		return true
 	})
-	if declared == 0 || declared != len(lifecycle.Categories) {
-		t.Errorf("%d classes are declared, %d have a category", declared, len(lifecycle.Categories))
+	if declared == 0 || declared != len(Categories) {
+		t.Errorf("%d classes are declared, %d have a category", declared, len(Categories))
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // toldTwice is an EventRecorder with a record before the events of each step.
@@ -37,16 +36,16 @@ func newOnDisk(t *testing.T) onDisk {
 }
 
 // entries are the lines of the event log.
-func (d onDisk) entries() (list []eventlog.Content) {
+func (d onDisk) entries() (list []journal.LogContent) {
 	d.t.Helper()
 	log, err := d.store.EventLog(testRun)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer log.Close()
-	h, err := log.Each(d.t.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+	h, err := log.Each(d.t.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {
 		e.Line, e.Record = bytes.Clone(e.Line), bytes.Clone(e.Record)
-		list = append(list, e.Content)
+		list = append(list, e.LogContent)
 		return nil
 	})
 	if err != nil || len(h.Damage) > 0 || h.Torn > 0 {
@@ -78,7 +77,7 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 		next, out := Apply(s, in)
 		states, told = append(states, next), append(told, toldTwice(&s, Replayed{Input: in, Effects: out}, &next))
 	}
-	var whole []eventlog.Content
+	var whole []journal.LogContent
 	var telling LogEncoder
 	starts := []int{0} // of the lines of each input
 	for i, list := range told {
@@ -104,7 +103,7 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 
 // restoreAfter writes a run with a snapshot after so many inputs and so many lines of the event log, and
 // resumes it.
-func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]LogItem, whole []eventlog.Content,
+func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]LogItem, whole []journal.LogContent,
 	starts []int, snapshot, lines int) {
 	t.Helper()
 	d := newOnDisk(t)
@@ -112,7 +111,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell := func(lines []eventlog.Content) {
+	tell := func(lines []journal.LogContent) {
 		t.Helper()
 		for _, x := range lines {
 			if err := run.AppendEvents(journal.Input, x); err != nil {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // wind closes what is open and stops the agents; finish follows when they have ended.
@@ -21,13 +19,13 @@ func (st *step) wind(e Ending) {
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		if a.Takeover != nil { // what was done is read when the run is resumed
-			st.emit(a.ID, contract.Takeover{State: takeover.StateEnded, Reason: "the run is being stopped"})
+			st.emit(a.ID, contract.Takeover{State: StateEnded, Reason: "the run is being stopped"})
 		}
 		switch {
-		case a.Status == roster.Down || a.Status == roster.Parked:
-			a.Status, a.Since, a.EndReason = roster.Ended, st.at, e.Status
+		case a.Status == AgentDown || a.Status == AgentParked:
+			a.Status, a.Since, a.EndReason = AgentEnded, st.at, e.Status
 		case a.Alive():
-			a.Status, a.Since, a.EndReason = roster.Stopping, st.at, e.Status
+			a.Status, a.Since, a.EndReason = AgentStopping, st.at, e.Status
 		}
 	}
 	st.do(effect.Shutdown{})
@@ -42,9 +40,9 @@ func (st *step) finish() {
 	ending.Said = true
 	st.Ending = &ending
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Status != roster.Ended {
+		if a := st.Agents[i]; a.Status != AgentEnded {
 			e := st.Edit(a.ID)
-			e.Status = roster.Ended
+			e.Status = AgentEnded
 			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: cmp.Or(e.EndReason, st.Ending.Status)})
 		}
 	}

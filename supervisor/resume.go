@@ -5,15 +5,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/costs"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/settings"
 )
 
 // Reached reports whether the run was given something to do and an agent ever started, or may still start. A
@@ -26,8 +20,8 @@ func (s *State) Reached() bool {
 		return true
 	}
 	for _, a := range s.Agents {
-		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == roster.Ready ||
-			a.Status == roster.Busy {
+		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == AgentReady ||
+			a.Status == AgentBusy {
 			return true
 		}
 	}
@@ -52,7 +46,7 @@ func (st *step) resumed(f input.Resumed) {
 		was = st.Ending.Was
 	}
 	st.Budget.Runtime.Resume(st.at)
-	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, settings.SameRules(&st.Options, &f.Options)
+	modes, accept, sameRules := st.Options.Modes, st.Options.Accept, SameRules(&st.Options, &f.Options)
 	st.Options = f.Options
 	st.Lifecycle.Resume(f.Claude, st.at, st.Options.Lease, f.Fenced)
 	st.processes().KeepModes(modes)
@@ -81,7 +75,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.emit(contract.Supervisor, contract.Notice{Text: "the run is still paused by a human: nothing is sent before " +
 			"it is continued (`/continue`; the command continue)"})
 	}
-	process.ReportDistrust(&st.out, f.Distrust)
+	ReportDistrust(&st.out, f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and the run needs none
 		// The human who resumes the run may not have seen its result.
 		st.reportAgain()
@@ -112,7 +106,7 @@ func (st *step) resumed(f input.Resumed) {
 	st.Changes.Again(&st.out, st.Options.Workspace)
 	st.Changes.AgainReverts(&st.out)
 	st.processes().CallBack()
-	st.attaching().Reread(func(*roster.Agent) bool { return true }, "arbiter had ended meanwhile")
+	st.attaching().Reread(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
 	st.processes().RestartAll()
 	st.askAgain(f.Word != "", sameRules)
 	st.goOn()
@@ -128,7 +122,7 @@ func (st *step) reportAgain() {
 	ending.Said = false
 	st.Ending = &ending
 	for i := range st.Agents {
-		st.Edit(st.Agents[i].ID).Status = roster.Ended
+		st.Edit(st.Agents[i].ID).Status = AgentEnded
 	}
 	st.do(effect.Shutdown{Fast: true})
 }
@@ -140,7 +134,7 @@ func (st *step) prepareNextTask() {
 	st.documents().Forget()
 	st.Handoff.ForgetProofs()
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && !a.Dismissed {
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
 			st.Edit(a.ID).Dismissed = true
 			st.mail().Drop(a.ID)
 		}
@@ -166,7 +160,7 @@ func (st *step) outOfBounds() bool {
 	l, spent := st.account().Reached()
 	switch {
 	case spent && !st.HumanPresent: // else the human is asked
-		st.limitReached(costs.ReachedText(l))
+		st.limitReached(ReachedText(l))
 	case st.Budget.ResetIsTooFar(st.at, o.MaxWait):
 		st.limitReached(st.Budget.ReserveText(o.QuotaReserve) + "; continue then, or lower --quota-reserve")
 	case o.Timeout > 0 && st.Budget.Runtime.Earlier >= o.Timeout:
@@ -201,12 +195,12 @@ func (st *step) askAgain(answered, sameRules bool) {
 
 // awake makes sure that the dialogue continues once all agents are back.
 func (st *step) awake() {
-	if !st.Lifecycle.Waking || st.Ending != nil || st.Renewal.Stage != renewal.None {
+	if !st.Lifecycle.Waking || st.Ending != nil || st.Renewal.Stage != RenewalNone {
 		return // an Arbiter that is being renewed is replaced; its successor rules on what is open
 	}
 	for i := range st.Agents {
 		switch st.Agents[i].Status {
-		case roster.Starting, roster.Down, roster.Restarting, roster.InHand:
+		case AgentStarting, AgentDown, AgentRestarting, InHand:
 			return
 		}
 	}
@@ -222,7 +216,7 @@ func (st *step) awake() {
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
+	st.mail().Notify(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
 		". Rule how it goes on.")
 	st.pump()
 }
@@ -230,11 +224,11 @@ func (st *step) awake() {
 // underWay reports whether something will happen without a further message.
 func (s *State) underWay() bool {
 	if len(s.Conversation.Mail) > 0 || s.Handoff.IsDue() || s.Rulings.DeciderRequest != nil ||
-		s.Renewal.Stage != renewal.None {
+		s.Renewal.Stage != RenewalNone {
 		return true
 	}
 	for _, a := range s.Agents {
-		if a.Status == roster.Busy || a.Status == roster.InHand || a.Troubles > 0 && a.Alive() {
+		if a.Status == AgentBusy || a.Status == InHand || a.Troubles > 0 && a.Alive() {
 			return true
 		}
 	}

@@ -13,8 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -59,7 +57,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 				t.Errorf("session %+v", s)
 			}
 			p.back(bridge.DeliverySeen)
-			if p.agent(two).Status != roster.Ended || len(p.spawns(two)) != 0 {
+			if p.agent(two).Status != AgentEnded || len(p.spawns(two)) != 0 {
 				t.Errorf("the one that was let go is %s", p.agent(two).Status)
 			}
 			for _, id := range []string{"arbiter", one} {
@@ -180,7 +178,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].At != p.at {
 				t.Errorf("open since another time: %+v", p.s.Permission.Open)
 			}
-			if len(effects[permission.Respond](p)) != 0 {
+			if len(effects[input.PermissionRespond](p)) != 0 {
 				t.Error("a process that is gone was answered")
 			}
 			p.folds()
@@ -294,7 +292,7 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 			f := asked(p, id, request, "ask")
 			f.Params.Input = json.RawMessage(`{"command":"` + command + `"}`)
 			for _, e := range p.do(f) {
-				if a, ok := e.(permission.Respond); ok && a.Request == request {
+				if a, ok := e.(input.PermissionRespond); ok && a.Request == request {
 					answer = a.Result.Behavior
 				}
 			}
@@ -337,7 +335,7 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 		t.Errorf("requests %v", r)
 	}
 	p.command(contract.Permit{Request: "p1", Behavior: "allow"})
-	if a := effects[permission.Respond](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
+	if a := effects[input.PermissionRespond](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
 		t.Errorf("answers %v", a)
 	}
 	p.folds()
@@ -358,7 +356,7 @@ func TestACompletedRun(t *testing.T) {
 		p, id := complete(t)
 		p.resume("")
 		p.back(bridge.DeliverySeen)
-		if p.s.Task.Phase != machine.Idle || p.s.Task.Text != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != roster.Ended {
+		if p.s.Task.Phase != machine.Idle || p.s.Task.Text != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != AgentEnded {
 			t.Errorf("%s, task %q, %s is %s", p.s.Task.Phase, p.s.Task.Text, id, p.agent(id).Status)
 		}
 		p.say("Now test it")
@@ -391,7 +389,7 @@ func TestACompletedRun(t *testing.T) {
 			t.Error("it is not complete any more")
 		}
 		p.resume("")
-		if a := p.agent(id); a.Status != roster.Ended {
+		if a := p.agent(id); a.Status != AgentEnded {
 			t.Errorf("%s is %s", id, a.Status)
 		}
 		p.folds()
@@ -415,7 +413,7 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"`+c.reason+`"}`)
 		c.after(p)
 		p.resume("")
-		if a := p.agent(id); a.Status != roster.Ended || len(p.spawns(id)) != 0 {
+		if a := p.agent(id); a.Status != AgentEnded || len(p.spawns(id)) != 0 {
 			t.Errorf("%s: it is %s", c.name, a.Status)
 		}
 		p.folds()

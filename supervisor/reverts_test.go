@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -47,7 +46,7 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 	if yes, no := p.answered("r1"); yes+no != "" {
 		t.Fatalf("answered at once: %q, %q", yes, no)
 	}
-	p.do(input.Reverted{Serial: lastEffect[changes.Revert](p).Serial})
+	p.do(input.Reverted{Serial: lastEffect[input.Revert](p).Serial})
 	if yes, _ := p.answered("r1"); yes != "reverted a.go" {
 		t.Errorf("the answer is %q", yes)
 	}
@@ -100,7 +99,7 @@ func TestRevertRefused(t *testing.T) {
 	p := begin(t, inGit)
 	p.spawn("parser")
 	p.revert("r", contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1 +1"})
-	p.do(input.Reverted{Serial: lastEffect[changes.Revert](p).Serial, Refused: "it was modified since"})
+	p.do(input.Reverted{Serial: lastEffect[input.Revert](p).Serial, Refused: "it was modified since"})
 	if _, no := p.answered("r"); no != "a.go was not reverted: it was modified since" {
 		t.Errorf("rejected with %q", no)
 	}
@@ -114,7 +113,7 @@ func TestRevertAfterACrash(t *testing.T) {
 	p := begin(t, inGit)
 	p.revert("r", contract.Revert{Path: "a.go"})
 	p.do(input.Resumed{Options: p.s.Options, Claude: bridge.ClaudeInfo{Version: "2.1.329"}})
-	all := effects[changes.Revert](p)
+	all := effects[input.Revert](p)
 	if len(all) != 2 || all[0] != all[1] {
 		t.Fatalf("asked for %+v", all)
 	}

@@ -10,16 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -131,7 +125,7 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
 	}
 	q := p.asked()
-	if q.Point != decision.PointSelect || p.agent("arbiter").Status != roster.Ready {
+	if q.Point != decider.PointSelect || p.agent("arbiter").Status != AgentReady {
 		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
 	}
 	p.answers(q, "SELECT_MODE", "developer")
@@ -155,7 +149,7 @@ func TestADeciderLeavesItToTheArbiter(t *testing.T) {
 	q := p.asked()
 	q.Deferred = true
 	p.do(q)
-	if p.agent("arbiter").Status != roster.Busy {
+	if p.agent("arbiter").Status != AgentBusy {
 		t.Fatal("no decider rules")
 	}
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Rule")
@@ -173,11 +167,11 @@ func TestFallbackModeOutlastsTheInput(t *testing.T) {
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Stopped{})
 	p.do(input.Resumed{Options: p.s.Options})
-	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != roster.Starting {
+	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != AgentStarting {
 		t.Errorf("the Arbiter is %s in another process run, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
 	}
 	p.settles()
-	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 	p.settles()
 	p.verdict(id, report("done", "a plan", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
@@ -198,7 +192,7 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	for range 3 {
 		p.verdict(id, report("progress", "on the way", false))
 	}
-	if p.s.Renewal.Stage != renewal.None || slices.ContainsFunc(p.s.Conversation.WorkLog, func(e conversation.Entry) bool { return e.Kind == conversation.KindRenewal }) {
+	if p.s.Renewal.Stage != RenewalNone || slices.ContainsFunc(p.s.Conversation.WorkLog, func(e ConversationEntry) bool { return e.Kind == KindRenewal }) {
 		t.Errorf("renewal %q; work log %+v", p.s.Renewal.Stage, p.s.Conversation.WorkLog)
 	}
 }
@@ -207,7 +201,7 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	judges := func(p *play, input json.RawMessage, text string) {
 		t.Helper()
-		var in decision.EvaluateProgressInput
+		var in decider.EvaluateProgressInput
 		if err := json.Unmarshal(input, &in); err != nil {
 			t.Fatal(err)
 		}
@@ -304,13 +298,13 @@ func TestTheTimeOfAModeContinues(t *testing.T) {
 	p.do(input.Stopped{})
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if after := timer(p.out, process.WorkLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
+	if after := timer(p.out, WorkLimitKey(p.agent(id).AgentRef)); after <= 0 || after > time.Minute {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
-	p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
 	p.settles()
-	p.do(input.Timer{Key: process.WorkLimitKey(p.agent(id).AgentRef)})
+	p.do(input.Timer{Key: WorkLimitKey(p.agent(id).AgentRef)})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("the one whose time is over", p.lastSent(id), "reached a limit: ", "kind handoff")
 }
@@ -325,10 +319,10 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	if n := len(effects[effect.Spawn](p)); n != 0 {
 		t.Errorf("%d starts without a bridge", n)
 	}
-	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	p.settles()
-	p.do(input.Timer{Key: process.RestartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent("orch-1").AgentRef)})
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
 	if p.s.Task.Failures != 0 {

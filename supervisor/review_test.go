@@ -8,10 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -109,7 +105,7 @@ func TestCompactionDuringARenewal(t *testing.T) {
 	p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 	p.happen("arbiter", bridge.Compact{Trigger: "auto", PreTokens: 172_000})
 	p.verdict("arbiter", handoffRuling("kept"))
-	if a := p.agent("arbiter"); a.Status != roster.Restarting {
+	if a := p.agent("arbiter"); a.Status != AgentRestarting {
 		t.Errorf("it is %s, and was told: %s", a.Status, p.lastSent("arbiter"))
 	}
 }
@@ -136,7 +132,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
-		p.do(input.Timer{Key: process.CompactionBlockedKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: CompactionBlockedKey(p.agent("arbiter").AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
@@ -161,7 +157,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-		p.do(input.Timer{Key: process.RestartKey(p.agent("arbiter").AgentRef)})
+		p.do(input.Timer{Key: RestartKey(p.agent("arbiter").AgentRef)})
 		a := p.agent("arbiter")
 		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})
@@ -191,7 +187,7 @@ func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
 // TestInheritedOnce: the successor of an Arbiter that read only its inheritance gets one inheritance, not two.
 func TestInheritedOnce(t *testing.T) {
 	p := begin(t, nil)
-	for range renewal.MaxGenerated {
+	for range MaxGenerated {
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()
 	}
@@ -205,7 +201,7 @@ func TestInheritedOnce(t *testing.T) {
 // TestExhaustedAndResumed: a human's resume gives the Arbiter new retries.
 func TestExhaustedAndResumed(t *testing.T) {
 	p := begin(t, nil)
-	for range renewal.MaxGenerated {
+	for range MaxGenerated {
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()
 	}
@@ -328,7 +324,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p, c := begun(t)
 		p.do(input.BridgeLost{Message: "gone"})
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
-		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{})
 		again := p.check()
 		if again.Request == c.Request || again.Number != 1 {
@@ -375,11 +371,11 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 		p.verdict(one, report("progress", "half", false))
 	}
 	p.say("Mind the step.", contract.Note, one)
-	if p.agent(one).Status == roster.Parked {
+	if p.agent(one).Status == AgentParked {
 		t.Fatal("too early")
 	}
 	p.verdict(one, report("progress", "the roof is on", false))
-	if p.agent(one).Status != roster.Parked {
+	if p.agent(one).Status != AgentParked {
 		t.Fatalf("it is %s", p.agent(one).Status)
 	}
 	p.inspect(traces)

@@ -10,12 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/rights"
-	"github.com/arbiter-cli/arbiter/supervisor/sender"
-	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -71,29 +67,29 @@ word/handoff                      .     .      .      .      x    .      .      
 word/done                         .     .      .      .      x    .      .          .
 `
 
-var parties = []rights.Party{rights.HumanStdin, rights.HumanScreen, rights.HumanSocket, rights.TheArbiter, rights.AnOrchestrator, rights.ASubagent, rights.TheSupervisor, rights.ADescendant}
+var parties = []Party{HumanStdin, HumanScreen, HumanSocket, TheArbiter, AnOrchestrator, ASubagent, TheSupervisor, ADescendant}
 
 // everyMethod collects all methods from their declarations.
-func everyMethod(t *testing.T) []rights.Method {
+func everyMethod(t *testing.T) []RightsMethod {
 	t.Helper()
-	list := []rights.Method{rights.Approve, rights.Hook, rights.ToHuman, rights.ToArbiter, rights.ToOrchestrator}
+	list := []RightsMethod{RightsApprove, RightsHook, ToHuman, ToArbiter, ToOrchestrator}
 	bodies := map[string]contract.CommandBody{}
 	for _, b := range commandBodies {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", b), "contract.")
 		bodies[name] = b
-		list = append(list, rights.Command(b))
+		list = append(list, RightsCommand(b))
 	}
 	for name := range corpus.Receivers(t, "contract", "CommandType") {
 		if bodies[name] == nil {
 			t.Errorf("command %s is none of the samples", name)
 		}
 	}
-	for _, tool := range append(slices.Clone(toolset.Arbiter()), toolset.Orchestrator()...) {
-		list = append(list, rights.Tool(tool.Name))
+	for _, tool := range append(slices.Clone(ArbiterTools()), OrchestratorTools()...) {
+		list = append(list, Tool(tool.Name))
 	}
-	for of, schema := range map[string]string{rights.OfVerdict: string(verdict.ArbiterSchema()), rights.OfWord: string(verdict.OrchestratorSchema())} {
-		for _, name := range enumOf(t, schema, map[string]string{rights.OfVerdict: "decision", rights.OfWord: "kind"}[of]) {
-			list = append(list, rights.Method(of+name))
+	for of, schema := range map[string]string{OfVerdict: string(verdict.ArbiterSchema()), OfWord: string(verdict.OrchestratorSchema())} {
+		for _, name := range enumOf(t, schema, map[string]string{OfVerdict: "decision", OfWord: "kind"}[of]) {
+			list = append(list, RightsMethod(of+name))
 		}
 	}
 	slices.Sort(list)
@@ -103,7 +99,7 @@ func everyMethod(t *testing.T) []rights.Method {
 // TestRights compares the table with the matrix, method by method and party by party, and the matrix with all
 // declarations.
 func TestRights(t *testing.T) {
-	var methods []rights.Method
+	var methods []RightsMethod
 	cases := 0
 	for line := range strings.Lines(strings.TrimSpace(matrix)) {
 		fields := strings.Fields(line)
@@ -113,9 +109,9 @@ func TestRights(t *testing.T) {
 		if len(fields) != 1+len(parties) {
 			t.Fatalf("row %q", line)
 		}
-		methods = append(methods, rights.Method(fields[0]))
+		methods = append(methods, RightsMethod(fields[0]))
 		for i, who := range parties {
-			if want := fields[i+1] == "x"; rights.May(who, rights.Method(fields[0])) != want {
+			if want := fields[i+1] == "x"; May(who, RightsMethod(fields[0])) != want {
 				t.Errorf("%s, %s: %t, want %t", who, fields[0], !want, want)
 			}
 			cases++
@@ -128,10 +124,10 @@ func TestRights(t *testing.T) {
 	if cases != len(methods)*len(parties) || cases < 300 {
 		t.Errorf("%d cases", cases)
 	}
-	if len(rights.Table()) != len(parties) {
-		t.Errorf("%d parties in the table", len(rights.Table()))
+	if len(RightsTable()) != len(parties) {
+		t.Errorf("%d parties in the table", len(RightsTable()))
 	}
-	for who, may := range rights.Table() {
+	for who, may := range RightsTable() {
 		for _, what := range may {
 			if !slices.Contains(methods, what) {
 				t.Errorf("%s may %s, which is nothing", who, what)
@@ -143,8 +139,8 @@ func TestRights(t *testing.T) {
 // TestUnknownPartyMayNothing: an unknown party may do nothing, and no party may call an unknown method.
 func TestUnknownPartyMayNothing(t *testing.T) {
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
-		for _, who := range []rights.Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
-			if rights.May(who, what) {
+		for _, who := range []Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
+			if May(who, what) {
 				t.Errorf("%q may %q", who, what)
 			}
 		}
@@ -152,13 +148,13 @@ func TestUnknownPartyMayNothing(t *testing.T) {
 			continue
 		}
 		for _, who := range parties {
-			if rights.May(who, what) {
+			if May(who, what) {
 				t.Errorf("%s may %q", who, what)
 			}
 		}
 	}
-	if rights.Command(nil) != "" {
-		t.Errorf("no command at all is %q", rights.Command(nil))
+	if RightsCommand(nil) != "" {
+		t.Errorf("no command at all is %q", RightsCommand(nil))
 	}
 }
 
@@ -173,7 +169,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			p.do(asked(p, one, "p1", "ask"))
 			before := fingerprint(t, &p.s)
 			out := p.do(input.Command{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
-			if sender.By(channel) != "" {
+			if SentBy(channel) != "" {
 				if refused(out, "is accepted from stdin") {
 					t.Errorf("%T by %q is not heard", b, channel)
 				}
@@ -213,16 +209,16 @@ func TestToolsNeedTheRole(t *testing.T) {
 	}
 	for tool, raw := range inputs {
 		for _, caller := range []struct {
-			who      rights.Party
+			who      Party
 			id       string
 			subagent string
-		}{{rights.TheArbiter, "arbiter", ""}, {rights.AnOrchestrator, "orch-1", ""}, {rights.ASubagent, "orch-1", "toolu_1"}, {rights.ASubagent, "arbiter", "toolu_2"}} {
+		}{{TheArbiter, "arbiter", ""}, {AnOrchestrator, "orch-1", ""}, {ASubagent, "orch-1", "toolu_1"}, {ASubagent, "arbiter", "toolu_2"}} {
 			p := begin(t, nil)
 			p.spawn("work")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"one"}]}`)
 			before := fingerprint(t, &p.s)
 			out := p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(raw), Subagent: caller.subagent}})
-			may := rights.May(caller.who, rights.Tool(tool))
+			may := May(caller.who, Tool(tool))
 			answer := answerIn(t, out)
 			if denied := strings.Contains(answer.Text, "has no tool") || strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
 				t.Errorf("%s calls %q: %+v", caller.who, tool, answer)
@@ -290,7 +286,7 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		}
 		st := &step{State: p.s, at: p.at}
 		n := len(st.Conversation.Mail)
-		st.mail().Post(conversation.Mail{From: c.from, To: c.to, Kind: conversation.KindInstruction, Text: "do it"})
+		st.mail().Post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"})
 		if posted := len(st.Conversation.Mail) > n; c.to != contract.Human && posted != c.may {
 			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
 		}

@@ -4,17 +4,9 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
-	"github.com/arbiter-cli/arbiter/supervisor/spawning"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -42,7 +34,7 @@ func (st *step) rule(v verdict.Arbiter, source decider.Source, warnings ...strin
 }
 
 // carry carries out a decision of any decider.
-func (st *step) carry(v verdict.Arbiter, by rulings.By) {
+func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: string(by.Source)}
 	d.Number, d.Point, d.CostUSD, d.Warnings = st.Rulings.Decisions, string(by.Point), by.CostUSD, by.Warnings
 	st.emit(contract.Arbiter, d)
@@ -61,15 +53,15 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 	case verdict.Handoff:
 		a, _ := st.Agent(contract.Arbiter)
 		st.Renewal.GeneratedInRow = 0
-		st.Renewal.Stage = renewal.Given
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindRenewal, Message: v.Message,
+		st.Renewal.Stage = RenewalGiven
+		st.handOver(Handover{Agent: a.AgentRef, Kind: HandoffKindRenewal, Message: v.Message,
 			Document: v.Handoff})
 	case verdict.AddressHuman:
 		if st.isReport(v) && (st.AnyWorks() || st.awaitsHuman()) {
-			st.mail().ToHuman(conversation.KindReport, v.Message)
+			st.mail().ToHuman(KindReport, v.Message)
 			break
 		}
-		st.question(question.Part{Text: v.Message, Arbiter: true})
+		st.question(QuestionPart{Text: v.Message, Arbiter: true})
 	case verdict.AddressOrchestrator, verdict.Retry:
 		st.address(from, v.To, v.Message, v.Decision == verdict.Retry)
 	case verdict.Continue:
@@ -81,13 +73,13 @@ func (st *step) carry(v verdict.Arbiter, by rulings.By) {
 		if from == contract.Supervisor {
 			st.processes().ReleaseFinished()
 		}
-		problem := st.spawnOrchestrator(spawning.Request{Brief: v.Message, Mode: v.Mode, By: from})
+		problem := st.spawnOrchestrator(SpawningRequest{Brief: v.Message, Mode: v.Mode, By: from})
 		if problem == "" || st.Ending != nil {
 			break
 		}
 		// Each refusal costs a turn of the Arbiter: it must not continue like that without an end.
 		if st.exchange(); st.Ending == nil {
-			st.mail().Notify(contract.Arbiter, conversation.KindCorrection, problem+" Rule again.")
+			st.mail().Notify(contract.Arbiter, KindCorrection, problem+" Rule again.")
 		}
 	case verdict.Complete:
 		st.complete(v)
@@ -116,7 +108,7 @@ func (st *step) succession(v verdict.Arbiter) {
 	}
 	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " +
 		st.Handoff.NextPredecessor() + "; the supervisor summons one"})
-	next := spawning.Request{
+	next := SpawningRequest{
 		Brief:       "Take up the work that is handed to you below, where it was left.",
 		SuccessorOf: st.Handoff.NextPredecessor(), By: contract.Supervisor,
 	}
@@ -128,27 +120,27 @@ func (st *step) succession(v verdict.Arbiter) {
 // address sends a message of the Arbiter to an Orchestrator, which works from then on.
 func (st *step) address(from, to, text string, retry bool) {
 	if a, _ := st.Agent(to); retry && a.Watch.Hung {
-		st.processes().Relaunch(to, restart.Hung, "the Arbiter had it started again")
+		st.processes().Relaunch(to, runconfig.RestartHung, "the Arbiter had it started again")
 	}
 	st.Question.Recovery.Overcome(&st.Roster, to)
 	a := st.Edit(to)
-	kind := conversation.KindInstruction
+	kind := KindInstruction
 	switch {
 	case retry && from != contract.Supervisor: // whose `retry` is about a process that ended
-		kind = conversation.KindRetry
-	case a.Standing == roster.Waiting:
-		kind = conversation.KindAnswer
+		kind = KindRetry
+	case a.Standing == AgentWaiting:
+		kind = KindAnswer
 	}
-	a.Standing = roster.Working
+	a.Standing = AgentWorking
 	st.Task.BeginWork(st.Edit(to), st.at)
 	st.exchange()
-	st.mail().Post(conversation.Mail{From: from, To: to, Kind: kind, Text: text})
+	st.mail().Post(Mail{From: from, To: to, Kind: kind, Text: text})
 }
 
 // routeOrchestrator handles an Orchestrator's verdict.
 func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	a := st.Edit(id)
-	a.Standing = roster.Waiting
+	a.Standing = AgentWaiting
 	if st.Task.Phase == machine.Idle || st.Task.Phase == machine.Selecting || st.Task.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked for its status
 	}
@@ -164,38 +156,38 @@ func (st *step) routeOrchestrator(id string, v verdict.Orchestrator) {
 	}
 	if !v.ExpectsResponse {
 		st.mail().Log(id, v.Kind, v.Message)
-		a.Standing = roster.Working
+		a.Standing = AgentWorking
 		st.exchange()
 		if !st.pendingFor(id) {
-			st.mail().Notify(id, conversation.KindContinue, "Your report is in the work log. Continue.")
+			st.mail().Notify(id, KindContinue, "Your report is in the work log. Continue.")
 		}
 		return
 	}
-	a.Standing = roster.Waiting
+	a.Standing = AgentWaiting
 	stumble := false
 	switch v.Kind {
 	case verdict.KindDone:
-		a.Standing = roster.Finished
+		a.Standing = AgentFinished
 		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
 	case verdict.KindHandoff:
-		a.Standing = roster.HandedOff
+		a.Standing = HandedOff
 		st.fire(machine.AgentComplete, occasion{agent: id, output: v.Message})
 	case verdict.KindQuestion:
-		stumble = planning.Stumbled(st.processes(), id, v.Message)
+		stumble = Stumbled(st.processes(), id, v.Message)
 	}
 	a = st.Edit(id)
 	if st.pendingFor(id) {
-		a.Standing = roster.Working // it got another message meanwhile, and reads that first
+		a.Standing = AgentWorking // it got another message meanwhile, and reads that first
 	}
 	switch v.Kind {
 	case verdict.KindDone:
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindDone, Message: v.Message,
+		st.handOver(Handover{Agent: a.AgentRef, Kind: KindDone, Message: v.Message,
 			Document: v.Handoff})
 	case verdict.KindHandoff:
-		st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindHandoff, Message: v.Message,
+		st.handOver(Handover{Agent: a.AgentRef, Kind: KindHandoff, Message: v.Message,
 			Document: v.Handoff})
 	default:
 		st.exchange()
-		st.mail().Post(conversation.Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
+		st.mail().Post(Mail{From: id, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble})
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -213,13 +212,13 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 		turns := 0
 		for ; turns < 100 && p.s.Ending == nil && p.s.Question.Open == nil; turns++ {
 			p.settles()
-			if last, _ := p.s.Last(); last.Status == roster.Busy {
+			if last, _ := p.s.Last(); last.Status == AgentBusy {
 				id = last.ID
 			}
 			switch {
-			case p.agent(id).Status == roster.Busy:
+			case p.agent(id).Status == AgentBusy:
 				p.verdict(id, report("question", "May I?", true))
-			case p.agent("arbiter").Status == roster.Busy:
+			case p.agent("arbiter").Status == AgentBusy:
 				p.turn("arbiter", bridge.Turn{Text: "hm"})
 			default:
 				t.Fatal("no agent is busy")
@@ -331,18 +330,18 @@ func TestCeilingOfExchanges(t *testing.T) {
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "without a human")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	for range 3 {
-		if p.agent(id).Status == roster.Busy {
+		if p.agent(id).Status == AgentBusy {
 			p.verdict(id, report("progress", "still here", false))
 		}
 	}
 	if p.s.Question.Open == nil || !p.s.Conversation.Held {
 		t.Fatalf("the human was not asked; exchanges %d", p.s.Conversation.Exchanges)
 	}
-	if p.agent(id).Status == roster.Busy {
+	if p.agent(id).Status == AgentBusy {
 		t.Error("the talk goes on while a human is awaited")
 	}
 	p.say("go on")
-	if p.s.Conversation.Held || p.agent(id).Status != roster.Busy {
+	if p.s.Conversation.Held || p.agent(id).Status != AgentBusy {
 		t.Error("a human's word did not let them go on")
 	}
 }
@@ -355,17 +354,17 @@ func TestCeilingWithoutAHuman(t *testing.T) {
 		id := p.spawn("work")
 		for i := 0; p.s.Ending == nil && i < 100; i++ {
 			switch {
-			case p.agent(id).Status == roster.Busy && i%3 == 0:
+			case p.agent(id).Status == AgentBusy && i%3 == 0:
 				p.verdict(id, report("progress", "still here", false))
-			case p.agent(id).Status == roster.Busy:
+			case p.agent(id).Status == AgentBusy:
 				p.verdict(id, report("question", "May I?", true))
-			case p.agent(id).Standing == roster.Waiting && i%4 == 0:
+			case p.agent(id).Standing == AgentWaiting && i%4 == 0:
 				p.verdict("arbiter", ruling("SELECT_MODE", "another", "mode", "developer"))
 				if p.s.Ending == nil {
-					id = roster.OrchestratorID(p.s.Spawned)
+					id = OrchestratorID(p.s.Spawned)
 					p.spawned(id)
 				}
-			case p.agent(id).Standing == roster.Waiting:
+			case p.agent(id).Standing == AgentWaiting:
 				p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "You may.", "to", id))
 			default:
 				p.verdict("arbiter", ruling("CONTINUE", "Patience."))

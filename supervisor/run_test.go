@@ -10,8 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -40,8 +38,8 @@ func TestHowRunsEnd(t *testing.T) {
 		}, "failed", contract.ExitFailed},
 		{"the Arbiter does not start", nil, func(p *play) {
 			a := p.agent("arbiter")
-			a.Status = roster.Starting
-			p.s.Agents = []*roster.Agent{&a}
+			a.Status = AgentStarting
+			p.s.Agents = []*Agent{&a}
 			p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
 		}, "failed", contract.ExitEnvironment},
 		{"the bridge dies, and dies", nil, func(p *play) { p.loseBridge() }, "failed", contract.ExitFailed},
@@ -103,7 +101,7 @@ func TestEOFDeniesWhatWaits(t *testing.T) {
 		t.Fatalf("request %+v", r)
 	}
 	p.do(input.InputEnded{})
-	if a := effects[permission.Respond](p); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
+	if a := effects[input.PermissionRespond](p); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
 		t.Errorf("answers %v", a)
 	}
 	p.do(asked(p, id, "p2", "ask"))
@@ -123,7 +121,7 @@ func TestPermissionAnswers(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")
 	answer := func() bridge.PermissionResult {
-		a := effects[permission.Respond](p)
+		a := effects[input.PermissionRespond](p)
 		return a[len(a)-1].Result
 	}
 	p.do(asked(p, id, "p1", "allow"))
@@ -147,7 +145,7 @@ func TestPermissionAnswers(t *testing.T) {
 	if len(p.s.Permission.Open) != 1 {
 		t.Fatal("a grant for the run covered another action")
 	}
-	p.do(input.Timer{Key: permission.TimerPrefix + "p4"})
+	p.do(input.Timer{Key: input.TimerPrefix + "p4"})
 	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
 		t.Error("an unanswered request was not denied")
 	}

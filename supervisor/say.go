@@ -4,10 +4,7 @@ import (
 	"cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // humanMessage routes a message of the human.
@@ -15,7 +12,7 @@ func (st *step) humanMessage(ref string, c contract.Say) {
 	to := cmp.Or(c.To, contract.Arbiter)
 	a, ok := st.Agent(to)
 	if !ok || !a.Alive() {
-		if a.Status == roster.Parked {
+		if a.Status == AgentParked {
 			st.out.Reject(ref, "there is no living agent %q: it is parked; choose retry first", to)
 			return
 		}
@@ -37,9 +34,9 @@ func (st *step) word(c contract.Say) {
 	}
 	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 	if to == contract.Arbiter { // the Arbiter has to know the task that the message is about
-		st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
+		st.mail().MoveToWorkLog(func(m *Mail) bool {
 			return st.Rulings.Withholds(&st.Options, &st.Task, m) &&
-				m.Kind == conversation.KindTask
+				m.Kind == KindTask
 		})
 	}
 	if to == contract.Arbiter && st.Task.Text == "" && st.Rulings.AsksOther(&st.Options) {
@@ -47,36 +44,36 @@ func (st *step) word(c contract.Say) {
 		st.giveTask(c.Text, c.Kept) // it is for the decider, without a dialogue before it
 		return
 	}
-	m := conversation.Mail{From: contract.Human, To: to, Kind: conversation.KindMessage, Text: c.Text,
+	m := Mail{From: contract.Human, To: to, Kind: KindMessage, Text: c.Text,
 		Strength: c.Strength, Images: c.Kept}
 	switch {
 	case to != contract.Arbiter:
-		m.Kind = conversation.KindInstruction
+		m.Kind = KindInstruction
 		st.Question.Recovery.Overcome(&st.Roster, to)
 		e := st.Edit(to)
-		e.Standing = roster.Working
+		e.Standing = AgentWorking
 		st.executing()
 		st.Task.BeginWork(st.Edit(to), st.at)
 	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers a question about what the human wants
-		m.Kind = conversation.KindTask
+		m.Kind = KindTask
 		st.Task.Text, st.Task.Images, st.Question.Open = c.Text, c.Kept, nil
 	case st.Question.Open != nil:
-		m.Kind = conversation.KindAnswer
+		m.Kind = KindAnswer
 		st.Question.Open = nil
 		if st.Task.Text == "" {
 			st.Task.Text, st.Task.Images = c.Text, c.Kept // the human was asked for a task, after a reset
 		}
 	case st.AnyWorks():
-		m.Kind = conversation.KindInterjection
+		m.Kind = KindInterjection
 	case st.Task.Text == "":
-		m.Kind = conversation.KindTask
+		m.Kind = KindTask
 		st.Task.Text, st.Task.Images = c.Text, c.Kept
 	}
-	if m.Kind == conversation.KindTask {
-		m.Attached = planning.WithTask(st.processes())
+	if m.Kind == KindTask {
+		m.Attached = WithTask(st.processes())
 	}
 	st.mail().Post(m)
-	if c.Strength == contract.Stop && a.Status == roster.Busy {
+	if c.Strength == contract.Stop && a.Status == AgentBusy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 }
@@ -91,19 +88,19 @@ func (st *step) pump() {
 	room := st.account().Remaining() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
-		if m.Sent || st.Conversation.Held && conversation.BetweenAgents(m.From, m.Kind) ||
+		if m.Sent || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
 			st.Rulings.Withholds(&st.Options, &st.Task, m) {
 			continue
 		}
 		a, ok := st.Agent(m.To)
-		if !ok || a.Role == roster.RoleArbiter && st.Renewal.Withholds(m.Kind) {
+		if !ok || a.Role == RoleArbiter && st.Renewal.Withholds(m.Kind) {
 			continue
 		}
-		steer := m.Strength == contract.Steer && a.Status == roster.Busy
+		steer := m.Strength == contract.Steer && a.Status == AgentBusy
 		switch {
 		case steer:
 			st.mail().Send(i, true)
-		case a.Status == roster.Ready && room > 0:
+		case a.Status == AgentReady && room > 0:
 			st.mail().Send(i, false)
 			room--
 		}

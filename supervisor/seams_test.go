@@ -10,9 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 // TestOneInheritance: a steering message to a new Arbiter, sent before its first message was proven to have
@@ -85,8 +83,8 @@ func TestAReleasedAgentEnds(t *testing.T) {
 		before func(p *play)
 		after  func(p *play)
 	}{
-		"none, in a takeover that looks": {func(p *play) { p.take("orch-1", takeover.Inspecting) }, func(*play) {}},
-		"a terminal's":                   {func(p *play) { p.take("orch-1", takeover.Open) }, func(p *play) { p.ends("orch-1") }},
+		"none, in a takeover that looks": {func(p *play) { p.take("orch-1", TakeoverInspecting) }, func(*play) {}},
+		"a terminal's":                   {func(p *play) { p.take("orch-1", TakeoverOpen) }, func(p *play) { p.ends("orch-1") }},
 		"none after a crash":             {func(p *play) { p.dies("orch-1") }, func(*play) {}},
 		"its own":                        {func(*play) {}, func(p *play) { p.ends("orch-1") }},
 	} {
@@ -104,7 +102,7 @@ func TestAReleasedAgentEnds(t *testing.T) {
 // TestWhoWaitsInLine: no document that waits for a successor is lost, but the queue is bounded, and no document
 // in it prevents the spawns of other agents.
 func TestWhoWaitsInLine(t *testing.T) {
-	for _, waiting := range []int{2, roster.RecordsKept + 10} {
+	for _, waiting := range []int{2, RecordsKept + 10} {
 		p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
 		leave := func(id string) {
 			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
@@ -116,8 +114,8 @@ func TestWhoWaitsInLine(t *testing.T) {
 			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
 				t.Fatal(a.Text)
 			}
-			p.spawned(roster.OrchestratorID(p.s.Spawned))
-			return roster.OrchestratorID(p.s.Spawned)
+			p.spawned(OrchestratorID(p.s.Spawned))
+			return OrchestratorID(p.s.Spawned)
 		}
 		var line []string
 		for range waiting {
@@ -128,11 +126,11 @@ func TestWhoWaitsInLine(t *testing.T) {
 			spare = another()
 			leave(spare)
 		}
-		for range roster.NamesKept + 5 {
+		for range NamesKept + 5 {
 			spare = another()
 			leave(spare)
 		}
-		kept := line[:min(waiting, roster.RecordsKept)]
+		kept := line[:min(waiting, RecordsKept)]
 		if diff := cmp.Diff(kept, p.s.Handoff.SuccessorQueue); diff != "" {
 			t.Errorf("%d wait:\n%s", waiting, diff)
 		}

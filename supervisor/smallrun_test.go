@@ -8,8 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -46,12 +44,12 @@ func smallRun(t *testing.T) *play {
 	p.command(contract.Permit{Request: "p2", Behavior: "deny", Message: "not now"})
 	p.do(asked(p, two, "p3", "ask"))
 	p.do(input.BridgeLost{Message: "signal: killed"})
-	p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude(), Swept: 2})
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.turn(two, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529", CostUSD: 0.25})
-	p.do(input.Timer{Key: process.RetryKey(p.agent(two).AgentRef)})
+	p.do(input.Timer{Key: RetryKey(p.agent(two).AgentRef)})
 	p.verdict(two, report("question", "Both ports?", true))
 	p.command(contract.Pause{})
 	p.say("Later: docs", contract.Note, two)

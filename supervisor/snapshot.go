@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -158,8 +158,8 @@ func RecordEvents(_ *State, step Replayed, _ *State) (items []LogItem) {
 type LogEncoder struct{ Seq uint64 }
 
 // Content returns the log's content for an event or record.
-func (t *LogEncoder) Content(input uint64, at time.Time, x LogItem) (eventlog.Content, error) {
-	c := eventlog.Content{Input: input, At: at, Record: x.Record}
+func (t *LogEncoder) Content(input uint64, at time.Time, x LogItem) (journal.LogContent, error) {
+	c := journal.LogContent{Input: input, At: at, Record: x.Record}
 	if x.Record != nil {
 		return c, nil
 	}

@@ -13,10 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // restored is a state restored from a snapshot. It must be equal: nothing may be lost, and encoding it again
@@ -105,16 +104,16 @@ func TestFullStateRoundTrips(t *testing.T) {
 	var s State
 	n := 0
 	corpus.Distinct(reflect.ValueOf(&s).Elem(), &n)
-	s.Task.History = decision.History{}
+	s.Task.History = decider.DecisionHistory{}
 	at := time.Unix(1_800_000_000, 7)
 	for i := range 80 {
-		e := decision.Execution{
-			Agent: []string{"developer", "tester"}[i%2], ID: roster.OrchestratorID(i), Iteration: i, StartedAt: at, CompletedAt: at.Add(time.Duration(i) * time.Second),
-			Status: decision.StatusSuccess, Output: strings.Repeat("word ", i), Files: []string{"a.go"}, Tokens: decision.Tokens{Input: i, Total: i},
-			Document: &decision.Document{Remaining: []string{"x"}, KeyContext: strings.Repeat("k", 400)},
+		e := decider.DecisionExecution{
+			Agent: []string{"developer", "tester"}[i%2], ID: OrchestratorID(i), Iteration: i, StartedAt: at, CompletedAt: at.Add(time.Duration(i) * time.Second),
+			Status: decider.StatusSuccess, Output: strings.Repeat("word ", i), Files: []string{"a.go"}, Tokens: decider.Tokens{Input: i, Total: i},
+			Document: &decider.DecisionDocument{Remaining: []string{"x"}, KeyContext: strings.Repeat("k", 400)},
 		}
 		if i%7 == 0 {
-			e.Status, e.Error = decision.StatusFailure, &decision.Failure{Agent: "tester", Message: "m", At: at}
+			e.Status, e.Error = decider.StatusFailure, &decider.DecisionFailure{Agent: "tester", Message: "m", At: at}
 		}
 		s.Task.History = s.Task.History.Add(e)
 	}
@@ -122,7 +121,7 @@ func TestFullStateRoundTrips(t *testing.T) {
 	if diff := cmp.Diff(s, back, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 		t.Error(diff)
 	}
-	if next, same := s.Task.History.Add(decision.Execution{}), back.Task.History.Add(decision.Execution{}); !next.Equal(same) {
+	if next, same := s.Task.History.Add(decider.DecisionExecution{}), back.Task.History.Add(decider.DecisionExecution{}); !next.Equal(same) {
 		t.Error("the history goes on otherwise")
 	}
 }

@@ -3,14 +3,13 @@ package supervisor
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/spawning"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // spawnOrchestrator starts an Orchestrator. If it must not, it returns the reason; if the reason is a limit of the run,
 // the run is ending when it returns.
-func (st *step) spawnOrchestrator(in spawning.Request) string {
-	plan, problem := spawning.Check(st.processes(), in)
+func (st *step) spawnOrchestrator(in SpawningRequest) string {
+	plan, problem := CheckSpawning(st.processes(), in)
 	if problem != "" {
 		return problem
 	}
@@ -25,7 +24,7 @@ func (st *step) spawnOrchestrator(in spawning.Request) string {
 		st.fire(machine.StartTask, occasion{})
 		st.Rulings.ArbiterRequest = kept
 	}
-	id := spawning.Spawn(st.processes(), plan)
+	id := Spawn(st.processes(), plan)
 	on := machine.AgentSelected
 	if in.By == contract.Human {
 		on = machine.ForceAgent
@@ -33,7 +32,7 @@ func (st *step) spawnOrchestrator(in spawning.Request) string {
 	st.fire(on, occasion{agent: id, mode: in.Mode})
 	st.Task.BeginWork(st.Edit(id), st.at)
 	st.processes().LimitWork(id)
-	spawning.Forget(&st.Roster, &st.Handoff, &st.Changes)
+	ForgetSpawning(&st.Roster, &st.Handoff, &st.Changes)
 	return ""
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/costs"
 )
 
 // LimitQuestion is the id of the question about a cost limit that is reached.
@@ -31,7 +30,7 @@ func (st *step) keepCostLimits() {
 	case st.anyBusy() || st.AnyTakenOver() || st.Rulings.DeciderRequest != nil || st.Handoff.IsDue():
 		// running turns finish
 	case !st.HumanPresent:
-		st.limitReached(costs.ReachedText(l))
+		st.limitReached(ReachedText(l))
 	case st.Budget.AskedAt.IsZero():
 		st.Budget.AskedAt = st.at
 		st.emit(contract.Supervisor, contract.Question{Question: LimitQuestion, Text: st.LimitText(),
@@ -44,7 +43,7 @@ func (s *State) LimitOptions() []string {
 	if s.Budget.AskedAt.IsZero() || s.Ending != nil {
 		return nil
 	}
-	return []string{costs.ChooseRaise, costs.ChooseFinish}
+	return []string{ChooseRaise, ChooseFinish}
 }
 
 // LimitText asks what to do about the cost limits that are reached.
@@ -56,10 +55,10 @@ func (st *step) chooseAboutLimit(ref, option string) bool {
 	if !slices.Contains(st.LimitOptions(), option) {
 		return false
 	}
-	if option == costs.ChooseFinish {
+	if option == ChooseFinish {
 		st.out.Accept(ref, "the run ends at its limit")
 		l, _ := st.account().Reached()
-		st.limitReached(costs.ReachedText(l))
+		st.limitReached(ReachedText(l))
 		return true
 	}
 	st.out.Accept(ref, "raised to "+st.costs().Raise())

@@ -12,7 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -149,7 +148,7 @@ func TestTurnsTakeTurns(t *testing.T) {
 		p.turn(id, bridge.Turn{CostUSD: p.agent(id).Live.CostUSD, Outcome: bridge.TurnInterrupted})
 	}
 	for _, id := range ids[1:] {
-		if a := p.agent(id); a.Status != roster.Ready || a.Standing != roster.Working || !p.s.pendingFor(id) {
+		if a := p.agent(id); a.Status != AgentReady || a.Standing != AgentWorking || !p.s.pendingFor(id) {
 			t.Errorf("%s: %s, %s, %v", id, a.Status, a.Standing, p.s.pendingFor(id))
 		}
 	}
@@ -233,8 +232,8 @@ func TestLimitEndsTheRun(t *testing.T) {
 			o.MaxCostUSD, o.HumanPresent = 10, true
 			p.do(input.Resumed{Options: o, Salt: "/3"})
 			p.back(bridge.DeliverySeen)
-			if a := p.agent(one); p.s.Ending != nil || a.Status != roster.Ready && a.Status != roster.Busy ||
-				p.agent("arbiter").Status != roster.Busy {
+			if a := p.agent(one); p.s.Ending != nil || a.Status != AgentReady && a.Status != AgentBusy ||
+				p.agent("arbiter").Status != AgentBusy {
 				t.Errorf("it does not go on: %s, the Arbiter %s", a.Status, p.agent("arbiter").Status)
 			}
 		})
@@ -258,7 +257,7 @@ func TestProcessThatOverspent(t *testing.T) {
 	p.mustCommand(contract.Configure{MaxCost: new(50.0)})
 	p.verdict("arbiter", ruling("CONTINUE", "That one.", "to", one))
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatBudget, Error: "Reached maximum budget", CostUSD: 1})
-	if a := p.agent(one); p.s.Ending != nil || a.Status != roster.Restarting {
+	if a := p.agent(one); p.s.Ending != nil || a.Status != AgentRestarting {
 		t.Fatalf("%s, ending %+v", a.Status, p.s.Ending)
 	}
 	p.dies(one)

@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -238,7 +237,7 @@ func (p *play) course() string {
 			fmt.Fprint(&b, " ", e.Params.AgentRef, e.Params.MessageID, e.Params.Steer)
 		case effect.AnswerTool:
 			fmt.Fprint(&b, " ", e.IsError)
-		case permission.Respond:
+		case input.PermissionRespond:
 			fmt.Fprint(&b, " ", e.Result.Behavior)
 		case effect.Spawn:
 			fmt.Fprint(&b, " ", e.Params.AgentRef)
@@ -332,7 +331,7 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 	t.Helper()
 	for _, e := range p.out {
 		switch e := e.(type) {
-		case permission.Respond:
+		case input.PermissionRespond:
 			if e.Result.Behavior == bridge.Allow {
 				t.Errorf("%s, %s: allowed %s", s.file, s.name, e.Request)
 			}

@@ -5,28 +5,10 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/agentconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/approval"
-	"github.com/arbiter-cli/arbiter/supervisor/attach"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/costs"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
-	"github.com/arbiter-cli/arbiter/supervisor/documents"
-	"github.com/arbiter-cli/arbiter/supervisor/filechanges"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/rulecheck"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
-	"github.com/arbiter-cli/arbiter/supervisor/sender"
 )
 
 // awaitsHuman reports whether a human is present who has not answered the Arbiter yet. Only the human's answer
@@ -36,7 +18,7 @@ func (s *State) awaitsHuman() bool {
 }
 
 // OpenQuestion returns the question that the human has not answered, or nil.
-func (s *State) OpenQuestion() *question.Question {
+func (s *State) OpenQuestion() *Question {
 	if s.Ending != nil {
 		return s.Ending.Question
 	}
@@ -45,11 +27,11 @@ func (s *State) OpenQuestion() *question.Question {
 
 // QuestionParts lists the questions that wait for the human, oldest first. In a run that is over, these are the
 // questions that a resume asks again.
-func (s *State) QuestionParts() []question.Part { return s.OpenQuestion().List() }
+func (s *State) QuestionParts() []QuestionPart { return s.OpenQuestion().List() }
 
 // OpenRequests lists the permission requests that wait for the human, including those that their agents still
 // have to repeat. In a run that is over, these are the requests that were open at its end.
-func (s *State) OpenRequests() []permission.Request {
+func (s *State) OpenRequests() []input.PermissionRequest {
 	if s.Ending != nil {
 		return s.Ending.Requests
 	}
@@ -70,7 +52,7 @@ func (s *State) Completed() bool {
 
 // pendingFor reports whether a message waits to be sent to the present generation of the agent.
 func (s *State) pendingFor(id string) bool {
-	return slices.ContainsFunc(s.Conversation.Mail, func(m conversation.Mail) bool {
+	return slices.ContainsFunc(s.Conversation.Mail, func(m Mail) bool {
 		return m.To == id && !m.Sent && !(id == contract.Arbiter && s.Renewal.Withholds(m.Kind))
 	})
 }
@@ -79,57 +61,57 @@ func (s *State) pendingFor(id string) bool {
 func (s *State) awaitsRuling() bool { return s.Conversation.DocumentWaits() || s.Handoff.IsDue() }
 
 // Configuration is the configuration that each agent's process starts with.
-func (s *State) Configuration() agentconfig.Run {
-	return agentconfig.Run{Dirs: s.Dirs(), Task: s.Task.Text, Plan: s.Task.Plan, Spent: s.Spent(),
+func (s *State) Configuration() ConfigRun {
+	return ConfigRun{AgentDirs: s.Dirs(), Task: s.Task.Text, Plan: s.Task.Plan, Spent: s.Spent(),
 		Untrusted: s.Lifecycle.Untrusted()}
 }
 
 // Dirs returns where the agents work.
-func (s *State) Dirs() roster.Dirs {
+func (s *State) Dirs() AgentDirs {
 	return s.Lifecycle.Dirs(&s.Options, &s.Roster)
 }
 
 // whoAnswers reports whether a human can answer a permission request, and how long it waits.
-func (s *State) whoAnswers() permission.Human {
-	return permission.Human{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
+func (s *State) whoAnswers() input.PermissionHuman {
+	return input.PermissionHuman{Present: s.HumanPresent, Wait: s.Options.PermissionWait}
 }
 
 // ExactInput adds to an answer to a permission request the exact action that was approved, so that the record
 // contains the action itself and not only a reference to it.
-func (s *State) ExactInput(f input.Body) input.Body { return approval.Exact(&s.Permission, f) }
+func (s *State) ExactInput(f input.Body) input.Body { return ExactPermission(&s.Permission, f) }
 
 // RenewalBrief is the brief that a new Arbiter receives with its first message.
-func (s *State) RenewalBrief(h handoff.Handover) string {
-	return renewal.Brief(renewal.Legacy{
-		Document: handoff.DocumentText(h.Document, h.Receipts, h.Why), Task: &s.Task, Roster: &s.Roster,
+func (s *State) RenewalBrief(h Handover) string {
+	return Brief(Legacy{
+		Document: DocumentText(h.Document, h.Receipts, h.Why), Task: &s.Task, Roster: &s.Roster,
 		Question: s.Question.Text(), Ledger: s.Rulings.LedgerText(), Talk: &s.Conversation,
 	})
 }
 
 // standing is the present standing of the run, as decisions use it.
-func (st *step) standing() rulings.Standing { return st.standingAfter(st.elapsed()) }
+func (st *step) standing() RulingStanding { return st.standingAfter(st.elapsed()) }
 
-func (s *State) standingAfter(elapsed time.Duration) rulings.Standing {
-	return rulings.Standing{
+func (s *State) standingAfter(elapsed time.Duration) RulingStanding {
+	return RulingStanding{
 		Options: &s.Options, Task: &s.Task, Roster: &s.Roster, Conversation: &s.Conversation, Handoff: &s.Handoff,
-		Tokens:  budget.Tokens(s.Budget.Usage),
+		Tokens:  BudgetTokens(s.Budget.Usage),
 		CostUSD: s.Budget.CostUSD, Elapsed: elapsed,
 	}
 }
 
 // Record is the present state of the task; the inputs of decisions are built from it.
-func (s *State) Record() decision.Record {
+func (s *State) Record() decider.DecisionRecord {
 	return s.Rulings.Record(s.standingAfter(s.Budget.Runtime.Elapsed(s.Budget.Runtime.LastAt)))
 }
 
 // Senders determines who an input is from.
-func (s *State) Senders() sender.Run {
-	return sender.Run{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
+func (s *State) Senders() SenderRun {
+	return SenderRun{Roster: &s.Roster, Handoff: &s.Handoff, Permission: &s.Permission}
 }
 
 // account returns the run's spending and its limit.
-func (s *State) account() costs.Account {
-	return costs.Account{Options: &s.Options, Roster: &s.Roster, Budget: &s.Budget}
+func (s *State) account() Account {
+	return Account{Options: &s.Options, Roster: &s.Roster, Budget: &s.Budget}
 }
 
 // Spent returns what the run has cost, including running turns.
@@ -151,7 +133,7 @@ func (s *State) anyBusy() bool { return s.busyCount() > 0 }
 // busyCount counts the turns that run.
 func (s *State) busyCount() (n int) {
 	for _, a := range s.Agents {
-		if a.Status == roster.Busy {
+		if a.Status == AgentBusy {
 			n++
 		}
 	}
@@ -161,44 +143,44 @@ func (s *State) busyCount() (n int) {
 // Contexts that packages of parts of the state need in a step.
 
 // mail returns the context that delivers messages in this step. Use it for one call only: it is not updated.
-func (st *step) mail() *delivery.Context {
-	return &delivery.Context{Standing: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
+func (st *step) mail() *DeliveryContext {
+	return &DeliveryContext{RulingStanding: st.standing(), Rulings: &st.Rulings, Out: &st.out, Senders: st.Senders(),
 		Closed: st.Ending != nil, QuestionOpen: st.Question.Open != nil}
 }
 
 // documents returns the context that processes documents in this step. Use it for one call only: it is not
 // updated.
-func (st *step) documents() *documents.Context {
-	return &documents.Context{Context: st.processes(), Changes: &st.Changes}
+func (st *step) documents() *DocumentContext {
+	return &DocumentContext{ProcessContext: st.processes(), Changes: &st.Changes}
 }
 
 // files returns the context that tracks the files of the run in this step. Use it for one call only: it is not
 // updated.
-func (st *step) files() *filechanges.Context {
-	return &filechanges.Context{Context: st.mail(), Changes: &st.Changes}
+func (st *step) files() *FileChangeContext {
+	return &FileChangeContext{DeliveryContext: st.mail(), Changes: &st.Changes}
 }
 
 // ruleCheck returns the data that a ruling is checked against.
-func (st *step) ruleCheck() rulecheck.Run {
-	return rulecheck.Run{Standing: st.standing(), Renewal: &st.Renewal, Question: &st.Question,
+func (st *step) ruleCheck() RuleCheckRun {
+	return RuleCheckRun{RulingStanding: st.standing(), Renewal: &st.Renewal, Question: &st.Question,
 		AwaitsHuman: st.awaitsHuman(), Pending: st.pendingFor(contract.Arbiter)}
 }
 
 // costs returns the context that charges agents and reports limits in this step. Use it for one call only: it
 // is not updated.
-func (st *step) costs() *costs.Context { return &costs.Context{Account: st.account(), Mail: st.mail()} }
+func (st *step) costs() *CostContext { return &CostContext{Account: st.account(), Mail: st.mail()} }
 
 // processes returns the context that starts, stops and watches processes in this step. Use it for one call
 // only: it is not updated.
-func (st *step) processes() *process.Context {
-	return &process.Context{
-		Context: st.mail(), Lifecycle: &st.Lifecycle, Permission: &st.Permission, Question: &st.Question,
+func (st *step) processes() *ProcessContext {
+	return &ProcessContext{
+		DeliveryContext: st.mail(), Lifecycle: &st.Lifecycle, Permission: &st.Permission, Question: &st.Question,
 		Renewal: &st.Renewal, Budget: &st.Budget, Halted: st.Halted, Ordered: st.ordered, Channel: st.channel,
 	}
 }
 
 // attaching returns the context that gives sessions of agents to a human. Anything that may end a takeover goes
 // through [step.takeover].
-func (st *step) attaching() *attach.Context {
-	return &attach.Context{Context: st.processes()}
+func (st *step) attaching() *AttachContext {
+	return &AttachContext{ProcessContext: st.processes()}
 }

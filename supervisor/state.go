@@ -1,20 +1,10 @@
 package supervisor
 
 import (
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // State is everything that a run knows, grouped by subject. It is a value: Apply returns a new one and never
@@ -22,22 +12,22 @@ import (
 // and copied before they are written.
 type State struct {
 	Options runconfig.Options
-	Budget  budget.State
-	roster.Roster
-	Conversation conversation.State
-	Task         task.State
-	Rulings      rulings.State
-	Handoff      handoff.State
-	Renewal      renewal.State
-	Permission   permission.State
-	Changes      changes.State
+	Budget  BudgetState
+	Roster
+	Conversation ConversationState
+	Task         TaskState
+	Rulings      RulingState
+	Handoff      HandoffState
+	Renewal      RenewalState
+	Permission   input.PermissionState
+	Changes      input.ChangeState
 	RunState
 	HumanState
 }
 
 // RunState follows the processes of the run, and its end.
 type RunState struct {
-	Lifecycle lifecycle.State
+	Lifecycle LifecycleState
 	Ending    *Ending
 }
 
@@ -52,13 +42,13 @@ type Ending struct {
 	// InterruptedWork is the work that was interrupted when the run was stopped.
 	InterruptedWork []string
 	// Open questions and requests are asked again when the run is resumed.
-	Question *question.Question
-	Requests []permission.Request
+	Question *Question
+	Requests []input.PermissionRequest
 }
 
 // HumanState holds whether a human is present, what they are asked, and what they have stopped.
 type HumanState struct {
-	Question      question.State
+	Question      QuestionState
 	HumanPresent  bool // a human may answer
 	HumanSpoke    bool
 	NotifiedAlone bool // the Arbiter was told once that no human is present

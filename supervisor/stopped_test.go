@@ -10,8 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -83,7 +81,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 					}
 				}
 				p.settles()
-				for p.agent("arbiter").Status == roster.Busy {
+				for p.agent("arbiter").Status == AgentBusy {
 					p.verdict("arbiter", ruling("RETRY", "Go on.", "to", id))
 					p.settles()
 				}
@@ -107,7 +105,7 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 // begun restarts the process of an agent that was stopped, in a turn that had begun.
 func (p *play) begun(id string) {
 	p.t.Helper()
-	if key := process.RestartKey(p.agent(id).AgentRef); p.agent(id).Status == roster.Down {
+	if key := RestartKey(p.agent(id).AgentRef); p.agent(id).Status == AgentDown {
 		p.do(input.Timer{Key: key})
 	}
 	a := p.agent(id)
@@ -123,7 +121,7 @@ func (p *play) begun(id string) {
 func TestAQuestionIsNoAlarm(t *testing.T) {
 	for _, decider := range []string{runconfig.DeciderSession, runconfig.DeciderStateless} {
 		p, id := stumblesOnce(t, decider)
-		if p.s.Task.Failures != 1 || p.s.Task.LastError == nil || p.agent(id).Standing != roster.Waiting {
+		if p.s.Task.Failures != 1 || p.s.Task.LastError == nil || p.agent(id).Standing != AgentWaiting {
 			t.Errorf("%s: %d failures, %+v", decider, p.s.Task.Failures, p.s.Task.LastError)
 		}
 		if e := told[contract.Error](p); len(e)+len(p.s.Question.Recovery.Options) > 0 || p.s.Question.Recovery.Agent != "" {

@@ -10,10 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -44,12 +42,12 @@ func worksOnce(t *testing.T, name string) (p *play, id string) {
 func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	told := func(t *testing.T, f input.Decided, about string) {
 		t.Helper()
-		var in decision.SelectAgentInput
+		var in decider.SelectAgentInput
 		if err := json.Unmarshal(f.Input, &in); err != nil {
 			t.Fatalf("no input: %v", err)
 		}
 		e := in.LastError
-		if f.Point != decision.PointSelect || f.About != about || e == nil || e.Tool != "Bash" || e.Category != decision.ToolFailure ||
+		if f.Point != decider.PointSelect || f.About != about || e == nil || e.Tool != "Bash" || e.Category != decider.ToolFailure ||
 			e.Attempted != "npm install jsonwebtoken" || len(e.RecoveryOptions) == 0 {
 			t.Errorf("decided at %s about %s on %+v", f.Point, f.About, e)
 		}
@@ -67,7 +65,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	})
 	t.Run("another decider", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderStateless)
-		if p.agent("arbiter").Status != roster.Ready {
+		if p.agent("arbiter").Status != AgentReady {
 			t.Error("the Arbiter was asked")
 		}
 		told(t, p.decides(decider.Rules{}), id)
@@ -118,7 +116,7 @@ func TestAQuestionIsNoPointOfDecision(t *testing.T) {
 	p.decides(decider.Rules{})
 	asked := len(effects[effect.Decide](p))
 	p.verdict(id, report("question", "Which colour?", true))
-	if diff := cmp.Diff(asked, len(effects[effect.Decide](p))); diff != "" || p.agent("arbiter").Status != roster.Busy {
+	if diff := cmp.Diff(asked, len(effects[effect.Decide](p))); diff != "" || p.agent("arbiter").Status != AgentBusy {
 		t.Errorf("the decider is asked (-before +after):\n%s", diff)
 	}
 	p.folds()

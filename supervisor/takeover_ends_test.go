@@ -13,36 +13,32 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // TestTheBridgeIsLostInATakeover: in any of its stages, the session comes back.
 func TestTheBridgeIsLostInATakeover(t *testing.T) {
-	for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening, takeover.Open} {
+	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
 		p := working(t)
 		p.take("orch-1", stage)
 		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Timer{Key: lifecycle.TimerKey(lifecycle.Here)})
+		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{})
 		state := "failed"
 		if a := p.agent("orch-1"); a.Takeover != nil {
 			state = "ended"
 			p.seen("orch-1", someChanges)
 		} else {
-			p.do(input.Timer{Key: process.RestartKey(a.AgentRef)})
+			p.do(input.Timer{Key: RestartKey(a.AgentRef)})
 		}
 		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" || (state == "ended") != (e.Digest != "") {
 			t.Errorf("%s: %+v", stage, e)
 		}
-		if a := p.agent("orch-1"); a.Status != roster.Starting || a.Takeover != nil {
+		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
 			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
 		}
-		if want := stage == takeover.Open || stage == takeover.Opening; (state == "ended") != want {
+		if want := stage == TakeoverOpen || stage == TakeoverOpening; (state == "ended") != want {
 			t.Errorf("%s: %s", stage, state)
 		}
 	}
@@ -53,7 +49,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 func TestArbiterEndsInATakeover(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		p := working(t)
-		p.take("orch-1", takeover.Open)
+		p.take("orch-1", TakeoverOpen)
 		if ordered {
 			p.do(input.Signal{Signal: "INT"})
 			p.finished()
@@ -70,14 +66,14 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		}
 		p.s = fold.State
 		p.do(input.Resumed{Options: p.s.Options})
-		if a := p.agent("orch-1"); a.Status != roster.InHand || a.Takeover.Stage != takeover.Reading {
+		if a := p.agent("orch-1"); a.Status != InHand || a.Takeover.Stage != TakeoverReading {
 			t.Fatalf("ordered %v: %s", ordered, a.Status)
 		}
 		if looks := effects[effect.Inspect](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
 			t.Errorf("looked at: %+v", looks)
 		}
 		p.seen("orch-1", someChanges)
-		if a := p.agent("orch-1"); a.Status != roster.Starting || a.Takeover != nil {
+		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
 			t.Errorf("ordered %v: %s", ordered, a.Status)
 		}
 		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
@@ -90,7 +86,7 @@ func TestTheTimeLimitWaits(t *testing.T) {
 	p.spawn("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	p.at = p.at.Add(time.Minute)
 	p.do(input.Timer{Key: timeoutKey})
 	if p.s.Ending != nil {
@@ -107,16 +103,16 @@ func TestTheTimeLimitWaits(t *testing.T) {
 // back.
 func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	st := &step{State: p.s, at: p.at}
 	st.processes().Release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
-	if a := p.agent("orch-1"); a.Status != roster.InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
+	if a := p.agent("orch-1"); a.Status != InHand || a.Takeover == nil || len(st.out.Effects()) > 0 {
 		t.Fatalf("%s %v", a.Status, st.out.Effects())
 	}
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != roster.Ended || a.EndReason != "succeeded by orch-2" || last[contract.Done](p).Reason != a.EndReason {
+	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" || last[contract.Done](p).Reason != a.EndReason {
 		t.Errorf("%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
 	}
 }
@@ -125,7 +121,7 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 // will never open.
 func TestOneThatIsSpentInATakeover(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Stopping)
+	p.take("orch-1", TakeoverStopping)
 	st := &step{State: p.s, at: p.at}
 	a := st.Edit("orch-1")
 	a.CompactionBlocked, a.HandoffDemands = true, maxDemands
@@ -135,10 +131,10 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: p.agent("orch-1").Turn, Outcome: bridge.TurnDone, Verdict: raw})
-	if a := p.agent("orch-1"); a.Status != roster.Parked || a.Takeover != nil || p.s.AnyTakenOver() {
+	if a := p.agent("orch-1"); a.Status != AgentParked || a.Takeover != nil || p.s.AnyTakenOver() {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
-	if e := last[contract.Takeover](p); e.State != takeover.StateFailed {
+	if e := last[contract.Takeover](p); e.State != StateFailed {
 		t.Errorf("%+v", e)
 	}
 }
@@ -150,7 +146,7 @@ func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
 	p.spawn("x")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	p.at = p.at.Add(time.Minute)
 	p.out = nil
 	p.do(input.Timer{Key: timeoutKey})
@@ -174,11 +170,11 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 		p.spawned("orch-1")
 		p.verdict("orch-1", report("progress", "begun", false))
-		key := process.WorkLimitKey(p.agent("orch-1").AgentRef)
+		key := WorkLimitKey(p.agent("orch-1").AgentRef)
 		if end == "not opened" {
-			p.take("orch-1", takeover.Opening)
+			p.take("orch-1", TakeoverOpening)
 		} else {
-			p.take("orch-1", takeover.Stopping)
+			p.take("orch-1", TakeoverStopping)
 		}
 		p.do(input.Timer{Key: key})
 		p.out = nil
@@ -197,12 +193,12 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 // bridge ends together with the terminal before that.
 func TestAReleaseOutlastsTheBridge(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Inspecting)
+	p.take("orch-1", TakeoverInspecting)
 	st := &step{State: p.s, at: p.at}
 	st.processes().Release("orch-1", "succeeded by orch-2", false)
 	p.s = st.State
 	p.do(input.BridgeLost{Message: "gone"})
-	if a := p.agent("orch-1"); a.Status != roster.Ended || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {
+	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" || a.Takeover != nil {
 		t.Errorf("%s %q", a.Status, a.EndReason)
 	}
 }
@@ -218,7 +214,7 @@ func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok {
 		t.Errorf("taken over: %s", why)
 	}
-	if a := p.agent("orch-1"); a.Status != roster.Busy {
+	if a := p.agent("orch-1"); a.Status != AgentBusy {
 		t.Errorf("%s", a.Status)
 	}
 }
@@ -226,9 +222,9 @@ func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 // TestATakeoverOfOneThatIsNotStarted: the takeover ends.
 func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Stopping)
+	p.take("orch-1", TakeoverStopping)
 	p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
-	if p.s.AnyTakenOver() || last[contract.Takeover](p).State != takeover.StateFailed {
+	if p.s.AnyTakenOver() || last[contract.Takeover](p).State != StateFailed {
 		t.Errorf("%+v", p.agent("orch-1").Takeover)
 	}
 }
@@ -237,7 +233,7 @@ func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 // with its next message.
 func TestInspectionWakesNoAgent(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	p.command(contract.Detach{ID: "orch-1"})
 	p.ends("orch-1")
 	p.out = nil

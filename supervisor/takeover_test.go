@@ -10,34 +10,30 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 )
 
 var aMark = &bridge.InspectMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: true, Head: "abc"}
 
 // take lets the human take over an agent's session, up to a stage.
-func (p *play) take(id string, until takeover.Stage) {
+func (p *play) take(id string, until TakeoverStage) {
 	p.t.Helper()
 	if ok, why := p.command(contract.Attach{ID: id}); !ok {
 		p.t.Fatalf("attach %s: %s", id, why)
 	}
 	steps := []struct {
-		stage takeover.Stage
+		stage TakeoverStage
 		then  func()
 	}{
-		{takeover.Stopping, func() {
+		{TakeoverStopping, func() {
 			if a := p.agent(id); len(a.Turn) > 0 {
 				p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})
 			}
 			p.ends(id)
 		}},
-		{takeover.Inspecting, func() { p.seen(id, bridge.InspectResult{Mark: aMark}) }},
-		{takeover.Opening, func() { p.do(input.PTYOpened{Agent: p.agent(id).AgentRef}) }},
+		{TakeoverInspecting, func() { p.seen(id, bridge.InspectResult{Mark: aMark}) }},
+		{TakeoverOpening, func() { p.do(input.PTYOpened{Agent: p.agent(id).AgentRef}) }},
 	}
 	for _, s := range steps {
 		if a := p.agent(id); a.Takeover == nil || a.Takeover.Stage != s.stage {
@@ -85,7 +81,7 @@ func working(t *testing.T) *play {
 	p.spawn("Build the parser")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("progress", "begun", false))
-	if a := p.agent("orch-1"); a.Status != roster.Busy || !a.HasHistory {
+	if a := p.agent("orch-1"); a.Status != AgentBusy || !a.HasHistory {
 		t.Fatalf("orch-1 is %s", a.Status)
 	}
 	return p
@@ -95,7 +91,7 @@ func TestTakeover(t *testing.T) {
 	p := working(t)
 	cut := p.agent("orch-1").Turn[0]
 	generation := p.agent("orch-1").Generation
-	p.take("orch-1", takeover.Stopping)
+	p.take("orch-1", TakeoverStopping)
 	if kills := effects[effect.Kill](p); len(kills) != 1 || kills[0].Now || kills[0].Agent.ID != "orch-1" {
 		t.Fatalf("the process is stopped in order: %+v", kills)
 	}
@@ -150,7 +146,7 @@ func TestTakeover(t *testing.T) {
 	}
 	e := last[contract.Takeover](p)
 	p.contains("the digest", e.Digest, "orch-1", "use port 9090", "a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "orders nothing")
-	if e.Words != 2 || len(e.Files) != 2 || e.Reason != takeover.GivenBack {
+	if e.Words != 2 || len(e.Files) != 2 || e.Reason != GivenBack {
 		t.Errorf("ended: %+v", e)
 	}
 	notice := told[contract.Message](p)
@@ -169,11 +165,11 @@ func TestTakeover(t *testing.T) {
 // depending on the session's history.
 func TestCutOffTurnIsNeitherLostNorRepeated(t *testing.T) {
 	for fate, want := range map[string]string{
-		bridge.DeliveryAbsent: "<again>", bridge.DeliverySeen: takeover.TurnCutOff, bridge.DeliveryBegun: takeover.TurnCutOff, bridge.DeliveryEnded: takeover.TurnCutOff,
+		bridge.DeliveryAbsent: "<again>", bridge.DeliverySeen: TakeoverTurnCutOff, bridge.DeliveryBegun: TakeoverTurnCutOff, bridge.DeliveryEnded: TakeoverTurnCutOff,
 	} {
 		p := working(t)
 		before := p.lastSent("orch-1")
-		p.take("orch-1", takeover.Open)
+		p.take("orch-1", TakeoverOpen)
 		p.ends("orch-1")
 		p.seen("orch-1", someChanges)
 		p.returns("orch-1", fate)
@@ -216,28 +212,28 @@ func TestWhoCannotBeTaken(t *testing.T) {
 
 // TestTakeoverIsGivenUp: the human detaches before the terminal is open.
 func TestTakeoverIsGivenUp(t *testing.T) {
-	for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening} {
+	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening} {
 		p := working(t)
 		p.take("orch-1", stage)
 		if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
 			t.Fatal(why)
 		}
 		switch stage {
-		case takeover.Stopping:
+		case TakeoverStopping:
 			p.ends("orch-1")
-		case takeover.Opening:
+		case TakeoverOpening:
 			p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 			p.ends("orch-1")
 			p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 		}
 		a := p.agent("orch-1")
-		if a.Takeover != nil || a.Status != roster.Starting {
+		if a.Takeover != nil || a.Status != AgentStarting {
 			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
 		}
-		if e := last[contract.Takeover](p); e.State != "ended" || e.Reason != takeover.GivenBack {
+		if e := last[contract.Takeover](p); e.State != "ended" || e.Reason != GivenBack {
 			t.Errorf("%s: %+v", stage, e)
 		}
-		if stage != takeover.Opening && len(effects[effect.OpenPTY](p)) != 0 {
+		if stage != TakeoverOpening && len(effects[effect.OpenPTY](p)) != 0 {
 			t.Errorf("%s: a terminal was opened", stage)
 		}
 	}
@@ -245,12 +241,12 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 
 func TestTerminalThatCannotBeOpened(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Opening)
+	p.take("orch-1", TakeoverOpening)
 	p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no pseudo terminals left"})
 	if e := last[contract.Takeover](p); e.State != "failed" || e.Reason != "no pseudo terminals left" {
 		t.Errorf("%+v", e)
 	}
-	if a := p.agent("orch-1"); a.Status != roster.Starting || a.Takeover != nil {
+	if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
 		t.Errorf("%s", a.Status)
 	}
 }
@@ -258,13 +254,13 @@ func TestTerminalThatCannotBeOpened(t *testing.T) {
 // TestATakenAgentIsLeftAlone: actions of the supervisor itself do not affect it.
 func TestATakenAgentIsLeftAlone(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	a := p.agent("orch-1")
 	before := len(p.out)
 	for _, f := range []input.Body{
-		input.Timer{Key: process.WatchKey(a.AgentRef)}, input.Timer{Key: process.WorkLimitKey(a.AgentRef)},
-		input.Timer{Key: process.RetryKey(a.AgentRef)}, input.Timer{Key: process.CompactionBlockedKey(a.AgentRef)},
-		input.Timer{Key: process.RestartKey(a.AgentRef)}, input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
+		input.Timer{Key: WatchKey(a.AgentRef)}, input.Timer{Key: WorkLimitKey(a.AgentRef)},
+		input.Timer{Key: RetryKey(a.AgentRef)}, input.Timer{Key: CompactionBlockedKey(a.AgentRef)},
+		input.Timer{Key: RestartKey(a.AgentRef)}, input.Timer{Key: timeoutKey}, input.WokeFromSleep{Slept: time.Hour},
 		input.Probed{Agent: a.AgentRef, Result: bridge.ProbeResult{SilentMS: 1 << 30, RSSBytes: 1 << 50}},
 		input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Context{Tokens: 199_000,
 			Window: 200_000, Pct: 99}}},
@@ -273,7 +269,7 @@ func TestATakenAgentIsLeftAlone(t *testing.T) {
 		input.NotSpawned{Agent: a.AgentRef}, input.Spawned{Agent: a.AgentRef},
 	} {
 		p.do(f)
-		if b := p.agent("orch-1"); b.Status != roster.InHand || b.Takeover.Stage != takeover.Open || p.s.Ending != nil {
+		if b := p.agent("orch-1"); b.Status != InHand || b.Takeover.Stage != TakeoverOpen || p.s.Ending != nil {
 			t.Fatalf("%T %+v: %s", f, f, b.Status)
 		}
 	}
@@ -294,7 +290,7 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 		"kill": contract.Kill{ID: "orch-1"}, "reset": contract.Reset{}, "halt": contract.Halt{}, "cancel": contract.Cancel{},
 	}
 	for name, order := range orders {
-		for _, stage := range []takeover.Stage{takeover.Stopping, takeover.Inspecting, takeover.Opening, takeover.Open} {
+		for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
 			p := working(t)
 			p.take("orch-1", stage)
 			if ok, why := p.command(order); !ok {
@@ -307,12 +303,12 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 					t.Errorf("%s in %s: %s %+v", name, stage, a.Status, a.Takeover)
 				}
 			case "halt":
-				if a.Takeover != nil && a.Takeover.Stage == takeover.Open {
+				if a.Takeover != nil && a.Takeover.Stage == TakeoverOpen {
 					t.Errorf("halt in %s: %+v", stage, a.Takeover)
 				}
 			}
 			ended := slices.ContainsFunc(effects[effect.Kill](p)[1:], func(k effect.Kill) bool { return k.Agent == a.AgentRef })
-			if want := name != "cancel" && (stage != takeover.Inspecting); ended != want {
+			if want := name != "cancel" && (stage != TakeoverInspecting); ended != want {
 				t.Errorf("%s in %s: its process is ended: %v, want %v", name, stage, ended, want)
 			}
 		}
@@ -321,15 +317,15 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 
 func TestHaltedInATakeover(t *testing.T) {
 	p := working(t)
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	p.command(contract.Halt{})
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != roster.Down || a.Takeover != nil {
+	if a := p.agent("orch-1"); a.Status != AgentDown || a.Takeover != nil {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
 	p.command(contract.Continue{})
-	if a := p.agent("orch-1"); a.Status != roster.Starting {
+	if a := p.agent("orch-1"); a.Status != AgentStarting {
 		t.Errorf("%s", a.Status)
 	}
 }
@@ -337,9 +333,9 @@ func TestHaltedInATakeover(t *testing.T) {
 // TestTakeoverOfTheArbiter: the Orchestrators' messages wait for it.
 func TestTakeoverOfTheArbiter(t *testing.T) {
 	p := working(t)
-	p.take("arbiter", takeover.Open)
+	p.take("arbiter", TakeoverOpen)
 	p.verdict("orch-1", report("question", "which port?", true))
-	if i := slices.IndexFunc(p.s.Conversation.Mail, func(m conversation.Mail) bool { return m.To == "arbiter" }); i < 0 || p.s.Conversation.Mail[i].Sent {
+	if i := slices.IndexFunc(p.s.Conversation.Mail, func(m Mail) bool { return m.To == "arbiter" }); i < 0 || p.s.Conversation.Mail[i].Sent {
 		t.Fatalf("%d: lost, or sent to a session that a human has", i)
 	}
 	p.ends("arbiter")
@@ -354,7 +350,7 @@ func TestTakeoverOfTheArbiter(t *testing.T) {
 func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p := working(t)
 	p.verdict("orch-1", report("question", "which port?", true))
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
 	if p.s.Ending != nil {
 		t.Fatal("the run ended")
@@ -363,7 +359,7 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("arbiter"); a.Status != roster.Busy {
+	if a := p.agent("arbiter"); a.Status != AgentBusy {
 		t.Errorf("the Arbiter is %s: it is to rule how it goes on", a.Status)
 	}
 }
@@ -374,13 +370,13 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 func TestNothingWasDoneInATakeover(t *testing.T) {
 	for name, back := range map[string]func(p *play){
 		"looked": func(p *play) {
-			p.take("orch-1", takeover.Open)
+			p.take("orch-1", TakeoverOpen)
 			p.idles()
 			p.ends("orch-1")
 			p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 		},
 		"given up": func(p *play) {
-			p.take("orch-1", takeover.Stopping)
+			p.take("orch-1", TakeoverStopping)
 			p.idles()
 			p.command(contract.Detach{ID: "orch-1"})
 			p.ends("orch-1")
@@ -390,7 +386,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 		p.verdict("orch-1", report("question", "which port?", true))
 		back(p)
 		p.returns("orch-1")
-		if a := p.agent("arbiter"); a.Status != roster.Busy {
+		if a := p.agent("arbiter"); a.Status != AgentBusy {
 			t.Errorf("%s: the Arbiter is %s, and no agent is at work", name, a.Status)
 		}
 		p.contains(name, p.lastSent("arbiter"), "gave back", "Rule how it goes on.")
@@ -398,11 +394,11 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 	p := working(t)
 	p.verdict("orch-1", report("question", "which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
-	p.take("orch-1", takeover.Open)
+	p.take("orch-1", TakeoverOpen)
 	p.ends("orch-1")
 	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 	p.returns("orch-1")
-	if a := p.agent("arbiter"); a.Status != roster.Ready {
+	if a := p.agent("arbiter"); a.Status != AgentReady {
 		t.Errorf("the Arbiter is %s: a human is to speak", a.Status)
 	}
 }

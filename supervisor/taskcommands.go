@@ -5,27 +5,21 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/spawning"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // retry makes an Orchestrator try again, or restarts a parked one; a parked Arbiter comes first. It reports
 // whether there was anything to retry.
-func (st *step) retry(ref string, a roster.Agent) bool {
-	if arbiter, _ := st.Agent(contract.Arbiter); arbiter.Status == roster.Parked {
+func (st *step) retry(ref string, a Agent) bool {
+	if arbiter, _ := st.Agent(contract.Arbiter); arbiter.Status == AgentParked {
 		a = arbiter
 	}
 	switch {
-	case a.Status == roster.Parked:
+	case a.Status == AgentParked:
 		st.out.Accept(ref, "started again: "+a.ID)
 		st.unpark(a.ID)
 		return true
@@ -37,15 +31,15 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 		return false
 	}
 	st.out.Accept(ref, "retry: "+a.ID)
-	st.Edit(a.ID).Standing = roster.Working
-	st.mail().Post(conversation.Mail{From: contract.Human, To: a.ID, Kind: conversation.KindRetry,
+	st.Edit(a.ID).Standing = AgentWorking
+	st.mail().Post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry,
 		Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
+	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
 		"at work.",
 		a.Name, a.ID))
 	// The human has decided, so the Arbiter does not have to.
-	st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
+	st.mail().MoveToWorkLog(func(m *Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.Rulings.Withholds(&st.Options, &st.Task, m)
 	})
 	st.Task.BeginWork(st.Edit(a.ID), st.at)
@@ -57,7 +51,7 @@ func (st *step) retry(ref string, a roster.Agent) bool {
 func (st *step) reset(ref string) {
 	st.out.Accept(ref, "reset")
 	half := st.Task.Interrupted(&st.Roster, st.at)
-	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == roster.Busy {
+	if a, ok := st.Agent(contract.Arbiter); ok && a.Status == AgentBusy {
 		st.do(effect.Interrupt{Agent: a.AgentRef})
 	}
 	st.Question.Open, st.Handoff.SuccessorQueue, st.Task.Text, st.Task.Images = nil, nil, "", nil
@@ -65,30 +59,30 @@ func (st *step) reset(ref string) {
 	st.Handoff.ForgetProofs()
 	st.Rulings.Ledger = nil // the rulings were about another task
 	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
-	planning.Set(st.processes(), []contract.Step{})
+	SetPlan(st.processes(), []contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, occasion{})
-	st.mail().TakeBack(func(m conversation.Mail) bool {
-		return m.To == contract.Arbiter && !m.Sent && (m.Kind == conversation.KindTask || st.IsOrchestrator(m.From))
+	st.mail().TakeBack(func(m Mail) bool {
+		return m.To == contract.Arbiter && !m.Sent && (m.Kind == KindTask || st.IsOrchestrator(m.From))
 	})
 	if len(half) > 0 {
 		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
 	}
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, notice)
+	st.mail().Notify(contract.Arbiter, KindNotice, notice)
 }
 
 // overrule drops the questions to the human or another decider: the human has ruled. It keeps a question that
 // an Orchestrator waits with. What was to be judged goes into the Arbiter's work log.
 func (st *step) overrule() {
 	if !st.Conversation.Held {
-		st.Question.Drop(func(p question.Part) bool { return !p.IsWaitedFor(&st.Roster) })
+		st.Question.Drop(func(p QuestionPart) bool { return !p.IsWaitedFor(&st.Roster) })
 	}
 	if st.Rulings.DeciderRequest == nil {
 		return
 	}
 	st.Rulings.DeciderRequest = nil
-	st.mail().MoveToWorkLog(func(m *conversation.Mail) bool {
-		return st.Rulings.Withholds(&st.Options, &st.Task, m) && (m.Kind == conversation.KindTask || m.EndsExecution())
+	st.mail().MoveToWorkLog(func(m *Mail) bool {
+		return st.Rulings.Withholds(&st.Options, &st.Task, m) && (m.Kind == KindTask || m.EndsExecution())
 	})
 }
 
@@ -102,7 +96,7 @@ func (st *step) forceAgent(ref, mode string) {
 		st.out.Reject(ref, "there is no task yet: send a message first")
 		return
 	}
-	problem := st.spawnOrchestrator(spawning.Request{Brief: st.Task.Text, Mode: mode, By: contract.Human})
+	problem := st.spawnOrchestrator(SpawningRequest{Brief: st.Task.Text, Mode: mode, By: contract.Human})
 	if problem != "" {
 		st.out.Reject(ref, "%s", problem)
 		return
@@ -113,15 +107,15 @@ func (st *step) forceAgent(ref, mode string) {
 	forced := contract.Decision{Decision: verdict.SelectMode, Mode: mode, To: last.ID, Reason: "forced by the human",
 		Source: string(decider.ByHuman)}
 	st.Rulings.Decisions++
-	forced.Number, forced.Point = st.Rulings.Decisions, string(decision.PointTalk)
+	forced.Number, forced.Point = st.Rulings.Decisions, string(decider.PointTalk)
 	st.Rulings.Note(&st.out, input.Decided{
-		Number: st.Rulings.Decisions, Point: decision.PointTalk, About: last.ID,
+		Number: st.Rulings.Decisions, Point: decider.PointTalk, About: last.ID,
 		Decision: decider.Decision{
 			Decision: forced.Decision, Mode: mode, Reason: forced.Reason, Source: decider.ByHuman,
 		},
 	})
 	st.emit(contract.Human, forced)
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
+	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
 		"task "+
 		"as its brief.", last.Name, last.ID, mode))
 }
@@ -144,7 +138,7 @@ func (st *step) skipStep(ref, agent string) bool {
 
 // fallBackFrom lets another agent try what one has failed at, and reports whether there is such an
 // Orchestrator.
-func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
+func (st *step) fallBackFrom(ref string, a Agent) bool {
 	if a.ID == "" {
 		st.out.Reject(ref, "there is no Orchestrator to replace")
 		return false
@@ -155,7 +149,7 @@ func (st *step) fallBackFrom(ref string, a roster.Agent) bool {
 		st.processes().Release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, occasion{agent: a.ID, stopped: true})
 	}
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
+	st.mail().Notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
 		"what "+
 		"%s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
 	return true

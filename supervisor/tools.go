@@ -10,16 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/planning"
-	"github.com/arbiter-cli/arbiter/supervisor/rights"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/sender"
-	"github.com/arbiter-cli/arbiter/supervisor/spawning"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
-	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -35,7 +26,7 @@ func (st *step) toolCalled(f input.ToolCalled) {
 		return
 	}
 	st.emit(a.ID, contract.ToolCall{Tool: f.Params.Tool, Input: f.Params.Input})
-	if f.Params.Tool == "ask_predecessor" && rights.May(sender.Of(&a, f.Params.Subagent), rights.Tool(f.Params.Tool)) {
+	if f.Params.Tool == "ask_predecessor" && May(SenderOf(&a, f.Params.Subagent), Tool(f.Params.Tool)) {
 		st.mail().AskPredecessor(f, a)
 		return
 	}
@@ -47,26 +38,26 @@ func (st *step) toolCalled(f input.ToolCalled) {
 	st.do(effect.AnswerTool{Call: f.Call, Text: text})
 }
 
-func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error) {
-	if !rights.May(sender.Of(&a, p.Subagent), rights.Tool(p.Tool)) {
-		return "", sender.MayNot(&a, p)
+func (st *step) runTool(a Agent, p bridge.ToolCallParams) (string, error) {
+	if !May(SenderOf(&a, p.Subagent), Tool(p.Tool)) {
+		return "", MayNot(&a, p)
 	}
 	switch p.Tool {
 	case "spawn_orchestrator":
-		return toolset.Run(p.Input, st.toolSpawn)
+		return ToolRun(p.Input, st.toolSpawn)
 	case "release_orchestrator":
-		return toolset.Run(p.Input, st.toolRelease)
+		return ToolRun(p.Input, st.toolRelease)
 	case "set_plan":
-		return toolset.Run(p.Input, func(in toolset.SetPlanInput) (string, error) {
+		return ToolRun(p.Input, func(in SetPlanInput) (string, error) {
 			steps, err := in.Plan(&st.Options)
 			return st.toolPlan(st.Task.SameAgents(steps), err)
 		})
 	case "update_plan":
-		return toolset.Run(p.Input, func(in toolset.UpdatePlanInput) (string, error) {
+		return ToolRun(p.Input, func(in UpdatePlanInput) (string, error) {
 			return st.toolPlan(in.Marked(st.Task.Plan, a.ID))
 		})
 	case "set_acceptance":
-		return toolset.Run(p.Input, func(in toolset.AcceptanceInput) (string, error) {
+		return ToolRun(p.Input, func(in AcceptanceInput) (string, error) {
 			err := st.Task.Acceptance.ArbiterSets(in.Given())
 			if err != nil {
 				return "", err
@@ -74,13 +65,13 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 			return "The acceptance criteria:\n" + st.Task.Acceptance.Text(), nil
 		})
 	case "status":
-		return toolset.Status{
+		return ToolStatus{
 			Options: &st.Options, Roster: &st.Roster, Task: &st.Task, WorkLog: len(st.Conversation.WorkLog),
 			Exchanges: st.Conversation.Exchanges, Spent: st.Spent(), Unled: st.Rulings.FallbackReason != "",
 			Decider: st.Rulings.DeciderText(), HumanPresent: st.HumanPresent,
 		}.Text(), nil
 	case "report_progress":
-		return toolset.Run(p.Input, func(in toolset.ProgressInput) (string, error) {
+		return ToolRun(p.Input, func(in ProgressInput) (string, error) {
 			if strings.TrimSpace(in.Message) == "" {
 				return "", fmt.Errorf("message is empty")
 			}
@@ -88,7 +79,7 @@ func (st *step) runTool(a roster.Agent, p bridge.ToolCallParams) (string, error)
 			return "Noted in the work log. Go on.", nil
 		})
 	}
-	return "", sender.MayNot(&a, p)
+	return "", MayNot(&a, p)
 }
 
 // toolPlan sets the plan that a tool makes, unless the plan is refused.
@@ -96,11 +87,11 @@ func (st *step) toolPlan(steps []contract.Step, problem error) (string, error) {
 	if problem != nil {
 		return "", problem
 	}
-	planning.Set(st.processes(), steps)
-	return "The plan:\n" + task.PlanText(steps), nil
+	SetPlan(st.processes(), steps)
+	return "The plan:\n" + PlanText(steps), nil
 }
 
-func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
+func (st *step) toolSpawn(in SpawnInput) (string, error) {
 	if a, again := st.SpawnedBefore(in.Prompt, in.Mode); again {
 		return fmt.Sprintf("{\"id\":%q,\"name\":%q}\nIt was summoned already, before your process ended, and has begun.",
 			a.ID, a.Name), nil
@@ -108,7 +99,7 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	if st.ruleCheck().NothingWanted() {
 		return "", errors.New("there is no task: the human reset it; ask them what is wanted, with ADDRESS_HUMAN")
 	}
-	if problem := st.spawnOrchestrator(spawning.Request{
+	if problem := st.spawnOrchestrator(SpawningRequest{
 		Brief: in.Prompt, Mode: in.Mode, SuccessorOf: in.SuccessorOf, By: contract.Arbiter, Isolated: in.Isolated,
 		Host: in.Host,
 	}); problem != "" {
@@ -123,8 +114,8 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 		return "", err
 	}
 	text := "\nIt is summoned and begins by itself. End your turn with CONTINUE to wait for its word."
-	if a.Host != lifecycle.Here {
-		hosts := spawning.Hosts{Options: &st.Options, Roster: &st.Roster, Lifecycle: &st.Lifecycle}
+	if a.Host != LifecycleHere {
+		hosts := Hosts{Options: &st.Options, Roster: &st.Roster, Lifecycle: &st.Lifecycle}
 		text += hosts.Text(a.Host)
 	}
 	if st.Options.Workspace.Enabled() && a.Isolation == "" && st.LivingCount() > 1 {
@@ -133,10 +124,10 @@ func (st *step) toolSpawn(in toolset.SpawnInput) (string, error) {
 	return string(answer) + text, nil
 }
 
-func (st *step) toolRelease(in toolset.ReleaseInput) (string, error) {
+func (st *step) toolRelease(in ReleaseInput) (string, error) {
 	var ids []string
 	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == roster.RoleOrchestrator && a.Alive() && a.Takeover == nil &&
+		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Takeover == nil &&
 			(in.ID == "all" || in.ID == a.ID) {
 			ids = append(ids, a.ID)
 		}
@@ -153,7 +144,7 @@ func (st *step) toolRelease(in toolset.ReleaseInput) (string, error) {
 		reason := cmp.Or(in.Reason, "released")
 		st.processes().Release(id, reason, false)
 		if a.Unfinished() {
-			st.handOver(handoff.Handover{Agent: a.AgentRef, Kind: handoff.KindReleased, Why: "it was released: " +
+			st.handOver(Handover{Agent: a.AgentRef, Kind: KindReleased, Why: "it was released: " +
 				reason, Message: a.Name + " was released before its work was done."})
 			answer += " " + id + " had not handed off: the supervisor's record of its work follows in the work log."
 		}

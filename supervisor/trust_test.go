@@ -12,8 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -31,7 +29,7 @@ func trusted(t *testing.T, change func(*runconfig.Options)) *play {
 // refused lets the gate refuse the start of an agent.
 func (p *play) refused(id, hash string) []effect.Effect {
 	p.t.Helper()
-	if a := p.agent(id); a.Status != roster.Starting {
+	if a := p.agent(id); a.Status != AgentStarting {
 		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
 	}
 	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
@@ -85,17 +83,17 @@ func TestDistrust(t *testing.T) {
 			if diff := cmp.Diff(want, said[contract.Error](out)); diff != "" {
 				t.Fatalf("told (-want +got):\n%s", diff)
 			}
-			if a := p.agent("orch-1"); a.Status != roster.Down || len(p.spawns("orch-1")) != 1 {
+			if a := p.agent("orch-1"); a.Status != AgentDown || len(p.spawns("orch-1")) != 1 {
 				t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns("orch-1")))
 			}
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"another brief"}`)
-			if a := p.agent("orch-2"); a.Status != roster.Down || len(p.spawns("orch-2")) != 0 {
+			if a := p.agent("orch-2"); a.Status != AgentDown || len(p.spawns("orch-2")) != 0 {
 				t.Errorf("another is %s, %d starts", a.Status, len(p.spawns("orch-2")))
 			}
 			p.dies("arbiter")
 			for _, id := range []string{"arbiter", "orch-1"} {
-				p.do(input.Timer{Key: process.RestartKey(p.agent(id).AgentRef)})
-				if a := p.agent(id); a.Status != roster.Down {
+				p.do(input.Timer{Key: RestartKey(p.agent(id).AgentRef)})
+				if a := p.agent(id); a.Status != AgentDown {
 					t.Errorf("%s came back without a message", id)
 				}
 			}
@@ -171,7 +169,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 		t.Error("it was chosen twice")
 	}
 	p.dies("orch-1")
-	p.do(input.Timer{Key: process.RestartKey(p.agent("orch-1").AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent("orch-1").AgentRef)})
 	p.refused("orch-1", "")
 	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
 		t.Error("what cannot be told was trusted")
@@ -188,7 +186,7 @@ func TestDistrustMeanwhile(t *testing.T) {
 func TestDistrustResumed(t *testing.T) {
 	p := trusted(t, nil)
 	p.dies("arbiter")
-	p.do(input.Timer{Key: process.RestartKey(p.agent("arbiter").AgentRef)})
+	p.do(input.Timer{Key: RestartKey(p.agent("arbiter").AgentRef)})
 	p.refused("arbiter", "h2")
 	p.resume("")
 	if p.s.Lifecycle.TrustQuestion != nil {

@@ -7,15 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/delivery"
-	"github.com/arbiter-cli/arbiter/supervisor/renewal"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
-	"github.com/arbiter-cli/arbiter/supervisor/rights"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/sender"
-	"github.com/arbiter-cli/arbiter/supervisor/succession"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -24,18 +16,18 @@ import (
 func (st *step) turnEnded(id string, t bridge.Turn) {
 	a := st.Edit(id)
 	st.costs().TurnEnded(a, t)
-	task.Worked(a, t)
+	Worked(a, t)
 	switch {
 	case t.Outcome == bridge.TurnLost:
 		return // the process is gone; its `done` follows, and its transcript reports what it had seen
 	case t.Outcome == bridge.TurnFailed && t.Category == bridge.CatProtocol:
 		// The CLI did not report how the turn ended. The transcript contains it, and the next process reads it.
-		st.processes().Relaunch(id, restart.Crash, t.Error)
+		st.processes().Relaunch(id, runconfig.RestartCrash, t.Error)
 		return
-	case a.Status == roster.Restarting && t.Outcome != bridge.TurnDone:
+	case a.Status == AgentRestarting && t.Outcome != bridge.TurnDone:
 		return // we ended the turn; the next process learns from its history what the agent had seen
 	}
-	if delivery.ModelAnswered(t) {
+	if ModelAnswered(t) {
 		st.Conversation.ForgetRefused(id)
 	}
 	for _, m := range t.MessageIDs {
@@ -45,17 +37,17 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 		}
 		st.mail().Delivered(m)
 		read, ok := st.Conversation.InTurnAs(m)
-		if ok && delivery.Unreadable(a, t, read) {
+		if ok && Unreadable(a, t, read) {
 			st.setAside(read)
 			a = st.Edit(id)
 			continue
 		}
-		st.interjected = st.interjected || ok && read.Kind == conversation.KindInterjection
-		if succession.Unruled(st.processes(), a, t) {
+		st.interjected = st.interjected || ok && read.Kind == KindInterjection
+		if Unruled(st.processes(), a, t) {
 			st.mail().Requeue(m) // the successor rules on it
 			continue
 		}
-		if ok && delivery.MaybeUnanswered(a, t, read) {
+		if ok && MaybeUnanswered(a, t, read) {
 			st.Conversation.MarkRefused(m)
 			continue
 		}
@@ -68,8 +60,8 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 	if a.NotifyingLevel != "" {
 		a.NotifiedLevel, a.NotifyingLevel = a.NotifyingLevel, ""
 	}
-	if a.Status == roster.Busy && len(a.Turn) == 0 {
-		a.Status, a.Since = roster.Ready, st.at
+	if a.Status == AgentBusy && len(a.Turn) == 0 {
+		a.Status, a.Since = AgentReady, st.at
 	}
 	st.mail().AwaitNextTurn(a)
 	st.Permission.TurnOver(&st.out, id)
@@ -96,13 +88,13 @@ func (st *step) turnEnded(id string, t bridge.Turn) {
 // routeVerdict routes the verdict that a turn ended with, or asks for it again.
 func (st *step) routeVerdict(id string, t bridge.Turn) {
 	a := st.Edit(id)
-	if a.Role == roster.RoleArbiter {
+	if a.Role == RoleArbiter {
 		v, err := verdict.ParseArbiter(t.Verdict)
 		if t.Oversize > 0 {
 			err = oversizeVerdict(t.Oversize)
 		}
 		if err == nil {
-			err = sender.MayRule(a, rights.OfVerdict, v.Decision)
+			err = MayRule(a, OfVerdict, v.Decision)
 		}
 		if err == nil {
 			err = st.checkRuling(v)
@@ -123,7 +115,7 @@ func (st *step) routeVerdict(id string, t bridge.Turn) {
 		err = oversizeVerdict(t.Oversize)
 	}
 	if err == nil {
-		err = sender.MayRule(a, rights.OfWord, v.Kind)
+		err = MayRule(a, OfWord, v.Kind)
 	}
 	if err != nil {
 		st.correct(id, err, t)
@@ -157,7 +149,7 @@ func (st *step) correct(id string, err error, t bridge.Turn) {
 	if errors.As(err, &p) {
 		text = p.Text
 	}
-	st.mail().Notify(id, conversation.KindCorrection, text)
+	st.mail().Notify(id, KindCorrection, text)
 }
 
 // interrupted handles a turn that was stopped before its verdict. The sender of the stop has usually left a
@@ -168,25 +160,25 @@ func (st *step) interrupted(id string) {
 	}
 	a := st.Edit(id)
 	switch {
-	case a.Role == roster.RoleArbiter && st.Renewal.Stage == renewal.Asked:
-		st.Renewal.Stage = renewal.None
+	case a.Role == RoleArbiter && st.Renewal.Stage == RenewalAsked:
+		st.Renewal.Stage = RenewalNone
 		if !a.ContextLow() && st.Question.Open == nil && !st.pendingFor(id) {
 			st.ask("The Arbiter was interrupted. Tell it how to go on, or end the run.")
 		}
 		return // if necessary, it is asked again at once
-	case a.Role == roster.RoleArbiter:
+	case a.Role == RoleArbiter:
 		st.ask("The Arbiter was interrupted. Tell it how to go on, or end the run.")
 		return
 	case a.CompactionBlocked:
-		st.mail().Notify(id, conversation.KindRelief, "You were stopped, because your context is full and you went on. Hand "+
+		st.mail().Notify(id, KindRelief, "You were stopped, because your context is full and you went on. Hand "+
 			"off now.")
 		return
-	case a.ReachedLimit != "" && a.Standing == roster.Working:
-		st.mail().Notify(id, conversation.KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
+	case a.ReachedLimit != "" && a.Standing == AgentWorking:
+		st.mail().Notify(id, KindRelief, "You were stopped, because "+a.ReachedLimit+". Hand off now.")
 		return
 	}
-	a.Standing = roster.Waiting
-	st.mail().Notify(contract.Arbiter, conversation.KindNotice,
+	a.Standing = AgentWaiting
+	st.mail().Notify(contract.Arbiter, KindNotice,
 		a.Name+" ("+id+") was interrupted and waits for your word.")
 }
 
@@ -206,7 +198,7 @@ func (st *step) turnFailed(id string, t bridge.Turn) {
 		st.exhausted(id, t)
 	case bridge.CatResume:
 		// The API refuses the session's history, and will refuse it each time.
-		st.processes().Relaunch(id, restart.InvalidResume, t.Error)
+		st.processes().Relaunch(id, runconfig.InvalidResume, t.Error)
 	default:
 		st.broken(id, t.Category, t.Error)
 	}
@@ -219,14 +211,14 @@ func (st *step) overspent(id string, t bridge.Turn) {
 		st.broken(id, t.Category, t.Error) // not a limit that the options set
 		return
 	}
-	st.processes().Relaunch(id, restart.Resource, "the limit of costs that its process was started with is spent")
-	st.mail().Notify(id, conversation.KindRetry, brokenWay)
+	st.processes().Relaunch(id, runconfig.RestartResource, "the limit of costs that its process was started with is spent")
+	st.mail().Notify(id, KindRetry, brokenWay)
 }
 
 // retryNow continues a turn that an API error cut off. The message is in the session's history already, so the
 // agent is only told to continue with it.
-func (st *step) retryNow(a *roster.Agent) {
-	if a.Status == roster.Ready && !st.pendingFor(a.ID) {
-		st.mail().Notify(a.ID, conversation.KindRetry, brokenWay)
+func (st *step) retryNow(a *Agent) {
+	if a.Status == AgentReady && !st.pendingFor(a.ID) {
+		st.mail().Notify(a.ID, KindRetry, brokenWay)
 	}
 }

@@ -8,9 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
 )
 
 // TestUnansweredMessageIsReturned: an Orchestrator's session accepted a message of the human, the API
@@ -26,19 +24,19 @@ func TestUnansweredMessageIsReturned(t *testing.T) {
 		want  string
 		tells bool
 	}{
-		{"released while the limit is waited for", func(*play, string) {}, refused, conversation.MessageReturned, true},
+		{"released while the limit is waited for", func(*play, string) {}, refused, MessageReturned, true},
 		{"released while the turn is tried again",
-			func(p *play, id string) { p.do(input.Timer{Key: process.RetryKey(p.agent(id).AgentRef)}) }, refused,
-			conversation.MessageReturned, true},
+			func(p *play, id string) { p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)}) }, refused,
+			MessageReturned, true},
 		{"refused twice", func(p *play, id string) {
-			p.do(input.Timer{Key: process.RetryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)})
 			p.turn(id, refused)
-		}, refused, conversation.MessageReturned, true},
+		}, refused, MessageReturned, true},
 		{"answered at the second try", func(p *play, id string) {
-			p.do(input.Timer{Key: process.RetryKey(p.agent(id).AgentRef)})
+			p.do(input.Timer{Key: RetryKey(p.agent(id).AgentRef)})
 			p.verdict(id, report("question", "I turned left. And now?", true))
-		}, refused, conversation.MessageDelivered, false},
-		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, conversation.MessageDelivered, false},
+		}, refused, MessageDelivered, false},
+		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, MessageDelivered, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := begin(t, nil)

@@ -10,9 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/process"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -25,7 +22,7 @@ func (p *play) look(id string, r bridge.ProbeResult) []effect.Effect {
 	a := p.agent(id)
 	p.at = p.at.Add(runconfig.DefaultWatchEvery - 2*time.Second)
 	n := len(effects[effect.Probe](p))
-	p.do(input.Timer{Key: process.WatchKey(a.AgentRef)})
+	p.do(input.Timer{Key: WatchKey(a.AgentRef)})
 	if len(effects[effect.Probe](p)) != n+1 {
 		p.t.Fatalf("%s, which is %s, is not looked at", id, a.Status)
 	}
@@ -65,7 +62,7 @@ func TestNoSignOfLife(t *testing.T) {
 			t.Fatal("it was never flagged")
 		}
 	}
-	if after := p.at.Sub(began); after < lifecycle.Silence || after > lifecycle.Silence+runconfig.DefaultWatchEvery {
+	if after := p.at.Sub(began); after < LifecycleSilence || after > LifecycleSilence+runconfig.DefaultWatchEvery {
 		t.Errorf("flagged after %s", after)
 	}
 	for range 20 {
@@ -126,7 +123,7 @@ func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 		p.look("arbiter", dead)
 		looks++
 	}
-	if looks != lifecycle.HungArbiter+1 { // the first probe has nothing to compare with
+	if looks != HungArbiter+1 { // the first probe has nothing to compare with
 		t.Errorf("ended after %d looks", looks)
 	}
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
@@ -141,7 +138,7 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 	hours := often(50, 1000)
 	for name, sign := range map[string]func(r *bridge.ProbeResult, n int64){
 		"output": func(r *bridge.ProbeResult, n int64) {
-			r.SilentMS = (lifecycle.Silence - time.Millisecond).Milliseconds()
+			r.SilentMS = (LifecycleSilence - time.Millisecond).Milliseconds()
 		},
 		"answer":      func(r *bridge.ProbeResult, n int64) { r.Answered = true },
 		"CPU":         func(r *bridge.ProbeResult, n int64) { r.CPUMS = n * 600 }, // 2 % of one
@@ -149,7 +146,7 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 		"task output": func(r *bridge.ProbeResult, n int64) { r.OutputBytes = n },
 		"retry":       func(r *bridge.ProbeResult, n int64) { r.Answered = n%2 == 0 }, // busy every other time
 	} {
-		for _, role := range []roster.Role{roster.RoleArbiter, roster.RoleOrchestrator} {
+		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
 			p, id, _ := openTurn(t, role)
 			p.proven(id)
 			s, ref, at := p.s, p.agent(id).AgentRef, p.at
@@ -171,7 +168,7 @@ func TestASignOfLifeIsEnough(t *testing.T) {
 					}
 				}
 			}
-			if a, _ := s.Agent(id); a.Status != roster.Busy || a.Watch.Hung {
+			if a, _ := s.Agent(id); a.Status != AgentBusy || a.Watch.Hung {
 				t.Errorf("%s: after %d hours %s is %s", name, hours, id, a.Status)
 			}
 		}
@@ -225,7 +222,7 @@ func TestAfterASleep(t *testing.T) {
 	woke := p.at
 	out := p.do(input.WokeFromSleep{Slept: 8 * time.Hour})
 	for _, id := range ids {
-		if after := timer(out, process.WatchKey(p.agent(id).AgentRef)); after != lifecycle.WakeGrace {
+		if after := timer(out, WatchKey(p.agent(id).AgentRef)); after != WakeGrace {
 			t.Errorf("%s is looked at after %s", id, after)
 		}
 	}
@@ -233,18 +230,18 @@ func TestAfterASleep(t *testing.T) {
 	next := map[string]time.Time{}
 	for _, id := range ids { // these had been probed before the sleep
 		out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
-		next[id] = p.at.Add(timer(out, process.WatchKey(p.agent(id).AgentRef)))
+		next[id] = p.at.Add(timer(out, WatchKey(p.agent(id).AgentRef)))
 	}
-	for p.at.Sub(woke) < 4*lifecycle.WakeGrace && p.notices("sign of life") == 0 {
+	for p.at.Sub(woke) < 4*WakeGrace && p.notices("sign of life") == 0 {
 		for _, id := range ids {
 			if p.at.Before(next[id]) {
 				p.at = next[id].Add(-time.Second)
 			}
 			out := p.do(input.Probed{Agent: p.agent(id).AgentRef, Result: dead})
-			next[id] = p.at.Add(timer(out, process.WatchKey(p.agent(id).AgentRef)))
+			next[id] = p.at.Add(timer(out, WatchKey(p.agent(id).AgentRef)))
 		}
 	}
-	if after := p.at.Sub(woke); after < lifecycle.WakeGrace || len(effects[effect.Kill](p)) != 0 {
+	if after := p.at.Sub(woke); after < WakeGrace || len(effects[effect.Kill](p)) != 0 {
 		t.Errorf("flagged %s after the sleep, kills %v", after, effects[effect.Kill](p))
 	}
 	if p.notices("of 300.0 MiB memory") != 0 || warned != 3 {
@@ -309,11 +306,11 @@ func TestResources(t *testing.T) {
 func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 	p, id := watched(t, func(o *runconfig.Options) { o.MaxOutput = 1 << 30 })
 	var starts []time.Time
-	for p.agent(id).Status != roster.Parked && len(starts) < 100 {
+	for p.agent(id).Status != AgentParked && len(starts) < 100 {
 		p.look(id, bridge.ProbeResult{Answered: true, OutputBytes: 2 << 30})
 		out := p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
-		if p.agent(id).Status == roster.Down {
-			p.at = p.at.Add(timer(out, process.RestartKey(p.agent(id).AgentRef)))
+		if p.agent(id).Status == AgentDown {
+			p.at = p.at.Add(timer(out, RestartKey(p.agent(id).AgentRef)))
 			p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 			starts = append(starts, p.at)
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
@@ -144,12 +144,12 @@ func (c *changesScreen) note() string {
 }
 
 // changeRows combines Git's list of files with the run's record of their authors.
-func changeRows(list []ChangedFile, authors []changes.File) []pages.Change {
+func changeRows(list []ChangedFile, authors []input.ChangeFile) []pages.Change {
 	rows := make([]pages.Change, 0, len(list))
 	for _, f := range list {
 		row := pages.Change{Path: sanitize.Line(f.Path, 0), Old: sanitize.Line(f.Old, 0), Status: f.Status,
 			Added: f.Added, Deleted: f.Deleted, Binary: f.Binary}
-		if i := slices.IndexFunc(authors, func(a changes.File) bool { return a.Path == f.Path }); i >= 0 {
+		if i := slices.IndexFunc(authors, func(a input.ChangeFile) bool { return a.Path == f.Path }); i >= 0 {
 			row.Known, row.Maybe, row.Overlap = authors[i].Known, authors[i].Maybe, len(authors[i].Reported) > 1
 			row.At = authors[i].At
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // changed makes the run's directory differ in some files.
@@ -29,7 +29,7 @@ func changed(_ *Options, h *fakeHost) {
 func authored(s *scene) {
 	s.startWork()
 	s.present(func(st *supervisor.State) {
-		st.Changes.Files = []changes.File{
+		st.Changes.Files = []input.ChangeFile{
 			{Path: "header.go", Known: []string{"orch-1", "orch-2"}, Reported: []string{"orch-1", "orch-2"}},
 			{Path: "warp.go", Maybe: []string{"orch-1", "orch-2"}},
 			{Path: "loom.png", Known: []string{"orch-2"}},

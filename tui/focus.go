@@ -7,7 +7,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
@@ -31,7 +31,7 @@ type focus struct {
 // focusOn shows one agent.
 func (d *app) focusOn(id string) {
 	if d.session.state == nil || !slices.ContainsFunc(d.session.state.Agents,
-		func(a *roster.Agent) bool { return a.ID == id }) {
+		func(a *supervisor.Agent) bool { return a.ID == id }) {
 		d.flash("There is no " + d.session.name(id) + " here.")
 		return
 	}
@@ -54,9 +54,9 @@ func (f *focus) context() keys.Context { return keys.Focus }
 func (f *focus) writes() bool          { return f.d.playback() == nil }
 
 // agent returns the agent that is shown.
-func (f *focus) agent() *roster.Agent {
+func (f *focus) agent() *supervisor.Agent {
 	if s := f.d.session.state; s != nil {
-		if i := slices.IndexFunc(s.Agents, func(a *roster.Agent) bool { return a.ID == f.id }); i >= 0 {
+		if i := slices.IndexFunc(s.Agents, func(a *supervisor.Agent) bool { return a.ID == f.id }); i >= 0 {
 			return s.Agents[i]
 		}
 	}
@@ -148,7 +148,7 @@ func (f *focus) turn(next bool) {
 		return
 	}
 	list := f.d.session.state.Agents
-	i := slices.IndexFunc(list, func(a *roster.Agent) bool { return a.ID == f.id })
+	i := slices.IndexFunc(list, func(a *supervisor.Agent) bool { return a.ID == f.id })
 	by := 1
 	if !next {
 		by = len(list) - 1

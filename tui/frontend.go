@@ -12,7 +12,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -60,9 +60,9 @@ type Frontend struct {
 	quit      chan struct{}      // closed when the user wants to leave
 	once      sync.Once
 
-	partial  bool            // the store has only the last events; owned by tview's loop
-	indexing sync.WaitGroup  // until all events of earlier processes can be read
-	logs     []*eventlog.Log // that a screen may still read
+	partial  bool                // the store has only the last events; owned by tview's loop
+	indexing sync.WaitGroup      // until all events of earlier processes can be read
+	logs     []*journal.EventLog // that a screen may still read
 
 	resumed resumed // it belongs to the worker that begins a run
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
@@ -26,7 +26,7 @@ type Host interface {
 	// that follow After in the run's log.
 	Begin(ctx context.Context, b Begin, sink runloop.Sink) (Run, error)
 	// Past opens the event log of a run; nil: there is none. The frontend closes it.
-	Past(ctx context.Context, run string) (*eventlog.Log, error)
+	Past(ctx context.Context, run string) (*journal.EventLog, error)
 
 	// Runs lists the active, resumable and finished runs of all directories, the last active first. Report
 	// returns the report of one, as Markdown.
@@ -112,10 +112,10 @@ type Run interface {
 
 // Begin describes what to start.
 type Begin struct {
-	Task     string            // the human's first word; with Resume, a further one
-	Images   []string          // paths of image files that go with Task
-	Resume   string            // id of the run to resume; empty: a new one
-	After    eventlog.Position // how far the log of the run to resume was read
+	Task     string              // the human's first word; with Resume, a further one
+	Images   []string            // paths of image files that go with Task
+	Resume   string              // id of the run to resume; empty: a new one
+	After    journal.LogPosition // how far the log of the run to resume was read
 	Rehearse bool
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -286,11 +285,23 @@ func (f *hostileFiller) text() string {
 
 // holdings are the values that a field may have, by its type's name.
 var holdings = map[string][]string{
-	"Role": {string(roster.RoleArbiter), string(roster.RoleOrchestrator)},
-	"Status": {string(roster.Starting), string(roster.Down), string(roster.Parked), string(roster.Busy),
-		string(roster.Ready), string(roster.Ended), "\x1b[2J"},
-	"Standing": {string(roster.Working), string(roster.Waiting), string(roster.Finished), string(roster.HandedOff),
-		"\x1b[2J"},
+	"Role": {string(supervisor.RoleArbiter), string(supervisor.RoleOrchestrator)},
+	"Status": {
+		string(supervisor.AgentStarting),
+		string(supervisor.AgentDown),
+		string(supervisor.AgentParked),
+		string(supervisor.AgentBusy),
+		string(supervisor.AgentReady),
+		string(supervisor.AgentEnded),
+		"\x1b[2J",
+	},
+	"Standing": {
+		string(supervisor.AgentWorking),
+		string(supervisor.AgentWaiting),
+		string(supervisor.AgentFinished),
+		string(supervisor.HandedOff),
+		"\x1b[2J",
+	},
 }
 
 func (f *hostileFiller) fill(v reflect.Value) {

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/inboxview"
@@ -155,7 +155,7 @@ func (b *inboxPanel) took(ids ...string) {
 	if b.answered == nil {
 		b.answered = map[string]time.Time{}
 	}
-	for _, i := range inbox.Of(b.d.session.state) {
+	for _, i := range supervisor.InboxOf(b.d.session.state) {
 		if slices.Contains(ids, i.ID) {
 			b.answered[i.ID] = i.Since
 		}
@@ -185,7 +185,7 @@ func (b *inboxPanel) again() {
 }
 
 // permit returns the answer to a permission request.
-func permit(r *permission.Request, a inboxview.Answer) contract.Permit {
+func permit(r *input.PermissionRequest, a inboxview.Answer) contract.Permit {
 	c := contract.Permit{Request: r.ID, Behavior: "allow", Action: r.Key(), Rule: a.Rule}
 	switch {
 	case a.Act == inboxview.Deny:
@@ -199,16 +199,16 @@ func permit(r *permission.Request, a inboxview.Answer) contract.Permit {
 }
 
 // waiting returns the items that wait and were not answered here, the oldest first.
-func (b *inboxPanel) waiting() []inbox.Item {
+func (b *inboxPanel) waiting() []supervisor.InboxItem {
 	s := b.d.session.state
 	if s == nil || s.Ending != nil {
 		return nil
 	}
-	list := inbox.Of(s)
+	list := supervisor.InboxOf(s)
 	maps.DeleteFunc(b.answered, func(id string, _ time.Time) bool {
-		return !slices.ContainsFunc(list, func(i inbox.Item) bool { return i.ID == id })
+		return !slices.ContainsFunc(list, func(i supervisor.InboxItem) bool { return i.ID == id })
 	})
-	return slices.DeleteFunc(list, func(i inbox.Item) bool { return b.isAnswered(i.ID, i.Since) })
+	return slices.DeleteFunc(list, func(i supervisor.InboxItem) bool { return b.isAnswered(i.ID, i.Since) })
 }
 
 // items returns the items that the panel shows.
@@ -222,16 +222,16 @@ func (b *inboxPanel) items() []inboxview.Item {
 		}
 		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
 		switch i.Kind {
-		case inbox.Permission:
+		case supervisor.InboxPermission:
 			b.permission(&item)
-		case inbox.Recovery:
+		case supervisor.InboxRecovery:
 			ways, outside := splitWays(i.Choices)
 			item.Ways = ways
 			item.Body = func(width int) []render.Line { return b.d.recovery.problemLines(width, i.Text, outside) }
-		case inbox.Trust, inbox.Limit:
+		case supervisor.InboxTrust, supervisor.InboxLimit:
 			item.Ways, _ = splitWays(i.Choices)
 			item.Body = b.prose(i.Text)
-		case inbox.Question, inbox.Acceptance:
+		case supervisor.InboxQuestion, supervisor.InboxAcceptance:
 			item.Body = b.prose(i.Text)
 		}
 		list = append(list, item)
@@ -253,7 +253,7 @@ func (b *inboxPanel) permission(item *inboxview.Item) {
 	item.Head, item.Body = data.Head, data.Body
 	item.Note = b.d.permissions.deniedAt(&r)
 	for _, rule := range r.Suggestions {
-		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Covers: inbox.Covered(b.d.session.state, rule)})
+		item.Rules = append(item.Rules, inboxview.Rule{Text: rule, Covers: supervisor.Covered(b.d.session.state, rule)})
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
 const longQuestion = "Which header shall the **loom** read?\n\n- the old one, which all looms know\n" +
@@ -191,7 +190,7 @@ func TestTrustInThePanel(t *testing.T) {
 	play(t, 90, 30, nil, func(s *scene) {
 		s.startWork()
 		s.present(func(st *supervisor.State) {
-			st.Lifecycle.TrustQuestion = &lifecycle.TrustQuestion{Hash: "h", At: time.Now()}
+			st.Lifecycle.TrustQuestion = &supervisor.TrustQuestion{Hash: "h", At: time.Now()}
 		})
 		s.Press("Esc", "w")
 		s.Expect("The workspace needs your trust", "1 Trust the workspace, as it is now",

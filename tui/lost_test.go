@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // TestRefusedMessageReturnsToTheInput: a message that a run could not accept any more, because it ended at
@@ -56,7 +55,7 @@ func TestLastWordsBeforeTheEnd(t *testing.T) {
 		s.Type("Weave\n")
 		p := s.host.present()
 		p.mu.Lock()
-		p.over, p.state = true, supervisor.State{Task: task.State{Text: "Weave"}}
+		p.over, p.state = true, supervisor.State{Task: supervisor.TaskState{Text: "Weave"}}
 		close(p.done)
 		p.mu.Unlock()
 		s.host.mu.Lock()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // TestFromTheFirstWordToTheEnd: nothing begins before the user enters a task; messages reach the run; its
@@ -83,7 +83,7 @@ func TestPermission(t *testing.T) {
 	}
 	last := func(s *scene) contract.Permit {
 		p, _ := s.host.present().took().(contract.Permit)
-		shown := permission.Request{Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"make ` + p.Request + `"}`)}}
+		shown := input.PermissionRequest{Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"make ` + p.Request + `"}`)}}
 		if p.Request != "" && p.Action != shown.Key() {
 			t.Errorf("the answer to %s is not for what was shown: %q", p.Request, p.Action)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -37,7 +37,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	if !f.now(ctx, func() {
 		f.logs = append(f.logs, log)
 		if empty = f.history.All().Len() == 0; !empty {
-			f.history.Past(log, eventlog.Position{})
+			f.history.Past(log, journal.LogPosition{})
 		} else {
 			f.history.Past(log, end.Next)
 			for _, e := range end.Events {
@@ -55,7 +55,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 	f.resumed = resumed{run, end.Next}
 	switch {
 	case !empty: // after the events of another run
-		health, err := log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+		health, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 			if e.Line == nil {
 				return nil
 			}
@@ -80,7 +80,7 @@ func (f *Frontend) recall(ctx context.Context, run string) error {
 // resumed is how far the log of the resumed run was read.
 type resumed struct {
 	run  string // as the user named it; empty: no run to resume
-	next eventlog.Position
+	next journal.LogPosition
 }
 
 // now makes tview's loop call do, and waits until it did; the pump waits, too. It returns false if the
@@ -105,7 +105,7 @@ func (f *Frontend) keptBy(ctx context.Context, run string) {
 	}
 	f.now(ctx, func() {
 		f.logs = append(f.logs, log)
-		f.history.Past(log, eventlog.Position{})
+		f.history.Past(log, journal.LogPosition{})
 	})
 }
 
@@ -117,7 +117,7 @@ const behind = 100
 
 // index makes the store of all events, in the background, and replaces the current one, which has the recent
 // events and those that were reported since.
-func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End) {
+func (f *Frontend) index(ctx context.Context, log *journal.EventLog, end history.End) {
 	var store *history.Store // the current one
 	if !f.now(ctx, func() { store = f.history }) {
 		return
@@ -126,7 +126,7 @@ func (f *Frontend) index(ctx context.Context, log *eventlog.Log, end history.End
 	full.Past(log, end.Next)
 	var agents eventview.Subagents
 	var times timeline.Timeline
-	_, err := log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+	_, err := log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.Position.Offset >= end.Next.Offset {
 			return errThere // the run continues, and reports the rest itself
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // lastWord is the last message of a long log.
@@ -22,14 +22,14 @@ const lastWord = "The last word."
 // longLog writes the log of a busy run with so many events.
 func longLog(b *testing.B, events int) string {
 	b.Helper()
-	path := filepath.Join(b.TempDir(), eventlog.Name)
+	path := filepath.Join(b.TempDir(), journal.LogName)
 	f, err := os.Create(path)
 	if err != nil {
 		b.Fatal(err)
 	}
 	result := strings.Repeat("   121\tfunc (l *Loom) weave(thread Thread) error {\n", 6)
 	at := time.Date(1999, 12, 31, 12, 0, 0, 0, time.UTC)
-	var chain eventlog.Chain
+	var chain journal.LogChain
 	var raw []byte
 	for i := range events {
 		id, call := fmt.Sprintf("orch-%d", i/4%3), fmt.Sprint("toolu_01A09q90qw90lq9", i/4)
@@ -46,7 +46,7 @@ func longLog(b *testing.B, events int) string {
 		at = at.Add(time.Second)
 		line, err := contract.EncodeLine(nil, uint64(i+1), at, contract.Event{ID: id, Body: body})
 		if err == nil {
-			raw, err = chain.Append(raw, eventlog.Content{Input: uint64(i + 1), At: at, Line: line})
+			raw, err = chain.Append(raw, journal.LogContent{Input: uint64(i + 1), At: at, Line: line})
 		}
 		if err == nil && (len(raw) > 1<<20 || i == events-1) {
 			_, err = f.Write(raw)
@@ -68,11 +68,11 @@ type pastHost struct {
 	path string
 }
 
-func (h pastHost) Past(context.Context, string) (*eventlog.Log, error) {
+func (h pastHost) Past(context.Context, string) (*journal.EventLog, error) {
 	if h.path == "" {
 		return nil, errors.New("this run has no past")
 	}
-	return eventlog.Open(h.path)
+	return journal.OpenLog(h.path)
 }
 
 // shows reports whether a text is on a screen. It is called on the goroutine that paints.
@@ -130,13 +130,13 @@ func BenchmarkResumed(b *testing.B) {
 	host := pastHost{&fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}, path}
 	for b.Loop() {
 		first, all, heap := taken(b, Options{Host: host, Begin: &Begin{Resume: fakeRunID}}, func(*Frontend) {})
-		log, err := eventlog.Open(path)
+		log, err := journal.OpenLog(path)
 		if err != nil {
 			b.Fatal(err)
 		}
 		before, _, filled := taken(b, Options{Host: pastHost{host.fakeHost, ""}, Begin: &Begin{Task: "Weave"}},
 			func(f *Frontend) {
-				_, err := log.Each(b.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+				_, err := log.Each(b.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {
 					event, err := contract.DecodeLine(e.Line)
 					f.box.recall(nil, e.At, event.Event)
 					return err

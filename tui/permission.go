@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
@@ -50,7 +50,7 @@ func (q *permissions) askNext() {
 		!q.d.prompt.input.Empty() {
 		return
 	}
-	several := slices.DeleteFunc(slices.Clone(permits), func(p permission.Request) bool {
+	several := slices.DeleteFunc(slices.Clone(permits), func(p input.PermissionRequest) bool {
 		return q.d.inbox.isAnswered(p.ID, p.At)
 	})
 	for i := range several {
@@ -68,7 +68,7 @@ func (q *permissions) askNext() {
 
 // requests returns the requests that wait for an answer. Those of an earlier process of an agent wait, too:
 // an answer is kept until the agent asks again.
-func (q *permissions) requests() []permission.Request {
+func (q *permissions) requests() []input.PermissionRequest {
 	if q.d.session.state == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (q *permissions) asked(id string) bool {
 }
 
 // judge opens the dialog for a permission request. The answer names the action that was shown.
-func (q *permissions) judge(p *permission.Request, own bool) {
+func (q *permissions) judge(p *input.PermissionRequest, own bool) {
 	asked := *p
 	var g *dialog
 	g = q.d.dialogs.show(q.permitData(p), func(value string) {
@@ -150,7 +150,7 @@ func (q *permissions) putAside(id string) {
 // widen asks what exactly is allowed from now on: the action itself, or a rule that covers it. No single
 // key leads here and through it: if the letter that led here, in a dialog that an event opened, was the
 // first of a word, the rest of the word leads back to the input.
-func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permit) {
+func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.Permit) {
 	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
 	if c.Scope == contract.ScopeAlways {
 		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:",
@@ -187,7 +187,7 @@ func (q *permissions) widen(from *dialog, p permission.Request, c contract.Permi
 
 // permitData collects the facts for a decision: the agent, the exact call, its reason, and
 // its place.
-func (q *permissions) permitData(p *permission.Request) pages.AskData {
+func (q *permissions) permitData(p *input.PermissionRequest) pages.AskData {
 	tool := slash.Word(p.Params.Tool)
 	head := []render.Line{append(q.requester(p), render.Span{Text: " wants to use ", Role: render.Base},
 		render.Span{Text: tool, Role: render.Strong})}
@@ -219,7 +219,7 @@ func (q *permissions) permitData(p *permission.Request) pages.AskData {
 
 // permitNotes returns notes on when a request is denied without an answer, and how many wait; the second
 // note is shown until the action was read to its end.
-func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
+func (q *permissions) permitNotes(p *input.PermissionRequest) (note, unread string) {
 	note = q.deniedAt(p)
 	if n := len(q.requests()); n > 1 {
 		note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
@@ -230,7 +230,7 @@ func (q *permissions) permitNotes(p *permission.Request) (note, unread string) {
 }
 
 // deniedAt returns when a request is denied without an answer; empty: it waits without limit.
-func (q *permissions) deniedAt(p *permission.Request) string {
+func (q *permissions) deniedAt(p *input.PermissionRequest) string {
 	wait := q.d.session.state.Options.PermissionWait
 	if wait <= 0 {
 		return ""
@@ -239,7 +239,7 @@ func (q *permissions) deniedAt(p *permission.Request) string {
 }
 
 // requester names the agent that asks.
-func (q *permissions) requester(p *permission.Request) render.Line {
+func (q *permissions) requester(p *input.PermissionRequest) render.Line {
 	id := p.Params.ID
 	l := render.Line{{Text: q.d.session.name(id), Role: render.Speaker(id)}}
 	for i := range q.d.session.agents() {
@@ -254,7 +254,7 @@ func (q *permissions) requester(p *permission.Request) render.Line {
 }
 
 // actionLines lays out the exact command or change, completely.
-func (q *permissions) actionLines(p *permission.Request, width int) []render.Line {
+func (q *permissions) actionLines(p *input.PermissionRequest, width int) []render.Line {
 	return eventview.Action(slash.Word(p.Params.Tool), json.RawMessage(p.Params.Input),
 		eventview.Options{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
 }

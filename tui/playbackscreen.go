@@ -8,7 +8,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
 	"github.com/arbiter-cli/arbiter/tui/keys"
@@ -130,7 +130,7 @@ func (s stage) Forget(ctx context.Context) bool {
 			_, more = f.box.take(batchSize)
 		}
 		for _, log := range f.logs {
-			store.Past(log, eventlog.Position{})
+			store.Past(log, journal.LogPosition{})
 		}
 		f.history = store
 		f.subagents.Become(&eventview.Subagents{})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui/playback"
 )
@@ -60,7 +60,7 @@ func replaying(o *Options, h *fakeHost) {
 		h.t.Fatal(err)
 	}
 	h.strange = func(runloop.Sink) Run {
-		return replayed{playback.New(fakeRunID, eventlog.New(fakeHostLog{h})), h.t}
+		return replayed{playback.New(fakeRunID, journal.NewLog(fakeHostLog{h})), h.t}
 	}
 	o.Begin = &Begin{}
 }

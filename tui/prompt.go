@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/slash"
@@ -77,7 +76,7 @@ func (p *prompt) placeholder() string {
 		return waitingHint(s)
 	case s.Question.Open != nil:
 		return "The Arbiter awaits your answer."
-	case s.Lifecycle.TrustQuestion != nil && s.Lifecycle.TrustQuestion.Host != lifecycle.Here:
+	case s.Lifecycle.TrustQuestion != nil && s.Lifecycle.TrustQuestion.Host != supervisor.LifecycleHere:
 		return "Host " + s.Lifecycle.TrustQuestion.Host + " awaits your trust. /choose trust, without, or cancel."
 	case s.Lifecycle.TrustQuestion != nil:
 		return "The workspace has changed. /choose trust, without, or cancel."

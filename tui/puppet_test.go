@@ -18,8 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -142,7 +141,7 @@ func (p *fakeRun) took() contract.CommandBody {
 }
 
 // agent returns an agent by its id.
-func (p *fakeRun) agent(id string) roster.Agent {
+func (p *fakeRun) agent(id string) supervisor.Agent {
 	p.t.Helper()
 	for _, a := range p.Snapshot().Agents {
 		if a.ID == id {
@@ -150,7 +149,7 @@ func (p *fakeRun) agent(id string) roster.Agent {
 		}
 	}
 	p.t.Fatalf("no agent %s", id)
-	return roster.Agent{}
+	return supervisor.Agent{}
 }
 
 // does makes an agent report an event.
@@ -231,7 +230,7 @@ type fakeHost struct {
 	slow    chan struct{} // the beginning of its log cannot be read until this is closed; nil: it can
 	missed  []queuedEvent // events in the run's log after those that were read
 	raw     []byte        // the log
-	chain   eventlog.Chain
+	chain   journal.LogChain
 	refuse  error // of Begin
 
 	newcomer bool // nothing was written before
@@ -327,12 +326,12 @@ func (h *fakeHost) Begin(_ context.Context, b Begin, sink runloop.Sink) (Run, er
 	return h.run, nil
 }
 
-func (h *fakeHost) Past(context.Context, string) (*eventlog.Log, error) {
+func (h *fakeHost) Past(context.Context, string) (*journal.EventLog, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := h.write(h.past)
 	h.past = nil
-	return eventlog.New(fakeHostLog{h}), err
+	return journal.NewLog(fakeHostLog{h}), err
 }
 
 // write adds events to the log of the run.
@@ -340,7 +339,7 @@ func (h *fakeHost) write(list []queuedEvent) error {
 	for i, p := range list {
 		line, err := contract.EncodeLine(nil, uint64(i+1), p.at, p.e)
 		if err == nil {
-			h.raw, err = h.chain.Append(h.raw, eventlog.Content{Input: 1, At: p.at, Line: line})
+			h.raw, err = h.chain.Append(h.raw, journal.LogContent{Input: 1, At: p.at, Line: line})
 		}
 		if err != nil {
 			return err

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
 
@@ -32,7 +32,7 @@ func (q *queuedEdits) recall() bool {
 	list := slash.Waiting(q.d.session.state)
 	at := len(list) - 1
 	if q.queued.id != "" {
-		at = slices.IndexFunc(list, func(m conversation.Mail) bool { return m.ID == q.queued.id }) - 1
+		at = slices.IndexFunc(list, func(m supervisor.Mail) bool { return m.ID == q.queued.id }) - 1
 	}
 	if at < 0 {
 		return false
@@ -111,7 +111,7 @@ func (q *queuedEdits) noticeSent() {
 		return
 	}
 	if !slices.ContainsFunc(slash.Waiting(q.d.session.state),
-		func(m conversation.Mail) bool { return m.ID == q.queued.id }) {
+		func(m supervisor.Mail) bool { return m.ID == q.queued.id }) {
 		q.queued.id, q.queued.was = "", ""
 		q.d.flash("That word is on its way already. What stands here would be another one.")
 	}

@@ -8,15 +8,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // busy makes the Arbiter work, so that messages to it wait.
 func (s *scene) busy() {
 	s.T.Helper()
 	s.Type("Weave\n")
-	if a := s.host.present().agent("arbiter"); a.Status != roster.Busy {
+	if a := s.host.present().agent("arbiter"); a.Status != supervisor.AgentBusy {
 		s.T.Fatalf("the Arbiter is %s", a.Status)
 	}
 }
@@ -82,7 +80,7 @@ func TestLateEditIsNotLost(t *testing.T) {
 		s.Press("Up")
 		s.Type(" at once")
 		s.present(func(st *supervisor.State) {
-			st.Conversation.Mail = append([]conversation.Mail(nil), st.Conversation.Mail...)
+			st.Conversation.Mail = append([]supervisor.Mail(nil), st.Conversation.Mail...)
 			for i := range st.Conversation.Mail {
 				st.Conversation.Mail[i].ID = "m-" + st.Conversation.Mail[i].ID
 			}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/ritual"
@@ -119,7 +119,7 @@ func (w *runScreen) tiles() []tile.Tile {
 	if state == nil {
 		return nil
 	}
-	byID := map[string]*roster.Agent{}
+	byID := map[string]*supervisor.Agent{}
 	for _, a := range state.Agents {
 		byID[a.ID] = a
 	}

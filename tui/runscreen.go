@@ -7,7 +7,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventview"
 	"github.com/arbiter-cli/arbiter/tui/history"
@@ -46,7 +46,7 @@ func (w *runScreen) speaking() []history.Live {
 	var list []history.Live
 	for i := range w.d.session.state.Agents {
 		l, ok := w.d.f.history.Live(w.d.session.state.Agents[i].ID)
-		if !ok || w.d.session.state.Agents[i].Status != roster.Busy {
+		if !ok || w.d.session.state.Agents[i].Status != supervisor.AgentBusy {
 			continue
 		}
 		if l.Text = ""; l.Verdict && l.Message != "" {

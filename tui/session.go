@@ -6,7 +6,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/slash"
 	"github.com/arbiter-cli/arbiter/tui/snapshot"
@@ -191,14 +190,14 @@ func (s *session) liveliest() string {
 		return ""
 	}
 	for i := len(s.state.Agents) - 1; i >= 0; i-- {
-		if a := s.state.Agents[i]; a.Status == roster.Busy {
+		if a := s.state.Agents[i]; a.Status == supervisor.AgentBusy {
 			return a.ID
 		}
 	}
 	return contract.Arbiter
 }
 
-func (s *session) agents() []*roster.Agent {
+func (s *session) agents() []*supervisor.Agent {
 	if s.state == nil {
 		return nil
 	}

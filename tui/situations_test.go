@@ -9,8 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
 
@@ -64,8 +62,8 @@ var situations = []struct {
 		s.startWork()
 		s.present(func(st *supervisor.State) {
 			st.Agents = slices.Clone(st.Agents)
-			st.Agents[1].Status, st.Agents[1].Takeover = roster.InHand,
-				&takeover.Takeover{Stage: takeover.Open, Since: time.Now()}
+			st.Agents[1].Status, st.Agents[1].Takeover = supervisor.InHand,
+				&supervisor.Takeover{Stage: supervisor.TakeoverOpen, Since: time.Now()}
 		})
 	}, says: []string{"in your hands"}},
 	{name: "halted", act: working(`Ctrl+\`), says: []string{"Halted"}},

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/notify"
@@ -77,7 +77,7 @@ func (d *app) moment() notify.Moment {
 	}
 	for _, i := range snapshot.Inbox(s) {
 		w := notify.Wait{Call: i.ID, For: eventtext.Asks(i, slash.Name(s, i.Agent))}
-		if i.Kind == inbox.Permission {
+		if i.Kind == supervisor.InboxPermission {
 			w.Call = "permission " + i.Agent
 		}
 		m.Awaited = append(m.Awaited, w)

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -201,7 +201,7 @@ func sameAsEvents(t *testing.T, s *script, lines []auditFile) {
 	}
 	for _, m := range collect[contract.Message](s) {
 		if want := fmt.Sprint(m.From, m.To, m.Kind, len(m.Text),
-			audit.Text(m.Text).Sum()); messages[m.MessageID] != want {
+			supervisor.AuditText(m.Text).Sum()); messages[m.MessageID] != want {
 			t.Errorf("message %s: %s, want %s", m.MessageID, messages[m.MessageID], want)
 		}
 	}

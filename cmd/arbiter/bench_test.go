@@ -27,7 +27,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -402,7 +401,7 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 	}
 	askers := map[string]decider.Asker{runconfig.ProviderClaude: askmodel.Asker{Options: c.Options, Spent: side.Cost,
 		Bridge: func() askmodel.Querier { return side }}}
-	for _, name := range []string{modelapi.OpenAI, modelapi.Anthropic} {
+	for _, name := range []string{decider.OpenAI, decider.APIAnthropic} {
 		o := c.Options
 		o.Provider.Name = name
 		client, err := askmodel.OpenProvider(o, side.Stage)
@@ -420,7 +419,7 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 	}
 	base := quantile(took[runconfig.ProviderClaude], 0.5)
 	b.ReportMetric(float64(base.Nanoseconds()), "claude-p50-ns")
-	for _, name := range []string{modelapi.OpenAI, modelapi.Anthropic} {
+	for _, name := range []string{decider.OpenAI, decider.APIAnthropic} {
 		p50 := quantile(took[name], 0.5)
 		b.ReportMetric(float64(p50.Nanoseconds()), name+"-p50-ns")
 		b.ReportMetric(float64(base)/float64(p50), "×claude/"+name)

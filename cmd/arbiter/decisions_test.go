@@ -15,10 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -61,7 +59,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 			t.Fatal(err)
 		}
 		after, effects := supervisor.Apply(s, in)
-		for _, x := range audit.LogItems(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
+		for _, x := range supervisor.LogItems(&s, supervisor.Replayed{Input: in, Effects: effects}, &after) {
 			line, err := encoder.Content(seq, in.At, x)
 			if err == nil {
 				err = run.AppendEvents(journal.Input, line)
@@ -100,14 +98,14 @@ func (r aRun) reading(want contract.Exit, stdin string, args ...string) (stdout,
 }
 
 // aSelection is an input with a task; without a plan or a history the rules choose the planner.
-func aSelection(task string) decision.SelectAgentInput {
-	return decision.SelectAgentInput{
-		Task: task, History: []decision.ExecutionSummary{},
-		AvailableAgents: []decision.AgentDescription{
+func aSelection(task string) decider.SelectAgentInput {
+	return decider.SelectAgentInput{
+		Task: task, History: []decider.ExecutionSummary{},
+		AvailableAgents: []decider.AgentDescription{
 			{Name: "developer", DisplayName: "developer", WhenToUse: "to write code"},
 			{Name: "planner", DisplayName: "planner", WhenToUse: "to plan"},
 		},
-		Constraints: decision.Constraints{MaxIterations: 50, IterationsRemaining: 50, MaxConsecutiveFailures: 3},
+		Constraints: decider.DecisionConstraints{MaxIterations: 50, IterationsRemaining: 50, MaxConsecutiveFailures: 3},
 	}
 }
 
@@ -124,7 +122,7 @@ func encoded(t *testing.T, v any) json.RawMessage {
 func threeDecisions(t *testing.T) []input.Body {
 	return []input.Body{
 		input.Decided{
-			Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection("Weave")),
+			Number: 1, Point: decider.PointSelect, Input: encoded(t, aSelection("Weave")),
 			Decision: decider.Decision{
 				Decision: "SELECT_MODE", Mode: "planner", Reason: "there is no plan", Message: "Plan it.",
 				Source: decider.ByModel, Prompt: "the prompt \x1b[31mas it was", Answer: `{"decision":"SELECT_MODE"}`,
@@ -133,13 +131,13 @@ func threeDecisions(t *testing.T) []input.Body {
 			},
 		},
 		input.Decided{
-			Number: 2, Point: decision.PointSelect, About: "orch-2", Input: encoded(t, aSelection("Weave on")),
+			Number: 2, Point: decider.PointSelect, About: "orch-2", Input: encoded(t, aSelection("Weave on")),
 			Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "developer",
 				Reason: "it \x1b]0;pwned\x07is small", Source: decider.BySession,
 				Prompt: "from: orch-2\norch-2 is done"},
 		},
 		input.Decided{
-			Number: 3, Point: decision.PointTalk,
+			Number: 3, Point: decider.PointTalk,
 			Decision: decider.Decision{Decision: "ADDRESS_HUMAN", Reason: "it asked", Source: decider.BySession},
 		},
 	}
@@ -147,13 +145,13 @@ func threeDecisions(t *testing.T) []input.Body {
 
 // byRules is a decision made by rules.
 func byRules(t *testing.T, task string) input.Decided {
-	return input.Decided{Number: 1, Point: decision.PointSelect, Input: encoded(t, aSelection(task)),
+	return input.Decided{Number: 1, Point: decider.PointSelect, Input: encoded(t, aSelection(task)),
 		Decision: decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByRules}}
 }
 
 func TestExplainListsDecisions(t *testing.T) {
 	r := newJournal(t,
-		append(threeDecisions(t), input.Decided{Number: 4, Point: decision.PointEvaluate, Failed: "no answer"})...)
+		append(threeDecisions(t), input.Decided{Number: 4, Point: decider.PointEvaluate, Failed: "no answer"})...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id[:8])
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if len(lines) != 5 {
@@ -293,11 +291,11 @@ func TestDecideOnAnInput(t *testing.T) {
 	if err := json.Unmarshal([]byte(raw), &d); err != nil || d.Mode != "planner" || d.Source != decider.ByRules {
 		t.Errorf("%v: %s", err, raw)
 	}
-	evaluation := string(encoded(t, decision.EvaluateProgressInput{
-		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusFailure,
+	evaluation := string(encoded(t, decider.EvaluateProgressInput{
+		Task: "Weave", LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusFailure,
 			Iteration: 1},
 		AvailableAgents: aSelection("").AvailableAgents,
-		Constraints: decision.Constraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1,
+		Constraints: decider.DecisionConstraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1,
 			MaxConsecutiveFailures: 3},
 	}))
 	if out, _ := r.reading(contract.ExitComplete, evaluation, "decide", "--input", "-", "--decider",

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // limitFiles limits the size of files that a running arbiter can write: the kernel then fails its writes as on
@@ -31,7 +31,7 @@ func (s *script) limitFiles(size uint64) {
 // logged waits until the run's event log holds a text: everything reported before it is then on disk.
 func (s *script) logged(text string) {
 	s.t.Helper()
-	log := filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), eventlog.Name)
+	log := filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), journal.LogName)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(waitTimeout)

@@ -10,8 +10,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // TestGrantsAreListedAndTakenBack: grants of a workspace are listed in that workspace and nowhere else. rm
@@ -19,7 +19,7 @@ import (
 // with an exit code.
 func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
-	store, err := grants.Open(state, work)
+	store, err := trust.OpenGrants(state, work)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	give := func() {
 		t.Helper()
-		for _, g := range []grants.Grant{
+		for _, g := range []trust.Grant{
 			{Rule: "Bash(git *)", Run: "d4a65516-1d04-49dd-95ac-721a5047b226", At: at}, {Rule: "Edit(src/**)", At: at},
 			{Action: action, Tool: "Bash", At: at},
 		} {

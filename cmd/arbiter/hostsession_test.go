@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // TestRunEndsBeforeItsFrontendConnects: the frontend still learns why a run could not begin.
@@ -67,7 +67,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, crashlog.LogName)) // it may not exist yet
 		log = string(raw)
 	}
-	s, err := runsession.Open(t.Context(), ready.Socket, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
+	s, err := runsession.Open(t.Context(), ready.Socket, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSessionReconnects(t *testing.T) {
 		events = append(events, e)
 	}
 	s, err := runsession.Open(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
-		eventlog.Position{}, sink)
+		journal.LogPosition{}, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 	server := control.Serve(l, foreignRun{}, slog.New(slog.DiscardHandler))
 	defer server.Close()
 	var version *supervisor.VersionError
-	_, err = runsession.Open(t.Context(), path, nil, eventlog.Position{}, func(time.Time, contract.Event) {})
+	_, err = runsession.Open(t.Context(), path, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
 	if !errors.As(err, &version) {
 		t.Errorf("the error is %v", err)
 	}

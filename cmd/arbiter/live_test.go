@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 // commandRun is an arbiter command in a second terminal, in the run's directory.
@@ -138,7 +138,7 @@ func TestPsAndStatus(t *testing.T) {
 			t.Errorf("%d: %+v", i, r)
 		}
 		for _, w := range r.Inbox {
-			if w.Kind != inbox.Permission || w.Request == nil || w.Request.Tool != "Bash" || w.Since.IsZero() {
+			if w.Kind != supervisor.InboxPermission || w.Request == nil || w.Request.Tool != "Bash" || w.Since.IsZero() {
 				t.Errorf("it waits: %+v", w)
 			}
 		}

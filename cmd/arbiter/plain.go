@@ -20,7 +20,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/activity"
@@ -254,15 +253,15 @@ func (e env) plain(c settings.Choices) error {
 			}
 			return slash.Name(nil, id)
 		},
-		Inbox: func() []inbox.Item {
+		Inbox: func() []supervisor.InboxItem {
 			if l := h.Session(); l != nil {
-				return inbox.Of(l.Snapshot())
+				return supervisor.InboxOf(l.Snapshot())
 			}
 			return nil
 		},
 		Covers: func(rule string) []string {
 			if l := h.Session(); l != nil {
-				return inbox.Covered(l.Snapshot(), rule)
+				return supervisor.Covered(l.Snapshot(), rule)
 			}
 			return nil
 		},

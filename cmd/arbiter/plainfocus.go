@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/editor"
@@ -22,7 +21,7 @@ const maxFocusItems = 12
 // plainFocus describes one agent.
 func plainFocus(p plainHost, l *runsession.Session, c editor.Command) string {
 	s, id := l.Snapshot(), c.Arg(0)
-	var a *roster.Agent
+	var a *supervisor.Agent
 	for _, x := range s.Agents {
 		if x.ID == id {
 			a = x
@@ -38,7 +37,7 @@ func plainFocus(p plainHost, l *runsession.Session, c editor.Command) string {
 	return focusText(s, a, items)
 }
 
-func focusText(s *supervisor.State, a *roster.Agent, items []activity.Item) string {
+func focusText(s *supervisor.State, a *supervisor.Agent, items []activity.Item) string {
 	var b strings.Builder
 	b.WriteString(slash.Name(s, a.ID))
 	if a.Mode != "" {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 )
 
@@ -15,8 +14,9 @@ import (
 // times.
 func TestFocusInWords(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
-	a := &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
-		Mode: "developer", Brief: "Mend it.\n\nAll of it."}, AgentProcess: roster.AgentProcess{Status: roster.Busy}}
+	a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+		Mode: "developer", Brief: "Mend it.\n\nAll of it."},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}}
 	items := []activity.Item{{At: at, Text: "I begin"}}
 	for range maxFocusItems {
 		items = append(items, activity.Item{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3})
@@ -24,7 +24,7 @@ func TestFocusInWords(t *testing.T) {
 	items = append(items, activity.Item{At: at, Until: at.Add(time.Second), Tool: "Bash", Summary: "go vet", Failed: true,
 		Result: "exit\x1b[31m 1"})
 	s := &supervisor.State{}
-	s.Agents = []*roster.Agent{a}
+	s.Agents = []*supervisor.Agent{a}
 	s.Options.Rehearsal = true
 	got := focusText(s, a, items)
 	for _, want := range []string{" (developer): ", "process 2, ", "$0.00 simulated.\n", "Its brief: Mend it.\n",

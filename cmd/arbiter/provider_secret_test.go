@@ -22,7 +22,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // providerKey is a key of no known format, in a variable whose name does not mark it as a secret.
@@ -144,7 +144,7 @@ func besideProvider(t *testing.T, p player, provider string, first ...int) (*scr
 func TestTheKeyOfAProvider(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for provider, busy := range map[string]int{modelapi.OpenAI: 429, modelapi.Anthropic: 529} {
+	for provider, busy := range map[string]int{decider.OpenAI: 429, decider.APIAnthropic: 529} {
 		for _, p := range players(t) {
 			t.Run(provider+"/"+p.name, func(t *testing.T) {
 				p.long(t)
@@ -239,7 +239,7 @@ func filesWithout(t *testing.T, dir, text string) (files int) {
 func TestAProviderThatRefuses(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	s, g := besideProvider(t, players(t)[0], modelapi.OpenAI, slices.Repeat([]int{401}, 100)...)
+	s, g := besideProvider(t, players(t)[0], decider.OpenAI, slices.Repeat([]int{401}, 100)...)
 	s.launch()
 	s.finish(contract.ExitComplete)
 	for _, d := range collect[contract.Decision](s) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -44,8 +44,8 @@ func TestWorkflowByProviders(t *testing.T) {
 				if r.Summary != "The loom stands in loom.txt." || r.Iterations != 4 {
 					t.Errorf("result %+v", r)
 				}
-				model := map[string]string{modelapi.OpenAI: modelapi.OpenAIModel,
-					modelapi.Anthropic: modelapi.AnthropicModel}[provider]
+				model := map[string]string{decider.OpenAI: decider.OpenAIModel,
+					decider.APIAnthropic: decider.AnthropicModel}[provider]
 				out, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3")
 				for _, want := range []string{"by         model " + model, "\nprompt, as it was read:\n",
 					"\nsystem prompt, as it was read:\nYou ",

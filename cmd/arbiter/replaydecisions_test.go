@@ -10,14 +10,13 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // TestArbitersToolCallsAreCompared: the Arbiter selects by calling its tool to spawn, and continues by sending
 // a message; both are compared. A decision that no other decider can make is skipped.
 func TestArbitersToolCallsAreCompared(t *testing.T) {
-	session := func(n int, p decision.Point, what string, in any) input.Decided {
+	session := func(n int, p decider.DecisionPoint, what string, in any) input.Decided {
 		d := input.Decided{Number: n, Point: p,
 			Decision: decider.Decision{Decision: what, Reason: "so be it", Source: decider.BySession}}
 		if in != nil {
@@ -30,20 +29,20 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 			Params: bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: id, Generation: 1}, Tool: tool,
 				Input: json.RawMessage(raw)}}
 	}
-	done := decision.EvaluateProgressInput{
-		Task: "Weave", LastExecution: decision.ExecutionSummary{Agent: "developer", Status: decision.StatusSuccess},
+	done := decider.EvaluateProgressInput{
+		Task: "Weave", LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusSuccess},
 		AvailableAgents: aSelection("").AvailableAgents, Constraints: aSelection("").Constraints,
 	}
 	r := newJournal(t,
 		calls("arbiter", "status", `{}`),
 		calls("orch-9", "spawn_orchestrator", `{"mode":"developer"}`), // not a call by the Arbiter
 		calls("arbiter", "spawn_orchestrator", `{"mode":"planner","prompt":"Plan."}`),
-		session(1, decision.PointSelect, "CONTINUE", aSelection("Weave")),
-		session(2, decision.PointSelect, "CONTINUE", aSelection("Weave")), // it waits
-		session(3, decision.PointEvaluate, "ADDRESS_ORCHESTRATOR", done),
-		session(4, decision.PointEvaluate, "ADDRESS_HUMAN", done),
-		session(5, decision.PointEvaluate, "HANDOFF", done),
-		input.Decided{Number: 6, Point: decision.PointEvaluate, Input: encoded(t, done), Deferred: true},
+		session(1, decider.PointSelect, "CONTINUE", aSelection("Weave")),
+		session(2, decider.PointSelect, "CONTINUE", aSelection("Weave")), // it waits
+		session(3, decider.PointEvaluate, "ADDRESS_ORCHESTRATOR", done),
+		session(4, decider.PointEvaluate, "ADDRESS_HUMAN", done),
+		session(5, decider.PointEvaluate, "HANDOFF", done),
+		input.Decided{Number: 6, Point: decider.PointEvaluate, Input: encoded(t, done), Deferred: true},
 	)
 	raw, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules", "--json")
 	lines := strings.Split(strings.TrimSpace(raw), "\n")

@@ -19,7 +19,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // runPort implements [runport.Runs] with the runs of a state directory. It opens the directory for each call,
@@ -132,7 +131,7 @@ func (p runPort) ResumeWith(ctx context.Context, run, task string, args []string
 }
 
 // Log implements [runport.Runs].
-func (p runPort) Log(run string) (*eventlog.Log, error) {
+func (p runPort) Log(run string) (*journal.EventLog, error) {
 	store, err := p.open()
 	if err != nil {
 		return nil, err

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // TestWaysToLeave: while the Arbiter waits for an answer, arbiter is left in each possible way. The
@@ -137,13 +137,13 @@ func TestOneSignalIsOrderly(t *testing.T) {
 // signalled lists the signals by which a run was asked to end, from its audit.
 func signalled(t *testing.T, state, run string) []input.Signal {
 	t.Helper()
-	log, err := eventlog.Open(filepath.Join(state, "runs", run, eventlog.Name))
+	log, err := journal.OpenLog(filepath.Join(state, "runs", run, journal.LogName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
 	var list []input.Signal
-	err = audit.Of(t.Context(), log, run, false, func(l audit.Line) error {
+	err = supervisor.AuditOf(t.Context(), log, run, false, func(l supervisor.AuditLine) error {
 		if l.Entry.What == "signal" {
 			name, _ := l.Entry.Detail["signal"].(string)
 			fast, _ := l.Entry.Detail["fast"].(bool)

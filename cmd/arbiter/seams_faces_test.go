@@ -13,7 +13,7 @@ import (
 
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // frontendDriver is a kind of frontend by which a human steers a run. A play with several guises does the same by
@@ -164,7 +164,7 @@ func (h *modelHome) logged(ctx context.Context, fits func(contract.Line) bool) (
 // logSize is the total size of the runs' event logs, 0 if there are none.
 func (h *modelHome) logSize() (size int64) {
 	h.t.Helper()
-	logs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*", eventlog.Name))
+	logs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*", journal.LogName))
 	if err != nil {
 		h.t.Fatal(err)
 	}

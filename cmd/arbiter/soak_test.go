@@ -16,7 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // soakTurns is the number of turns that TestSoak plays; scripts/soak sets it.
@@ -180,7 +180,7 @@ func (s *soaking) sample(began time.Time) sample {
 	x := sample{turns: s.turns, arbiter: readings(s.t, s.gauges, "arbiter"), bridge: readings(s.t, s.gauges, "bridge"),
 		at: time.Since(began)}
 	err := filepath.WalkDir(s.state, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && (strings.HasPrefix(d.Name(), "journal-") || d.Name() == eventlog.Name) {
+		if err == nil && (strings.HasPrefix(d.Name(), "journal-") || d.Name() == journal.LogName) {
 			info, err := d.Info()
 			if err == nil {
 				x.journal += info.Size()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // write writes a file, creates its directories, and returns its path.
@@ -110,7 +110,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 // TestBuiltInTemplatesCanBeReplacedByThemselves: the output of --template can be used as a template.
 func TestBuiltInTemplatesCanBeReplacedByThemselves(t *testing.T) {
 	r := newJournal(t)
-	for _, name := range prompts.Names() {
+	for _, name := range decider.PromptNames() {
 		text, _ := r.arbiter(contract.ExitComplete, "decide", "--template", name)
 		write(t, text, ".arbiter", "prompts", name)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // blocker has the actors of a reviewer that finds a blocker, of a developer that is told about it, and of a
@@ -123,7 +122,7 @@ func (s *script) blockerExplained() {
 	}
 	out, _ := s.output(0, "decide", "--explain", s.run(), "--number", strconv.Itoa(number), "--json")
 	var x struct {
-		Input    decision.EvaluateProgressInput
+		Input    decider.EvaluateProgressInput
 		Decision decider.Decision
 		Rendered *explaining.Rendered
 	}

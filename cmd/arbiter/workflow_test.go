@@ -12,7 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // workflow is the play of a task from a plan to its end. The given actors come before all others: the first
@@ -143,26 +143,29 @@ func explainsTheFailure(t *testing.T, s *script) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	var third decision.SelectAgentInput
+	var third decider.SelectAgentInput
 	read("3", &third)
 	e := third.LastError
 	if e == nil || e.Agent != "developer" || e.Tool != "Bash" || e.PlanStep != 1 ||
-		e.Category != decision.ToolFailure ||
+		e.Category != decider.ToolFailure ||
 		!strings.Contains(e.Attempted, "warp.txt") || !strings.Contains(e.Message, "No such file") ||
 		!strings.Contains(e.Context.CommandExecuted, "warp.txt > loom.txt") {
 		t.Fatalf("the last error: %+v", e)
 	}
-	var actions []decision.Action
+	var actions []decider.DecisionAction
 	for _, o := range e.RecoveryOptions {
 		actions = append(actions, o.Action)
 	}
-	if !slices.Equal(actions, []decision.Action{decision.Retry, decision.Skip, decision.Fallback}) {
+	if !slices.Equal(
+		actions,
+		[]decider.DecisionAction{decider.DecisionRetry, decider.DecisionSkip, decider.DecisionFallback},
+	) {
 		t.Errorf("what can be done: %v", actions)
 	}
 	if c := third.Constraints; c.CurrentIteration != 2 || c.ConsecutiveFailures != 1 || c.TotalFailures != 1 {
 		t.Errorf("constraints %+v", c)
 	}
-	var fourth decision.EvaluateProgressInput
+	var fourth decider.EvaluateProgressInput
 	read("4", &fourth)
 	var done []string
 	for _, x := range fourth.History {
@@ -172,7 +175,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 	if failed := fourth.History[1].Error; failed == nil || failed.Tool != "Bash" ||
-		failed.Category != decision.ToolFailure || failed.Step != 1 || len(failed.RecoveryOptions) == 0 {
+		failed.Category != decider.ToolFailure || failed.Step != 1 || len(failed.RecoveryOptions) == 0 {
 		t.Errorf("the failed execution: %+v", failed)
 	}
 	if fourth.LastExecution.Agent != "developer" || fourth.LastExecution.Error != nil ||

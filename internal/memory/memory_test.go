@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -173,7 +173,7 @@ func TestPerformance(t *testing.T) {
 		{Agents: []AgentOutcome{{Name: "tester", Failed: 3, LastFailure: now.Add(time.Second)}, {Name: "idle",
 			Restarts: 2}}},
 	})
-	want := map[string]decision.Performance{"tester": {
+	want := map[string]decider.DecisionPerformance{"tester": {
 		LastSuccess: "2026-03-01T12:00:00.000Z", LastFailure: "2026-03-01T12:00:01.000Z", SuccessRate: 33.3,
 		IterationAverage: 2.5,
 	}}
@@ -185,9 +185,9 @@ func TestPerformance(t *testing.T) {
 // TestTally: the history counts executions, and agents report their usage; recorded and summed, that equals
 // the performance that the history itself reports.
 func TestTally(t *testing.T) {
-	h := decision.History{}.
-		Add(decision.Execution{Agent: "tester", Status: decision.StatusFailure, StartedAt: now, CompletedAt: now}).
-		Add(decision.Execution{Agent: "tester", Status: decision.StatusSuccess, StartedAt: now, CompletedAt: now})
+	h := decider.DecisionHistory{}.
+		Add(decider.DecisionExecution{Agent: "tester", Status: decider.StatusFailure, StartedAt: now, CompletedAt: now}).
+		Add(decider.DecisionExecution{Agent: "tester", Status: decider.StatusSuccess, StartedAt: now, CompletedAt: now})
 	agents := Tally(h.Counts(), []AgentUse{{"tester", 1, 0, 0.25}, {"tester", 0, 2, 0.5}, {"idle", 0, 0, 0.125}})
 	want := []AgentOutcome{
 		{Name: "idle", CostUSD: 0.125},

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // Bounds of outcomes.
@@ -63,7 +63,7 @@ func finite(usd float64) float64 {
 
 // Performance returns the results of each mode in all runs, by its name, in the form in which deciders see
 // those of the current run. A mode that never finished an execution is missing.
-func Performance(outcomes []Outcome) map[string]decision.Performance {
+func Performance(outcomes []Outcome) map[string]decider.DecisionPerformance {
 	sums := map[string]AgentOutcome{}
 	for _, o := range outcomes {
 		for _, a := range o.Agents {
@@ -74,12 +74,12 @@ func Performance(outcomes []Outcome) map[string]decision.Performance {
 			sums[a.Name] = s
 		}
 	}
-	list := map[string]decision.Performance{}
+	list := map[string]decider.DecisionPerformance{}
 	for name, s := range sums {
 		if s.Succeeded+s.Failed == 0 {
 			continue
 		}
-		p := decision.Performance{
+		p := decider.DecisionPerformance{
 			LastSuccess: stamp(s.LastSuccess), LastFailure: stamp(s.LastFailure),
 			SuccessRate: tenth(100 * float64(s.Succeeded) / float64(s.Succeeded+s.Failed)),
 		}

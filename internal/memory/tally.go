@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // AgentUse is what one agent of a run used.
@@ -17,7 +17,7 @@ type AgentUse struct {
 
 // Tally returns the results of the modes of a run, by name: their executions according to the history of
 // the run, with the usage of their agents.
-func Tally(counts []decision.Count, uses []AgentUse) []AgentOutcome {
+func Tally(counts []decider.DecisionCount, uses []AgentUse) []AgentOutcome {
 	sums := map[string]*AgentOutcome{}
 	of := func(name string) *AgentOutcome {
 		if sums[name] == nil {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -161,9 +161,9 @@ func (c *Collector) message(at time.Time, m contract.Message) {
 	if m.From == contract.Human {
 		c.question, c.lastError = "", ""
 		switch {
-		case m.Kind == conversation.KindTask && !m.Edited:
+		case m.Kind == supervisor.KindTask && !m.Edited:
 			c.r.Tasks = bounded(c, "tasks", c.r.Tasks, c.text(m.Text), maxList)
-		case m.Kind == conversation.KindTask && len(c.r.Tasks) > 0:
+		case m.Kind == supervisor.KindTask && len(c.r.Tasks) > 0:
 			c.r.Tasks[len(c.r.Tasks)-1] = c.text(m.Text)
 		default:
 			c.r.Messages = bounded(c, "words of the human", c.r.Messages, c.text(m.Text), maxList)
@@ -171,7 +171,7 @@ func (c *Collector) message(at time.Time, m contract.Message) {
 		return
 	}
 	reached := m.Kind == verdict.KindDone || m.Kind == verdict.KindHandoff
-	toHuman := m.To == contract.Human && (m.Kind == conversation.KindComplete || m.Kind == conversation.KindReport)
+	toHuman := m.To == contract.Human && (m.Kind == supervisor.KindComplete || m.Kind == supervisor.KindReport)
 	if !reached && !toHuman {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 )
 
 // maxCleanupTime is how long a process of a run may outlive its arbiter.
@@ -220,8 +220,8 @@ func (r *round) queue() []string {
 	var waiting []string
 	open := stillUnderWay(r.readRecords())
 	for _, m := range r.messages() {
-		if open[m.ID] || m.Status == conversation.MessageWaiting || m.Status == conversation.MessageSent ||
-			m.Status == conversation.MessageReturned {
+		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent ||
+			m.Status == supervisor.MessageReturned {
 			waiting = append(waiting, m.Text)
 		}
 	}
@@ -229,9 +229,9 @@ func (r *round) queue() []string {
 }
 
 // messages returns all messages of the run, as arbiter lists them.
-func (r *round) messages() []conversation.MessageRecord {
+func (r *round) messages() []supervisor.MessageRecord {
 	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
-	var shown struct{ Messages []conversation.MessageRecord }
+	var shown struct{ Messages []supervisor.MessageRecord }
 	err := json.Unmarshal([]byte(out), &shown)
 	if err != nil || code != 0 {
 		r.fail("sessions show: %d, %v: %s", code, err, errs)

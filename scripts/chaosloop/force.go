@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // Kinds of help that make a process reach a crash point that it does not reach otherwise.
@@ -92,7 +92,7 @@ func (r *round) littered() bool {
 
 // tear appends the beginning of a line to the event log.
 func (r *round) tear() bool {
-	f, err := os.OpenFile(filepath.Join(r.runDir(), eventlog.Name), os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(filepath.Join(r.runDir(), journal.LogName), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -251,7 +251,7 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		if status == nil {
 			status = r.statuses()
 		}
-		if len(had) == 0 && (status[m.MessageID] != conversation.MessageDelivered || endedAfter(lines[i:], h.To)) {
+		if len(had) == 0 && (status[m.MessageID] != supervisor.MessageDelivered || endedAfter(lines[i:], h.To)) {
 			r.f.returned++
 			continue
 		}
@@ -271,7 +271,7 @@ type delivery struct {
 func carrier(after []contract.Line, h contract.Handoff) (delivery, bool) {
 	for _, l := range after {
 		m, ok := l.Body.(contract.Message)
-		if ok && m.To == h.To && (m.Kind == conversation.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
+		if ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
 			return delivery{m, l.Time}, true
 		}
 	}

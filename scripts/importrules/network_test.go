@@ -10,7 +10,7 @@ import (
 // terminals and sockets of this machine: unless asked, arbiter sends nothing about a run, looks for no newer
 // version, and listens on no network.
 var networks = map[string]string{
-	"supervisor/decider/modelapi/":    "questions of a decider, to the provider that --decider-provider names",
+	"supervisor/decider/modelapi_":    "questions of a decider, to the provider that --decider-provider names",
 	"bridge/egress/":                  "connections of sandboxed agents, to the hosts that the user names",
 	"bridge/sandbox/":                 "the loopback of a sandbox, and its trial",
 	"internal/hosts/hosttest/":        "hosts of tests, on loopback",

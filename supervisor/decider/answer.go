@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Bounds of an answer: of the whole in bytes, of its fields in characters.
@@ -30,7 +28,7 @@ func (e *AnswerError) Error() string { return "decider: the answer cannot be use
 // reason, an agent that exists, and fields within their bounds. Unknown members are ignored, as is a mode
 // without SELECT_MODE. With COMPLETE the summary replaces a missing reason, and the reason a missing summary:
 // ADR-0005 has it both ways. The error is always an *[AnswerError].
-func parseDecision(raw string, p decision.Point, agents []decision.AgentDescription) (Decision, error) {
+func parseDecision(raw string, p DecisionPoint, agents []AgentDescription) (Decision, error) {
 	var c complaints
 	switch {
 	case kinds(p) == nil:
@@ -100,7 +98,7 @@ func (c *complaints) text(object map[string]json.RawMessage, name string, most i
 }
 
 // check fills in fields from the fields that can replace them, and drops a mode that has no effect.
-func (c *complaints) check(d *Decision, p decision.Point, agents []decision.AgentDescription) {
+func (c *complaints) check(d *Decision, p DecisionPoint, agents []AgentDescription) {
 	may := kinds(p)
 	switch {
 	case d.Decision == "":

@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 const goesOn = `{"decision":"CONTINUE","reason":"It is right."}`
@@ -54,7 +52,7 @@ func TestParseDecisionTolerates(t *testing.T) {
 		"a broken one first": {`{"decision":"RETRY",} ` + goesOn, on},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseDecision(c.raw, decision.PointEvaluate, builtIn())
+			got, err := parseDecision(c.raw, PointEvaluate, builtIn())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,33 +66,33 @@ func TestParseDecisionTolerates(t *testing.T) {
 func TestParseDecisionRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw   string
-		point decision.Point
+		point DecisionPoint
 		want  string
 	}{
-		"nothing":          {" \n", decision.PointSelect, "empty"},
-		"prose":            {"I would go on.", decision.PointSelect, "no valid JSON object"},
-		"no decision":      {`{"reason":"x"}`, decision.PointSelect, "no valid JSON object"},
-		"cut short":        {goesOn[:30], decision.PointSelect, "no valid JSON object"},
-		"a trailing comma": {`{"decision":"RETRY","reason":"x",}`, decision.PointSelect, "no valid JSON object"},
-		"another point's": {goesOn, decision.PointSelect,
+		"nothing":          {" \n", PointSelect, "empty"},
+		"prose":            {"I would go on.", PointSelect, "no valid JSON object"},
+		"no decision":      {`{"reason":"x"}`, PointSelect, "no valid JSON object"},
+		"cut short":        {goesOn[:30], PointSelect, "no valid JSON object"},
+		"a trailing comma": {`{"decision":"RETRY","reason":"x",}`, PointSelect, "no valid JSON object"},
+		"another point's": {goesOn, PointSelect,
 			"`decision` is \"CONTINUE\": give one of SELECT_MODE, COMPLETE, RETRY."},
-		"lower case": {`{"decision":"retry","reason":"x"}`, decision.PointEvaluate,
+		"lower case": {`{"decision":"retry","reason":"x"}`, PointEvaluate,
 			"give one of CONTINUE, COMPLETE, RETRY, SELECT_MODE."},
-		"another's case":    {`{"Decision":"RETRY","reason":"x"}`, decision.PointEvaluate, "no valid JSON object"},
-		"an empty decision": {`{"decision":null,"reason":"x"}`, decision.PointEvaluate, "`decision` is empty"},
-		"a number":          {`{"decision":1,"reason":"x"}`, decision.PointEvaluate, "`decision` is not a string"},
-		"no reason":         {`{"decision":"RETRY","reason":"  "}`, decision.PointEvaluate, "`reason` is missing"},
-		"neither":           {`{"decision":"COMPLETE"}`, decision.PointEvaluate, "`reason` is missing"},
-		"no mode": {`{"decision":"SELECT_MODE","reason":"x"}`, decision.PointSelect,
+		"another's case":    {`{"Decision":"RETRY","reason":"x"}`, PointEvaluate, "no valid JSON object"},
+		"an empty decision": {`{"decision":null,"reason":"x"}`, PointEvaluate, "`decision` is empty"},
+		"a number":          {`{"decision":1,"reason":"x"}`, PointEvaluate, "`decision` is not a string"},
+		"no reason":         {`{"decision":"RETRY","reason":"  "}`, PointEvaluate, "`reason` is missing"},
+		"neither":           {`{"decision":"COMPLETE"}`, PointEvaluate, "`reason` is missing"},
+		"no mode": {`{"decision":"SELECT_MODE","reason":"x"}`, PointSelect,
 			"`mode` is missing: SELECT_MODE needs one of developer, planner"},
-		"an unknown mode": {`{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, decision.PointSelect,
+		"an unknown mode": {`{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, PointSelect,
 			"`mode` is \"wizard\", and there is no such agent"},
 		"a long reason": {`{"decision":"RETRY","reason":"` + strings.Repeat("ü", maxReason+1) + `"}`,
-			decision.PointSelect, "longer than 2000 characters"},
-		"a long answer": {strings.Repeat(" ", maxAnswer) + goesOn, decision.PointEvaluate, "longer than 262144 bytes"},
-		"bytes":         {"\xff" + goesOn, decision.PointEvaluate, "not valid UTF-8"},
-		"all at once":   {`{"decision":"GO","mode":"wizard"}`, decision.PointEvaluate, "`reason` is missing"},
-		"no question":   {goesOn, decision.PointTalk, "nothing is decided"},
+			PointSelect, "longer than 2000 characters"},
+		"a long answer": {strings.Repeat(" ", maxAnswer) + goesOn, PointEvaluate, "longer than 262144 bytes"},
+		"bytes":         {"\xff" + goesOn, PointEvaluate, "not valid UTF-8"},
+		"all at once":   {`{"decision":"GO","mode":"wizard"}`, PointEvaluate, "`reason` is missing"},
+		"no question":   {goesOn, PointTalk, "nothing is decided"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseDecision(c.raw, c.point, builtIn())
@@ -107,7 +105,7 @@ func TestParseDecisionRefuses(t *testing.T) {
 			}
 		})
 	}
-	_, err := parseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, decision.PointSelect, nil)
+	_, err := parseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, PointSelect, nil)
 	if err == nil || !strings.Contains(err.Error(), "no agent to select") {
 		t.Errorf("without agents: %v", err)
 	}
@@ -117,21 +115,21 @@ func TestParseDecisionRefuses(t *testing.T) {
 func TestParseDecisionIsBounded(t *testing.T) {
 	testkit.WithoutRace(t)
 	deep := `{"decision"` + strings.Repeat(`{"a":`, maxAnswer/5-20) + `"decision"`
-	if _, err := parseDecision(deep, decision.PointEvaluate, builtIn()); err == nil {
+	if _, err := parseDecision(deep, PointEvaluate, builtIn()); err == nil {
 		t.Error("nothing but open braces is a decision")
 	}
 	if n := testing.AllocsPerRun(1,
-		func() { _, _ = parseDecision(deep, decision.PointEvaluate, builtIn()) }); n > 100*maxStarts {
+		func() { _, _ = parseDecision(deep, PointEvaluate, builtIn()) }); n > 100*maxStarts {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 // TestSchema: the schema is flat, and accepts what the parser accepts.
 func TestSchema(t *testing.T) {
-	if s := schema(decision.PointTalk); s != nil {
+	if s := schema(PointTalk); s != nil {
 		t.Errorf("a schema for talking: %s", s)
 	}
-	for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
+	for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
 		var s jsonschema.Schema
 		if err := json.Unmarshal(schema(p), &s); err != nil {
 			t.Fatal(err)
@@ -183,7 +181,7 @@ func FuzzParseDecision(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
+		for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
 			d, err := parseDecision(raw, p, builtIn())
 			var wrong *AnswerError
 			if err != nil {

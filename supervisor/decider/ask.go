@@ -5,24 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Ask puts a recorded input to a decider, and returns its decision.
-func Ask(ctx context.Context, d Decider, point decision.Point, input json.RawMessage) (Decision, error) {
+func Ask(ctx context.Context, d Decider, point DecisionPoint, input json.RawMessage) (Decision, error) {
 	if d == nil {
 		return Decision{}, errors.New("there is no decider")
 	}
 	switch point {
-	case decision.PointSelect:
-		var in decision.SelectAgentInput
+	case PointSelect:
+		var in SelectAgentInput
 		if err := json.Unmarshal(input, &in); err != nil {
 			return Decision{}, fmt.Errorf("input of a selection: %w", err)
 		}
 		return d.SelectAgent(ctx, in)
-	case decision.PointEvaluate:
-		var in decision.EvaluateProgressInput
+	case PointEvaluate:
+		var in EvaluateProgressInput
 		if err := json.Unmarshal(input, &in); err != nil {
 			return Decision{}, fmt.Errorf("input of an evaluation: %w", err)
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Options say which decider to build.
@@ -59,10 +57,10 @@ func (o Options) model() Decider {
 // broken never decides.
 type broken struct{ err error }
 
-func (b broken) SelectAgent(context.Context, decision.SelectAgentInput) (Decision, error) {
+func (b broken) SelectAgent(context.Context, SelectAgentInput) (Decision, error) {
 	return Decision{}, b.err
 }
 
-func (b broken) EvaluateProgress(context.Context, decision.EvaluateProgressInput) (Decision, error) {
+func (b broken) EvaluateProgress(context.Context, EvaluateProgressInput) (Decision, error) {
 	return Decision{}, b.err
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Store keeps decisions by key, and may drop them at any time. It is safe for concurrent use.
@@ -26,9 +24,9 @@ type Cached struct {
 }
 
 // SelectAgent implements [Decider].
-func (c Cached) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
-	key := c.key(decision.PointSelect, in.Key())
-	if d, ok := c.hit(ctx, key, decision.PointSelect, in.AvailableAgents); ok {
+func (c Cached) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
+	key := c.key(PointSelect, in.Key())
+	if d, ok := c.hit(ctx, key, PointSelect, in.AvailableAgents); ok {
 		return d, nil
 	}
 	d, err := c.Of.SelectAgent(ctx, in)
@@ -37,9 +35,9 @@ func (c Cached) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (
 }
 
 // EvaluateProgress implements [Decider].
-func (c Cached) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
-	key := c.key(decision.PointEvaluate, in.Key())
-	if d, ok := c.hit(ctx, key, decision.PointEvaluate, in.AvailableAgents); ok {
+func (c Cached) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
+	key := c.key(PointEvaluate, in.Key())
+	if d, ok := c.hit(ctx, key, PointEvaluate, in.AvailableAgents); ok {
 		return d, nil
 	}
 	d, err := c.Of.EvaluateProgress(ctx, in)
@@ -49,7 +47,7 @@ func (c Cached) EvaluateProgress(ctx context.Context, in decision.EvaluateProgre
 
 // key is the hash of its parts, each with its length, so that two different lists of parts never have the same
 // key.
-func (c Cached) key(p decision.Point, input string) string {
+func (c Cached) key(p DecisionPoint, input string) string {
 	h := sha256.New()
 	for _, part := range []string{string(p), c.Salt, input} {
 		h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
@@ -60,8 +58,8 @@ func (c Cached) key(p decision.Point, input string) string {
 }
 
 // hit validates what the store returns: a store may be shared, and older than this program.
-func (c Cached) hit(ctx context.Context, key string, p decision.Point,
-	agents []decision.AgentDescription) (Decision, bool) {
+func (c Cached) hit(ctx context.Context, key string, p DecisionPoint,
+	agents []AgentDescription) (Decision, bool) {
 	if ctx.Err() != nil {
 		return Decision{}, false
 	}

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 func TestCachedAsksOnce(t *testing.T) {
@@ -19,12 +17,12 @@ func TestCachedAsksOnce(t *testing.T) {
 	store := NewMemoryStore(0)
 	c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: store, Salt: "small"}
 	task := record(ran(developer, 1, ok))
-	first, err := c.SelectAgent(ctx, decision.Select(task))
+	first, err := c.SelectAgent(ctx, SelectInput(task))
 	if err != nil || first.Source != ByModel {
 		t.Fatalf("first: %+v, %v", first, err)
 	}
 	task.CostUSD, task.TokensUsed = 7, 9000 // the same situation in another run
-	again, err := c.SelectAgent(ctx, decision.Select(task))
+	again, err := c.SelectAgent(ctx, SelectInput(task))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +33,14 @@ func TestCachedAsksOnce(t *testing.T) {
 
 	// Everything that makes a different question.
 	for i, ask := range []func() (Decision, error){
-		func() (Decision, error) { return c.EvaluateProgress(ctx, decision.Evaluate(task)) },
+		func() (Decision, error) { return c.EvaluateProgress(ctx, EvaluateInput(task)) },
 		func() (Decision, error) {
-			return c.SelectAgent(ctx, decision.Select(with(task, func(r *decision.Record) { r.Task = "Unweave" })))
+			return c.SelectAgent(ctx, SelectInput(with(task, func(r *DecisionRecord) { r.Task = "Unweave" })))
 		},
 		func() (Decision, error) {
 			c := c
 			c.Salt = "large"
-			return c.SelectAgent(ctx, decision.Select(task))
+			return c.SelectAgent(ctx, SelectInput(task))
 		},
 	} {
 		if d, err := ask(); err != nil || d.Source != ByModel || asker.count() != i+2 {
@@ -55,7 +53,7 @@ func TestCachedKeys(t *testing.T) {
 	seen := map[string]string{}
 	for _, salt := range []string{"", "1:", "a", "ab", "a:b"} {
 		for _, input := range []string{"", "b", "bc", "a1:", "b:bc"} {
-			for _, p := range []decision.Point{decision.PointSelect, decision.PointEvaluate} {
+			for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
 				what := fmt.Sprintf("%q %q %q", p, salt, input)
 				key := Cached{Salt: salt}.key(p, input)
 				if seen[key] != "" || !isKey(key) {
@@ -79,7 +77,7 @@ func TestCachedKeys(t *testing.T) {
 }
 
 func TestCachedKeepsNothingDoubtful(t *testing.T) {
-	in := decision.Evaluate(record(ran(developer, 1, ok)))
+	in := EvaluateInput(record(ran(developer, 1, ok)))
 	for name, of := range map[string]Decider{
 		"an end":         fixed{d: Decision{Decision: Complete, Reason: "x", Summary: "x", Source: ByModel}},
 		"a rule's":       Rules{},
@@ -98,7 +96,7 @@ func TestCachedKeepsNothingDoubtful(t *testing.T) {
 
 // TestCachedTrustsNoStore: a cached entry must be a decision for this question.
 func TestCachedTrustsNoStore(t *testing.T) {
-	in := decision.Select(record(ran(developer, 1, ok)))
+	in := SelectInput(record(ran(developer, 1, ok)))
 	for _, found := range []Decision{
 		{}, {Decision: SelectMode, Mode: "wizard", Reason: "x"}, {Decision: Continue, Reason: "x"},
 		{Decision: Complete, Reason: "x", Summary: "x"}, {Decision: Retry},
@@ -148,7 +146,7 @@ func hammer(t *testing.T, s Store) {
 	for range 8 {
 		all.Go(func() {
 			for i := range 60 {
-				key := Cached{}.key(decision.PointSelect, fmt.Sprint(i%20))
+				key := Cached{}.key(PointSelect, fmt.Sprint(i%20))
 				s.Put(key, Decision{Decision: Retry, Reason: key})
 				if d, ok := s.Get(key); ok && d.Reason != key {
 					t.Errorf("under %s is %s", key, d.Reason)
@@ -191,7 +189,7 @@ func conforming(t *testing.T) map[string]Decider {
 
 // TestDecidersConform puts the same cases to every decider.
 func TestDecidersConform(t *testing.T) {
-	cases := map[string]decision.Record{
+	cases := map[string]DecisionRecord{
 		"nothing done": record(),
 		"a failure":    record(ran(developer, 1, bad)),
 		"the limit":    record(ran(developer, 1, bad), ran(developer, 2, bad), ran(developer, 3, bad)),
@@ -202,27 +200,27 @@ func TestDecidersConform(t *testing.T) {
 	for name, d := range conforming(t) {
 		for what, task := range cases {
 			for range 2 { // the second time, a cache may answer
-				in := decision.Select(task)
+				in := SelectInput(task)
 				got, err := d.SelectAgent(context.Background(), in)
-				conforms(t, name+": selecting, "+what, got, err, decision.PointSelect)
+				conforms(t, name+": selecting, "+what, got, err, PointSelect)
 				if task.History.Len() > 0 {
-					got, err = d.EvaluateProgress(context.Background(), decision.Evaluate(task))
-					conforms(t, name+": evaluating, "+what, got, err, decision.PointEvaluate)
+					got, err = d.EvaluateProgress(context.Background(), EvaluateInput(task))
+					conforms(t, name+": evaluating, "+what, got, err, PointEvaluate)
 				}
-				if diff := cmp.Diff(decision.Select(task), in); diff != "" {
+				if diff := cmp.Diff(SelectInput(task), in); diff != "" {
 					t.Errorf("%s: the input was changed (-want +got):\n%s", name, diff)
 				}
 			}
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if got, err := d.SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); err == nil {
+		if got, err := d.SelectAgent(ctx, SelectInput(record(ran(developer, 1, bad)))); err == nil {
 			t.Errorf("%s: decided %+v after the context's end", name, got)
 		}
 	}
 }
 
-func conforms(t *testing.T, what string, d Decision, err error, p decision.Point) {
+func conforms(t *testing.T, what string, d Decision, err error, p DecisionPoint) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
@@ -255,8 +253,8 @@ func TestDecidersAreSafe(t *testing.T) {
 		for i := range 4 {
 			all.Go(func() {
 				task := record(ran(developer, 1+i%2, ok))
-				_, first := d.SelectAgent(context.Background(), decision.Select(task))
-				_, second := d.EvaluateProgress(context.Background(), decision.Evaluate(task))
+				_, first := d.SelectAgent(context.Background(), SelectInput(task))
+				_, second := d.EvaluateProgress(context.Background(), EvaluateInput(task))
 				if err := errors.Join(first, second); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}

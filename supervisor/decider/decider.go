@@ -3,14 +3,12 @@ package decider
 import (
 	"context"
 	"errors"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Decider decides. An error means that it gave no decision that can be acted on.
 type Decider interface {
-	SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error)
-	EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error)
+	SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error)
+	EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error)
 }
 
 // Decision is a decision, and how it was made.

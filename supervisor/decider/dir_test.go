@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 func openDir(t *testing.T, dir string, n int) *DirStore {
@@ -25,7 +23,7 @@ func openDir(t *testing.T, dir string, n int) *DirStore {
 	return s
 }
 
-func keyNumber(i int) string { return Cached{}.key(decision.PointSelect, fmt.Sprint(i)) }
+func keyNumber(i int) string { return Cached{}.key(PointSelect, fmt.Sprint(i)) }
 
 func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "decisions")

@@ -5,39 +5,37 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func agentsNamed(names ...string) []decision.AgentDescription {
-	var list []decision.AgentDescription
+func agentsNamed(names ...string) []AgentDescription {
+	var list []AgentDescription
 	for _, n := range names {
-		list = append(list, decision.AgentDescription{Name: n, DisplayName: n, WhenToUse: "for " + n})
+		list = append(list, AgentDescription{Name: n, DisplayName: n, WhenToUse: "for " + n})
 	}
 	return list
 }
 
-func builtIn() []decision.AgentDescription {
+func builtIn() []AgentDescription {
 	return agentsNamed(developer, planner, reviewer, tester)
 }
 
 // ran is an execution after its own spawn.
-func ran(agent string, iteration int, status decision.Status) decision.Execution {
-	e := decision.Execution{Agent: agent, Iteration: iteration, Status: status,
+func ran(agent string, iteration int, status DecisionStatus) DecisionExecution {
+	e := DecisionExecution{Agent: agent, Iteration: iteration, Status: status,
 		StartedAt: epoch.Add(time.Duration(iteration) * time.Minute)}
 	e.CompletedAt = e.StartedAt.Add(time.Second)
 	if e.Failed() {
-		e.Error = &decision.Failure{Agent: agent, Tool: "Bash", Message: "exit status 1",
-			Category: decision.ToolFailure, At: e.CompletedAt}
+		e.Error = &DecisionFailure{Agent: agent, Tool: "Bash", Message: "exit status 1",
+			Category: ToolFailure, At: e.CompletedAt}
 	}
 	return e
 }
 
 // record is a task with the built-in agents and what they have done.
-func record(done ...decision.Execution) decision.Record {
-	r := decision.Record{Task: "Weave", Agents: builtIn(), MaxIterations: 50, MaxFailures: 3}
+func record(done ...DecisionExecution) DecisionRecord {
+	r := DecisionRecord{Task: "Weave", Agents: builtIn(), MaxIterations: 50, MaxFailures: 3}
 	for _, e := range done {
 		add(&r, e)
 	}
@@ -45,7 +43,7 @@ func record(done ...decision.Execution) decision.Record {
 }
 
 // add records an execution as the supervisor does.
-func add(r *decision.Record, e decision.Execution) {
+func add(r *DecisionRecord, e DecisionExecution) {
 	r.History = r.History.Add(e)
 	r.Iteration = max(r.Iteration, e.Iteration)
 	switch {
@@ -53,27 +51,27 @@ func add(r *decision.Record, e decision.Execution) {
 		r.Failures++
 		r.TotalFailures++
 		r.Error = e.Error
-	case e.Status == decision.StatusSuccess:
+	case e.Status == StatusSuccess:
 		r.Failures = 0
 		r.Error = nil
 	}
 }
 
-func steps(list ...decision.Step) []decision.Step { return list }
+func steps(list ...DecisionStep) []DecisionStep { return list }
 
 // step is a step of a plan: its status, and the mode it names.
-func step(status, mode string) decision.Step {
-	return decision.Step{Description: "weave a thread", Status: status, Mode: mode}
+func step(status, mode string) DecisionStep {
+	return DecisionStep{Description: "weave a thread", Status: status, Mode: mode}
 }
 
 // plain are prompts that contain the key of the input.
 type plain struct{ err error }
 
-func (p plain) Select(in decision.SelectAgentInput) (string, string, error) {
+func (p plain) Select(in SelectAgentInput) (string, string, error) {
 	return "choose", "select " + in.Key(), p.err
 }
 
-func (p plain) Evaluate(in decision.EvaluateProgressInput) (string, string, error) {
+func (p plain) Evaluate(in EvaluateProgressInput) (string, string, error) {
 	return "judge", "evaluate " + in.Key(), p.err
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // How often a model is asked again, and how long to wait before.
@@ -20,8 +18,8 @@ const (
 
 // Prompts renders the inputs for a model that has no other context.
 type Prompts interface {
-	Select(in decision.SelectAgentInput) (system, prompt string, err error)
-	Evaluate(in decision.EvaluateProgressInput) (system, prompt string, err error)
+	Select(in SelectAgentInput) (system, prompt string, err error)
+	Evaluate(in EvaluateProgressInput) (system, prompt string, err error)
 }
 
 // Model asks a model. It answers an unusable answer with a correction, twice; then the error is an
@@ -52,15 +50,15 @@ func (e *InvalidError) Error() string {
 func (e *InvalidError) Unwrap() error { return e.Err }
 
 // SelectAgent implements [Decider].
-func (m Model) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
-	return m.decide(ctx, decision.PointSelect, in.AvailableAgents, func(p Prompts) (string, string, error) {
+func (m Model) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
+	return m.decide(ctx, PointSelect, in.AvailableAgents, func(p Prompts) (string, string, error) {
 		return p.Select(in)
 	})
 }
 
 // EvaluateProgress implements [Decider].
-func (m Model) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
-	return m.decide(ctx, decision.PointEvaluate, in.AvailableAgents, func(p Prompts) (string, string, error) {
+func (m Model) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
+	return m.decide(ctx, PointEvaluate, in.AvailableAgents, func(p Prompts) (string, string, error) {
 		return p.Evaluate(in)
 	})
 }
@@ -68,7 +66,7 @@ func (m Model) EvaluateProgress(ctx context.Context, in decision.EvaluateProgres
 // rendering selects one of the two prompts of Prompts.
 type rendering func(Prompts) (system, prompt string, err error)
 
-func (m Model) decide(ctx context.Context, p decision.Point, agents []decision.AgentDescription,
+func (m Model) decide(ctx context.Context, p DecisionPoint, agents []AgentDescription,
 	render rendering) (Decision, error) {
 	asked := Decision{Source: ByModel}
 	system, prompt, err := m.render(render, &asked)

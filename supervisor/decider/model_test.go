@@ -10,16 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
 const test = `{"decision":"SELECT_MODE","mode":"tester","reason":"Test it.","message":"Run them all."}`
 
 func TestModelDecides(t *testing.T) {
 	asker := says("Well. " + test)
-	in := decision.Select(record(ran(developer, 1, ok)))
+	in := SelectInput(record(ran(developer, 1, ok)))
 	got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(context.Background(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +27,7 @@ func TestModelDecides(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	q := Question{System: "choose", Prompt: "select " + in.Key(), Schema: schema(decision.PointSelect)}
+	q := Question{System: "choose", Prompt: "select " + in.Key(), Schema: schema(PointSelect)}
 	if diff := cmp.Diff([]Question{q}, asker.asked); diff != "" {
 		t.Errorf("the questions (-want +got):\n%s", diff)
 	}
@@ -38,7 +35,7 @@ func TestModelDecides(t *testing.T) {
 
 func TestModelIsCorrected(t *testing.T) {
 	asker := says("nonsense", `{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, test)
-	in := decision.Evaluate(record(ran(developer, 1, ok)))
+	in := EvaluateInput(record(ran(developer, 1, ok)))
 	got, err := Model{Ask: asker, Prompts: plain{}}.EvaluateProgress(context.Background(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +62,7 @@ func TestModelIsCorrected(t *testing.T) {
 
 func TestModelStaysInvalid(t *testing.T) {
 	asker := says("one", "two", "three")
-	got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(context.Background(), decision.Select(record()))
+	got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(context.Background(), SelectInput(record()))
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || invalid.Attempts != 3 || invalid.Answer != "three" {
 		t.Fatalf("error %v, want an InvalidError after three answers", err)
@@ -80,7 +77,7 @@ func TestModelIsAskedAgainAfterTroubleThatPasses(t *testing.T) {
 		trouble := reply{err: fmt.Errorf("asking: %w", passing(true))}
 		asker := &script{replies: []reply{trouble, trouble, {text: test}}}
 		begin := time.Now()
-		got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(t.Context(), decision.Select(record()))
+		got, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(t.Context(), SelectInput(record()))
 		if err != nil || got.Mode != tester || got.Attempts != 3 || len(got.Warnings) != 2 {
 			t.Fatalf("decided %+v, %v", got, err)
 		}
@@ -110,7 +107,7 @@ func TestModelGivesUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asker := &script{replies: []reply{c.reply}}
 				got, err := Model{Ask: asker, Prompts: plain{}, Timeout: time.Minute}.SelectAgent(t.Context(),
-					decision.Select(record()))
+					SelectInput(record()))
 				if !errors.Is(err, c.is) || asker.count() != c.attempts || got.Attempts != c.attempts ||
 					got.Decision != "" {
 					t.Errorf("after %d attempts %+v, %v; want %d and %v", asker.count(), got, err, c.attempts, c.is)
@@ -131,7 +128,7 @@ func TestModelIsCancelled(t *testing.T) {
 				asker := &script{replies: replies}
 				done := make(chan error, 1)
 				go func() {
-					_, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(ctx, decision.Select(record()))
+					_, err := Model{Ask: asker, Prompts: plain{}}.SelectAgent(ctx, SelectInput(record()))
 					done <- err
 				}()
 				synctest.Wait()
@@ -151,14 +148,14 @@ func TestModelIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	asker := says(test)
-	if _, err := (Model{Ask: asker, Prompts: plain{}}).SelectAgent(ctx, decision.Select(record())); !errors.Is(err,
+	if _, err := (Model{Ask: asker, Prompts: plain{}}).SelectAgent(ctx, SelectInput(record())); !errors.Is(err,
 		context.Canceled) || asker.count() != 0 {
 		t.Errorf("cancelled before: %v after %d questions", err, asker.count())
 	}
 }
 
 func TestModelPrompts(t *testing.T) {
-	in := decision.Select(record())
+	in := SelectInput(record())
 	_, err := Model{Ask: says(test), Prompts: plain{errBroken}}.SelectAgent(context.Background(), in)
 	if !errors.Is(err, errBroken) {
 		t.Errorf("error %v, want the template's", err)
@@ -170,11 +167,11 @@ func TestModelPrompts(t *testing.T) {
 		t.Errorf("decided %+v, %v; want the built-in prompt's decision with a warning", got, err)
 	}
 	task := record(ran(developer, 1, bad))
-	set, err := prompts.NewSet(nil)
+	set, err := NewSet(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err = Model{Ask: says(test), Prompts: set}.SelectAgent(context.Background(), decision.Select(task))
+	got, err = Model{Ask: says(test), Prompts: set}.SelectAgent(context.Background(), SelectInput(task))
 	if err != nil || got.Mode != tester || !strings.Contains(got.Prompt, task.Task) {
 		t.Errorf("with the built-in templates: %+v, %v", got, err)
 	}

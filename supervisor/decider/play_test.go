@@ -10,17 +10,15 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // game is a task that only the rules lead, with the moves and limits of the task machine.
 type game struct {
 	t      *testing.T
-	task   decision.Record
+	task   DecisionRecord
 	agent  string   // the agent that works, or worked last
 	path   []string // the agents' executions
-	turn   func(g *game) decision.Status
+	turn   func(g *game) DecisionStatus
 	alive  func() bool // whether the agent can continue
 	result string
 }
@@ -40,7 +38,7 @@ func (g *game) play() {
 }
 
 func (g *game) selects() {
-	d, err := Rules{}.SelectAgent(context.Background(), decision.Select(g.task))
+	d, err := Rules{}.SelectAgent(context.Background(), SelectInput(g.task))
 	if err != nil {
 		g.t.Fatalf("selecting: %v", err)
 	}
@@ -60,7 +58,7 @@ func (g *game) selects() {
 }
 
 func (g *game) evaluates() {
-	d, err := Rules{}.EvaluateProgress(context.Background(), decision.Evaluate(g.task))
+	d, err := Rules{}.EvaluateProgress(context.Background(), EvaluateInput(g.task))
 	if err != nil {
 		g.t.Fatalf("evaluating: %v", err)
 	}
@@ -111,7 +109,7 @@ func TestRulesEnd(t *testing.T) {
 }
 
 func random(t *testing.T, rnd *rand.Rand) *game {
-	var agents []decision.AgentDescription
+	var agents []AgentDescription
 	for len(agents) == 0 {
 		for _, name := range []string{"coder", developer, planner, reviewer, tester, "writer"} {
 			if rnd.IntN(3) > 0 {
@@ -121,7 +119,7 @@ func random(t *testing.T, rnd *rand.Rand) *game {
 	}
 	failing, progress, loyal := rnd.IntN(100), rnd.IntN(100), rnd.IntN(100)
 	g := &game{t: t, alive: func() bool { return rnd.IntN(100) < loyal }}
-	g.task = decision.Record{Task: "Weave", Agents: agents, MaxIterations: 1 + rnd.IntN(30),
+	g.task = DecisionRecord{Task: "Weave", Agents: agents, MaxIterations: 1 + rnd.IntN(30),
 		MaxFailures: 1 + rnd.IntN(5)}
 	modes := []string{"", developer, planner, tester, reviewer, "wizard", "writer"}
 	if rnd.IntN(2) == 0 {
@@ -129,19 +127,19 @@ func random(t *testing.T, rnd *rand.Rand) *game {
 			g.task.Steps = append(g.task.Steps, step("pending", modes[rnd.IntN(len(modes))]))
 		}
 	}
-	g.turn = func(g *game) decision.Status {
+	g.turn = func(g *game) DecisionStatus {
 		switch n := rnd.IntN(100); {
 		case n < failing && n%5 == 0:
-			return decision.StatusTimeout
+			return StatusTimeout
 		case n < failing:
-			return decision.StatusFailure
+			return StatusFailure
 		case n%20 == 0:
-			return decision.StatusCancelled
+			return StatusCancelled
 		}
 		if rnd.IntN(100) < progress {
 			g.advance()
 		}
-		return decision.StatusSuccess
+		return StatusSuccess
 	}
 	return g
 }
@@ -162,9 +160,9 @@ func TestRulesLead(t *testing.T) {
 	plan := steps(step("pending", developer), step("pending", developer), step("pending", tester))
 	for _, c := range []struct {
 		name  string
-		plan  []decision.Step // the planner's
-		fails map[int]bool    // by execution, counted from 1
-		stuck bool            // no agent marks a step as done
+		plan  []DecisionStep // the planner's
+		fails map[int]bool   // by execution, counted from 1
+		stuck bool           // no agent marks a step as done
 		path  []string
 		ends  string
 	}{
@@ -182,20 +180,20 @@ func TestRulesLead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &game{t: t, alive: func() bool { return true }}
-			g.task = decision.Record{Task: "Weave", Agents: builtIn(), MaxIterations: 20, MaxFailures: 3}
+			g.task = DecisionRecord{Task: "Weave", Agents: builtIn(), MaxIterations: 20, MaxFailures: 3}
 			if c.stuck {
 				g.task.MaxIterations = 4
 			}
-			g.turn = func(g *game) decision.Status {
+			g.turn = func(g *game) DecisionStatus {
 				switch {
 				case c.fails[len(g.path)+1]:
-					return decision.StatusFailure
+					return StatusFailure
 				case g.agent == planner && g.task.Steps == nil:
 					g.task.Steps = c.plan
 				case !c.stuck && g.agent != planner:
 					g.advance()
 				}
-				return decision.StatusSuccess
+				return StatusSuccess
 			}
 			g.play()
 			if diff := cmp.Diff(c.path, g.path); diff != "" || g.result != c.ends {
@@ -209,8 +207,8 @@ func TestRulesLead(t *testing.T) {
 func TestRulesAreDeterministic(t *testing.T) {
 	for seed := range uint64(50) {
 		g := random(t, rand.New(rand.NewPCG(seed, 7)))
-		first, _ := Rules{}.Select(decision.Select(g.task))
-		again, _ := Rules{}.Select(decision.Select(g.task))
+		first, _ := Rules{}.Select(SelectInput(g.task))
+		again, _ := Rules{}.Select(SelectInput(g.task))
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Fatal(fmt.Sprintf("seed %d (-first +again):\n", seed), diff)
 		}

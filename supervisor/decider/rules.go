@@ -3,8 +3,6 @@ package decider
 import (
 	"context"
 	"errors"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // errNoAgents says that there is no agent to choose.
@@ -15,7 +13,7 @@ var errNoAgents = errors.New("decider: there is no agent to choose")
 type Rules struct{}
 
 // SelectAgent implements [Decider].
-func (r Rules) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+func (r Rules) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
@@ -27,7 +25,7 @@ func (r Rules) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (D
 }
 
 // EvaluateProgress implements [Decider].
-func (r Rules) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+func (r Rules) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}

@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 const (
-	ok   = decision.StatusSuccess
-	bad  = decision.StatusFailure
-	late = decision.StatusTimeout
-	cut  = decision.StatusCancelled
+	ok   = StatusSuccess
+	bad  = StatusFailure
+	late = StatusTimeout
+	cut  = StatusCancelled
 )
 
 // ruling is the decision that a table expects.
@@ -27,33 +25,33 @@ type ruling struct {
 // rulingCase is a task and the decision of the rules about it. Facts must be in the reason.
 type rulingCase struct {
 	name  string
-	task  decision.Record
+	task  DecisionRecord
 	want  ruling
 	facts []string
 }
 
-func with(r decision.Record, change func(*decision.Record)) decision.Record {
+func with(r DecisionRecord, change func(*DecisionRecord)) DecisionRecord {
 	change(&r)
 	return r
 }
 
-func planned(r decision.Record, list ...decision.Step) decision.Record {
+func planned(r DecisionRecord, list ...DecisionStep) DecisionRecord {
 	r.Steps = list
 	return r
 }
 
-func erring(r decision.Record, f decision.Failure) decision.Record {
+func erring(r DecisionRecord, f DecisionFailure) DecisionRecord {
 	r.Error = &f
 	return r
 }
 
 func TestRulesSelect(t *testing.T) {
-	overload := decision.Failure{Agent: developer, Category: decision.ProviderError, Transient: true, Message: "529"}
+	overload := DecisionFailure{Agent: developer, Category: ProviderError, Transient: true, Message: "529"}
 	for _, c := range []rulingCase{
 		{"nothing done", record(), ruling{SelectMode, planner, true}, []string{"no plan", "nothing has been done"}},
-		{"no planner", with(record(), func(r *decision.Record) { r.Agents = agentsNamed("coder", developer) }),
+		{"no planner", with(record(), func(r *DecisionRecord) { r.Agents = agentsNamed("coder", developer) }),
 			ruling{SelectMode, developer, false}, nil},
-		{"strangers", with(record(), func(r *decision.Record) { r.Agents = agentsNamed("coder", "writer") }),
+		{"strangers", with(record(), func(r *DecisionRecord) { r.Agents = agentsNamed("coder", "writer") }),
 			ruling{SelectMode, "coder", false}, nil},
 		{"a plan by the human", planned(record(), step("pending", tester)), ruling{SelectMode, tester, false},
 			[]string{"Step 1", tester}},
@@ -62,7 +60,7 @@ func TestRulesSelect(t *testing.T) {
 			ruling{SelectMode, tester, true}, []string{"Step 2"}},
 		{"the same after a failure got over",
 			with(planned(record(ran(planner, 1, ok), ran(developer, 2, bad)), step("skipped", ""),
-				step("pending", tester)), func(r *decision.Record) { r.Error = nil }),
+				step("pending", tester)), func(r *DecisionRecord) { r.Error = nil }),
 			ruling{SelectMode, tester, false}, nil},
 		{"a step that names nobody", planned(record(ran(planner, 1, ok)), step("pending", "")),
 			ruling{SelectMode, developer, false}, []string{"Step 1", "names no agent"}},
@@ -74,18 +72,18 @@ func TestRulesSelect(t *testing.T) {
 			[]string{"provider", "passes"}},
 		{"an error that does not",
 			erring(record(ran(developer, 1, bad)),
-				decision.Failure{Agent: developer, Category: decision.ProviderError}),
+				DecisionFailure{Agent: developer, Category: ProviderError}),
 			ruling{SelectMode, planner, false}, []string{"trying again helps nothing"}},
-		{"two in a row", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+		{"two in a row", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
 			r.MaxFailures = 9
 		}), ruling{SelectMode, planner, false}, []string{"failed 2 times in a row"}},
-		{"failures forgiven", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+		{"failures forgiven", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
 			r.Failures = 0
 		}), ruling{Retry, "", false}, []string{developer}},
-		{"nobody else", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+		{"nobody else", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
 			r.Agents = agentsNamed(developer)
 		}), ruling{Retry, "", false}, []string{"2 failures in a row"}},
-		{"an agent that is gone", with(record(ran("wizard", 1, bad)), func(r *decision.Record) {
+		{"an agent that is gone", with(record(ran("wizard", 1, bad)), func(r *DecisionRecord) {
 			r.MaxFailures = 9
 		}), ruling{SelectMode, developer, false}, []string{"wizard", "no longer exists"}},
 		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(planner, 3, bad)),
@@ -98,18 +96,18 @@ func TestRulesSelect(t *testing.T) {
 			[]string{"nothing has succeeded"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, clear := Rules{}.Select(decision.Select(c.task))
+			d, clear := Rules{}.Select(SelectInput(c.task))
 			checkRuling(t, c, d, clear)
 		})
 	}
 }
 
 func TestRulesEvaluate(t *testing.T) {
-	twoFailures := with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *decision.Record) {
+	twoFailures := with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
 		r.MaxFailures = 9
 	})
 	overloaded := ran(developer, 1, bad)
-	overloaded.Error = &decision.Failure{Agent: developer, Category: decision.ProviderError, Transient: true,
+	overloaded.Error = &DecisionFailure{Agent: developer, Category: ProviderError, Transient: true,
 		Message: "overloaded"}
 	stretch := ran(developer, 1, ok)
 	for _, c := range []rulingCase{
@@ -121,10 +119,10 @@ func TestRulesEvaluate(t *testing.T) {
 			[]string{"reviewed"}},
 		{"then the reviewer", record(ran(tester, 3, ok), ran(reviewer, 4, ok)), ruling{Complete, "", false},
 			[]string{reviewer}},
-		{"no tester", with(record(ran(developer, 1, ok)), func(r *decision.Record) {
+		{"no tester", with(record(ran(developer, 1, ok)), func(r *DecisionRecord) {
 			r.Agents = agentsNamed(developer, reviewer)
 		}), ruling{SelectMode, reviewer, false}, nil},
-		{"nobody to check", with(record(ran("coder", 1, ok)), func(r *decision.Record) {
+		{"nobody to check", with(record(ran("coder", 1, ok)), func(r *DecisionRecord) {
 			r.Agents = agentsNamed("coder")
 		}), ruling{Complete, "", false}, []string{"coder"}},
 		{"no mode at all", record(ran(modeless, 1, ok)), ruling{SelectMode, tester, false}, []string{modeless}},
@@ -157,7 +155,7 @@ func TestRulesEvaluate(t *testing.T) {
 			[]string{"one failure left"}},
 		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(developer, 3, bad)),
 			ruling{Retry, "", false}, []string{"limit"}},
-		{"the limit of all", with(record(ran(developer, 1, bad)), func(r *decision.Record) {
+		{"the limit of all", with(record(ran(developer, 1, bad)), func(r *DecisionRecord) {
 			r.MaxTotalFailures = 1
 		}), ruling{Retry, "", false}, []string{"1 in all"}},
 		{"a failure in a whole plan", planned(record(ran(tester, 1, bad)), step("complete", "")),
@@ -167,13 +165,13 @@ func TestRulesEvaluate(t *testing.T) {
 		{"too long under one summon", planned(record(stretch, stretch, stretch, stretch), step("pending", developer)),
 			ruling{SelectMode, developer, false}, []string{"4 times under one summon"}},
 		{"failing too long under one summon",
-			with(record(stretch, stretch, stretch, ran(developer, 1, bad)), func(r *decision.Record) {
+			with(record(stretch, stretch, stretch, ran(developer, 1, bad)), func(r *DecisionRecord) {
 				r.Agents = agentsNamed(developer)
 			}),
 			ruling{SelectMode, developer, false}, []string{"4 times under one summon", "no other agent"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, clear := Rules{}.Evaluate(decision.Evaluate(c.task))
+			d, clear := Rules{}.Evaluate(EvaluateInput(c.task))
 			checkRuling(t, c, d, clear)
 		})
 	}
@@ -205,18 +203,18 @@ func checkWords(t *testing.T, d Decision) {
 
 func TestRulesWithoutAgents(t *testing.T) {
 	ctx := context.Background()
-	if d, err := (Rules{}).SelectAgent(ctx, decision.SelectAgentInput{}); !errors.Is(err, errNoAgents) {
+	if d, err := (Rules{}).SelectAgent(ctx, SelectAgentInput{}); !errors.Is(err, errNoAgents) {
 		t.Errorf("selected %+v, %v, want ErrNoAgents", d, err)
 	}
 	r := record(ran(developer, 1, ok))
 	r.Agents = nil
-	d, err := Rules{}.EvaluateProgress(ctx, decision.Evaluate(r))
+	d, err := Rules{}.EvaluateProgress(ctx, EvaluateInput(r))
 	if err != nil || d.Decision != Complete {
 		t.Errorf("evaluated to %+v, %v, want COMPLETE: it needs no agent", d, err)
 	}
 	r = record(ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok))
 	r.Agents, r.Steps = nil, steps(step("pending", ""))
-	if d, err := (Rules{}).EvaluateProgress(ctx, decision.Evaluate(r)); !errors.Is(err, errNoAgents) {
+	if d, err := (Rules{}).EvaluateProgress(ctx, EvaluateInput(r)); !errors.Is(err, errNoAgents) {
 		t.Errorf("evaluated to %+v, %v, want ErrNoAgents", d, err)
 	}
 }
@@ -224,7 +222,7 @@ func TestRulesWithoutAgents(t *testing.T) {
 func TestRulesSummary(t *testing.T) {
 	e := ran(reviewer, 2, ok)
 	e.Output, e.Files = "All is\nwell", []string{"a.go", "b.go"}
-	d, _ := Rules{}.Evaluate(decision.Evaluate(planned(record(e), step("complete", ""), step("skipped", ""))))
+	d, _ := Rules{}.Evaluate(EvaluateInput(planned(record(e), step("complete", ""), step("skipped", ""))))
 	for _, fact := range []string{"Of 2 steps 1 were completed and 1 skipped", "weave a thread (skipped)",
 		"All is well", "a.go, b.go"} {
 		if !strings.Contains(d.Summary, fact) {
@@ -234,7 +232,7 @@ func TestRulesSummary(t *testing.T) {
 }
 
 func TestRulesTellWhatWentWrong(t *testing.T) {
-	d, _ := Rules{}.Evaluate(decision.Evaluate(record(ran(developer, 1, bad))))
+	d, _ := Rules{}.Evaluate(EvaluateInput(record(ran(developer, 1, bad))))
 	if !strings.Contains(d.Message, "in Bash: exit status 1") {
 		t.Errorf("the message %q does not tell the error", d.Message)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -14,7 +13,7 @@ const maxStretches = 4
 
 // Select chooses the agent that works next. clear means that the choice needs no model; an empty decision means
 // that there is no agent.
-func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
+func (Rules) Select(in SelectAgentInput) (d Decision, clear bool) {
 	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints,
 		failed: in.FailedChecks, limits: in.Constraints}.whole()
 	if len(s.agents) == 0 {
@@ -27,7 +26,7 @@ func (Rules) Select(in decision.SelectAgentInput) (d Decision, clear bool) {
 }
 
 // Evaluate decides what follows from the last execution. Its results are like those of Select.
-func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool) {
+func (Rules) Evaluate(in EvaluateProgressInput) (d Decision, clear bool) {
 	last := in.LastExecution
 	history := in.History
 	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
@@ -38,13 +37,13 @@ func (Rules) Evaluate(in decision.EvaluateProgressInput) (d Decision, clear bool
 	if failed(last.Status) {
 		return s.recover(troubleIn(last))
 	}
-	if last.Status == decision.StatusCancelled {
+	if last.Status == StatusCancelled {
 		return s.onward("") // a stopped agent does not continue by itself
 	}
 	return s.onward(last.Agent)
 }
 
-func same(a, b decision.ExecutionSummary) bool {
+func same(a, b ExecutionSummary) bool {
 	return a.Agent == b.Agent && a.Iteration == b.Iteration && a.Status == b.Status && a.StartedAt == b.StartedAt
 }
 
@@ -148,7 +147,7 @@ func (s standing) onward(current string) (d Decision, clear bool) {
 
 // unnamed decides about a step that names no existing agent: developers do such steps themselves, planners,
 // testers and reviewers hand them over.
-func (s standing) unnamed(step *decision.Step, current string) (Decision, bool) {
+func (s standing) unnamed(step *DecisionStep, current string) (Decision, bool) {
 	reason := fmt.Sprintf("Step %d of the plan is next, and names no agent there is.", step.Index)
 	name := current
 	switch current {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 const schemaFormat = `{
@@ -23,7 +21,7 @@ const schemaFormat = `{
 
 // schema is the JSON Schema of the answer at a point; nil if nothing is decided there. It is one flat object:
 // the API refuses oneOf, anyOf and allOf at the top. parseDecision checks what depends on another field.
-func schema(p decision.Point) json.RawMessage {
+func schema(p DecisionPoint) json.RawMessage {
 	may := kinds(p)
 	if may == nil {
 		return nil

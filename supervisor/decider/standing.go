@@ -3,8 +3,6 @@ package decider
 import (
 	"slices"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // The agents whose roles the rules know. Every other agent does a developer's work.
@@ -19,12 +17,12 @@ const (
 
 // standing is the state of a task, as both inputs contain it.
 type standing struct {
-	plan    *decision.Plan // nil if there is none, or it has no steps
-	history []decision.ExecutionSummary
-	agents  []decision.AgentDescription
-	open    []decision.OpenPoint
-	failed  []decision.Check
-	limits  decision.Constraints
+	plan    *DecisionPlan // nil if there is none, or it has no steps
+	history []ExecutionSummary
+	agents  []AgentDescription
+	open    []OpenPoint
+	failed  []DecisionCheck
+	limits  DecisionConstraints
 }
 
 // whole drops a plan without steps.
@@ -38,7 +36,7 @@ func (s standing) whole() standing {
 func (s standing) has(name string) bool { return known(s.agents, name) }
 
 // step returns the first step that is not over, or nil.
-func (s standing) step() *decision.Step {
+func (s standing) step() *DecisionStep {
 	if s.plan == nil {
 		return nil
 	}
@@ -53,7 +51,7 @@ func (s standing) step() *decision.Step {
 // lastSuccess is the agent of the last successful execution; empty: none within the window.
 func (s standing) lastSuccess() string {
 	for _, e := range slices.Backward(s.history) {
-		if e.Status == decision.StatusSuccess {
+		if e.Status == StatusSuccess {
 			return e.Agent
 		}
 	}
@@ -63,7 +61,7 @@ func (s standing) lastSuccess() string {
 // succeeded reports whether the last execution was successful.
 func (s standing) succeeded() bool {
 	n := len(s.history)
-	return n > 0 && s.history[n-1].Status == decision.StatusSuccess
+	return n > 0 && s.history[n-1].Status == StatusSuccess
 }
 
 // checked reports whether a tester or reviewer has succeeded since another agent changed something, or whether
@@ -75,7 +73,7 @@ func (s standing) checked() bool {
 	for _, e := range slices.Backward(s.history) {
 		switch e.Agent {
 		case tester, reviewer:
-			if e.Status == decision.StatusSuccess {
+			if e.Status == StatusSuccess {
 				return true
 			}
 		case planner:
@@ -171,31 +169,31 @@ func (s standing) spent() bool {
 }
 
 // failed excludes cancelled executions: nothing went wrong with them.
-func failed(status decision.Status) bool {
-	return status == decision.StatusFailure || status == decision.StatusTimeout
+func failed(status DecisionStatus) bool {
+	return status == StatusFailure || status == StatusTimeout
 }
 
 // trouble is the error of an execution, as both inputs contain it.
 type trouble struct {
 	agent, message, tool string
-	category             decision.Category
+	category             DecisionCategory
 	retry                bool // retry is among the recovery options, or there are none
 }
 
-func troubleOf(e *decision.ErrorContext) trouble {
+func troubleOf(e *ErrorContext) trouble {
 	t := trouble{agent: e.Agent, message: e.Message, tool: e.Tool, category: e.Category,
 		retry: len(e.RecoveryOptions) == 0}
 	for _, o := range e.RecoveryOptions {
-		t.retry = t.retry || o.Action == decision.Retry
+		t.retry = t.retry || o.Action == DecisionRetry
 	}
 	return t
 }
 
 // troubleIn reads an execution. Its recovery options are prose that begins with the action.
-func troubleIn(e decision.ExecutionSummary) trouble {
-	t := trouble{agent: e.Agent, category: decision.UnknownError, retry: true}
-	if e.Status == decision.StatusTimeout {
-		t.category = decision.TimeoutError
+func troubleIn(e ExecutionSummary) trouble {
+	t := trouble{agent: e.Agent, category: UnknownError, retry: true}
+	if e.Status == StatusTimeout {
+		t.category = TimeoutError
 	}
 	if e.Error == nil {
 		return t
@@ -203,7 +201,7 @@ func troubleIn(e decision.ExecutionSummary) trouble {
 	t.message, t.tool, t.category = e.Error.Message, e.Error.Tool, e.Error.Category
 	if len(e.Error.RecoveryOptions) > 0 {
 		t.retry = slices.ContainsFunc(e.Error.RecoveryOptions, func(o string) bool {
-			return strings.HasPrefix(strings.ToLower(strings.TrimSpace(o)), string(decision.Retry))
+			return strings.HasPrefix(strings.ToLower(strings.TrimSpace(o)), string(DecisionRetry))
 		})
 	}
 	return t
@@ -211,4 +209,4 @@ func troubleIn(e decision.ExecutionSummary) trouble {
 
 // passes reports whether it is an error of the provider that waiting can solve: a retry is offered for no other
 // error (SPEC-0006, «Construction Rules»).
-func (t trouble) passes() bool { return t.category == decision.ProviderError && t.retry }
+func (t trouble) passes() bool { return t.category == ProviderError && t.retry }

@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // unresolvedPoint returns an open point in the last document of a tester or reviewer, or nil. While there is
 // such a point, the rules complete no task.
-func (s standing) unresolvedPoint() *decision.OpenPoint {
-	i := slices.IndexFunc(s.open, func(p decision.OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
+func (s standing) unresolvedPoint() *OpenPoint {
+	i := slices.IndexFunc(s.open, func(p OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
 	if i < 0 {
 		return nil
 	}
@@ -23,7 +21,7 @@ func looks(agent string) bool { return agent == tester || agent == reviewer }
 
 // resolvePoint lets an agent fix an open point, and then lets the agent that raised it check again. A model may
 // decide better, so the decision is not clear.
-func (s standing) resolvePoint(p *decision.OpenPoint, current string) (d Decision, clear bool) {
+func (s standing) resolvePoint(p *OpenPoint, current string) (d Decision, clear bool) {
 	mended := slices.ContainsFunc(p.Since, func(agent string) bool { return agent != planner && !looks(agent) })
 	name, reason := p.Agent, fmt.Sprintf("%s left work open, and others have worked since: it is to look again.",
 		p.Agent)

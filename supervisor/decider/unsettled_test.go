@@ -3,66 +3,64 @@ package decider
 import (
 	"strings"
 	"testing"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // TestRulesNeverCompleteOverOpenWork: open work that a tester or reviewer reports is done, and then checked
 // again by the agent that reported it. What others leave open does not prevent the end of a task.
 func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
-	done := &decision.Plan{Steps: []decision.Step{{Index: 1, Status: "complete"}}, CurrentStepIndex: 1,
+	done := &DecisionPlan{Steps: []DecisionStep{{Index: 1, Status: "complete"}}, CurrentStepIndex: 1,
 		IsComplete: true}
 	all := []string{"planner", "developer", "tester", "reviewer"}
 	blocker := []string{"BLOCKER: it loses data"}
 	for _, c := range []struct {
 		name   string
 		agents []string
-		plan   *decision.Plan
+		plan   *DecisionPlan
 		worked []string // successes, oldest first
-		open   []decision.OpenPoint
+		open   []OpenPoint
 		want   string
 		says   string
 		aside  bool
 	}{
 		{"nothing is open", all, done, []string{"developer", "tester", "reviewer"}, nil, "COMPLETE", "", false},
 		{"the reviewer's blocker", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
+			[]OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
 			"BLOCKER: it loses data", true},
 		{"without a plan", all, nil, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
+			[]OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
 			"BLOCKER: it loses data", true},
 		{"somebody has worked since", all, done, []string{"reviewer", "developer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}},
+			[]OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}},
 			"SELECT_MODE reviewer", "BLOCKER: it loses data", true},
 		{"somebody has only looked since", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "tester", Remaining: blocker, Since: []string{"reviewer"}}},
+			[]OpenPoint{{Agent: "tester", Remaining: blocker, Since: []string{"reviewer"}}},
 			"SELECT_MODE developer", "BLOCKER: it loses data", true},
 		{"before the next step", all,
-			&decision.Plan{Steps: []decision.Step{{Index: 1, Status: "complete"},
+			&DecisionPlan{Steps: []DecisionStep{{Index: 1, Status: "complete"},
 				{Index: 2, Mode: "reviewer", Status: "pending"}}, CurrentStepIndex: 1},
-			[]string{"developer", "tester"}, []decision.OpenPoint{{Agent: "tester", Remaining: blocker}},
+			[]string{"developer", "tester"}, []OpenPoint{{Agent: "tester", Remaining: blocker}},
 			"SELECT_MODE developer", "BLOCKER: it loses data", true},
 		{"nobody else is there", []string{"reviewer"}, done, []string{"reviewer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "CONTINUE", "BLOCKER: it loses data", true},
+			[]OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "CONTINUE", "BLOCKER: it loses data", true},
 		{"who looked is not there any more", []string{"developer"}, done, []string{"developer"},
-			[]decision.OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}}, "CONTINUE",
+			[]OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}}, "CONTINUE",
 			"BLOCKER: it loses data", true},
 		{"the developer's remark", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "developer", Remaining: []string{"docs"}}}, "COMPLETE", "docs (developer)",
+			[]OpenPoint{{Agent: "developer", Remaining: []string{"docs"}}}, "COMPLETE", "docs (developer)",
 			false},
 		{"a reviewer's question", all, done, []string{"developer", "tester", "reviewer"},
-			[]decision.OpenPoint{{Agent: "reviewer", OpenQuestions: []string{"Is it wanted?"}}}, "COMPLETE",
+			[]OpenPoint{{Agent: "reviewer", OpenQuestions: []string{"Is it wanted?"}}}, "COMPLETE",
 			"Is it wanted? (reviewer)", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in := decision.EvaluateProgressInput{Task: "t", Plan: c.plan, OpenPoints: c.open}
+			in := EvaluateProgressInput{Task: "t", Plan: c.plan, OpenPoints: c.open}
 			for i, name := range c.worked {
 				in.History = append(in.History,
-					decision.ExecutionSummary{Agent: name, Iteration: i + 1, Status: decision.StatusSuccess})
+					ExecutionSummary{Agent: name, Iteration: i + 1, Status: StatusSuccess})
 			}
 			in.LastExecution = in.History[len(in.History)-1]
 			for _, name := range c.agents {
-				in.AvailableAgents = append(in.AvailableAgents, decision.AgentDescription{Name: name})
+				in.AvailableAgents = append(in.AvailableAgents, AgentDescription{Name: name})
 			}
 			evaluated, clear := Rules{}.Evaluate(in)
 			if got := strings.TrimSpace(evaluated.Decision + " " + evaluated.Mode); got != c.want ||
@@ -75,7 +73,7 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 			if said := evaluated.Message + evaluated.Summary; !strings.Contains(said, c.says) {
 				t.Errorf("it says %q, and not %q", said, c.says)
 			}
-			selected, _ := Rules{}.Select(decision.SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
+			selected, _ := Rules{}.Select(SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
 				OpenPoints: c.open, AvailableAgents: in.AvailableAgents})
 			if (selected.Decision == Complete) != (c.want == Complete) {
 				t.Errorf("selected: %+v", selected)

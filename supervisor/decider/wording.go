@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // brief is the rules' message to an agent. The task, the plan and earlier work are
@@ -72,7 +70,7 @@ func (s standing) leftOpen() string {
 }
 
 // reached describes a finished plan.
-func reached(p *decision.Plan) string {
+func reached(p *DecisionPlan) string {
 	done, skipped := 0, 0
 	var steps []string
 	for _, step := range p.Steps {

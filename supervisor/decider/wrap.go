@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Session leaves the decision to the Arbiter's own conversation: its error is always [ErrDeferred].
 type Session struct{}
 
 // SelectAgent implements [Decider].
-func (Session) SelectAgent(context.Context, decision.SelectAgentInput) (Decision, error) {
+func (Session) SelectAgent(context.Context, SelectAgentInput) (Decision, error) {
 	return Decision{}, ErrDeferred
 }
 
 // EvaluateProgress implements [Decider].
-func (Session) EvaluateProgress(context.Context, decision.EvaluateProgressInput) (Decision, error) {
+func (Session) EvaluateProgress(context.Context, EvaluateProgressInput) (Decision, error) {
 	return Decision{}, ErrDeferred
 }
 
@@ -29,7 +27,7 @@ type Hybrid struct {
 }
 
 // SelectAgent implements [Decider].
-func (h Hybrid) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+func (h Hybrid) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
@@ -43,7 +41,7 @@ func (h Hybrid) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (
 }
 
 // EvaluateProgress implements [Decider].
-func (h Hybrid) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+func (h Hybrid) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
@@ -66,9 +64,9 @@ type Fallback struct {
 }
 
 // SelectAgent implements [Decider].
-func (f Fallback) SelectAgent(ctx context.Context, in decision.SelectAgentInput) (Decision, error) {
+func (f Fallback) SelectAgent(ctx context.Context, in SelectAgentInput) (Decision, error) {
 	d, err := f.First.SelectAgent(ctx, in)
-	if err == nil && !actionable(d, decision.PointSelect, in.AvailableAgents) {
+	if err == nil && !actionable(d, PointSelect, in.AvailableAgents) {
 		err = unusable(d)
 	}
 	if err == nil || errors.Is(err, ErrDeferred) || ctx.Err() != nil {
@@ -79,9 +77,9 @@ func (f Fallback) SelectAgent(ctx context.Context, in decision.SelectAgentInput)
 }
 
 // EvaluateProgress implements [Decider].
-func (f Fallback) EvaluateProgress(ctx context.Context, in decision.EvaluateProgressInput) (Decision, error) {
+func (f Fallback) EvaluateProgress(ctx context.Context, in EvaluateProgressInput) (Decision, error) {
 	d, err := f.First.EvaluateProgress(ctx, in)
-	if err == nil && !actionable(d, decision.PointEvaluate, in.AvailableAgents) {
+	if err == nil && !actionable(d, PointEvaluate, in.AvailableAgents) {
 		err = unusable(d)
 	}
 	if err == nil || errors.Is(err, ErrDeferred) || ctx.Err() != nil {

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // fixed always makes the same decision.
@@ -25,19 +23,19 @@ func (f fixed) answer() (Decision, error) {
 	return f.d, f.err
 }
 
-func (f fixed) SelectAgent(context.Context, decision.SelectAgentInput) (Decision, error) {
+func (f fixed) SelectAgent(context.Context, SelectAgentInput) (Decision, error) {
 	return f.answer()
 }
 
-func (f fixed) EvaluateProgress(context.Context, decision.EvaluateProgressInput) (Decision, error) {
+func (f fixed) EvaluateProgress(context.Context, EvaluateProgressInput) (Decision, error) {
 	return f.answer()
 }
 
 func TestSession(t *testing.T) {
 	for _, name := range []string{"", "session"} {
 		d := Build(Options{Name: name})
-		_, first := d.SelectAgent(context.Background(), decision.SelectAgentInput{})
-		_, second := d.EvaluateProgress(context.Background(), decision.EvaluateProgressInput{})
+		_, first := d.SelectAgent(context.Background(), SelectAgentInput{})
+		_, second := d.EvaluateProgress(context.Background(), EvaluateProgressInput{})
 		if !errors.Is(first, ErrDeferred) || !errors.Is(second, ErrDeferred) {
 			t.Errorf("%q: %v, %v; want ErrDeferred", name, first, second)
 		}
@@ -48,34 +46,34 @@ func TestHybrid(t *testing.T) {
 	ctx := context.Background()
 	calls := 0
 	h := Hybrid{Rest: fixed{d: Decision{Decision: Retry, Reason: "x", Source: ByModel}, calls: &calls}}
-	if d, err := h.SelectAgent(ctx, decision.Select(record())); err != nil || d.Mode != planner ||
+	if d, err := h.SelectAgent(ctx, SelectInput(record())); err != nil || d.Mode != planner ||
 		d.Source != ByRules || calls != 0 {
 		t.Errorf("a clear case: %+v, %v after %d calls; want the rules'", d, err, calls)
 	}
-	if d, err := h.SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); err != nil ||
+	if d, err := h.SelectAgent(ctx, SelectInput(record(ran(developer, 1, bad)))); err != nil ||
 		d.Source != ByModel || calls != 1 {
 		t.Errorf("an unclear case: %+v, %v after %d calls; want the other's", d, err, calls)
 	}
 	clear := planned(record(ran(developer, 1, ok)), step("complete", ""), step("pending", tester))
-	if d, err := h.EvaluateProgress(ctx, decision.Evaluate(clear)); err != nil || d.Mode != tester ||
+	if d, err := h.EvaluateProgress(ctx, EvaluateInput(clear)); err != nil || d.Mode != tester ||
 		d.Source != ByRules || calls != 1 {
 		t.Errorf("a clear evaluation: %+v, %v after %d calls; want the rules'", d, err, calls)
 	}
 	over := planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", ""))
-	if d, err := h.EvaluateProgress(ctx, decision.Evaluate(over)); err != nil || d.Source != ByModel || calls != 2 {
+	if d, err := h.EvaluateProgress(ctx, EvaluateInput(over)); err != nil || d.Source != ByModel || calls != 2 {
 		t.Errorf("an end: %+v, %v after %d calls; want the other's: a model has to look", d, err, calls)
 	}
-	if _, err := (Hybrid{}).SelectAgent(ctx, decision.Select(record(ran(developer, 1, bad)))); !errors.Is(err,
+	if _, err := (Hybrid{}).SelectAgent(ctx, SelectInput(record(ran(developer, 1, bad)))); !errors.Is(err,
 		errUnclear) {
 		t.Errorf("without another decider: %v, want ErrUnclear", err)
 	}
-	if _, err := (Hybrid{}).EvaluateProgress(ctx, decision.Evaluate(over)); !errors.Is(err, errUnclear) {
+	if _, err := (Hybrid{}).EvaluateProgress(ctx, EvaluateInput(over)); !errors.Is(err, errUnclear) {
 		t.Errorf("without another decider: %v, want ErrUnclear", err)
 	}
 }
 
 func TestFallback(t *testing.T) {
-	in := decision.Select(record(ran(developer, 1, bad)))
+	in := SelectInput(record(ran(developer, 1, bad)))
 	spent := Decision{Source: ByModel, Prompt: "p", Answer: "a", Attempts: 3, Warnings: []string{"first"},
 		Usage: Usage{CostUSD: 2}}
 	var told []string
@@ -99,7 +97,7 @@ func TestFallbackDoesNotActOnWhatCannotBe(t *testing.T) {
 	for _, d := range []Decision{
 		{Decision: SelectMode, Mode: "wizard", Reason: "x"}, {Decision: Continue, Reason: "x"}, {Decision: Retry}, {},
 	} {
-		got, err := Fallback{First: fixed{d: d}}.SelectAgent(context.Background(), decision.Select(record()))
+		got, err := Fallback{First: fixed{d: d}}.SelectAgent(context.Background(), SelectInput(record()))
 		if err != nil || got.Source != ByFallback || len(got.Warnings) != 1 {
 			t.Errorf("%+v came to %+v, %v; want a fallback", d, got, err)
 		}
@@ -107,7 +105,7 @@ func TestFallbackDoesNotActOnWhatCannotBe(t *testing.T) {
 }
 
 func TestFallbackLetsPass(t *testing.T) {
-	in := decision.Select(record())
+	in := SelectInput(record())
 	if _, err := (Fallback{First: Session{}}).SelectAgent(context.Background(), in); !errors.Is(err, ErrDeferred) {
 		t.Errorf("deferred: %v", err)
 	}
@@ -117,22 +115,22 @@ func TestFallbackLetsPass(t *testing.T) {
 	if d, err := f.SelectAgent(ctx, in); err != errBroken { // and no other error with it
 		t.Errorf("decided %+v, %v after the context's end", d, err)
 	}
-	if d, err := f.EvaluateProgress(ctx, decision.Evaluate(record(ran(developer, 1, ok)))); err != errBroken {
+	if d, err := f.EvaluateProgress(ctx, EvaluateInput(record(ran(developer, 1, ok)))); err != errBroken {
 		t.Errorf("decided %+v, %v after the context's end", d, err)
 	}
-	_, err := Fallback{First: fixed{err: errBroken}}.SelectAgent(context.Background(), decision.SelectAgentInput{})
+	_, err := Fallback{First: fixed{err: errBroken}}.SelectAgent(context.Background(), SelectAgentInput{})
 	if !errors.Is(err, errBroken) || !errors.Is(err, errNoAgents) {
 		t.Errorf("neither can: %v, want both errors", err)
 	}
 }
 
 func TestBuildUnknown(t *testing.T) {
-	got, err := Build(Options{Name: "oracle"}).SelectAgent(context.Background(), decision.Select(record()))
+	got, err := Build(Options{Name: "oracle"}).SelectAgent(context.Background(), SelectInput(record()))
 	if err != nil || got.Source != ByFallback || !strings.Contains(strings.Join(got.Warnings, " "), `"oracle"`) {
 		t.Errorf("decided %+v, %v; want the rules, and a warning", got, err)
 	}
 	if _, err := Build(Options{Name: "oracle", Strict: true}).SelectAgent(context.Background(),
-		decision.Select(record())); err == nil {
+		SelectInput(record())); err == nil {
 		t.Error("strict: want an error")
 	}
 }

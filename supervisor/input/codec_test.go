@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -153,7 +152,7 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := back.Body.(PermissionAsked).Params; permission.Key(got.Tool, got.Input) != permission.Key(p.Tool,
+		if got := back.Body.(PermissionAsked).Params; PermissionKey(got.Tool, got.Input) != PermissionKey(p.Tool,
 			p.Input) {
 			t.Errorf("%s came back as %s", raw, got.Input)
 		}

@@ -4,11 +4,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -129,12 +126,12 @@ type (
 	}
 	// Reconsidered ends a Reconsider effect.
 	Reconsidered struct {
-		Resolutions []permission.Resolution `json:",omitempty"`
-		Changes     int                     // like PermissionAsked's
+		Resolutions []PermissionResolution `json:",omitempty"`
+		Changes     int                    // like PermissionAsked's
 	}
 	// Remembered ends a Remember effect. Failed says why it is not kept.
 	Remembered struct {
-		Grant  permission.Grant
+		Grant  Grant
 		Failed string `json:",omitempty"`
 	}
 	// PermissionWithdrawn says that the agent no longer waits.
@@ -192,12 +189,12 @@ type (
 		Result bridge.InspectResult
 		Failed string
 	}
-	// SnapshotTaken ends a changes.Record effect.
-	SnapshotTaken changes.Recorded
-	// Reverted ends a changes.Revert effect.
-	Reverted changes.Reverted
-	// Merged ends an isolation.Merge effect.
-	Merged isolation.Merged
+	// SnapshotTaken ends a ChangeRecord effect.
+	SnapshotTaken ChangeRecorded
+	// Reverted ends a Revert effect.
+	Reverted ChangeReverted
+	// Merged ends an IsolationMerge effect.
+	Merged IsolationMerged
 	// Configured ends a SetModel effect. Failed says why the model stays as it was.
 	Configured struct {
 		Agent  bridge.AgentRef

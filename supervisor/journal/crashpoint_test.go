@@ -23,8 +23,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // TestCrashPointsAreListed compares the list with the calls in the source.
@@ -280,7 +278,7 @@ func liveHurt(s *Store) error {
 	b[len(b)/2] ^= 1
 	if err := errors.Join(os.WriteFile(path, b, 0o600),
 		os.WriteFile(filepath.Join(r.Dir(), metaName+scratchSuffix), nil, 0o600),
-		os.WriteFile(filepath.Join(r.Dir(), eventlog.Name), []byte(`{"torn":`), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(r.Dir(), LogName), []byte(`{"torn":`), 0o600)); err != nil {
 		return err
 	}
 	r, _, err = s.Open("hurt", 0, Options{}, resumeTest)

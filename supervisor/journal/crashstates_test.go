@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 var long = flag.Bool("long", false, "try ten times as many crash states")
@@ -180,12 +178,12 @@ var scenarios = []scenario{
 			err  error
 		}{{"write", &errPartial{50, syscall.ENOSPC}}, {"sync", syscall.EIO}, {"write", &errPartial{3, syscall.EIO}},
 			{"sync", syscall.ENOSPC}} {
-			failTimes(m, f.call, eventlog.Name, 1, f.err)
+			failTimes(m, f.call, LogName, 1, f.err)
 			addLogged(t, r, r.Durable()+6, 3)
 			time.Sleep(3 * time.Second)
 			m.setFault(nil)
 		}
-		failTimes(m, "sync", eventlog.Name, 1, syscall.EIO)
+		failTimes(m, "sync", LogName, 1, syscall.EIO)
 		addLogged(t, r, r.Durable()+6, 3)
 		last[m].snapshot(t)
 		addBatches(t, r, r.Durable()+6, 3)

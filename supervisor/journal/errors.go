@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 var (
@@ -31,7 +29,7 @@ var (
 	// from then on.
 	ErrForeignWrite = errors.New("somebody else wrote to the journal")
 	// ErrNoSnapshot refuses a run none of whose snapshots can be read. Its event log says what happened in it.
-	ErrNoSnapshot = errors.New("no snapshot of its state can be read; what happened is still in " + eventlog.Name)
+	ErrNoSnapshot = errors.New("no snapshot of its state can be read; what happened is still in " + LogName)
 	// ErrStuck is returned by Close when the disk did not answer in time. The lock is then held until it does.
 	ErrStuck = errors.New("journal waits for the disk")
 )

@@ -8,8 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 const (
@@ -25,23 +23,23 @@ const (
 type eventFile struct {
 	dir     directory
 	f       file
-	durable eventlog.Position // up to here the file is certainly on disk
-	chain   eventlog.Chain    // at the last line in lines
-	lines   []byte            // after durable
-	written int               // how many bytes of lines were written
-	failed  bool              // the last fsync
-	torn    int64             // bytes after written that do not count, until again is called
+	durable LogPosition // up to here the file is certainly on disk
+	chain   LogChain    // at the last line in lines
+	lines   []byte      // after durable
+	written int         // how many bytes of lines were written
+	failed  bool        // the last fsync
+	torn    int64       // bytes after written that do not count, until again is called
 }
 
 // add adds lines that again will write.
-func (e *eventFile) add(lines []byte, chain eventlog.Chain) {
+func (e *eventFile) add(lines []byte, chain LogChain) {
 	e.lines, e.chain = append(e.lines, lines...), chain
 }
 
 func (e *eventFile) end() int64 { return e.durable.Offset + int64(e.written) }
 
 // write appends lines to the file; without any, it writes those that an earlier call could not write.
-func (e *eventFile) write(lines []byte, chain eventlog.Chain) error {
+func (e *eventFile) write(lines []byte, chain LogChain) error {
 	if len(lines) > 0 {
 		e.lines, e.chain = append(e.lines, lines...), chain
 	}
@@ -64,10 +62,10 @@ func (e *eventFile) write(lines []byte, chain eventlog.Chain) error {
 
 // sync makes all lines durable.
 func (e *eventFile) sync() error {
-	if err := e.write(nil, eventlog.Chain{}); err != nil || len(e.lines) == 0 {
+	if err := e.write(nil, LogChain{}); err != nil || len(e.lines) == 0 {
 		return err
 	}
-	if err := e.dir.Holds(eventlog.Name, e.f); err != nil {
+	if err := e.dir.Holds(LogName, e.f); err != nil {
 		return err
 	}
 	crash("journal.events.sync.before")
@@ -77,7 +75,7 @@ func (e *eventFile) sync() error {
 	}
 	e.failed = false
 	crash("journal.events.sync.after")
-	e.durable = eventlog.Position{Offset: e.end(), Prev: e.chain}
+	e.durable = LogPosition{Offset: e.end(), Prev: e.chain}
 	e.lines, e.written = e.lines[:0], 0
 	if cap(e.lines) > 2*eventBuffer {
 		e.lines = nil
@@ -95,26 +93,26 @@ func (e *eventFile) alone() error {
 	}
 	switch n := info.Size - e.end(); {
 	case n > 0:
-		err := fmt.Errorf("%w: %d bytes were added to %s", ErrForeignWrite, n, eventlog.Name)
+		err := fmt.Errorf("%w: %d bytes were added to %s", ErrForeignWrite, n, LogName)
 		return errors.Join(err, e.f.Truncate(e.end()))
 	case n < 0:
 		e.durable.Offset, e.written = min(e.durable.Offset, info.Size), 0
-		return errors.Join(fmt.Errorf("%w: %d bytes were cut off %s", ErrForeignWrite, -n, eventlog.Name),
+		return errors.Join(fmt.Errorf("%w: %d bytes were cut off %s", ErrForeignWrite, -n, LogName),
 			e.f.Truncate(e.durable.Offset))
 	}
 	return nil
 }
 
 // unknownEnd means that it is not known up to where the log was durable.
-var unknownEnd = eventlog.Position{Offset: -1}
+var unknownEnd = LogPosition{Offset: -1}
 
 // openEvents opens the event log of a run, or creates it if it is missing. from is a place up to which the log
 // was durable, and upTo the last input that exists. Good lines after from are passed to each, and written again
 // with the next lines. What follows them is cut off: either a crash left it, and it can be made again from the
 // inputs, or its input is lost.
-func openEvents(dir directory, from eventlog.Position, upTo uint64,
-	each func(eventlog.Entry)) (*eventFile, []Damage, error) {
-	f, err := dir.Open(eventlog.Name, openLock)
+func openEvents(dir directory, from LogPosition, upTo uint64,
+	each func(LogEntry)) (*eventFile, []Damage, error) {
+	f, err := dir.Open(LogName, openLock)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,15 +127,15 @@ func openEvents(dir directory, from eventlog.Position, upTo uint64,
 
 var errLastLine = errors.New("the lines behind it do not count")
 
-func (e *eventFile) recover(from eventlog.Position, upTo uint64,
-	each func(eventlog.Entry)) (damage []Damage, err error) {
+func (e *eventFile) recover(from LogPosition, upTo uint64,
+	each func(LogEntry)) (damage []Damage, err error) {
 	info, err := e.f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if info.Size < from.Offset {
 		damage = append(damage, Damage{
-			Segment: eventlog.Name, Offset: info.Size,
+			Segment: LogName, Offset: info.Size,
 			Reason: fmt.Sprintf("it has %d bytes, and had %d", info.Size, from.Offset),
 		})
 		from = unknownEnd
@@ -148,7 +146,7 @@ func (e *eventFile) recover(from eventlog.Position, upTo uint64,
 	from.Offset = max(from.Offset, 0)
 	e.durable, e.chain = from, from.Prev
 	next := from
-	_, err = eventlog.New(sizedFile{e.f}).Each(context.Background(), from, func(x eventlog.Entry) error {
+	_, err = NewLog(sizedFile{e.f}).Each(context.Background(), from, func(x LogEntry) error {
 		if known && x.Position != next || x.Input > upTo {
 			return errLastLine
 		}
@@ -195,7 +193,7 @@ func (e *eventFile) again() (damage []Damage, err error) {
 
 // cut cuts off what is after the last good line. If that is more than a torn line, it saves a copy.
 func (e *eventFile) cut() (damage []Damage, err error) {
-	d := Damage{Segment: eventlog.Name, Offset: e.end(), Bytes: e.torn, Reason: "the lines at its end are damaged",
+	d := Damage{Segment: LogName, Offset: e.end(), Bytes: e.torn, Reason: "the lines at its end are damaged",
 		Torn: true}
 	tail := make([]byte, min(d.Bytes, maxAside))
 	n, err := e.f.ReadAt(tail, d.Offset)
@@ -221,9 +219,9 @@ func (s sizedFile) Size() (int64, error) {
 
 // makeEvents creates the event log of a new run.
 func makeEvents(dir directory) (*eventFile, error) {
-	f, err := dir.Open(eventlog.Name, openCreate)
+	f, err := dir.Open(LogName, openCreate)
 	if errors.Is(err, fs.ErrExist) {
-		f, err = dir.Open(eventlog.Name, openWrite)
+		f, err = dir.Open(LogName, openWrite)
 	}
 	if err != nil {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Kept is a run that cannot be opened or removed while its files are read. Close it.
@@ -53,7 +51,7 @@ func (k *Kept) Files() ([]string, error) {
 }
 
 // partOfRun reports whether a file of that name in a run's directory is needed to resume the run.
-func partOfRun(name string) bool { return name == eventlog.Name || ownName(name) }
+func partOfRun(name string) bool { return name == LogName || ownName(name) }
 
 // Open opens one of Files. The caller closes it.
 func (k *Kept) Open(name string) (content io.ReadCloser, size int64, err error) {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // forgedFrame is a record that continues a run, forged with a correct
@@ -109,7 +107,7 @@ func TestForeignLines(t *testing.T) {
 		tl.begin(r)
 		log := func() *memNode {
 			runs := m.nodes[m.nodes[0].entries[runsName]]
-			return m.nodes[m.nodes[runs.entries[testRun]].entries[eventlog.Name]]
+			return m.nodes[m.nodes[runs.entries[testRun]].entries[LogName]]
 		}
 		addBatches(t, r, 4, 2)
 		time.Sleep(2 * eventSync) // everything is durable
@@ -145,7 +143,7 @@ func TestEventsAreMadeAgain(t *testing.T) {
 		addBatches(t, r, 10, 2)
 		last[m].snapshot(t)
 		m.setFault(func(call, name string) error {
-			if call == "write" && name == eventlog.Name {
+			if call == "write" && name == LogName {
 				return errDead
 			}
 			return nil

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 const (
@@ -141,10 +139,10 @@ func parseSnapshot(b []byte) (upTo, told uint64, err error) {
 }
 
 // linesOf are the lines of a record in the tests' event log.
-func linesOf(seq uint64) (list []eventlog.Content) {
+func linesOf(seq uint64) (list []LogContent) {
 	for i := range 1 + seq%2 {
 		list = append(list,
-			eventlog.Content{Input: seq, At: time.Unix(1, 0), Record: fmt.Appendf(nil, `{"seq":%d,"part":%d}`, seq, i)})
+			LogContent{Input: seq, At: time.Unix(1, 0), Record: fmt.Appendf(nil, `{"seq":%d,"part":%d}`, seq, i)})
 	}
 	return list
 }
@@ -192,17 +190,17 @@ func checkTold(t *testing.T, s *Store, n uint64) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	f, err := dir.Open(eventlog.Name, openRead)
+	f, err := dir.Open(LogName, openRead)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := eventlog.New(sizedFile{f})
+	log := NewLog(sizedFile{f})
 	defer log.Close()
-	var want []eventlog.Content
+	var want []LogContent
 	for seq := uint64(1); seq <= n; seq++ {
 		want = append(want, linesOf(seq)...)
 	}
-	h, err := log.Each(t.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+	h, err := log.Each(t.Context(), LogPosition{}, func(e LogEntry) error {
 		if len(want) == 0 || e.Input != want[0].Input || !bytes.Equal(e.Record, want[0].Record) {
 			return fmt.Errorf("line %d is of record %d: %s", e.N, e.Input, e.Record)
 		}

@@ -9,8 +9,6 @@ import (
 	"path"
 	"strings"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 const (
@@ -212,7 +210,7 @@ func (g *Staged) check(m Meta) error {
 	if sc.end.seq == 0 {
 		return errors.New("it has no records")
 	}
-	f, err := g.dir.Open(eventlog.Name, openRead)
+	f, err := g.dir.Open(LogName, openRead)
 	if err != nil {
 		return err
 	}

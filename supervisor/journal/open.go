@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Recovered is a run that is being opened, for the code that restores its state.
@@ -19,13 +17,13 @@ type Recovered struct {
 	Recovery
 	// LastLogged is the last line of the event log, and Lines how many lines follow from the same input; Event is the
 	// last event in the log. They are zero if no line was added since the snapshot.
-	LastLogged eventlog.Content
+	LastLogged LogContent
 	Lines      int
-	Event      eventlog.Content
+	Event      LogContent
 
 	read   func(each func(Record) error) error
 	missed []byte
-	chain  eventlog.Chain
+	chain  LogChain
 }
 
 // Records calls each with the snapshot, if there is one, and the inputs after it. An error of each stops it and
@@ -33,7 +31,7 @@ type Recovered struct {
 func (r *Recovered) Records(each func(Record) error) error { return r.read(each) }
 
 // AppendEvents adds lines to the event log that a crash kept from being written.
-func (r *Recovered) AppendEvents(lines ...eventlog.Content) (err error) {
+func (r *Recovered) AppendEvents(lines ...LogContent) (err error) {
 	for _, x := range lines {
 		if r.missed, err = r.chain.Append(r.missed, x); err != nil {
 			return err
@@ -43,18 +41,18 @@ func (r *Recovered) AppendEvents(lines ...eventlog.Content) (err error) {
 }
 
 // note takes note of a line of the event log.
-func (r *Recovered) note(x eventlog.Entry) {
+func (r *Recovered) note(x LogEntry) {
 	x.Line, x.Record = bytes.Clone(x.Line), bytes.Clone(x.Record)
 	if x.Line != nil {
-		r.Event = x.Content
+		r.Event = x.LogContent
 	}
 	switch {
 	case x.Input == 0:
 	case x.Input == r.LastLogged.Input:
 		r.Lines++
-		r.LastLogged = x.Content
+		r.LastLogged = x.LogContent
 	default:
-		r.Lines, r.LastLogged = 1, x.Content
+		r.Lines, r.LastLogged = 1, x.LogContent
 	}
 }
 
@@ -155,7 +153,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 }
 
 // takeOver begins a segment with a snapshot of everything that was found.
-func (s *scanner) takeOver(snapshot []byte, logEnd eventlog.Position) (*segment, error) {
+func (s *scanner) takeOver(snapshot []byte, logEnd LogPosition) (*segment, error) {
 	number, keep := 1, 1
 	if n := len(s.segs); n > 0 {
 		number, keep = s.segs[n-1].number+1, s.segs[s.start].number
@@ -182,9 +180,9 @@ func (s *scanner) lost() bool {
 }
 
 // logEnd is how far the event log was durable when the segment that reading began with got its name.
-func (s *scanner) logEnd() eventlog.Position {
+func (s *scanner) logEnd() LogPosition {
 	if len(s.segs) == 0 {
-		return eventlog.Position{}
+		return LogPosition{}
 	}
 	return s.segs[s.start].header.logEnd
 }
@@ -232,7 +230,7 @@ func filesBytes(dir directory) (int64, error) {
 	}
 	var sum int64
 	for _, name := range names {
-		if _, ok := segmentNumber(name); !ok && name != eventlog.Name {
+		if _, ok := segmentNumber(name); !ok && name != LogName {
 			continue
 		}
 		info, err := statFile(dir, name)
@@ -254,7 +252,7 @@ func statFile(dir directory, name string) (fileInfo, error) {
 }
 
 // EventLog opens the event log of a run for reading, even while the run is live. The caller closes it.
-func (s *Store) EventLog(id string) (*eventlog.Log, error) {
+func (s *Store) EventLog(id string) (*EventLog, error) {
 	if err := validID(id); err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
@@ -263,11 +261,11 @@ func (s *Store) EventLog(id string) (*eventlog.Log, error) {
 		return nil, fmt.Errorf("read run %s: %w", id, err)
 	}
 	defer dir.Close()
-	f, err := dir.Open(eventlog.Name, openRead)
+	f, err := dir.Open(LogName, openRead)
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", id, err)
 	}
-	return eventlog.New(sizedFile{f}), nil
+	return NewLog(sizedFile{f}), nil
 }
 
 // Read calls each with the last snapshot of a run, if it has one, and with the inputs after it, in order, once

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Run is the journal of one run, open for appending. Several goroutines may call its methods at once.
@@ -32,7 +30,7 @@ type Run struct {
 type state struct {
 	meta     Meta
 	queue    []entry // oldest first; never empty, and only the last one grows
-	chain    eventlog.Chain
+	chain    LogChain
 	records  int // in queue
 	taken    int // inputs that the writer is writing
 	takenLen int
@@ -54,7 +52,7 @@ type entry struct {
 	frames  []byte // not complete yet
 	records int    // in frames
 	lines   []byte
-	chain   eventlog.Chain // at the last line
+	chain   LogChain // at the last line
 	encode  func() ([]byte, error)
 }
 
@@ -200,7 +198,7 @@ func (r *Run) late() {
 // buffers; the writer writes the lines SoonDelay later, together with all that came meanwhile. If the run's files
 // have reached NarrationBytes, narration is refused with ErrDropped; after Close everything is refused with
 // ErrClosed.
-func (r *Run) AppendEvents(k Kind, lines ...eventlog.Content) error {
+func (r *Run) AppendEvents(k Kind, lines ...LogContent) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -212,7 +210,7 @@ func (r *Run) AppendEvents(k Kind, lines ...eventlog.Content) error {
 	last, chain := r.last(), r.st.chain
 	n, more := len(last.lines), 0
 	for _, x := range lines {
-		more += eventlog.MaxHead + len(x.Line) + len(x.Record)
+		more += MaxHead + len(x.Line) + len(x.Record)
 	}
 	b := slices.Grow(last.lines, more)
 	for _, x := range lines {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 func TestWriteCloseOpen(t *testing.T) {
@@ -83,7 +81,7 @@ func TestRefusedResumeChangesNothing(t *testing.T) {
 	r := createRun(t, s, testRun, Options{})
 	add(t, r, 1, 10)
 	closeRun(t, r)
-	log := filepath.Join(r.Dir(), eventlog.Name)
+	log := filepath.Join(r.Dir(), LogName)
 	addTo(t, log, []byte("{\"another\":\"form\"}\n{\"torn"))
 	before := listing(t, r.Dir())
 	refusal := errors.New("another version")

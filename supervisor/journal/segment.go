@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // The file name of a segment is its number; higher numbers are younger.
@@ -67,7 +65,7 @@ type header struct {
 	prev    uint32
 	run     string
 	first   int64
-	logEnd  eventlog.Position // of the event log's end
+	logEnd  LogPosition // of the event log's end
 }
 
 // newHeader returns the header of a segment that begins with input base.
@@ -141,9 +139,9 @@ func decodeCopy(b []byte) (header, bool) {
 		prev:    binary.LittleEndian.Uint32(b[28:]),
 		run:     string(b[33 : 33+min(int(b[32]), maxRunID)]),
 		first:   int64(binary.LittleEndian.Uint32(b[97:])),
-		logEnd: eventlog.Position{
+		logEnd: LogPosition{
 			Offset: int64(binary.LittleEndian.Uint64(b[101:])),
-			Prev:   eventlog.Chain{N: binary.LittleEndian.Uint64(b[109:]), Sum: binary.LittleEndian.Uint32(b[117:])},
+			Prev:   LogChain{N: binary.LittleEndian.Uint64(b[109:]), Sum: binary.LittleEndian.Uint32(b[117:])},
 		},
 	}
 	return h, true

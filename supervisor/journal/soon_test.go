@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // soonRun is a run in memory that counts the commits to its segment and the writes to its event log.
@@ -24,7 +22,7 @@ func soonRun(t *testing.T) (r *Run, commits, logged *atomic.Int32) {
 		switch {
 		case call == "sync" && strings.HasPrefix(name, "journal-"):
 			commits.Add(1)
-		case call == "write" && name == eventlog.Name:
+		case call == "write" && name == LogName:
 			logged.Add(1)
 		}
 		return nil
@@ -44,7 +42,7 @@ func addSoon(t *testing.T, r *Run, seq uint64) {
 // addLine adds a line to the event log.
 func addLine(t *testing.T, r *Run) {
 	t.Helper()
-	line := eventlog.Content{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
+	line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
 	if err := r.AppendEvents(Input, line); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +143,7 @@ func TestLinesAreNotDelayedTwice(t *testing.T) {
 			if call == "sync" && strings.HasPrefix(name, "journal-") && slow.Load() {
 				time.Sleep(2 * SoonDelay)
 			}
-			if call == "write" && name == eventlog.Name {
+			if call == "write" && name == LogName {
 				logged.Add(1)
 			}
 			return nil

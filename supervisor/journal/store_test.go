@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // endRun creates a run with a record, active at a given minute, and finishes it if requested.
@@ -35,7 +33,7 @@ func endRun(t *testing.T, s *Store, id, cwd string, minute int, finished bool) {
 func setActive(t *testing.T, dir string, minute int) {
 	t.Helper()
 	at := time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
-	for _, name := range []string{segmentName(1), metaName, eventlog.Name} {
+	for _, name := range []string{segmentName(1), metaName, LogName} {
 		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // Options are what a run is started with. They are a plain value that can be stored with the run, so that the
@@ -43,7 +42,7 @@ type Options struct {
 	Memory     string            `json:",omitempty"` // whether lessons are read and kept: on or off
 	Lessons    string            `json:",omitempty"` // of earlier runs, as the Arbiter reads them
 	// Performance is how well each mode did in earlier runs, by its name.
-	Performance map[string]decision.Performance `json:",omitempty"`
+	Performance map[string]decider.DecisionPerformance `json:",omitempty"`
 	// commands that must pass before the task is complete
 	Accept  []string `json:",omitempty"`
 	Trusted bool     // project settings, hooks, agents and CLAUDE.md may be loaded
@@ -186,8 +185,8 @@ func (o *Options) AvailableModes() []agents.Agent {
 }
 
 // RestartPolicy is the policy of this run.
-func (o Options) RestartPolicy() restart.Policy {
-	p := restart.Default()
+func (o Options) RestartPolicy() RestartPolicy {
+	p := DefaultRestarts()
 	p.WaitForLimits = o.MaxWait > 0
 	p.MaxWait = max(o.MaxWait, 0)
 	p.Horizon = min(p.Horizon, p.MaxWait)

@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -47,7 +46,7 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 		synctest.Wait() // the start waits for the disk
 		n.loop.Put(input.BridgeLost{Message: "killed"})
 		synctest.Wait()
-		n.loop.next.Store(lifecycle.Here, next)
+		n.loop.next.Store(supervisor.LifecycleHere, next)
 		n.loop.Put(input.BridgeBack{})
 		synctest.Wait()
 		recorded.takes(0)
@@ -80,7 +79,8 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 		time.Sleep(time.Second)
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 		time.Sleep(20 * time.Second)
-		if a := n.loop.Snapshot().Agents[0]; a.Status != roster.Busy || opened.Load() != 2 || len(dead.starts()) != 0 {
+		if a := n.loop.Snapshot().Agents[0]; a.Status != supervisor.AgentBusy || opened.Load() != 2 ||
+			len(dead.starts()) != 0 {
 			t.Errorf("the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status,
 				opened.Load(), dead.starts())
 		}

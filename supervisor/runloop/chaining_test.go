@@ -14,13 +14,10 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/handoff"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/rulings"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -97,7 +94,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		}
 		v := ruling("CONTINUE", "Patience.")
 		for _, a := range f.loop.Snapshot().Agents {
-			if a.Standing == roster.Waiting && a.Alive() {
+			if a.Standing == supervisor.AgentWaiting && a.Alive() {
 				v = ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", a.ID)
 			}
 		}
@@ -160,14 +157,14 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 			late.underway > 4 || late.workLog > 100 {
 			t.Errorf("after a day %+v, after two %+v", early, late)
 		}
-		if len(after.Agents) > roster.NamesKept+10 || len(after.Rulings.Ledger) > rulings.LedgerKept ||
-			len(after.Conversation.RecentMessages) > conversation.RecentMessagesKept ||
+		if len(after.Agents) > supervisor.NamesKept+10 || len(after.Rulings.Ledger) > supervisor.LedgerKept ||
+			len(after.Conversation.RecentMessages) > supervisor.RecentMessagesKept ||
 			len(after.Handoff.Documents) > 3 {
 			t.Errorf("%d agents, %d rulings, %d words, %d documents on their way", len(after.Agents),
 				len(after.Rulings.Ledger), len(after.Conversation.RecentMessages), len(after.Handoff.Documents))
 		}
-		was, is := len(before.RenewalBrief(handoff.Handover{Document: &verdict.Document{}})),
-			len(after.RenewalBrief(handoff.Handover{Document: &verdict.Document{}}))
+		was, is := len(before.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}})),
+			len(after.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}}))
 		if is > was+was/5 {
 			t.Errorf("an Arbiter inherits %d bytes after a day, %d after two", was, is)
 		}

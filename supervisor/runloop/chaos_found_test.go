@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -43,7 +43,7 @@ func TestAKillOvertakesTheStart(t *testing.T) {
 		n.loop.Put(input.Command{Channel: input.ChannelStdin,
 			Command: contract.Command{Ref: "k", Body: contract.Kill{ID: "orch-1"}}})
 		time.Sleep(5 * time.Second)
-		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != roster.Ended || port.alive() != 1 {
+		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentEnded || port.alive() != 1 {
 			t.Errorf("it is %s, and %d processes are alive", a.Status, port.alive())
 		}
 		if len(n.loop.starts) > 1 {

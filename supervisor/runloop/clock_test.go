@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor/clock"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -19,7 +18,7 @@ func TestTheLoopWakes(t *testing.T) {
 		recorded := &fakeJournal{}
 		var slept atomic.Int64
 		l := newLiveRun(t, recorded, silentPort())
-		l.loop.clock = clock.Start(func() time.Duration { return time.Duration(slept.Load()) })
+		l.loop.clock = StartClock(func() time.Duration { return time.Duration(slept.Load()) })
 		l.begin(func(o *runconfig.Options) { o.Task, o.Timeout = "build", 2*time.Hour })
 		time.Sleep(time.Second)
 		before := l.loop.clock.Now()

@@ -11,8 +11,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // TestOptionsThatAreRefused: options that must not be given to this run are refused.
@@ -72,7 +72,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got []string
 				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
-					if err := l.Grants(&memory{}, []grants.Grant{{Rule: "Bash(kept *)"}}); err != nil {
+					if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}); err != nil {
 						t.Error(err)
 					}
 					asks(t, l, ref, "make one", "make two", "npm test")

@@ -15,10 +15,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -39,7 +39,7 @@ func busyPort(t *testing.T, summon int) *fakePort {
 			}
 			v := ruling("CONTINUE", "Patience.")
 			for _, a := range f.loop.Snapshot().Agents {
-				if a.Standing == roster.Waiting {
+				if a.Standing == supervisor.AgentWaiting {
 					v = ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", a.ID)
 				}
 			}
@@ -232,7 +232,7 @@ func TestAHundredAgents(t *testing.T) {
 			t.Errorf("exit %d", exit)
 		}
 		for _, a := range n.loop.Snapshot().Agents {
-			if a.Status != roster.Ended {
+			if a.Status != supervisor.AgentEnded {
 				t.Errorf("%s is %s", a.ID, a.Status)
 			}
 		}

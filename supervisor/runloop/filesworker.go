@@ -8,9 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -18,11 +16,11 @@ import (
 // workers call it at once. A call returns when the context ends; a call that is repeated after a crash has the
 // same result.
 type Files interface {
-	Record(ctx context.Context, r changes.Record) changes.Recorded
-	Revert(ctx context.Context, r changes.Revert) changes.Reverted
+	Record(ctx context.Context, r input.ChangeRecord) input.ChangeRecorded
+	Revert(ctx context.Context, r input.Revert) input.ChangeReverted
 	// Place returns the directory of an agent, and variables that the agent needs there.
 	Place(ctx context.Context, p runconfig.Place) (own runconfig.Worktree, env map[string]string, err error)
-	Merge(ctx context.Context, m isolation.Merge) isolation.Merged
+	Merge(ctx context.Context, m input.IsolationMerge) input.IsolationMerged
 }
 
 // Deadlines for work trees of many gigabytes.
@@ -39,8 +37,8 @@ func (l *Loop) Files(f Files) { l.files = f }
 var errNoFiles = errors.New("this run works without Git")
 
 // recordFiles takes a snapshot of the files.
-func (l *Loop) recordFiles(ctx context.Context, e changes.Record) {
-	taken := changes.Recorded{Serial: e.Serial, Failed: errNoFiles.Error()}
+func (l *Loop) recordFiles(ctx context.Context, e input.ChangeRecord) {
+	taken := input.ChangeRecorded{Serial: e.Serial, Failed: errNoFiles.Error()}
 	if l.files != nil {
 		crashpoint.Here("loop.snapshot")
 		taken = l.files.Record(ctx, e)
@@ -50,8 +48,8 @@ func (l *Loop) recordFiles(ctx context.Context, e changes.Record) {
 }
 
 // revert reverts a change of the files.
-func (l *Loop) revert(ctx context.Context, e changes.Revert) {
-	done := changes.Reverted{Serial: e.Serial, Refused: errNoFiles.Error()}
+func (l *Loop) revert(ctx context.Context, e input.Revert) {
+	done := input.ChangeReverted{Serial: e.Serial, Refused: errNoFiles.Error()}
 	if l.files != nil {
 		done = l.files.Revert(ctx, e)
 	}
@@ -80,8 +78,8 @@ func (l *Loop) place(ctx context.Context, p runconfig.Place, c *bridge.AgentConf
 }
 
 // merge merges the work of an agent.
-func (l *Loop) merge(ctx context.Context, e isolation.Merge) {
-	m := isolation.Merged{Serial: e.Serial, Failed: errNoFiles.Error()}
+func (l *Loop) merge(ctx context.Context, e input.IsolationMerge) {
+	m := input.IsolationMerged{Serial: e.Serial, Failed: errNoFiles.Error()}
 	if l.files != nil {
 		crashpoint.Here("loop.merge")
 		m = l.files.Merge(ctx, e)

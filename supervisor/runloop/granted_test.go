@@ -14,19 +14,18 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // memory keeps grants, or fails to.
 type memory struct {
-	list []grants.Grant
+	list []trust.Grant
 	err  error
 }
 
-func (m *memory) Add(g grants.Grant) error {
+func (m *memory) Add(g trust.Grant) error {
 	m.list = append(m.list, g)
 	return m.err
 }
@@ -39,12 +38,12 @@ func TestAnswersHold(t *testing.T) {
 	l := court(t, o, func(s *supervisor.State) {
 		s.Permission.Rules = []string{"Bash(make *)"}
 		for _, command := range []string{"npm test", "make install"} {
-			s.Permission.Actions = append(s.Permission.Actions, permission.Key("Bash", bashCall(command).Input))
+			s.Permission.Actions = append(s.Permission.Actions, input.PermissionKey("Bash", bashCall(command).Input))
 		}
 	})
-	kept := []grants.Grant{
+	kept := []trust.Grant{
 		{Rule: "Bash(cargo *)"},
-		{Action: permission.Key("Bash", bashCall("npm ci").Input), Tool: "Bash"},
+		{Action: input.PermissionKey("Bash", bashCall("npm ci").Input), Tool: "Bash"},
 	}
 	if err := l.Grants(&memory{}, kept); err != nil {
 		t.Fatal(err)
@@ -63,7 +62,7 @@ func TestAnswersHold(t *testing.T) {
 			t.Errorf("check %s: %+v", command, check)
 		}
 	}
-	if err := l.Grants(nil, []grants.Grant{{Rule: "Bash("}}); err == nil {
+	if err := l.Grants(nil, []trust.Grant{{Rule: "Bash("}}); err == nil {
 		t.Error("a rule that is none was taken")
 	}
 }

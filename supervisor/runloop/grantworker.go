@@ -11,21 +11,20 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // The loop's side of grants: where they are kept, and what the rule of a grant covers.
 
-// Grants keeps grants for later runs in the workspace. *grants.Store implements it. One goroutine calls it.
-type Grants interface{ Add(grants.Grant) error }
+// Grants keeps grants for later runs in the workspace. *trust.GrantStore implements it. One goroutine calls it.
+type Grants interface{ Add(trust.Grant) error }
 
 // Grants sets where grants are kept, and the grants that exist already: rules that are added to the run's
 // allow rules, and exact actions. Deny and ask rules still come first. Call it before [Loop.Run].
-func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
+func (l *Loop) Grants(g Grants, kept []trust.Grant) error {
 	l.grants = g
 	l.kept = map[string]bool{}
 	l.keptRules = nil
@@ -47,10 +46,10 @@ func (l *Loop) Grants(g Grants, kept []grants.Grant) error {
 // The function must be safe for concurrent use. Call Refuse before [Loop.Run].
 func (l *Loop) Refuse(f func(runconfig.Options) error) { l.refuses = f }
 
-func (l *Loop) remember(e permission.Remember) {
+func (l *Loop) remember(e input.Remember) {
 	err := errors.New("this run keeps nothing")
 	if l.grants != nil {
-		g := grants.Grant{Rule: e.Grant.Rule, Run: l.Snapshot().Options.Run, At: l.clock.Now()}
+		g := trust.Grant{Rule: e.Grant.Rule, Run: l.Snapshot().Options.Run, At: l.clock.Now()}
 		if g.Rule == "" {
 			g.Action, g.Tool = e.Grant.Action, e.Grant.Tool
 		}
@@ -138,7 +137,7 @@ func (l *Loop) reconsider() {
 		if d.Behavior == policy.Ask {
 			continue
 		}
-		f.Resolutions = append(f.Resolutions, permission.Resolution{
+		f.Resolutions = append(f.Resolutions, input.PermissionResolution{
 			Request: p.ID, Asked: p.Params.Request,
 			Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason,
 		})

@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -49,7 +48,7 @@ func proven(kind string, checks ...string) map[string]any {
 	return v
 }
 
-func keyOf(p bridge.PermissionParams) string { return permission.Key(p.Tool, p.Input) }
+func keyOf(p bridge.PermissionParams) string { return input.PermissionKey(p.Tool, p.Input) }
 
 // happenings are all events that an agent can cause, each with a text wherever possible.
 func happenings(text string) []input.Body {

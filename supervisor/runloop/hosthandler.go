@@ -5,9 +5,8 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -61,27 +60,27 @@ func (h hostHandler) Permission(ctx context.Context, p bridge.PermissionParams) 
 func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	if why := h.l.onAnotherHost(p.ID, h.host); why != "" {
 		h.l.putFrom(h.host, input.CallDecided{Params: p, Behavior: bridge.Deny, Reason: why}) // this input reports the denial
-		return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(why)}, nil
+		return bridge.JudgeResult{Behavior: bridge.Deny, Message: input.Denial(why)}, nil
 	}
 	return h.l.judge(ctx, p)
 }
 
 // Event and the other handler methods of Loop serve the bridge of this host.
-func (l *Loop) Event(e bridge.Event) { l.Handler(lifecycle.Here).Event(e) }
+func (l *Loop) Event(e bridge.Event) { l.Handler(supervisor.LifecycleHere).Event(e) }
 
 // ToolCall implements bridge.Handler.
 func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-	return l.Handler(lifecycle.Here).ToolCall(ctx, p)
+	return l.Handler(supervisor.LifecycleHere).ToolCall(ctx, p)
 }
 
 // Permission implements bridge.Handler.
 func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
-	return l.Handler(lifecycle.Here).Permission(ctx, p)
+	return l.Handler(supervisor.LifecycleHere).Permission(ctx, p)
 }
 
 // Judge implements bridge.Handler.
 func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
-	return l.Handler(lifecycle.Here).Judge(ctx, p)
+	return l.Handler(supervisor.LifecycleHere).Judge(ctx, p)
 }
 
 // onAnotherHost asks the present state whether an agent runs on another host.

@@ -10,31 +10,29 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // placing gives every agent a directory.
 type placing struct{}
 
-func (placing) Record(_ context.Context, r changes.Record) changes.Recorded {
-	return changes.Recorded{Serial: r.Serial}
+func (placing) Record(_ context.Context, r input.ChangeRecord) input.ChangeRecorded {
+	return input.ChangeRecorded{Serial: r.Serial}
 }
 
 func (placing) Place(context.Context, runconfig.Place) (runconfig.Worktree, map[string]string, error) {
 	return runconfig.Worktree{Branch: "b"}, nil, nil
 }
 
-func (placing) Merge(_ context.Context, m isolation.Merge) isolation.Merged {
-	return isolation.Merged{Serial: m.Serial, Status: isolation.StatusMerged}
+func (placing) Merge(_ context.Context, m input.IsolationMerge) input.IsolationMerged {
+	return input.IsolationMerged{Serial: m.Serial, Status: input.StatusMerged}
 }
 
-func (placing) Revert(_ context.Context, r changes.Revert) changes.Reverted {
-	return changes.Reverted{Serial: r.Serial}
+func (placing) Revert(_ context.Context, r input.Revert) input.ChangeReverted {
+	return input.ChangeReverted{Serial: r.Serial}
 }
 
 // onTwoHosts plays a run with an Orchestrator on another host, and returns that host's bridge.
@@ -72,7 +70,7 @@ func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 		if !slices.Equal(far.starts(), []string{"orch-1#2"}) || !slices.Equal(n.port.starts(), []string{"arbiter#1"}) {
 			t.Errorf("there: %v, here: %v", far.starts(), n.port.starts())
 		}
-		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != roster.Busy {
+		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentBusy {
 			t.Errorf("it is %s", a.Status)
 		}
 		n.loop.Put(input.Signal{Signal: "INT"})
@@ -101,7 +99,7 @@ func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
 			t.Errorf("tool %+v, permission %+v, judged %+v", r, p, j)
 		}
 		time.Sleep(time.Second)
-		if s := n.loop.Snapshot(); s.Ending != nil || s.Agents[0].Status != roster.Busy {
+		if s := n.loop.Snapshot(); s.Ending != nil || s.Agents[0].Status != supervisor.AgentBusy {
 			t.Errorf("the Arbiter is %s, ending %+v", s.Agents[0].Status, s.Ending)
 		}
 		told := 0

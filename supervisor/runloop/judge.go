@@ -8,13 +8,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/admission"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/rights"
 )
 
 // judgedInput bounds how much of the input of a call that may run is recorded, in bytes: its `tool_use`
@@ -40,12 +36,12 @@ func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 	if f.Behavior != bridge.Deny {
 		return bridge.JudgeResult{Behavior: f.Behavior, Message: f.Reason}, nil
 	}
-	return bridge.JudgeResult{Behavior: bridge.Deny, Message: permission.Denial(f.Reason)}, nil
+	return bridge.JudgeResult{Behavior: bridge.Deny, Message: input.Denial(f.Reason)}, nil
 }
 
 // decidedCall decides on a tool call that is about to run: only what takes it away counts here.
 func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
-	f := input.CallDecided{Params: p, Action: permission.Key(p.Tool, p.Input)}
+	f := input.CallDecided{Params: p, Action: input.PermissionKey(p.Tool, p.Input)}
 	d := l.barrier(p.AgentRef)
 	if d.Behavior == "" {
 		d = l.taken(toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD})
@@ -74,7 +70,7 @@ func (l *Loop) refuseSubagent(p bridge.JudgeParams) string {
 			living = append(living, a.AgentRef)
 		}
 	}
-	limits := admission.Limits{AtOnce: s.Options.MaxSubagents, PerHour: s.Options.MaxSubagentsPerHour}
+	limits := AdmissionLimits{AtOnce: s.Options.MaxSubagents, PerHour: s.Options.MaxSubagentsPerHour}
 	return l.subagents.Admit(p.AgentRef, p.ToolUse, living, limits, l.clock.Now())
 }
 
@@ -124,9 +120,9 @@ func askedCall(p bridge.PermissionParams, input json.RawMessage) toolCall {
 // actions: an answer about the one does not count for the other.
 func (c toolCall) key() string {
 	if c.check {
-		return permission.Key("Check", c.input)
+		return input.PermissionKey("Check", c.input)
 	}
-	return permission.Key(c.tool, c.input)
+	return input.PermissionKey(c.tool, c.input)
 }
 
 func (c toolCall) request() policy.Request {
@@ -142,7 +138,7 @@ func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Rules {
 		p.CWD = cmp.Or(c.cwd, p.CWD)
 	}
 	p.Deny, p.Ask = parsed(s.Options.Deny), parsed(s.Options.Ask)
-	if host := l.hostOf(c.agent); host != lifecycle.Here && p.CWD == dir {
+	if host := l.hostOf(c.agent); host != supervisor.LifecycleHere && p.CWD == dir {
 		return policy.Elsewhere(p, l.viewOf(host).look)
 	}
 	return p
@@ -152,7 +148,7 @@ func (l *Loop) rulesFor(s *supervisor.State, c toolCall) policy.Rules {
 func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 	p := policy.Policy{CWD: l.policy.CWD, Home: l.policy.Home, Resolve: l.policy.Resolve}
 	p.CWD = cmp.Or(s.Dirs().Own(agent), p.CWD)
-	if host := l.hostOf(agent); host != lifecycle.Here {
+	if host := l.hostOf(agent); host != supervisor.LifecycleHere {
 		v := l.viewOf(host)
 		p.Home, p.FoldsCase, p.Resolve = v.home, v.foldsCase, v.resolve
 	}
@@ -243,7 +239,7 @@ func commandOf(input json.RawMessage) string {
 // has a right to.
 func arbiterMay(tool string) bool {
 	if name, own := policy.Own(tool); own {
-		return rights.May(rights.TheArbiter, rights.Tool(name))
+		return supervisor.May(supervisor.TheArbiter, supervisor.Tool(name))
 	}
 	return slices.Contains([]string{"Read", "Grep", "Glob", policy.VerdictTool}, tool)
 }

@@ -18,14 +18,10 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/toolset"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // toolClasses is a call of every class of tools.
@@ -54,13 +50,13 @@ func court(t testing.TB, o runconfig.Options, change func(*supervisor.State)) *L
 	o.Run, o.CWD = testRun, "/w"
 	s := supervisor.State{
 		Options:  o.WithDefaults(),
-		RunState: supervisor.RunState{Lifecycle: lifecycle.State{Bridges: []lifecycle.Bridge{{Up: true}}}},
-		Roster: roster.Roster{Agents: []*roster.Agent{
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
-				Role: roster.RoleArbiter}, AgentProcess: roster.AgentProcess{Status: roster.Busy}},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
-				Role: roster.RoleOrchestrator, Name: "Orchestrator I"},
-				AgentProcess: roster.AgentProcess{Status: roster.Busy}},
+		RunState: supervisor.RunState{Lifecycle: supervisor.LifecycleState{Bridges: []supervisor.Bridge{{Up: true}}}},
+		Roster: supervisor.Roster{Agents: []*supervisor.Agent{
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+				Role: supervisor.RoleArbiter}, AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+				Role: supervisor.RoleOrchestrator, Name: "Orchestrator I"},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}},
 		}},
 	}
 	if change != nil {
@@ -121,7 +117,7 @@ func TestTheJudgeTakesAway(t *testing.T) {
 		if got := r.Behavior + " " + f.By; got != tt.want {
 			t.Errorf("%s: %s: %s (%s), want %s", tt.mode, tt.call, got, f.Reason, tt.want)
 		}
-		if f.Behavior != r.Behavior || f.Action != permission.Key(p.Tool, p.Input) ||
+		if f.Behavior != r.Behavior || f.Action != input.PermissionKey(p.Tool, p.Input) ||
 			(r.Behavior == bridge.Deny) != strings.Contains(r.Message, "Denied:") {
 			t.Errorf("%s: %s: %+v is recorded as %+v", tt.mode, tt.call, r, f)
 		}
@@ -161,7 +157,7 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 // TestTheArbiterHasItsTools: each tool that it is offered is allowed.
 func TestTheArbiterHasItsTools(t *testing.T) {
 	l := court(t, runconfig.Options{Permissions: "rules"}, func(*supervisor.State) {})
-	for _, spec := range toolset.Arbiter() {
+	for _, spec := range supervisor.ArbiterTools() {
 		if r, _ := judgement(t, l, "arbiter",
 			bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name,
 				Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Pass {
@@ -195,11 +191,11 @@ func TestDoubtIsADenial(t *testing.T) {
 	causes := map[string]func(s *supervisor.State){
 		"run ending":     func(s *supervisor.State) { s.Ending = &supervisor.Ending{} },
 		"halted":         func(s *supervisor.State) { s.Halted = true },
-		"agent stopping": func(s *supervisor.State) { s.Agents[1].Status = roster.Stopping },
-		"being replaced": func(s *supervisor.State) { s.Agents[1].Status = roster.Restarting },
-		"agent ended":    func(s *supervisor.State) { s.Agents[1].Status = roster.Ended },
-		"parked":         func(s *supervisor.State) { s.Agents[1].Status = roster.Parked },
-		"process gone":   func(s *supervisor.State) { s.Agents[1].Status = roster.Down },
+		"agent stopping": func(s *supervisor.State) { s.Agents[1].Status = supervisor.AgentStopping },
+		"being replaced": func(s *supervisor.State) { s.Agents[1].Status = supervisor.AgentRestarting },
+		"agent ended":    func(s *supervisor.State) { s.Agents[1].Status = supervisor.AgentEnded },
+		"parked":         func(s *supervisor.State) { s.Agents[1].Status = supervisor.AgentParked },
+		"process gone":   func(s *supervisor.State) { s.Agents[1].Status = supervisor.AgentDown },
 		"older process":  func(s *supervisor.State) { s.Agents[1].Generation = 3 },
 		"newer process":  func(s *supervisor.State) { s.Agents[1].Generation = 1 },
 		"unknown agent":  func(s *supervisor.State) { s.Agents = s.Agents[:1] },
@@ -267,7 +263,7 @@ func TestLongInputs(t *testing.T) {
 	long := bridge.JudgeParams{Tool: "Write",
 		Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
 	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" ||
-		f.Action != permission.Key("Write", long.Input) {
+		f.Action != input.PermissionKey("Write", long.Input) {
 		t.Errorf("recorded: %.100s", f.Params.Input)
 	}
 	if _, f := judgement(t, l, "orch-1",
@@ -289,7 +285,7 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 		for name, p := range calls {
 			l := court(t, runconfig.Options{Permissions: mode, Allow: everything}, func(s *supervisor.State) {
 				s.Permission.Rules = everything
-				s.Permission.Actions = []string{permission.Key("Bash", bashCall("make all").Input)}
+				s.Permission.Actions = []string{input.PermissionKey("Bash", bashCall("make all").Input)}
 			})
 			call := toolCall{agent: "orch-1", tool: p.Tool, input: p.Input}
 			d := l.answer(call)
@@ -343,7 +339,7 @@ func TestNativeRules(t *testing.T) {
 		})
 		l.policy.Home = "/h"
 		if name == "rules and grants" {
-			if err := l.Grants(&memory{}, []grants.Grant{{Rule: "Bash(npm test)"}}); err != nil {
+			if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(npm test)"}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -32,7 +31,7 @@ type fakeJournal struct {
 	durable uint64
 	records []journal.Record
 
-	told     []eventlog.Content
+	told     []journal.LogContent
 	snapshot journal.Record // the last one
 }
 
@@ -69,7 +68,7 @@ func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
 }
 
 // AppendEvents keeps the lines of the event log.
-func (j *fakeJournal) AppendEvents(_ journal.Kind, lines ...eventlog.Content) error {
+func (j *fakeJournal) AppendEvents(_ journal.Kind, lines ...journal.LogContent) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.forget {

@@ -9,13 +9,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/admission"
-	"github.com/arbiter-cli/arbiter/supervisor/clock"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/mask"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -77,7 +73,7 @@ type Loop struct {
 	done   chan struct{}    // closed when Run returns
 	state  atomic.Pointer[supervisor.State]
 	dirty  chan struct{} // capacity 1: the state has changed
-	clock  *clock.Clock
+	clock  *Clock
 	outbox outbox
 
 	// What follows belongs to the loop's goroutine.
@@ -100,7 +96,7 @@ type Loop struct {
 	calls       atomic.Uint64 // of tools
 	inputs      sync.Map      // of permissions, by the request: json.RawMessage, as the tool would get it
 
-	subagents admission.Subagents
+	subagents Subagents
 
 	grants Grants // nil: nothing is kept for later runs
 	fault  *Fault
@@ -110,7 +106,7 @@ type Loop struct {
 	images Images // nil: messages have none
 
 	redact func(string) string // nil: nothing is masked
-	pieces mask.Pieces
+	pieces Pieces
 
 	gate      Gate // nil: nothing of the workspace is looked at
 	keepTrust func(ctx context.Context, host, hash string) error
@@ -136,7 +132,7 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1),
 		done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
-		pursued: map[string]pursuit{}, clock: clock.New(),
+		pursued: map[string]pursuit{}, clock: NewClock(),
 	}
 	l.broken = make(chan *Fault, 1)
 	l.outbox.init()
@@ -155,7 +151,7 @@ func (l *Loop) Restore(s supervisor.State) {
 func (l *Loop) OnBridgeLost(open Opener, drop func(host string)) { l.open, l.drop = open, drop }
 
 // Put puts an input in. It reports false when the run is over.
-func (l *Loop) Put(f input.Body) bool { return l.putFrom(lifecycle.Here, f) }
+func (l *Loop) Put(f input.Body) bool { return l.putFrom(supervisor.LifecycleHere, f) }
 
 // putFrom puts in an input from the bridge of a host.
 func (l *Loop) putFrom(host string, f input.Body) bool {

@@ -2,7 +2,6 @@ package runloop
 
 import (
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/mask"
 )
 
 // Redact sets the function that masks secrets in the output of agents, tools and processes. It is applied
@@ -26,17 +25,17 @@ func (l *Loop) masked(f input.Body) input.Body {
 	switch f := f.(type) {
 	case input.NoBridge:
 		options := f.Options
-		f = mask.In(f, l.redact)
+		f = MaskIn(f, l.redact)
 		f.Options = options
 		return f
 	case input.Decided: // its input consists of masked text, and of the human's task
 		input := f.Input
-		f = mask.In(f, l.redact)
+		f = MaskIn(f, l.redact)
 		f.Input = input
 		return f
 	case input.PermissionAsked:
 		ref, request, action, rules := f.Params.AgentRef, f.Params.Request, f.Action, f.Suggestions
-		f = mask.In(f, l.redact)
+		f = MaskIn(f, l.redact)
 		f.Params.AgentRef, f.Params.Request, f.Action = ref, request, action // the waiting caller is found by it
 		f.Suggestions = nil
 		for _, rule := range rules {
@@ -47,23 +46,23 @@ func (l *Loop) masked(f input.Body) input.Body {
 		return f
 	case input.Reconsidered:
 		unmasked := f.Resolutions
-		f = mask.In(f, l.redact)
+		f = MaskIn(f, l.redact)
 		for i, of := range unmasked { // the waiting callers are found by these ids
 			f.Resolutions[i].Request, f.Resolutions[i].Asked = of.Request, of.Asked
 		}
 		return f
 	case input.ToolCalled:
 		ref, call := f.Params.AgentRef, f.Call
-		f.Params = mask.In(f.Params, l.redact)
+		f.Params = MaskIn(f.Params, l.redact)
 		f.Params.AgentRef, f.Call = ref, call
 		return f
 	case input.AgentEvent:
 		ref := f.Event.AgentRef
-		f.Event = mask.In(f.Event, l.redact)
+		f.Event = MaskIn(f.Event, l.redact)
 		f.Event.AgentRef = ref
 		return f
 	}
-	return mask.In(f, l.redact)
+	return MaskIn(f, l.redact)
 }
 
 func (l *Loop) maskedText(s string) string {

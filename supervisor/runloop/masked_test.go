@@ -16,7 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -136,18 +135,18 @@ func TestInputsHaveNoSecrets(t *testing.T) {
 func TestMaskedPermission(t *testing.T) {
 	p := bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "p1", Tool: "Bash",
 		Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
-	f := masking().masked(input.PermissionAsked{Params: p, Action: permission.Key(p.Tool, p.Input),
+	f := masking().masked(input.PermissionAsked{Params: p, Action: input.PermissionKey(p.Tool, p.Input),
 		Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(input.PermissionAsked)
-	if f.Action != permission.Key(p.Tool, p.Input) || keyOf(f.Params) == permission.Key(p.Tool, p.Input) ||
+	if f.Action != input.PermissionKey(p.Tool, p.Input) || keyOf(f.Params) == input.PermissionKey(p.Tool, p.Input) ||
 		!cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
 		t.Errorf("%+v", f)
 	}
-	permit := permission.Request{Params: f.Params, Action: f.Action}
-	if got := permit.Event(); got.Action != permission.Key(p.Tool, p.Input) ||
+	permit := input.PermissionRequest{Params: f.Params, Action: f.Action}
+	if got := permit.Event(); got.Action != input.PermissionKey(p.Tool, p.Input) ||
 		strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
 		t.Errorf("%+v", got)
 	}
-	if old := (permission.Request{Params: p}); old.Key() != permission.Key(p.Tool, p.Input) {
+	if old := (input.PermissionRequest{Params: p}); old.Key() != input.PermissionKey(p.Tool, p.Input) {
 		t.Error("without a key, another action")
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Journal is where a loop records its inputs and what the frontends receive. None of its methods writes to the
@@ -26,7 +25,7 @@ type Journal interface {
 	// AppendSoon is Append for a record that may wait a moment to share a write with others.
 	AppendSoon(k journal.Kind, payload []byte) (uint64, error)
 	// AppendEvents buffers lines of the event log.
-	AppendEvents(k journal.Kind, lines ...eventlog.Content) error
+	AppendEvents(k journal.Kind, lines ...journal.LogContent) error
 	// Snapshot replaces the inputs so far by the state after all that was appended. It reports whether encode
 	// will be called, by another goroutine.
 	Snapshot(encode func() ([]byte, error)) bool
@@ -187,7 +186,7 @@ func (l *Loop) logEvents(u supervisor.Waiting) {
 		return
 	}
 	kind := journal.Narration
-	lines := make([]eventlog.Content, 0, len(u.Items))
+	lines := make([]journal.LogContent, 0, len(u.Items))
 	for _, x := range u.Items {
 		line, err := b.encoder.Content(u.Input, u.At, x)
 		if err != nil {

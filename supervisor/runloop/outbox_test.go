@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -343,7 +342,7 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if fold.State.Agents[0].Status != roster.Ready {
+		if fold.State.Agents[0].Status != supervisor.AgentReady {
 			t.Errorf("the journal folds to an Arbiter that is %s", fold.State.Agents[0].Status)
 		}
 	})

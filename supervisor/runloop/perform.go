@@ -9,14 +9,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/toolset"
 )
 
 // How effects are carried out: what each one does, on which goroutine, and the timers.
@@ -68,11 +64,11 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 				p.drop()
 			}
 		}
-	case changes.Record:
+	case input.ChangeRecord:
 		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.recordFiles(ctx, e) }))
-	case changes.Revert:
+	case input.Revert:
 		l.work(timed(ctx, snapshotDeadline, func(ctx context.Context) { l.revert(ctx, e) }))
-	case isolation.Merge:
+	case input.IsolationMerge:
 		l.work(timed(ctx, mergeDeadline, func(ctx context.Context) { l.merge(ctx, e) }))
 	case effect.Inspect:
 		l.work(timed(ctx, inspectDeadline, func(ctx context.Context) { l.inspect(ctx, ports.on(e.Host), e) }))
@@ -91,24 +87,24 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e effect.
 	case effect.OpenBridge:
 		l.work(func() { l.openBridge(ctx, e.Host) })
 	case effect.AskAgent:
-		l.work(timed(ctx, toolset.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port(e.Agent.ID), e) }))
+		l.work(timed(ctx, supervisor.AskTimeout, func(ctx context.Context) { l.askAgent(ctx, port(e.Agent.ID), e) }))
 	case effect.AnswerTool:
 		crashpoint.Here("loop.tool.answer")
 		l.tools.answer(e.Call, bridge.ToolCallResult{Text: e.Text, IsError: e.IsError})
-	case permission.Respond:
+	case input.PermissionRespond:
 		crashpoint.Here("loop.permission.answer")
 		l.permissions.answer(e.Request, e.Result)
-	case permission.Reconsider:
+	case input.Reconsider:
 		l.work(l.reconsider)
-	case permission.GiveRules:
+	case input.GiveRules:
 		for _, a := range l.Snapshot().Agents {
-			if e.Agent != (bridge.AgentRef{}) && e.Agent != a.AgentRef || !a.Up() || a.Status == roster.Starting {
+			if e.Agent != (bridge.AgentRef{}) && e.Agent != a.AgentRef || !a.Up() || a.Status == supervisor.AgentStarting {
 				continue // an agent that starts gets them when it is up
 			}
 			to := port(a.ID)
 			l.lane(a.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.giveRules(ctx, to, a.AgentRef) }))
 		}
-	case permission.Remember:
+	case input.Remember:
 		l.lane(noteLane).push(l, func() { l.remember(e) })
 	case effect.SetTimer:
 		l.setTimer(e)

@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 // ports are the bridges at one moment, by host. A map is never changed: [ports.with] returns another.
@@ -34,7 +34,7 @@ func (l *Loop) portOf(p ports, agent string) Port { return p.on(l.hostOf(agent))
 func (l *Loop) hostOf(agent string) string {
 	a, ok := l.state.Load().Agent(agent)
 	if !ok {
-		return lifecycle.Here // released long ago; no host has it
+		return supervisor.LifecycleHere // released long ago; no host has it
 	}
 	return a.Host
 }

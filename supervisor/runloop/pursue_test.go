@@ -9,7 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -30,12 +29,12 @@ func (s *slowPort) Check(ctx context.Context, p bridge.CheckParams) (bridge.Chec
 // slowDecider ends only when it is cancelled.
 type slowDecider struct{ *slowPort }
 
-func (s slowDecider) SelectAgent(ctx context.Context, _ decision.SelectAgentInput) (decider.Decision, error) {
+func (s slowDecider) SelectAgent(ctx context.Context, _ decider.SelectAgentInput) (decider.Decision, error) {
 	_, err := s.Check(ctx, bridge.CheckParams{Command: "decide"})
 	return decider.Decision{}, err
 }
 
-func (s slowDecider) EvaluateProgress(context.Context, decision.EvaluateProgressInput) (decider.Decision, error) {
+func (s slowDecider) EvaluateProgress(context.Context, decider.EvaluateProgressInput) (decider.Decision, error) {
 	panic("nothing is done")
 }
 

@@ -10,14 +10,13 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
 // Run applies inputs, beginning with first, until the run is over, and returns its exit code. All goroutines it
 // started have ended by then. A panic of Arbiter becomes an `error` event and ExitBug; the bridge then stops
 // the agents.
 func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contract.Exit) {
-	l.ports = ports{lifecycle.Here: port}
+	l.ports = ports{supervisor.LifecycleHere: port}
 	ctx, cancel := context.WithCancel(ctx)
 	defer l.workers.Wait()
 	defer l.stopTimers()

@@ -10,9 +10,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -185,7 +185,7 @@ func (l *Loop) check(ctx context.Context, port Port, e effect.RunCheck) {
 		}
 		call := checkCall(asked, input)
 		if !e.Params.Scratch || l.taken(call).Behavior != "" { // nothing that it does leaves a scratch copy
-			switch answer, err := l.permission(ctx, lifecycle.Here, asked, call); {
+			switch answer, err := l.permission(ctx, supervisor.LifecycleHere, asked, call); {
 			case err != nil:
 				f.Failed = "it could not be decided whether it may run: " + err.Error()
 				return

@@ -4,32 +4,32 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 // Asks describes who wants what from the human. name is the name of the item's agent.
-func Asks(i inbox.Item, name string) string {
+func Asks(i supervisor.InboxItem, name string) string {
 	switch i.Kind {
-	case inbox.Permission:
+	case supervisor.InboxPermission:
 		return name + " asks leave"
-	case inbox.Trust:
+	case supervisor.InboxTrust:
 		return "The workspace needs your trust"
-	case inbox.Limit:
+	case supervisor.InboxLimit:
 		return "The limit of costs is spent"
-	case inbox.Recovery:
+	case supervisor.InboxRecovery:
 		if i.Optional {
 			return name + " has failed"
 		}
 		return name + " is parked"
-	case inbox.Acceptance:
+	case supervisor.InboxAcceptance:
 		return "The end of the task is for you to judge"
-	case inbox.Question:
+	case supervisor.InboxQuestion:
 	}
 	return "The Arbiter asks"
 }
 
 // Age returns how long an item has waited.
-func Age(i inbox.Item, now time.Time) string {
+func Age(i supervisor.InboxItem, now time.Time) string {
 	switch age := i.Age(now); {
 	case age < time.Minute:
 		return "just now"

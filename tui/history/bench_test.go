@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // work adds n events like a busy run with a log: three agents and their tools.
 func work(t testing.TB, c *Store, n int) {
 	run := newRunLog(t)
-	c.Past(run.Log, eventlog.Position{})
+	c.Past(run.EventLog, journal.LogPosition{})
 	input := json.RawMessage(`{"file_path":"/home/me/project/internal/weaving/loom.go","offset":120,"limit":80}`)
 	result := strings.Repeat("   121\tfunc (l *Loom) weave(thread Thread) error {\n", 12)
 	for c.len() < n {

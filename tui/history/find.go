@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -102,7 +102,7 @@ type scanner struct {
 	back    bool
 
 	buf []byte // of a log, for the next lines
-	log *eventlog.Log
+	log *journal.EventLog
 	off int64
 }
 

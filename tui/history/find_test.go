@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 func TestFind(t *testing.T) {
@@ -82,7 +82,7 @@ func TestFindMatchesReading(t *testing.T) {
 	c := New(Memory)
 	texts := many(c, 20_000)
 	logged, run := New(leastMemory), newRunLog(t)
-	logged.Past(run.Log, eventlog.Position{})
+	logged.Past(run.EventLog, journal.LogPosition{})
 	for i := range texts {
 		e, _ := c.All().Entry(i)
 		run.add(t, e.At, e.Event)
@@ -225,7 +225,7 @@ func TestFindCancels(t *testing.T) {
 // TestReadingWhileAdding runs all kinds of readers during a flood.
 func TestReadingWhileAdding(t *testing.T) {
 	c, run := New(leastMemory), newRunLog(t)
-	c.Past(run.Log, eventlog.Position{})
+	c.Past(run.EventLog, journal.LogPosition{})
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
 	reader := func(f func(d *rand.Rand)) {

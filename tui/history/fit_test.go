@@ -10,7 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -18,7 +18,7 @@ import (
 // from the log.
 func TestEveryEventIsKept(t *testing.T) {
 	c, logged, run := New(Memory), New(leastMemory), newRunLog(t)
-	logged.Past(run.Log, eventlog.Position{})
+	logged.Past(run.EventLog, journal.LogPosition{})
 	add := func(e contract.Event) {
 		c.Add(someTime, e)
 		run.add(t, someTime, e)

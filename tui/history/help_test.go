@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // bodies has every event, and Unknown for events of a later version.
@@ -109,25 +109,25 @@ func readable(t *testing.T, th *Thread) (n int) {
 
 // runLog is the log of a run that continues.
 type runLog struct {
-	*eventlog.Log
+	*journal.EventLog
 	file  *os.File
-	chain eventlog.Chain
+	chain journal.LogChain
 	seq   uint64
 }
 
 func newRunLog(t testing.TB) *runLog {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), eventlog.Name)
+	name := filepath.Join(t.TempDir(), journal.LogName)
 	f, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := eventlog.Open(name)
+	log, err := journal.OpenLog(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close(); log.Close() })
-	return &runLog{Log: log, file: f}
+	return &runLog{EventLog: log, file: f}
 }
 
 func (l *runLog) add(t testing.TB, at time.Time, e contract.Event) {
@@ -136,7 +136,7 @@ func (l *runLog) add(t testing.TB, at time.Time, e contract.Event) {
 	line, err := contract.EncodeLine(nil, l.seq, at, e)
 	var raw []byte
 	if err == nil {
-		raw, err = l.chain.Append(nil, eventlog.Content{Input: l.seq, At: at, Line: line})
+		raw, err = l.chain.Append(nil, journal.LogContent{Input: l.seq, At: at, Line: line})
 	}
 	if err == nil {
 		_, err = l.file.Write(raw)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // recentBytes bounds the result of [Recent].
@@ -17,16 +17,16 @@ const recentBytes = 4 << 20
 
 // End is the end of a log.
 type End struct {
-	Events []eventlog.Entry // the last ones, oldest first
-	Whole  bool             // there are no earlier events
-	Next   eventlog.Position
+	Events []journal.LogEntry // the last ones, oldest first
+	Whole  bool               // there are no earlier events
+	Next   journal.LogPosition
 }
 
 // Recent reads the last events of a log, at most n.
-func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
+func Recent(ctx context.Context, log *journal.EventLog, n int) (End, error) {
 	end := End{Whole: true}
 	space := recentBytes
-	err := log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+	err := log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
 		if end.Next.Offset == 0 {
 			end.Next = e.Next()
 		}
@@ -48,15 +48,15 @@ func Recent(ctx context.Context, log *eventlog.Log, n int) (End, error) {
 
 // source is the log of a run.
 type source struct {
-	log  *eventlog.Log
-	from eventlog.Position // where the events of [Store.Add] begin
-	at   eventlog.Position // everything before was searched for them
+	log  *journal.EventLog
+	from journal.LogPosition // where the events of [Store.Add] begin
+	at   journal.LogPosition // everything before was searched for them
 }
 
 // Past adds the log of a run: [Store.Recall] gets its entries from there, and from a position on it also
 // contains events of [Store.Add]. The caller keeps ownership of the log, and closes it when nothing is read
 // any more. Nothing may be added at the same time.
-func (c *Store) Past(log *eventlog.Log, from eventlog.Position) {
+func (c *Store) Past(log *journal.EventLog, from journal.LogPosition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.logs = append(c.logs, source{log, from, from})
@@ -64,7 +64,7 @@ func (c *Store) Past(log *eventlog.Log, from eventlog.Position) {
 
 // Recall adds an event of the log that was added last, and returns it: it is read from there when it is
 // needed. Only the writer may call it.
-func (c *Store) Recall(l eventlog.Entry) (contract.Event, error) {
+func (c *Store) Recall(l journal.LogEntry) (contract.Event, error) {
 	e, err := decode(l)
 	if err == nil {
 		var r record
@@ -76,11 +76,11 @@ func (c *Store) Recall(l eventlog.Entry) (contract.Event, error) {
 }
 
 // setPlace records where the event is in a log.
-func (r *record) setPlace(l eventlog.Entry, log int) {
+func (r *record) setPlace(l journal.LogEntry, log int) {
 	r.log, r.off, r.sum = uint16(log+1), l.Position.Offset, l.Position.Prev.Sum
 }
 
-func decode(l eventlog.Entry) (contract.Event, error) {
+func decode(l journal.LogEntry) (contract.Event, error) {
 	e, err := contract.DecodeWritten(l.Line)
 	if err != nil {
 		return contract.Event{}, fmt.Errorf("read line %d of the event log: %w", l.N, err)
@@ -115,7 +115,7 @@ func (c *Store) Succeed(other *Store) {
 
 // logged reads an event from its log.
 func (c *Store) logged(r record) (time.Time, contract.Event, bool) {
-	l, err := c.log(r).At(eventlog.Position{Offset: r.off, Prev: eventlog.Chain{Sum: r.sum}})
+	l, err := c.log(r).At(journal.LogPosition{Offset: r.off, Prev: journal.LogChain{Sum: r.sum}})
 	var e contract.Event
 	if err == nil {
 		e, err = decode(l)
@@ -127,7 +127,7 @@ func (c *Store) logged(r record) (time.Time, contract.Event, bool) {
 }
 
 // log returns the log that has an event.
-func (c *Store) log(r record) *eventlog.Log {
+func (c *Store) log(r record) *journal.EventLog {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.logs[r.log-1].log
@@ -155,7 +155,7 @@ func (c *Store) locate() {
 			continue
 		}
 		next := 0 // in held; those before it come earlier than the rest of the log
-		health, err := s.log.Each(context.Background(), s.at, func(l eventlog.Entry) error {
+		health, err := s.log.Each(context.Background(), s.at, func(l journal.LogEntry) error {
 			if l.Line != nil && !c.matched(l, i, &next) {
 				return errAhead
 			}
@@ -182,7 +182,7 @@ func (c *Store) locate() {
 
 // matched looks for the event of a line among those in memory. Both are in the order of their times, which a
 // screen gets in milliseconds. It returns false for a line that may belong to a later event.
-func (c *Store) matched(l eventlog.Entry, log int, next *int) bool {
+func (c *Store) matched(l journal.LogEntry, log int, next *int) bool {
 	at := l.At.UnixMilli()
 	for *next < len(c.held) && c.held[*next].at.UnixMilli() < at {
 		*next++ // it is not in the log, and will not be

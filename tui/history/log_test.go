@@ -11,7 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // logFile is a log in memory.
@@ -21,24 +21,24 @@ func (f logFile) Size() (int64, error) { return f.Reader.Size(), nil }
 func (f logFile) Close() error         { return nil }
 
 // logOf returns an event log of events one second apart.
-func logOf(t testing.TB, list []contract.Event) *eventlog.Log {
+func logOf(t testing.TB, list []contract.Event) *journal.EventLog {
 	t.Helper()
 	var raw []byte
-	var chain eventlog.Chain
+	var chain journal.LogChain
 	for i, e := range list {
 		at := someTime.Add(time.Duration(i) * time.Second)
 		line, err := contract.EncodeLine(nil, uint64(i+1), at, e)
 		if err == nil {
-			raw, err = chain.Append(raw, eventlog.Content{Input: 1, At: at, Line: line})
+			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: at, Line: line})
 		}
 		if err == nil {
-			raw, err = chain.Append(raw, eventlog.Content{Input: 1, At: at, Record: []byte(`{"kind":"origin"}`)})
+			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: at, Record: []byte(`{"kind":"origin"}`)})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return eventlog.New(logFile{bytes.NewReader(raw)})
+	return journal.NewLog(logFile{bytes.NewReader(raw)})
 }
 
 // lived returns the events of two agents, with outcomes, edited messages and hostile texts.
@@ -84,7 +84,7 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 	}
 	have := New(Memory)
 	have.Past(log, end.Next)
-	if _, err := log.Each(t.Context(), eventlog.Position{}, func(e eventlog.Entry) error {
+	if _, err := log.Each(t.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.Line == nil {
 			return nil
 		}
@@ -196,7 +196,7 @@ func TestLoggedEventsAreReadBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, run := New(cmp.Or(tt.memory, leastMemory)), newRunLog(t)
-			c.Past(run.Log, eventlog.Position{})
+			c.Past(run.EventLog, journal.LogPosition{})
 			text := strings.Repeat("The weaving goes on. ", 100)
 			var want []contract.Event
 			var later []func()
@@ -278,9 +278,9 @@ func TestASecondRunIsReadBack(t *testing.T) {
 			want = append(want, lineOf(t, e))
 		}
 	}
-	c.Past(first.Log, eventlog.Position{})
+	c.Past(first.EventLog, journal.LogPosition{})
 	add(first, someTime, 1000)
-	c.Past(second.Log, eventlog.Position{})
+	c.Past(second.EventLog, journal.LogPosition{})
 	add(second, someTime.Add(-24*time.Hour), 1000)
 	add(first, someTime.Add(time.Hour), 1000)
 	for i, w := range want {
@@ -325,7 +325,7 @@ func TestDamagedLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, run := New(leastMemory), newRunLog(t)
-			c.Past(run.Log, eventlog.Position{})
+			c.Past(run.EventLog, journal.LogPosition{})
 			for i := range 3000 {
 				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, strings.Repeat(" x", 500))}}
 				at := someTime.Add(time.Duration(i) * time.Second)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -32,7 +32,7 @@ func (p *Panel) Data(look *render.Look) pages.AskData {
 		d.Choices = at.choices()
 		d.Note = strings.Join(p.hints(at), sep)
 		d.Unread = "There is more of it: Space reads on."
-		if at.Kind == inbox.Permission {
+		if at.Kind == supervisor.InboxPermission {
 			d.Focus = 1
 			d.Unread += " Beyond this once it is allowed only when it was read to its end."
 		}
@@ -76,7 +76,7 @@ func (p *Panel) hints(at Item) []string {
 // choices returns the possible answers to an item.
 func (i Item) choices() []pages.Choice {
 	switch {
-	case i.Kind == inbox.Permission:
+	case i.Kind == supervisor.InboxPermission:
 		return []pages.Choice{
 			{Value: string(Allow), Label: "Allow once"},
 			{Value: string(Deny), Label: "Deny"},

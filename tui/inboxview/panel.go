@@ -3,7 +3,7 @@ package inboxview
 import (
 	"slices"
 
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -11,7 +11,7 @@ import (
 // Item is one thing that waits. Its texts are fit for the screen.
 type Item struct {
 	ID    string
-	Kind  inbox.Kind
+	Kind  supervisor.InboxKind
 	Asks  string // who asks for what: "Orchestrator I asks leave"
 	Role  render.Role
 	Text  string                        // what it is about, on one line
@@ -160,7 +160,9 @@ func (p *Panel) All() (why string) {
 }
 
 // written reports whether a message answers it.
-func (i Item) written() bool { return i.Kind == inbox.Question || i.Kind == inbox.Acceptance }
+func (i Item) written() bool {
+	return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
+}
 
 // kindOf counts the items of the current kind.
 func (p *Panel) kindOf(at Item) int {
@@ -198,7 +200,7 @@ func (p *Panel) Answer(value string) (a Answer, given bool) {
 		a.Act, a.Run, a.Always, a.Rule = Allow, p.step == forRun, p.step == always, value
 		p.step = first
 		return a, true
-	case at.Kind != inbox.Permission && !at.written():
+	case at.Kind != supervisor.InboxPermission && !at.written():
 		a.Act, a.Option = Choose, value
 		return a, true
 	}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-func item(id string, kind inbox.Kind) Item {
+func item(id string, kind supervisor.InboxKind) Item {
 	return Item{ID: id, Kind: kind, Asks: "Orchestrator I asks leave", Text: "Bash: make " + id, Age: "for 5 min",
 		Head: []render.Line{render.Of(render.Base, "head of "+id)},
 		Body: func(width int) []render.Line { return render.WrapText(render.Base, "body of "+id, width) }}
@@ -60,9 +60,9 @@ func gives(t *testing.T, p *Panel, digit int) (Answer, bool) {
 }
 
 func TestAnswers(t *testing.T) {
-	leave := item("one", inbox.Permission)
+	leave := item("one", supervisor.InboxPermission)
 	leave.Rules = []Rule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two"}}}
-	failed := item("recovery-orch-1", inbox.Recovery)
+	failed := item("recovery-orch-1", supervisor.InboxRecovery)
 	failed.Ways = []Way{{"retry", "Try again", false}, {"cancel", "End the run", true}}
 	for _, tt := range []struct {
 		item   Item
@@ -76,13 +76,13 @@ func TestAnswers(t *testing.T) {
 		{leave, []int{4, 3}, Answer{Act: Allow, Run: true, Rule: "Bash(make *)"}},
 		{leave, []int{5, 1}, Answer{Act: Allow, Always: true}},
 		{leave, []int{5, 2}, Answer{Act: Allow, Always: true, Rule: "Bash(make one)"}},
-		{item("one", inbox.Permission), []int{4}, Answer{Act: Allow, Run: true}},
-		{item("q", inbox.Question), []int{1}, Answer{Act: Write}},
-		{item("a", inbox.Acceptance), []int{1}, Answer{Act: Write}},
+		{item("one", supervisor.InboxPermission), []int{4}, Answer{Act: Allow, Run: true}},
+		{item("q", supervisor.InboxQuestion), []int{1}, Answer{Act: Write}},
+		{item("a", supervisor.InboxAcceptance), []int{1}, Answer{Act: Write}},
 		{failed, []int{2}, Answer{Act: Choose, Option: "cancel"}},
 	} {
 		var p Panel
-		p.Set([]Item{tt.item, item("two", inbox.Permission)})
+		p.Set([]Item{tt.item, item("two", supervisor.InboxPermission)})
 		var got Answer
 		for i, d := range tt.digits {
 			var given bool
@@ -100,10 +100,10 @@ func TestAnswers(t *testing.T) {
 // TestRulesShowWhatTheyCover: each rule shows how many other items it settles, and those items are listed
 // below the request.
 func TestRulesShowWhatTheyCover(t *testing.T) {
-	leave := item("one", inbox.Permission)
+	leave := item("one", supervisor.InboxPermission)
 	leave.Rules = []Rule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two", "gone"}}}
 	var p Panel
-	p.Set([]Item{leave, item("two", inbox.Permission)})
+	p.Set([]Item{leave, item("two", supervisor.InboxPermission)})
 	gives(t, &p, 4)
 	expect(
 		t,
@@ -123,8 +123,17 @@ func TestRulesShowWhatTheyCover(t *testing.T) {
 // TestAll: the answer to all is for those items that were shown and still wait, not for one that arrives
 // meanwhile.
 func TestAll(t *testing.T) {
-	one, two, three := item("one", inbox.Permission), item("two", inbox.Permission), item("three", inbox.Permission)
-	question, rejected := item("q", inbox.Question), item("a", inbox.Acceptance)
+	one, two, three := item(
+		"one",
+		supervisor.InboxPermission,
+	), item(
+		"two",
+		supervisor.InboxPermission,
+	), item(
+		"three",
+		supervisor.InboxPermission,
+	)
+	question, rejected := item("q", supervisor.InboxQuestion), item("a", supervisor.InboxAcceptance)
 	var p Panel
 	p.Set([]Item{one, question, two, three, rejected})
 	expect(t, &p, "What waits for you · 1 of 5", "A: all 3 permission requests")
@@ -133,7 +142,7 @@ func TestAll(t *testing.T) {
 	}
 	expect(t, &p, "3 permission requests, answered at once:", "1. Orchestrator I asks leave, for 5 min\nbody of one",
 		"body of two", "3. Orchestrator I", "1 Allow these 3 once\n2 Deny these 3\n3 Back (marked)")
-	if gone := p.Set([]Item{question, two, three, rejected, item("four", inbox.Permission)}); gone {
+	if gone := p.Set([]Item{question, two, three, rejected, item("four", supervisor.InboxPermission)}); gone {
 		t.Error("the step is over though some of them wait")
 	}
 	got, given := gives(t, &p, 1)
@@ -155,7 +164,7 @@ func TestAll(t *testing.T) {
 	if why := p.All(); why == "" {
 		t.Error("one of a kind is asked about as if it were several")
 	}
-	p.Set([]Item{item("trust", inbox.Trust), item("r", inbox.Recovery)})
+	p.Set([]Item{item("trust", supervisor.InboxTrust), item("r", supervisor.InboxRecovery)})
 	if why := p.All(); why == "" {
 		t.Error("choices are made for several at once")
 	}
@@ -164,7 +173,16 @@ func TestAll(t *testing.T) {
 // TestOpenItemStaysSelected: other items come and go around it. If the item itself disappears, the panel
 // says so.
 func TestOpenItemStaysSelected(t *testing.T) {
-	one, two, three := item("one", inbox.Permission), item("two", inbox.Permission), item("three", inbox.Permission)
+	one, two, three := item(
+		"one",
+		supervisor.InboxPermission,
+	), item(
+		"two",
+		supervisor.InboxPermission,
+	), item(
+		"three",
+		supervisor.InboxPermission,
+	)
 	var p Panel
 	if _, ok := p.Current(); ok || p.Set(nil) {
 		t.Error("an empty panel has something at hand")

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -49,7 +49,7 @@ func (s *session) answerInbox(line string) {
 	case err != nil:
 		s.print("Say which: /inbox lists what waits, and its numbers.", true)
 	default:
-		at := slices.IndexFunc(list, func(i inbox.Item) bool { return s.narrator.numbers[i.ID] == n })
+		at := slices.IndexFunc(list, func(i supervisor.InboxItem) bool { return s.narrator.numbers[i.ID] == n })
 		if at < 0 {
 			s.print(fmt.Sprintf("Nothing waits under number %d: /inbox lists what does.", n), true)
 			return
@@ -59,7 +59,7 @@ func (s *session) answerInbox(line string) {
 }
 
 // answerItem answers one thing that waits.
-func (s *session) answerItem(i inbox.Item, n int, rest string) {
+func (s *session) answerItem(i supervisor.InboxItem, n int, rest string) {
 	switch {
 	case i.Request != nil:
 		s.narrator.opened(i)
@@ -88,7 +88,7 @@ func (s *session) answerItem(i inbox.Item, n int, rest string) {
 }
 
 // answerAll answers all permission requests, provided that they were listed and their number was shown.
-func (s *session) answerAll(list []inbox.Item, rest string) {
+func (s *session) answerAll(list []supervisor.InboxItem, rest string) {
 	list = s.narrator.leaves(list)
 	words := strings.Fields(rest)
 	if len(list) == 0 {
@@ -121,7 +121,7 @@ func (s *session) answerAll(list []inbox.Item, rest string) {
 	}
 }
 
-func ids(list []inbox.Item) []string {
+func ids(list []supervisor.InboxItem) []string {
 	var of []string
 	for _, i := range list {
 		of = append(of, i.ID)
@@ -130,7 +130,7 @@ func ids(list []inbox.Item) []string {
 }
 
 // opened makes a listed request answerable like one that was announced.
-func (v *narrator) opened(i inbox.Item) {
+func (v *narrator) opened(i supervisor.InboxItem) {
 	if !slices.ContainsFunc(v.open, func(r request) bool { return r.id == i.ID }) {
 		v.open = append(v.open, request{v.numberOf(i.ID), i.ID, i.Request.Action,
 			i.Request.Suggestions[:min(len(i.Request.Suggestions), mostRules)]})

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -49,7 +49,7 @@ type Frontend struct {
 	Name     func(id string) string // name of a party; nil: its id
 	Commands Commands               // nil: only /quit exists
 	// Inbox lists what waits for the human, the oldest first; nil: unknown.
-	Inbox func() []inbox.Item
+	Inbox func() []supervisor.InboxItem
 	// Covers lists the ids of the requests that a permission rule would settle. It may take a moment, and
 	// is called from another goroutine. Nil: unknown.
 	Covers func(rule string) []string
@@ -163,7 +163,7 @@ func (s *session) loop(ctx context.Context) error {
 		case <-tick.C:
 			s.print(s.narrator.progress(), false)
 			if s.frontend.Inbox != nil {
-				s.print(s.narrator.remind(inbox.Awaited(s.frontend.Inbox()), time.Now()), true)
+				s.print(s.narrator.remind(supervisor.Awaited(s.frontend.Inbox()), time.Now()), true)
 			}
 		case <-over:
 			s.printEvents()

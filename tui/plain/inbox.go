@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -19,18 +19,18 @@ const remindEvery = 10 * time.Minute
 type coverage func(rule string) []string
 
 // waits lists what waits for the human, each item with its number, in full, and with the way to answer it.
-func (v *narrator) waits(list []inbox.Item, of coverage, now time.Time) string {
+func (v *narrator) waits(list []supervisor.InboxItem, of coverage, now time.Time) string {
 	if len(list) == 0 {
 		return "Nothing waits for you."
 	}
 	var lines []string
-	if n := len(inbox.Awaited(list)); n > 0 {
+	if n := len(supervisor.Awaited(list)); n > 0 {
 		lines = append(lines, awaited(n)+".")
 	}
 	for _, i := range list {
 		lines = append(lines, fmt.Sprintf("%d. %s, %s: %s.", v.numberOf(i.ID), eventtext.Asks(i, v.called(i.Agent)),
 			eventtext.Age(i, now), v.howTo(i)))
-		if i.Kind == inbox.Recovery {
+		if i.Kind == supervisor.InboxRecovery {
 			continue
 		}
 		for line := range strings.Lines(sanitize.Text(i.Text)) {
@@ -45,21 +45,21 @@ func (v *narrator) waits(list []inbox.Item, of coverage, now time.Time) string {
 }
 
 // howTo describes how to answer an item.
-func (v *narrator) howTo(i inbox.Item) string {
+func (v *narrator) howTo(i supervisor.InboxItem) string {
 	n := v.numberOf(i.ID)
 	switch i.Kind {
-	case inbox.Permission:
+	case supervisor.InboxPermission:
 		return fmt.Sprintf("answer with %d y, %d run, %d always, or %d n REASON", n, n, n, n)
-	case inbox.Trust, inbox.Recovery, inbox.Limit:
+	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
 		return fmt.Sprintf("/answer %d %s", n, sanitize.Line(strings.Join(i.Choices, ", or "), 300))
-	case inbox.Question, inbox.Acceptance:
+	case supervisor.InboxQuestion, supervisor.InboxAcceptance:
 	}
 	return fmt.Sprintf("your next word to the Arbiter is the answer, or /answer %d TEXT", n)
 }
 
 // covering lists the rules that would cover a permission request, and which other waiting requests each
 // would settle.
-func (v *narrator) covering(i inbox.Item, list []inbox.Item, of coverage) []string {
+func (v *narrator) covering(i supervisor.InboxItem, list []supervisor.InboxItem, of coverage) []string {
 	if i.Request == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (v *narrator) covering(i inbox.Item, list []inbox.Item, of coverage) []stri
 		line := fmt.Sprintf("    %d run %c allows %s", n, 'a'+k, sanitize.Line(rule, 300))
 		var also []string
 		for _, id := range of(rule) {
-			if id != i.ID && slices.ContainsFunc(list, func(o inbox.Item) bool { return o.ID == id }) {
+			if id != i.ID && slices.ContainsFunc(list, func(o supervisor.InboxItem) bool { return o.ID == id }) {
 				also = append(also, fmt.Sprint(v.numberOf(id)))
 			}
 		}
@@ -82,12 +82,12 @@ func (v *narrator) covering(i inbox.Item, list []inbox.Item, of coverage) []stri
 }
 
 // leaves returns the waiting permission requests.
-func (v *narrator) leaves(list []inbox.Item) []inbox.Item {
-	return slices.DeleteFunc(slices.Clone(list), func(i inbox.Item) bool { return i.Request == nil })
+func (v *narrator) leaves(list []supervisor.InboxItem) []supervisor.InboxItem {
+	return slices.DeleteFunc(slices.Clone(list), func(i supervisor.InboxItem) bool { return i.Request == nil })
 }
 
 // remind reports what has waited for a minute or longer, when it changes and from time to time.
-func (v *narrator) remind(list []inbox.Item, now time.Time) string {
+func (v *narrator) remind(list []supervisor.InboxItem, now time.Time) string {
 	var ids []string
 	for _, i := range list {
 		ids = append(ids, i.ID)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 // TestInbox: the number of waiting items is reported after they have waited for a minute, again when it
@@ -19,24 +19,42 @@ import (
 func TestInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var list []inbox.Item
-		waits := func(items ...inbox.Item) { mu.Lock(); list = items; mu.Unlock() }
-		s := play(t, &Frontend{Begin: true, Inbox: func() []inbox.Item { mu.Lock(); defer mu.Unlock(); return list }},
-			newFake())
+		var list []supervisor.InboxItem
+		waits := func(items ...supervisor.InboxItem) { mu.Lock(); list = items; mu.Unlock() }
+		s := play(
+			t,
+			&Frontend{Begin: true, Inbox: func() []supervisor.InboxItem { mu.Lock(); defer mu.Unlock(); return list }},
+			newFake(),
+		)
 		passes := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		s.typeLines("/inbox")
 		s.expect("Nothing waits for you.\n")
-		leave := inbox.Item{ID: "r-9", Kind: inbox.Permission, Agent: "orch-1", Text: "Bash: make", Since: time.Now()}
+		leave := supervisor.InboxItem{
+			ID:    "r-9",
+			Kind:  supervisor.InboxPermission,
+			Agent: "orch-1",
+			Text:  "Bash: make",
+			Since: time.Now(),
+		}
 		s.emit("orch-1", contract.PermissionRequest{Request: "r-9", Tool: "Bash",
 			Input: json.RawMessage(`{"command":"make"}`)})
 		s.output()
 		waits(leave)
 		passes(progressPause)
 		s.expect("A word of yours is awaited, the first for 1 min: /inbox lists what for.\n")
-		question := inbox.Item{ID: "question-1", Kind: inbox.Question, Agent: "arbiter", Text: "This\nor that?",
-			Since: time.Now()}
-		waits(leave, question, inbox.Item{ID: "recovery-orch-2", Kind: inbox.Recovery, Agent: "orch-2", Optional: true,
-			Choices: []string{"retry", "skip"}, Text: "failed", Since: time.Now()})
+		question := supervisor.InboxItem{
+			ID:    "question-1",
+			Kind:  supervisor.InboxQuestion,
+			Agent: "arbiter",
+			Text:  "This\nor that?",
+			Since: time.Now(),
+		}
+		waits(
+			leave,
+			question,
+			supervisor.InboxItem{ID: "recovery-orch-2", Kind: supervisor.InboxRecovery, Agent: "orch-2", Optional: true,
+				Choices: []string{"retry", "skip"}, Text: "failed", Since: time.Now()},
+		)
 		passes(progressPause)
 		s.expect("2 words of yours are awaited, the first for 2 min: /inbox lists what for.\n")
 		passes(9 * progressPause)
@@ -61,18 +79,18 @@ func TestInbox(t *testing.T) {
 // started; all requests can be answered at once only after they were listed.
 func TestAnswerInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		leave := func(id, agent string) inbox.Item {
-			return inbox.Item{ID: id, Kind: inbox.Permission, Agent: agent, Text: "Bash: go test ./" + id,
+		leave := func(id, agent string) supervisor.InboxItem {
+			return supervisor.InboxItem{ID: id, Kind: supervisor.InboxPermission, Agent: agent, Text: "Bash: go test ./" + id,
 				Since: time.Now(),
 				Request: &contract.PermissionRequest{Request: id, Action: "hash of " + id,
 					Suggestions: []string{"Bash(go test *)"}}}
 		}
-		list := []inbox.Item{leave("a", "orch-1"), leave("b", "orch-2"),
-			{ID: "question-1", Kind: inbox.Question, Agent: "arbiter", Text: "This or that?", Since: time.Now()},
-			{ID: "trust", Kind: inbox.Trust, Text: "It has changed.", Choices: []string{"trust", "without"},
+		list := []supervisor.InboxItem{leave("a", "orch-1"), leave("b", "orch-2"),
+			{ID: "question-1", Kind: supervisor.InboxQuestion, Agent: "arbiter", Text: "This or that?", Since: time.Now()},
+			{ID: "trust", Kind: supervisor.InboxTrust, Text: "It has changed.", Choices: []string{"trust", "without"},
 				Since: time.Now()}}
 		host := newFake()
-		s := play(t, &Frontend{Begin: true, Inbox: func() []inbox.Item { return list },
+		s := play(t, &Frontend{Begin: true, Inbox: func() []supervisor.InboxItem { return list },
 			Covers: func(string) []string { return []string{"a", "b", "gone"} }}, host)
 		took := func(want ...contract.CommandBody) {
 			t.Helper()

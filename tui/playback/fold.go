@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // maxAgents bounds how many agents are kept; further ones are only in the events.
@@ -23,7 +22,7 @@ type fold struct{ state supervisor.State }
 // snapshot returns a copy that is not changed any more.
 func (f *fold) snapshot() *supervisor.State {
 	s := f.state
-	s.Agents = make([]*roster.Agent, len(f.state.Agents))
+	s.Agents = make([]*supervisor.Agent, len(f.state.Agents))
 	for i, a := range f.state.Agents {
 		b := *a
 		s.Agents[i] = &b
@@ -44,12 +43,12 @@ func (f *fold) add(at time.Time, e contract.Event) {
 	case contract.Message:
 		f.message(b)
 	case contract.Delivered, contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall:
-		f.status(at, e.ID, roster.Busy)
+		f.status(at, e.ID, supervisor.AgentBusy)
 	case contract.Cost:
 		if a := f.agent(e.ID); a != nil {
 			a.Live.CostUSD, a.Live.Usage = b.CostUSD, b.Usage
 		}
-		f.status(at, e.ID, roster.Busy)
+		f.status(at, e.ID, supervisor.AgentBusy)
 	case contract.Turn:
 		f.turned(at, e.ID, b)
 	case contract.Context:
@@ -65,11 +64,11 @@ func (f *fold) add(at time.Time, e contract.Event) {
 		s.Task.Plan, s.Task.AgentTasks = b.Steps, b.Tasks
 	case contract.Handoff:
 		if a := f.agent(b.From); a != nil {
-			a.Standing = roster.HandedOff
+			a.Standing = supervisor.HandedOff
 		}
 	case contract.Done:
 		if a := f.agent(e.ID); a != nil {
-			f.status(at, e.ID, roster.Ended)
+			f.status(at, e.ID, supervisor.AgentEnded)
 			a.Dismissed = true
 		}
 	case contract.Halted:
@@ -78,7 +77,7 @@ func (f *fold) add(at time.Time, e contract.Event) {
 		s.Ending = &supervisor.Ending{Status: b.Status, Summary: b.Summary, Said: true}
 		s.Budget.CostUSD, s.Budget.Usage, s.Lifecycle.Crashes = b.CostUSD, b.Usage, b.Crashes
 		for _, a := range s.Agents {
-			a.AgentSpending = roster.AgentSpending{CostUSD: a.CostUSD}
+			a.AgentSpending = supervisor.AgentSpending{CostUSD: a.CostUSD}
 		}
 	}
 	s.Budget.Runtime.LastAt = at
@@ -107,8 +106,8 @@ func (f *fold) session(at time.Time, b contract.Session) {
 // present sets a value that only shows that something exists.
 func present[T any](p **T) { *p = new(T) }
 
-func (f *fold) agent(id string) *roster.Agent {
-	i := slices.IndexFunc(f.state.Agents, func(a *roster.Agent) bool { return a.ID == id })
+func (f *fold) agent(id string) *supervisor.Agent {
+	i := slices.IndexFunc(f.state.Agents, func(a *supervisor.Agent) bool { return a.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -116,7 +115,7 @@ func (f *fold) agent(id string) *roster.Agent {
 }
 
 // status sets the state of an agent's process.
-func (f *fold) status(at time.Time, id string, status roster.Status) {
+func (f *fold) status(at time.Time, id string, status supervisor.AgentStatus) {
 	if a := f.agent(id); a != nil && a.Status != status {
 		a.Status, a.Since = status, at
 	}
@@ -130,15 +129,15 @@ func (f *fold) spawned(at time.Time, id string, b contract.Spawn) {
 		if len(f.state.Agents) >= maxAgents {
 			return
 		}
-		a = &roster.Agent{}
-		a.ID, a.Role, a.Standing = id, roster.RoleOrchestrator, roster.Working
+		a = &supervisor.Agent{}
+		a.ID, a.Role, a.Standing = id, supervisor.RoleOrchestrator, supervisor.AgentWorking
 		if id == contract.Arbiter {
-			a.Role = roster.RoleArbiter
+			a.Role = supervisor.RoleArbiter
 		}
 		f.state.Agents = append(f.state.Agents, a)
 	}
 	a.Name, a.Mode, a.SessionID, a.Generation, a.Predecessor = b.Name, b.Mode, b.SessionID, b.Generation, b.SuccessorOf
-	a.Status, a.Since, a.Dismissed = roster.Ready, at, false
+	a.Status, a.Since, a.Dismissed = supervisor.AgentReady, at, false
 }
 
 // message updates the states of a message's parties.
@@ -149,13 +148,13 @@ func (f *fold) message(b contract.Message) {
 	if a := f.agent(b.From); a != nil && b.To == contract.Arbiter {
 		switch b.Kind {
 		case "question":
-			a.Standing = roster.Waiting
+			a.Standing = supervisor.AgentWaiting
 		case "done":
-			a.Standing = roster.Finished
+			a.Standing = supervisor.AgentFinished
 		}
 	}
-	if a := f.agent(b.To); a != nil && a.Role == roster.RoleOrchestrator && a.Standing != roster.HandedOff {
-		a.Standing = roster.Working
+	if a := f.agent(b.To); a != nil && a.Role == supervisor.RoleOrchestrator && a.Standing != supervisor.HandedOff {
+		a.Standing = supervisor.AgentWorking
 	}
 }
 
@@ -164,8 +163,8 @@ func (f *fold) turned(at time.Time, id string, b contract.Turn) {
 	s := &f.state
 	s.Budget.Charge(b.Usage, b.CostUSD)
 	if a := f.agent(id); a != nil {
-		a.AgentSpending = roster.AgentSpending{CostUSD: a.CostUSD + b.CostUSD}
+		a.AgentSpending = supervisor.AgentSpending{CostUSD: a.CostUSD + b.CostUSD}
 		a.Turns++
 	}
-	f.status(at, id, roster.Ready)
+	f.status(at, id, supervisor.AgentReady)
 }

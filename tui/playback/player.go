@@ -9,7 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // speeds are the factors by which a run can be played faster than it happened.
@@ -41,7 +41,7 @@ type Status struct {
 // Player plays one run.
 type Player struct {
 	run     string
-	log     *eventlog.Log
+	log     *journal.EventLog
 	changed chan struct{} // capacity 1: the status or the state has changed
 	wake    chan struct{} // capacity 1: Play checks the requests
 
@@ -60,7 +60,7 @@ type Player struct {
 }
 
 // New returns a player for a run's log, which the caller keeps. It does not play yet.
-func New(run string, log *eventlog.Log) *Player {
+func New(run string, log *journal.EventLog) *Player {
 	return &Player{run: run, log: log, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
@@ -166,7 +166,7 @@ var errRewind = errors.New("rewind")
 // Play reports the events until ctx ends. It is called once.
 func (p *Player) Play(ctx context.Context, stage Stage) {
 	for ctx.Err() == nil {
-		_, err := p.log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error { return p.play(ctx, stage, e) })
+		_, err := p.log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error { return p.play(ctx, stage, e) })
 		if err == nil || !errors.Is(err, errRewind) && ctx.Err() == nil {
 			err = p.rest(ctx, err)
 		}
@@ -206,7 +206,7 @@ func (p *Player) rest(ctx context.Context, failed error) error {
 }
 
 // play reports an event when its time has come.
-func (p *Player) play(ctx context.Context, stage Stage, e eventlog.Entry) error {
+func (p *Player) play(ctx context.Context, stage Stage, e journal.LogEntry) error {
 	if e.Line == nil {
 		return nil
 	}

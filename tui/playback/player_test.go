@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 var began = time.Date(2026, 3, 1, 14, 0, 0, 0, time.UTC)
@@ -31,20 +31,20 @@ type timedEvent struct {
 	body   contract.Body
 }
 
-func logOf(t *testing.T, list []timedEvent) *eventlog.Log {
+func logOf(t *testing.T, list []timedEvent) *journal.EventLog {
 	t.Helper()
 	var raw []byte
-	var chain eventlog.Chain
+	var chain journal.LogChain
 	for i, e := range list {
 		line, err := contract.EncodeLine(nil, uint64(i+1), at(e.second), contract.Event{ID: e.id, Body: e.body})
 		if err == nil {
-			raw, err = chain.Append(raw, eventlog.Content{Input: 1, At: at(e.second), Line: line})
+			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: at(e.second), Line: line})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return eventlog.New(memory{bytes.NewReader(raw)})
+	return journal.NewLog(memory{bytes.NewReader(raw)})
 }
 
 // notices are events at the given seconds, each with its second as its text.
@@ -218,8 +218,8 @@ func TestState(t *testing.T) {
 		if s.Options.CWD != "/loom" || s.Task.Text != "Teach the loom" || len(s.Agents) != 2 {
 			t.Fatalf("%+v", s.Options)
 		}
-		if o := s.Agents[1]; o.Status != roster.Busy || o.Mode != "developer" || !o.Works() ||
-			o.Role != roster.RoleOrchestrator {
+		if o := s.Agents[1]; o.Status != supervisor.AgentBusy || o.Mode != "developer" || !o.Works() ||
+			o.Role != supervisor.RoleOrchestrator {
 			t.Errorf("orch-1 is %+v", o)
 		}
 		p.End()
@@ -229,7 +229,7 @@ func TestState(t *testing.T) {
 			len(s.Task.Plan) != 1 {
 			t.Errorf("at the end orch-1 is %+v", o)
 		}
-		if before.Agents[1].Status != roster.Busy {
+		if before.Agents[1].Status != supervisor.AgentBusy {
 			t.Error("an earlier state has changed")
 		}
 		p.Begin()
@@ -244,16 +244,16 @@ func TestState(t *testing.T) {
 // possible.
 func TestUnreadable(t *testing.T) {
 	var raw []byte
-	var chain eventlog.Chain
+	var chain journal.LogChain
 	for i, line := range []string{`{"v":1,"seq":1,"event":"notice","id":"supervisor","text":"a"}`,
 		`{"v":1,"event":7}`} {
 		var err error
-		if raw, err = chain.Append(raw, eventlog.Content{At: at(i), Line: []byte(line)}); err != nil {
+		if raw, err = chain.Append(raw, journal.LogContent{At: at(i), Line: []byte(line)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p, a := New("run-1", eventlog.New(memory{bytes.NewReader(raw)})), &recordingStage{}
+		p, a := New("run-1", journal.NewLog(memory{bytes.NewReader(raw)})), &recordingStage{}
 		ctx, cancel := context.WithCancel(context.Background())
 		over := make(chan struct{})
 		go func() { defer close(over); p.Play(ctx, a) }()

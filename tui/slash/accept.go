@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
@@ -29,7 +28,7 @@ func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, erro
 		}
 		err = criteria.HumanDrops(n)
 	} else {
-		err = criteria.HumanAdds(acceptance.Given{Command: c.Arg(0)}, acceptance.FromScreen)
+		err = criteria.HumanAdds(supervisor.AcceptanceGiven{Command: c.Arg(0)}, supervisor.FromScreen)
 	}
 	if err != nil {
 		return contract.SetAcceptance{}, err
@@ -37,7 +36,7 @@ func accept(s *supervisor.State, c editor.Command) (contract.SetAcceptance, erro
 	set := contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{}}
 	for _, c := range criteria.Criteria {
 		given := contract.AcceptanceCriterion{Text: c.Text, Command: c.Command}
-		if c.By == acceptance.Arbiter {
+		if c.By == supervisor.AcceptanceArbiter {
 			given.By = string(c.By)
 		}
 		set.Criteria = append(set.Criteria, given)
@@ -52,7 +51,7 @@ func criteria(s *supervisor.State) string {
 			"/accept COMMAND adds a command that must pass before the task is complete."
 	}
 	var b strings.Builder
-	found := map[string]acceptance.Status{}
+	found := map[string]supervisor.AcceptanceStatus{}
 	for _, r := range s.Task.Acceptance.Results {
 		found[r.Text+"\x00"+r.Command] = r.Status
 	}

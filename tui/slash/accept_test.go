@@ -7,22 +7,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
 // TestAccept: a command is added to the criteria, one is dropped by its number, and invalid input is
 // reported.
 func TestAccept(t *testing.T) {
-	s := &supervisor.State{Task: task.State{Acceptance: acceptance.State{
-		Criteria: []acceptance.Criterion{
-			{Text: "It is fast.", Command: "make bench", By: acceptance.Human},
-			{Text: "It is clean.", Command: "make lint", By: acceptance.Arbiter},
+	s := &supervisor.State{Task: supervisor.TaskState{Acceptance: supervisor.AcceptanceState{
+		Criteria: []supervisor.Criterion{
+			{Text: "It is fast.", Command: "make bench", By: supervisor.AcceptanceHuman},
+			{Text: "It is clean.", Command: "make lint", By: supervisor.AcceptanceArbiter},
 		},
-		Results: []acceptance.Result{{Criterion: acceptance.Criterion{Text: "It is fast.", Command: "make bench"},
-			Status: acceptance.Failed}},
+		Results: []supervisor.AcceptanceResult{{Criterion: supervisor.Criterion{Text: "It is fast.", Command: "make bench"},
+			Status: supervisor.AcceptanceFailed}},
 	}}}
 	for typed, want := range map[string]any{
 		"/accept go test ./...": contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{

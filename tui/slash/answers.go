@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -45,9 +44,9 @@ func Name(s *supervisor.State, id string) string {
 }
 
 // Over reports whether an agent's work has ended.
-func Over(a *roster.Agent) bool {
-	return a.Role == roster.RoleOrchestrator &&
-		(a.Status == roster.Ended || a.Status == roster.Stopping || a.Standing == roster.HandedOff)
+func Over(a *supervisor.Agent) bool {
+	return a.Role == supervisor.RoleOrchestrator &&
+		(a.Status == supervisor.AgentEnded || a.Status == supervisor.AgentStopping || a.Standing == supervisor.HandedOff)
 }
 
 // context reports how full the contexts are, of one agent or of all running ones.
@@ -80,7 +79,7 @@ func context(s *supervisor.State, id string) string {
 	return b.String()
 }
 
-func members(s *supervisor.State) []*roster.Agent {
+func members(s *supervisor.State) []*supervisor.Agent {
 	if s == nil {
 		return nil
 	}

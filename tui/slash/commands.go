@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
@@ -101,7 +101,7 @@ func plan(c editor.Command) (contract.CommandBody, bool) {
 }
 
 // Permit answers a permission request: /allow, /allow run RULE, /allow always, /deny TEXT.
-func Permit(c editor.Command, request *permission.Request) contract.Permit {
+func Permit(c editor.Command, request *input.PermissionRequest) contract.Permit {
 	p := contract.Permit{Request: request.ID, Behavior: "allow", Action: request.Key()}
 	if c.Name == "deny" {
 		p.Behavior, p.Message = "deny", c.Rest

@@ -8,11 +8,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
@@ -46,7 +43,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestPermit(t *testing.T) {
-	request := &permission.Request{ID: "p",
+	request := &input.PermissionRequest{ID: "p",
 		Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}}
 	for typed, want := range map[string]contract.Permit{
 		"/allow":                        {Request: "p", Behavior: "allow"},
@@ -68,19 +65,19 @@ func TestPermit(t *testing.T) {
 
 // TestAnswers: answers that are read from a state are correct, and safe to show.
 func TestAnswers(t *testing.T) {
-	s := &supervisor.State{Task: task.State{Text: "weave\x1b[2J"}, Budget: budget.State{CostUSD: 1.25},
-		Permission: permission.State{Actions: []string{"a"}}}
+	s := &supervisor.State{Task: supervisor.TaskState{Text: "weave\x1b[2J"}, Budget: supervisor.BudgetState{CostUSD: 1.25},
+		Permission: input.PermissionState{Actions: []string{"a"}}}
 	s.Options.Permissions, s.Options.Allow, s.Options.MaxCostUSD, s.Options.ContextWarn,
 		s.Options.ContextCritical = "ask", []string{"Bash(\x1b]0;x\agit *)"}, 2, 70, 85
-	s.Agents = []*roster.Agent{
-		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: roster.RoleArbiter},
-			AgentSpending: roster.AgentSpending{CostUSD: 0.25}},
-		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: roster.RoleOrchestrator,
-			Name: "Orchestrator I"}, AgentProcess: roster.AgentProcess{Status: roster.Ended},
-			AgentSpending: roster.AgentSpending{CostUSD: 1}},
-		{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: roster.RoleOrchestrator,
-			Name: "Orchestrator II"}, AgentProcess: roster.AgentProcess{Status: roster.Busy},
-			AgentContext: roster.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25,
+	s.Agents = []*supervisor.Agent{
+		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}, Role: supervisor.RoleArbiter},
+			AgentSpending: supervisor.AgentSpending{CostUSD: 0.25}},
+		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1"}, Role: supervisor.RoleOrchestrator,
+			Name: "Orchestrator I"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentEnded},
+			AgentSpending: supervisor.AgentSpending{CostUSD: 1}},
+		{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2"}, Role: supervisor.RoleOrchestrator,
+			Name: "Orchestrator II"}, AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy},
+			AgentContext: supervisor.AgentContext{Context: bridge.Context{Tokens: 50_000, Window: 200_000, Pct: 25,
 				TurnsLeft: 9}}},
 	}
 	for text, want := range map[string][]string{

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
 // hosts lists the hosts of a run: the state of each, the agents on it, and what to do about a parked one.
@@ -37,17 +36,17 @@ func hosts(s *supervisor.State) string {
 }
 
 // bridgeOf returns what the run knows of a host; the zero value if no agent was placed there yet.
-func bridgeOf(s *supervisor.State, host string) lifecycle.Bridge {
+func bridgeOf(s *supervisor.State, host string) supervisor.Bridge {
 	for _, b := range s.Lifecycle.Bridges {
 		if b.Host == host {
 			return b
 		}
 	}
-	return lifecycle.Bridge{}
+	return supervisor.Bridge{}
 }
 
 // hostStatus describes the state of a host, and its reason.
-func hostStatus(b lifecycle.Bridge) string {
+func hostStatus(b supervisor.Bridge) string {
 	text := string(b.Status)
 	switch {
 	case b.Parked:
@@ -55,10 +54,10 @@ func hostStatus(b lifecycle.Bridge) string {
 	case b.Status == "":
 		return "not used yet"
 	}
-	if b.Reason != "" && b.Status != lifecycle.StatusUp {
+	if b.Reason != "" && b.Status != supervisor.StatusUp {
 		text += ": " + Word(b.Reason)
 	}
-	if !b.Until.IsZero() && b.Status != lifecycle.StatusUp {
+	if !b.Until.IsZero() && b.Status != supervisor.StatusUp {
 		text += ", not used before " + b.Until.Local().Format(time.TimeOnly)
 	}
 	return text

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -17,11 +15,11 @@ func TestHosts(t *testing.T) {
 	}
 	s := &supervisor.State{}
 	s.Options.Hosts = []runconfig.Host{{Name: "box", Slots: 2}, {Name: "gpu", Slots: 1}, {Name: "spare", Slots: 4}}
-	s.Lifecycle.Bridges = []lifecycle.Bridge{{Up: true}, {Host: "box", Up: true, Status: lifecycle.StatusUp},
-		{Host: "gpu", Status: lifecycle.StatusDown, Parked: true, Reason: "Permission denied\x1b[2J (publickey)"}}
-	a := &roster.Agent{}
-	a.ID, a.Name, a.Role, a.Host = "orch-1", "Orchestrator I", roster.RoleOrchestrator, "box"
-	s.Agents = []*roster.Agent{a}
+	s.Lifecycle.Bridges = []supervisor.Bridge{{Up: true}, {Host: "box", Up: true, Status: supervisor.StatusUp},
+		{Host: "gpu", Status: supervisor.StatusDown, Parked: true, Reason: "Permission denied\x1b[2J (publickey)"}}
+	a := &supervisor.Agent{}
+	a.ID, a.Name, a.Role, a.Host = "orch-1", "Orchestrator I", supervisor.RoleOrchestrator, "box"
+	s.Agents = []*supervisor.Agent{a}
 	text := hosts(s)
 	for _, want := range []string{"| box | up | Orchestrator I @box | 2 |", "| gpu | parked: Permission denied",
 		"| spare | not used yet |  | 4 |", "`/choose retry host gpu`"} {

@@ -10,13 +10,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
 func TestAmend(t *testing.T) {
-	s := &supervisor.State{Task: task.State{Plan: laid("+read *build ship:tester")}}
+	s := &supervisor.State{Task: supervisor.TaskState{Plan: laid("+read *build ship:tester")}}
 	s.Options.Modes = []agents.Agent{{Name: "tester"}, {Name: "weaver"}}
 	for typed, want := range map[string]string{
 		"/plan add prove":       "+read *build ship:tester prove",
@@ -73,7 +72,7 @@ func TestAgents(t *testing.T) {
 			Limits: agents.Limits{MaxTurns: 9, MaxCostUSD: 2}},
 		{Name: "idler", Description: "never", Tools: []string{}},
 	}
-	s.Task.History = s.Task.History.Add(decision.Execution{Agent: "idler", Status: decision.StatusSuccess,
+	s.Task.History = s.Task.History.Add(decider.DecisionExecution{Agent: "idler", Status: decider.StatusSuccess,
 		CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
 	text := Agents(s)
 	for _, want := range []string{"## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`",

@@ -5,17 +5,16 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
 	"github.com/arbiter-cli/arbiter/tui/editor"
 )
 
 // Waiting lists the human's messages that no agent has received yet, oldest first: they can be changed, and
 // most of them withdrawn.
-func Waiting(s *supervisor.State) []conversation.Mail {
+func Waiting(s *supervisor.State) []supervisor.Mail {
 	if s == nil {
 		return nil
 	}
-	var list []conversation.Mail
+	var list []supervisor.Mail
 	for _, m := range s.Conversation.Queue() {
 		if m.From == contract.Human && m.Wire == "" {
 			list = append(list, m)

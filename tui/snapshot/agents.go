@@ -8,10 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/takeover"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -45,33 +41,39 @@ func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []
 }
 
 // AgentRow returns the line of one agent.
-func AgentRow(s *supervisor.State, a *roster.Agent, w Work, now time.Time) pages.Agent {
+func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) pages.Agent {
 	return agentRow(s, a, w, Inbox(s), now)
 }
 
 // hostWaits describes why an agent waits whose host is not up.
-func hostWaits(b lifecycle.Bridge) (text string, tone render.Role) {
+func hostWaits(b supervisor.Bridge) (text string, tone render.Role) {
 	switch {
 	case b.Parked:
 		return "its host is not usable", render.Bad
-	case b.Status == lifecycle.StatusLost:
+	case b.Status == supervisor.StatusLost:
 		return "its host is lost", render.Warn
 	}
 	return "waits for its host", render.Warn
 }
 
-func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, now time.Time) pages.Agent {
+func agentRow(
+	s *supervisor.State,
+	a *supervisor.Agent,
+	w Work,
+	waits []supervisor.InboxItem,
+	now time.Time,
+) pages.Agent {
 	text, tone := stateWord(a)
 	since := a.Since
 	switch {
 	case a.Takeover != nil:
 		text, tone = inHand(a.Takeover)
 		since = a.Takeover.Since
-	case s.Halted && (a.Status == roster.Down || a.Status == roster.Restarting):
+	case s.Halted && (a.Status == supervisor.AgentDown || a.Status == supervisor.AgentRestarting):
 		text, tone = "halted", render.Bad
-	case s.Lifecycle.AwaitsTrust(a.Host) && a.Status == roster.Down:
+	case s.Lifecycle.AwaitsTrust(a.Host) && a.Status == supervisor.AgentDown:
 		text, tone = "needs your trust", render.Alert
-	case a.Status == roster.Down && !s.Lifecycle.IsUp(a.Host) && a.Host != lifecycle.Here:
+	case a.Status == supervisor.AgentDown && !s.Lifecycle.IsUp(a.Host) && a.Host != supervisor.LifecycleHere:
 		text, tone = hostWaits(s.Lifecycle.Bridge(a.Host))
 	}
 	stall := a.Waiting()
@@ -80,10 +82,10 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 	}
 	line := pages.Agent{
 		ID: a.ID, Name: eventtext.OnHost(slash.Word(a.Name), a.Host), Mode: slash.Word(a.Mode), State: text, Tone: tone,
-		Busy:  a.Status == roster.Busy && stall == nil,
+		Busy:  a.Status == supervisor.AgentBusy && stall == nil,
 		Known: a.Context.Window > 0 && a.Context.Tokens > 0, Tokens: a.Context.Tokens, Window: a.Context.Window,
 		Pct: a.Context.Pct, Level: a.WarnedLevel,
-		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == roster.Ended,
+		Age: max(now.Sub(since), 0), Past: slash.Over(a) || a.Status == supervisor.AgentEnded,
 		Subagents: subagents(a, w, now),
 	}
 	switch {
@@ -92,7 +94,7 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 		if word := stall.Trouble(); word != "" {
 			line.State, line.Tone = word, render.Warn
 		}
-	case a.Status == roster.Busy:
+	case a.Status == supervisor.AgentBusy:
 		var at time.Time
 		if line.Doing, at, line.Tail = doing(s, a, w, now); !at.IsZero() {
 			line.Age = max(now.Sub(at), 0)
@@ -105,13 +107,13 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 		}
 	}
 	for _, i := range slices.Backward(waits) { // the oldest one overwrites the others
-		asks := i.Kind == inbox.Question || i.Kind == inbox.Acceptance
+		asks := i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 		switch {
-		case i.Kind == inbox.Permission && i.Agent == a.ID:
+		case i.Kind == supervisor.InboxPermission && i.Agent == a.ID:
 			line.State = "asks leave"
-		case asks && a.Role == roster.RoleArbiter:
+		case asks && a.Role == supervisor.RoleArbiter:
 			line.State = "asks you"
-		case i.Kind == inbox.Recovery && i.Agent == a.ID:
+		case i.Kind == supervisor.InboxRecovery && i.Agent == a.ID:
 			line.Bell = true
 			continue
 		default:
@@ -120,7 +122,7 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 		line.Bell, line.Tone, line.Age = true, render.Alert, i.Age(now)
 		line.Doing, line.Tail = asked(i, Root(s, a)), false
 	}
-	if a.Role == roster.RoleArbiter && s.Rulings.FallbackReason != "" && s.Ending == nil && !line.Bell {
+	if a.Role == supervisor.RoleArbiter && s.Rulings.FallbackReason != "" && s.Ending == nil && !line.Bell {
 		line.State, line.Tone = "rules no more", render.Warn
 		line.Doing = sanitize.Line(s.Rulings.FallbackReason, 200)
 	}
@@ -128,8 +130,8 @@ func agentRow(s *supervisor.State, a *roster.Agent, w Work, waits []inbox.Item, 
 }
 
 // asked describes on one line what the human is asked; for a permission request, the call.
-func asked(i inbox.Item, root string) string {
-	if r := i.Request; i.Kind == inbox.Permission && r != nil {
+func asked(i supervisor.InboxItem, root string) string {
+	if r := i.Request; i.Kind == supervisor.InboxPermission && r != nil {
 		summary := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
 		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + summary)
 	}
@@ -137,52 +139,52 @@ func asked(i inbox.Item, root string) string {
 }
 
 // stateWord describes the state of an agent, in a word or two.
-func stateWord(a *roster.Agent) (string, render.Role) {
+func stateWord(a *supervisor.Agent) (string, render.Role) {
 	switch a.Status {
-	case roster.Starting:
+	case supervisor.AgentStarting:
 		return "wakes", render.Dim
-	case roster.Down:
+	case supervisor.AgentDown:
 		return "returns", render.Warn
-	case roster.Restarting:
+	case supervisor.AgentRestarting:
 		return "starts anew", render.Warn
-	case roster.Parked:
+	case supervisor.AgentParked:
 		return "parked", render.Bad
-	case roster.Busy:
-		if a.Role == roster.RoleArbiter {
+	case supervisor.AgentBusy:
+		if a.Role == supervisor.RoleArbiter {
 			return "ponders", render.Active
 		}
 		return "weaves", render.Active
-	case roster.Stopping:
+	case supervisor.AgentStopping:
 		return "departs", render.Dim
-	case roster.Ended:
+	case supervisor.AgentEnded:
 		switch a.Standing {
-		case roster.Finished:
+		case supervisor.AgentFinished:
 			return "done, gone", render.Dim
-		case roster.HandedOff:
+		case supervisor.HandedOff:
 			return "handed on, gone", render.Dim
 		}
 		return "gone", render.Dim
 	}
-	if a.Role == roster.RoleArbiter {
+	if a.Role == supervisor.RoleArbiter {
 		return "listens", render.Dim
 	}
 	switch a.Standing {
-	case roster.Finished:
+	case supervisor.AgentFinished:
 		return "done", render.Good
-	case roster.HandedOff:
+	case supervisor.HandedOff:
 		return "handed on", render.Dim
-	case roster.Waiting:
+	case supervisor.AgentWaiting:
 		return "awaits a word", render.Pending
 	}
 	return "listens", render.Dim
 }
 
 // inHand describes the state of a session that a human has taken over.
-func inHand(t *takeover.Takeover) (string, render.Role) {
+func inHand(t *supervisor.Takeover) (string, render.Role) {
 	switch t.Stage {
-	case takeover.Open:
+	case supervisor.TakeoverOpen:
 		return "in your hands", render.Alert
-	case takeover.Closing, takeover.Reading:
+	case supervisor.TakeoverClosing, supervisor.TakeoverReading:
 		return "is given back", render.Warn
 	}
 	return "is being handed over", render.Warn

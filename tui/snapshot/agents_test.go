@@ -8,8 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 )
@@ -22,15 +20,15 @@ func TestAgentLine(t *testing.T) {
 		{"mcp__loom__spin", "loom: spin"},
 		{"Look for \x1b[31mnames", "Look for names"},
 	} {
-		a := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleOrchestrator},
-			AgentProcess: roster.AgentProcess{Status: roster.Busy},
-			AgentTurn:    roster.AgentTurn{ToolCall: &roster.RunningTool{Tool: tt.doing}}}
+		a := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleOrchestrator},
+			AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy},
+			AgentTurn:    supervisor.AgentTurn{ToolCall: &supervisor.RunningTool{Tool: tt.doing}}}
 		if got := AgentRow(&supervisor.State{}, &a, Work{}, time.Now()).Doing; got != tt.want {
 			t.Errorf("%q is shown as %q, want %q", tt.doing, got, tt.want)
 		}
 	}
-	gone := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleArbiter},
-		AgentProcess: roster.AgentProcess{Status: roster.Ended}}
+	gone := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleArbiter},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentEnded}}
 	if !AgentRow(&supervisor.State{}, &gone, Work{}, time.Now()).Past {
 		t.Error("an Arbiter that is gone is shown as one that lives")
 	}
@@ -41,9 +39,9 @@ func TestQuietAgent(t *testing.T) {
 	now := time.Now()
 	s := &supervisor.State{}
 	s.Options.QuietAfter = 5 * time.Minute
-	a := roster.Agent{AgentIdentity: roster.AgentIdentity{Role: roster.RoleOrchestrator},
-		AgentProcess: roster.AgentProcess{Status: roster.Busy, Since: now.Add(-time.Hour),
-			Watch: roster.Watch{Silent: true}}}
+	a := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleOrchestrator},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy, Since: now.Add(-time.Hour),
+			Watch: supervisor.AgentWatch{Silent: true}}}
 	for seen, want := range map[time.Duration]bool{6 * time.Minute: true, time.Minute: false} {
 		w := Work{Agent: activity.Agent{Seen: now.Add(-seen)}}
 		if line := AgentRow(s, &a, w, now); (line.State == "quiet") != want {
@@ -55,7 +53,7 @@ func TestQuietAgent(t *testing.T) {
 // A step, or an agent's own task, may have any length; it is drawn with each frame.
 func TestStepsAreShort(t *testing.T) {
 	s := &supervisor.State{
-		Task: task.State{
+		Task: supervisor.TaskState{
 			AgentTasks: []contract.Tasks{{Agent: "orch-1",
 				Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"},
 					{Text: "\x1b[1mshort\x1b[m"}}}}}}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/slash"
 )
@@ -27,11 +25,11 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	var first time.Time
 	for i := range s.Agents {
 		a := s.Agents[i]
-		if a.Status != roster.Busy && a.Status != roster.Starting && a.Status != roster.Down &&
-			a.Status != roster.Restarting {
+		if a.Status != supervisor.AgentBusy && a.Status != supervisor.AgentStarting && a.Status != supervisor.AgentDown &&
+			a.Status != supervisor.AgentRestarting {
 			continue
 		}
-		if a.Role == roster.RoleArbiter && a.Status == roster.Starting && s.Task.Text == "" {
+		if a.Role == supervisor.RoleArbiter && a.Status == supervisor.AgentStarting && s.Task.Text == "" {
 			continue
 		}
 		if b := a.Waiting(); b != nil && b.Trouble() != "" {
@@ -62,7 +60,7 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 		return time.Second // displayed times advance
 	}
 	for i := range s.Agents {
-		if s.Agents[i].Status == roster.Busy && s.Agents[i].Waiting() == nil { // a countdown ticks once a second
+		if s.Agents[i].Status == supervisor.AgentBusy && s.Agents[i].Waiting() == nil { // a countdown ticks once a second
 			return MotionFrame
 		}
 	}
@@ -74,7 +72,7 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 const MotionFrame = 500 * time.Millisecond
 
 // countdown describes how soon the next attempt is.
-func countdown(b *roster.Backoff, now time.Time) string {
+func countdown(b *supervisor.AgentBackoff, now time.Time) string {
 	left := b.Until.Sub(now)
 	if left <= 0 {
 		return "trying again"
@@ -83,11 +81,11 @@ func countdown(b *roster.Backoff, now time.Time) string {
 }
 
 // Stalled returns the wait that ends first, if no agent works and the run waits only for the API.
-func Stalled(s *supervisor.State) *roster.Backoff {
+func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
 	if who, _, _ := awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
 		return nil
 	}
-	var first *roster.Backoff
+	var first *supervisor.AgentBackoff
 	for i := range s.Agents {
 		b := s.Agents[i].Waiting()
 		if b != nil && b.Trouble() != "" && (first == nil || b.Until.Before(first.Until)) {
@@ -98,9 +96,9 @@ func Stalled(s *supervisor.State) *roster.Backoff {
 }
 
 // Inbox lists what waits for a person, oldest first; it is empty once the run ends.
-func Inbox(s *supervisor.State) []inbox.Item {
+func Inbox(s *supervisor.State) []supervisor.InboxItem {
 	if s == nil || s.Ending != nil {
 		return nil
 	}
-	return inbox.Awaited(inbox.Of(s))
+	return supervisor.Awaited(supervisor.InboxOf(s))
 }

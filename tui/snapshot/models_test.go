@@ -7,15 +7,14 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // TestModels: Claude Code's report comes first, and unknown values are shown as unknown.
 func TestModels(t *testing.T) {
 	s := &supervisor.State{}
 	s.Options.Model = "claude-opus-9"
-	s.Agents = []*roster.Agent{{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}},
-		AgentProcess: roster.AgentProcess{Status: roster.Busy}}}
+	s.Agents = []*supervisor.Agent{{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}}}
 	used := []contract.ModelCost{{Model: "claude-sonnet-4-5-20250929", CostUSD: 1.5, Window: 200_000},
 		{Model: "evil\x1b[31m\nmodel", CostUSD: 0.25, Window: 1_000_000}}
 	list := Models(s, used)

@@ -8,8 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/permission"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 )
@@ -17,28 +16,32 @@ import (
 // TestNow: the text says the same as the tiles.
 func TestNow(t *testing.T) {
 	now := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)
-	agent := func(id, name string, change func(a *roster.Agent)) *roster.Agent {
-		a := &roster.Agent{}
-		a.ID, a.Name, a.Role, a.Status = id, name, roster.RoleOrchestrator, roster.Busy
+	agent := func(id, name string, change func(a *supervisor.Agent)) *supervisor.Agent {
+		a := &supervisor.Agent{}
+		a.ID, a.Name, a.Role, a.Status = id, name, supervisor.RoleOrchestrator, supervisor.AgentBusy
 		a.Since = now.Add(-40 * time.Second)
 		change(a)
 		return a
 	}
 	s := &supervisor.State{Options: runconfig.Options{CWD: "/loom", Permissions: "ask"}}
-	s.Agents = []*roster.Agent{
-		agent("arbiter", "The Arbiter", func(a *roster.Agent) { a.Role, a.Status = roster.RoleArbiter, roster.Ready }),
-		agent("orch-1", "Orchestrator I", func(a *roster.Agent) {
+	s.Agents = []*supervisor.Agent{
+		agent(
+			"arbiter",
+			"The Arbiter",
+			func(a *supervisor.Agent) { a.Role, a.Status = supervisor.RoleArbiter, supervisor.AgentReady },
+		),
+		agent("orch-1", "Orchestrator I", func(a *supervisor.Agent) {
 			a.Mode, a.CostUSD, a.Context = "developer", 0.41, bridge.Context{Tokens: 68_000, Window: 200_000, Pct: 34}
 		}),
-		agent("orch-2", "Orchestrator II", func(*roster.Agent) {}),
-		agent("orch-3", "Orchestrator III", func(a *roster.Agent) {
-			a.Backoff = &roster.Backoff{Category: bridge.CatOverloaded, Attempt: 2, Until: now.Add(24 * time.Second)}
+		agent("orch-2", "Orchestrator II", func(*supervisor.Agent) {}),
+		agent("orch-3", "Orchestrator III", func(a *supervisor.Agent) {
+			a.Backoff = &supervisor.AgentBackoff{Category: bridge.CatOverloaded, Attempt: 2, Until: now.Add(24 * time.Second)}
 		}),
-		agent("orch-4", "Orchestrator IV", func(a *roster.Agent) { a.Status = roster.Ended }),
-		agent("orch-5", "Orchestrator V", func(*roster.Agent) {}),
-		agent("orch-6", "Orchestrator VI", func(*roster.Agent) {}),
+		agent("orch-4", "Orchestrator IV", func(a *supervisor.Agent) { a.Status = supervisor.AgentEnded }),
+		agent("orch-5", "Orchestrator V", func(*supervisor.Agent) {}),
+		agent("orch-6", "Orchestrator VI", func(*supervisor.Agent) {}),
 	}
-	s.Permission.Open = []permission.Request{{ID: "p", At: now.Add(-9 * time.Second),
+	s.Permission.Open = []input.PermissionRequest{{ID: "p", At: now.Add(-9 * time.Second),
 		Params: bridge.PermissionParams{AgentRef: s.Agents[6].AgentRef, Tool: "Bash",
 			Input: []byte(`{"command":"rm -rf build"}`)}}}
 	work := map[string]Work{

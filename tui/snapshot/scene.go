@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/tui/pages"
 	"github.com/arbiter-cli/arbiter/tui/ritual"
 )
@@ -18,14 +17,14 @@ func Scene(s *supervisor.State, rows []pages.Agent, human ritual.Kind, now time.
 	picture := ritual.Scene{Cloth: planProgress(s.Task.Plan)}
 	asks := false
 	for _, row := range rows {
-		i := slices.IndexFunc(s.Agents, func(a *roster.Agent) bool { return a.ID == row.ID })
+		i := slices.IndexFunc(s.Agents, func(a *supervisor.Agent) bool { return a.ID == row.ID })
 		if i < 0 {
 			continue
 		}
 		a := s.Agents[i]
 		f := ritual.Figure{ID: row.ID, Label: row.Name, Pose: pose(a, row), Age: max(now.Sub(a.Since), 0)}
 		asks = asks || f.Pose == ritual.Asks
-		if a.Role == roster.RoleArbiter {
+		if a.Role == supervisor.RoleArbiter {
 			picture.Arbiter = f
 			continue
 		}
@@ -39,15 +38,17 @@ func Scene(s *supervisor.State, rows []pages.Agent, human ritual.Kind, now time.
 }
 
 // pose returns the pose of an agent's figure.
-func pose(a *roster.Agent, row pages.Agent) ritual.Pose {
+func pose(a *supervisor.Agent, row pages.Agent) ritual.Pose {
 	switch {
 	case row.Bell:
 		return ritual.Asks
 	case row.Past:
 		return ritual.Leaves
-	case a.Status == roster.Starting || a.Status == roster.Restarting || a.Status == roster.Down:
+	case a.Status == supervisor.AgentStarting || a.Status == supervisor.AgentRestarting ||
+		a.Status == supervisor.AgentDown:
 		return ritual.Wakes
-	case a.Role == roster.RoleOrchestrator && (a.Standing == roster.HandedOff || a.Standing == roster.Finished):
+	case a.Role == supervisor.RoleOrchestrator && (a.Standing == supervisor.HandedOff ||
+		a.Standing == supervisor.AgentFinished):
 		return ritual.Hands
 	case row.Busy:
 		return ritual.Works

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/budget"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/pages"
@@ -49,7 +47,7 @@ func Status(s *supervisor.State, now time.Time) pages.StatusData {
 		d.Word, d.Tone = "Ending", render.Warn
 	case s.Halted:
 		d.Word, d.Tone = "Halted", render.Bad
-	case s.Lifecycle.AwaitsTrust(lifecycle.Here):
+	case s.Lifecycle.AwaitsTrust(supervisor.LifecycleHere):
 		d.Word, d.Tone = "Blocked: the workspace has changed", render.Warn
 	case s.Paused:
 		d.Word, d.Tone = "Paused", render.Warn
@@ -80,7 +78,7 @@ func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
 	if !ok {
 		return "", false
 	}
-	word, scarce = fmt.Sprintf("plan %.0f %%", w.UsedPct), w.UsedPct >= budget.WarnPct
+	word, scarce = fmt.Sprintf("plan %.0f %%", w.UsedPct), w.UsedPct >= supervisor.WarnPct
 	if left, ok := w.Forecast(); ok && scarce {
 		word += ", " + fmt.Sprintf("%d min left", int(left.Minutes()))
 	}

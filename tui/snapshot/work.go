@@ -7,8 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/activity"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -28,7 +26,7 @@ const silentAfter = 2 * time.Minute
 
 // doing describes what an agent does in its running turn, and since when. tail reports that the end of the
 // text matters.
-func doing(s *supervisor.State, a *roster.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
+func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
 	if n := w.Working(); n > 0 {
 		return delegated(w, n)
 	}
@@ -51,13 +49,13 @@ func doing(s *supervisor.State, a *roster.Agent, w Work, now time.Time) (text st
 	case a.Watch.Hung:
 		return "gives no sign of life", since, false
 	case now.Sub(since) >= silentAfter:
-		return lifecycle.Thinking + ", without a word", since, false
+		return supervisor.LifecycleThinking + ", without a word", since, false
 	}
-	return lifecycle.Thinking, since, false
+	return supervisor.LifecycleThinking, since, false
 }
 
 // quiet reports whether an agent was reported as silent and has shown no work since.
-func quiet(s *supervisor.State, a *roster.Agent, w Work, now time.Time) bool {
+func quiet(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) bool {
 	return a.Watch.Silent && now.Sub(w.Seen) >= s.Options.QuietAfter
 }
 
@@ -93,7 +91,7 @@ func lastLine(text string) string {
 }
 
 // Root returns the directory in which an agent works.
-func Root(s *supervisor.State, a *roster.Agent) string {
+func Root(s *supervisor.State, a *supervisor.Agent) string {
 	if a.Isolation != "" && a.Isolation != runconfig.IsolationShared && s.Options.Workspace.Own != "" {
 		return s.Options.Workspace.Dir(a.ID)
 	}
@@ -101,9 +99,9 @@ func Root(s *supervisor.State, a *roster.Agent) string {
 }
 
 // Model returns the model that was set for an agent; empty: none was set.
-func Model(s *supervisor.State, a *roster.Agent) string {
+func Model(s *supervisor.State, a *supervisor.Agent) string {
 	model := s.Options.Model
-	if a.Role == roster.RoleArbiter && s.Options.ArbiterModel != "" {
+	if a.Role == supervisor.RoleArbiter && s.Options.ArbiterModel != "" {
 		model = s.Options.ArbiterModel
 	}
 	for _, m := range slash.Modes(s) {
@@ -118,7 +116,7 @@ func Model(s *supervisor.State, a *roster.Agent) string {
 }
 
 // subagents returns the lines below an agent's.
-func subagents(a *roster.Agent, w Work, now time.Time) []pages.Subagent {
+func subagents(a *supervisor.Agent, w Work, now time.Time) []pages.Subagent {
 	var list []pages.Subagent
 	for _, sub := range w.Subagents {
 		line := pages.Subagent{Name: sub.Name, Works: sub.Works(), Failed: sub.Failed, Tokens: sub.Tokens}

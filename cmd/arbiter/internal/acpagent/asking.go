@@ -11,10 +11,9 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // statusTimeout is how long a run may take to report its status.
@@ -114,7 +113,7 @@ func (f *follower) syncInbox(l *link) {
 	if waiting {
 		o.end(armed, stopEndTurn, f.loginNeeded())
 	}
-	busy := func(a control.AgentStatus) bool { return a.Status == string(roster.Busy) }
+	busy := func(a control.AgentStatus) bool { return a.Status == string(supervisor.AgentBusy) }
 	if !f.mapper.works() && !slices.ContainsFunc(st.Agents, busy) {
 		_, cancelled := o.waiting()
 		o.end(cancelled, stopCancelled, nil)
@@ -124,9 +123,9 @@ func (f *follower) syncInbox(l *link) {
 // ask asks the client about an inbox item. It reports whether a prompt ends because of the item. If the event of
 // the item was not reported to the client yet, ask does nothing; settle runs again after that event.
 func (f *follower) ask(l *link, i control.InboxItem) (ends bool) {
-	kind := inbox.Kind(i.Kind)
+	kind := supervisor.InboxKind(i.Kind)
 	switch {
-	case kind == inbox.Permission:
+	case kind == supervisor.InboxPermission:
 		t, shown := f.mapper.asked[i.ID]
 		var r contract.PermissionRequest
 		if shown && json.Unmarshal(i.Request, &r) == nil {
@@ -136,7 +135,7 @@ func (f *follower) ask(l *link, i control.InboxItem) (ends bool) {
 		return false
 	case i.Optional:
 		return false
-	case kind == inbox.Question || kind == inbox.Acceptance:
+	case kind == supervisor.InboxQuestion || kind == supervisor.InboxAcceptance:
 		if _, shown := f.mapper.shownTexts[i.ID]; !shown {
 			return false
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 const (
@@ -171,7 +171,7 @@ func (f *follower) catchUp(ctx context.Context, limit uint64) (since int64, err 
 	}
 	defer log.Close()
 	process, seq := 0, uint64(0)
-	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > limit {
 			return errEnough
 		}

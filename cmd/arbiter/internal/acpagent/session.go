@@ -10,8 +10,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
 
@@ -283,7 +283,7 @@ func answers(st control.Status, text string) []contract.CommandBody {
 	}
 	waits := st.Paused && !st.Halted
 	open := slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
-		return i.Kind == string(inbox.Question) || i.Kind == string(inbox.Acceptance)
+		return i.Kind == string(supervisor.InboxQuestion) || i.Kind == string(supervisor.InboxAcceptance)
 	})
 	retry := false
 	for _, i := range st.Inbox {

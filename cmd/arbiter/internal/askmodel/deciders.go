@@ -8,7 +8,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -40,7 +39,7 @@ func Build(o runconfig.Options, store *decider.DirStore, ask decider.Asker) (dec
 }
 
 func Options(o runconfig.Options, ask decider.Asker) (decider.Options, error) {
-	set, err := prompts.NewSet(o.Templates)
+	set, err := decider.NewSet(o.Templates)
 	if err != nil {
 		return decider.Options{}, command.Usagef("prompt templates: %v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -23,8 +22,8 @@ type Run struct {
 // Opened is the decider of a run with the resources that it holds. The zero value holds none.
 type Opened struct {
 	Decider decider.Decider
-	cache   *decider.DirStore // of decisions; nil if decisions are not cached
-	api     *modelapi.Client  // of the decider's provider; nil unless the decider asks over HTTP
+	cache   *decider.DirStore  // of decisions; nil if decisions are not cached
+	api     *decider.APIClient // of the decider's provider; nil unless the decider asks over HTTP
 }
 
 // Open makes the decider of a run from its final options: a later change of the model applies to agents only. The

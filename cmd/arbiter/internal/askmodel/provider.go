@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -20,24 +19,24 @@ func OverHTTP(o runconfig.Options) bool {
 }
 
 // OpenProvider makes the client of the decider's provider; in a rehearsal it asks the scripted model, with its key.
-func OpenProvider(o runconfig.Options, rehearsal *stage.Stage) (*modelapi.Client, error) {
+func OpenProvider(o runconfig.Options, rehearsal *stage.Stage) (*decider.APIClient, error) {
 	p := o.Provider
-	c := modelapi.Config{
+	c := decider.APIConfig{
 		Provider: p.Name, BaseURL: p.BaseURL, Model: settings.ModelOf(o), MaxTokens: p.MaxTokens, Temperature: p.Temperature,
 		Effort: o.DeciderEffort, KeyName: settings.KeyVariable(p),
 	}
 	switch {
 	case rehearsal != nil:
 		c.BaseURL, c.KeyName = rehearsal.Server.URL()+"/v1", ""
-		c.Key = modelapi.NewKey(rehearsal.Server.Key())
+		c.Key = decider.NewKey(rehearsal.Server.Key())
 	case c.KeyName != "":
-		c.Key = modelapi.NewKey(os.Getenv(c.KeyName))
+		c.Key = decider.NewKey(os.Getenv(c.KeyName))
 		if c.Key.Empty() {
 			return nil, command.Environmentf("--decider-provider %s: the environment variable %s is not set or empty: set it "+
 				"to the API key, or name another variable with --decider-key-env", p.Name, c.KeyName)
 		}
 	}
-	client, err := modelapi.New(c)
+	client, err := decider.NewAPIClient(c)
 	if err != nil {
 		return nil, command.Environmentf("decider: %v", err)
 	}
@@ -47,7 +46,7 @@ func OpenProvider(o runconfig.Options, rehearsal *stage.Stage) (*modelapi.Client
 // HTTPAsker asks a provider over HTTP, within the budget of the run. Providers report tokens but no prices, so
 // their cost is not counted.
 type HTTPAsker struct {
-	Client  *modelapi.Client
+	Client  *decider.APIClient
 	Options runconfig.Options
 	Spent   func() float64
 }

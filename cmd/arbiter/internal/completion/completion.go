@@ -21,8 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // completes is how long a running arbiter may take to return its agents for a completion.
@@ -198,7 +198,7 @@ func offeredGrants(h *manual.Line) (list []manual.Entry) {
 	if dir == "" || err != nil {
 		return nil
 	}
-	store, err := grants.Open(dir, place)
+	store, err := trust.OpenGrants(dir, place)
 	if err != nil {
 		return nil
 	}

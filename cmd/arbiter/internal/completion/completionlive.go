@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 // meantRun returns the status of the live run that a command line means: the one in --session or the first
@@ -49,7 +49,7 @@ func offeredAgents(h *manual.Line) (list []manual.Entry) {
 // offeredRequests returns the pending permission requests, and the word for all of them.
 func offeredRequests(h *manual.Line) (list []manual.Entry) {
 	for _, i := range meantRun(h).Inbox {
-		if i.Kind == string(inbox.Permission) {
+		if i.Kind == string(supervisor.InboxPermission) {
 			list = append(list, manual.Entry{Term: i.ID, Text: sanitize.Line(i.Agent+", "+i.Text, 60)})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/restart"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
@@ -81,7 +81,7 @@ func (c *Reporter) note(at time.Time, e contract.Event) {
 	c.mu.Unlock()
 	switch b := e.Body.(type) {
 	case contract.Done:
-		if b.Reason == string(restart.Crash) {
+		if b.Reason == string(runconfig.RestartCrash) {
 			c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // dayEvery is how often a run reads what the other runs have cost today.
@@ -29,7 +28,7 @@ type daySpending struct {
 // recordRead is how far the event log of a run was read.
 type recordRead struct {
 	sum  *spending.Sum
-	next eventlog.Position
+	next journal.LogPosition
 }
 
 // spent returns what was spent on the day of now. It reads only what is new since the last call. With an error, the
@@ -72,7 +71,7 @@ func (d *daySpending) spentBy(ctx context.Context, run, day string) (usd float64
 		r.sum.Begin(run)
 		d.read[run] = r
 	}
-	_, err = log.Each(ctx, r.next, func(entry eventlog.Entry) error {
+	_, err = log.Each(ctx, r.next, func(entry journal.LogEntry) error {
 		r.next = entry.Next()
 		if entry.Line == nil {
 			return nil

@@ -20,8 +20,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
-	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -62,7 +60,7 @@ func Command(io command.Env) *cli.Command {
 			&cli.StringFlag{Name: "at",
 				Usage: "show the inputs as of journal `RECORD`, counted from 1, or last; implies --explain"},
 			&cli.StringFlag{Name: "input", Usage: "decide on the input in `FILE` (-: stdin)"},
-			&cli.StringFlag{Name: "template", Usage: settings.Choice(prompts.Names()...) +
+			&cli.StringFlag{Name: "template", Usage: settings.Choice(decider.PromptNames()...) +
 				"print this built-in prompt template"},
 			command.JSONFlag(),
 		}, Flags()...),
@@ -135,8 +133,8 @@ func (e env) readInput(path string) (raw []byte, err error) {
 type sideDecider struct {
 	decider decider.Decider
 	name    string
-	bridge  *localbridge.Side // nil for rules only; has no bridge if a rehearsal asks over HTTP
-	api     *modelapi.Client  // nil unless a provider is asked over HTTP
+	bridge  *localbridge.Side  // nil for rules only; has no bridge if a rehearsal asks over HTTP
+	api     *decider.APIClient // nil unless a provider is asked over HTTP
 }
 
 // openDecider makes the decider that the settings name. Errors are *command.Error.

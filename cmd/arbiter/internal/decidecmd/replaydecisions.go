@@ -18,18 +18,17 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Redecision is a recorded decision with the decision on the same input now.
 type Redecision struct {
-	Number   int               `json:"number"`
-	Record   uint64            `json:"record"`
-	Point    decision.Point    `json:"point"`
-	Same     bool              `json:"same"`
-	Recorded decider.Decision  `json:"recorded"` // its result: the Arbiter may have summoned by its tool
-	Now      *decider.Decision `json:"now,omitempty"`
-	Failed   string            `json:"failed,omitempty"` // why there is no decision now
+	Number   int                   `json:"number"`
+	Record   uint64                `json:"record"`
+	Point    decider.DecisionPoint `json:"point"`
+	Same     bool                  `json:"same"`
+	Recorded decider.Decision      `json:"recorded"` // its result: the Arbiter may have summoned by its tool
+	Now      *decider.Decision     `json:"now,omitempty"`
+	Failed   string                `json:"failed,omitempty"` // why there is no decision now
 }
 
 // Tally counts the results of a replay.

@@ -8,17 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // The values that an input file may use. Recorded inputs are not checked against them.
 var (
-	inputStatuses = []decision.Status{decision.StatusSuccess, decision.StatusFailure, decision.StatusTimeout,
-		decision.StatusCancelled}
+	inputStatuses = []decider.DecisionStatus{decider.StatusSuccess, decider.StatusFailure, decider.StatusTimeout,
+		decider.StatusCancelled}
 	inputSteps      = []string{"pending", "in_progress", "complete", "failed", "skipped"}
-	inputCategories = []decision.Category{
-		decision.ToolFailure, decision.ProviderError, decision.ValidationError, decision.TimeoutError,
-		decision.PermissionError, decision.AgentError, decision.UnknownError,
+	inputCategories = []decider.DecisionCategory{
+		decider.ToolFailure, decider.ProviderError, decider.ValidationError, decider.TimeoutError,
+		decider.PermissionError, decider.AgentError, decider.UnknownError,
 	}
 )
 
@@ -39,8 +39,8 @@ func (q Question) check() error {
 	return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
 }
 
-func checkInput(task string, plan *decision.Plan, history []decision.ExecutionSummary,
-	agents []decision.AgentDescription) error {
+func checkInput(task string, plan *decider.DecisionPlan, history []decider.ExecutionSummary,
+	agents []decider.AgentDescription) error {
 	if strings.TrimSpace(task) == "" {
 		return errors.New("the member task is missing or empty")
 	}
@@ -73,7 +73,7 @@ func checkInput(task string, plan *decision.Plan, history []decision.ExecutionSu
 	return nil
 }
 
-func checkExecution(where string, e decision.ExecutionSummary) error {
+func checkExecution(where string, e decider.ExecutionSummary) error {
 	if e.Agent == "" {
 		return errors.New(where + ".agent is missing")
 	}

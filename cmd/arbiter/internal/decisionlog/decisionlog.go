@@ -7,12 +7,11 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -41,7 +40,7 @@ func (r *Decision) Amounts() (decider.Decision, bool) {
 			return d, true
 		}
 		d.Decision = decider.Continue
-		return d, r.Point == decision.PointEvaluate // otherwise no agent could continue: the Arbiter waits
+		return d, r.Point == decider.PointEvaluate // otherwise no agent could continue: the Arbiter waits
 	}
 	return d, false
 }
@@ -66,23 +65,23 @@ type list struct {
 }
 
 // take processes one line of the log.
-func (l *list) take(e eventlog.Entry) error {
+func (l *list) take(e journal.LogEntry) error {
 	if e.Record == nil {
 		return nil
 	}
-	r, err := audit.DecodeRecord(e)
+	r, err := supervisor.DecodeRecord(e)
 	if err != nil {
 		return err
 	}
 	switch {
-	case r.Kind == audit.KindAudit && r.What == "tool_called" && r.About == contract.Arbiter:
+	case r.Kind == supervisor.KindAudit && r.What == "tool_called" && r.About == contract.Arbiter:
 		entry := r.Entry()
-		input, _ := entry.Detail["input"].(audit.Text)
+		input, _ := entry.Detail["input"].(supervisor.AuditText)
 		var spawn struct{ Mode string }
 		if entry.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
 			l.spawned = append(l.spawned, spawn.Mode)
 		}
-	case r.Kind == audit.KindDecision && r.Decided != nil:
+	case r.Kind == supervisor.KindDecision && r.Decided != nil:
 		one := Decision{Record: e.Input, At: e.At, Decided: *r.Decided, Unused: r.Unused}
 		if r.Decided.Decision.Source == decider.BySession {
 			one.Spawned, l.spawned = l.spawned, nil
@@ -93,9 +92,9 @@ func (l *list) take(e eventlog.Entry) error {
 }
 
 // Read returns the decisions of a run, in order.
-func Read(ctx context.Context, log *eventlog.Log) ([]Decision, eventlog.Health, error) {
+func Read(ctx context.Context, log *journal.EventLog) ([]Decision, journal.LogHealth, error) {
 	var l list
-	health, err := log.Each(ctx, eventlog.Position{}, l.take)
+	health, err := log.Each(ctx, journal.LogPosition{}, l.take)
 	return l.decisions, health, err
 }
 

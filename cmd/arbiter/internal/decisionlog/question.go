@@ -3,29 +3,26 @@ package decisionlog
 import (
 	"context"
 
-	"github.com/arbiter-cli/arbiter/supervisor/prompts"
-
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 )
 
 // Question is an input of a decision. Exactly one member is set.
 type Question struct {
-	Select   *decision.SelectAgentInput
-	Evaluate *decision.EvaluateProgressInput
+	Select   *decider.SelectAgentInput
+	Evaluate *decider.EvaluateProgressInput
 }
 
 // Point returns the decision point of the question.
-func (q Question) Point() decision.Point {
+func (q Question) Point() decider.DecisionPoint {
 	if q.Evaluate != nil {
-		return decision.PointEvaluate
+		return decider.PointEvaluate
 	}
-	return decision.PointSelect
+	return decider.PointSelect
 }
 
 // Input returns the input that is set.
@@ -37,7 +34,7 @@ func (q Question) Input() any {
 }
 
 // Prompt renders the prompt for a model with a set of templates.
-func (q Question) Prompt(set *prompts.Set) (system, prompt string, err error) {
+func (q Question) Prompt(set *decider.PromptSet) (system, prompt string, err error) {
 	if q.Evaluate != nil {
 		return set.Evaluate(*q.Evaluate)
 	}
@@ -54,13 +51,13 @@ func (q Question) Ask(ctx context.Context, d decider.Decider) (decider.Decision,
 
 // QuestionOf reads a recorded input. It ignores unknown members: an input with one more member is not a new kind of
 // input.
-func QuestionOf(p decision.Point, raw json.RawMessage) (Question, error) {
+func QuestionOf(p decider.DecisionPoint, raw json.RawMessage) (Question, error) {
 	var q Question
 	switch p {
-	case decision.PointSelect:
-		q.Select = new(decision.SelectAgentInput)
-	case decision.PointEvaluate:
-		q.Evaluate = new(decision.EvaluateProgressInput)
+	case decider.PointSelect:
+		q.Select = new(decider.SelectAgentInput)
+	case decider.PointEvaluate:
+		q.Evaluate = new(decider.EvaluateProgressInput)
 	default:
 		return q, fmt.Errorf("no input is built at %q", p)
 	}
@@ -88,9 +85,9 @@ func ParseQuestion(raw []byte) (Question, error) {
 	var q Question
 	switch {
 	case members["lastExecution"] != nil:
-		q.Evaluate = new(decision.EvaluateProgressInput)
+		q.Evaluate = new(decider.EvaluateProgressInput)
 	case members["availableAgents"] != nil:
-		q.Select = new(decision.SelectAgentInput)
+		q.Select = new(decider.SelectAgentInput)
 	default:
 		return q, errors.New("an input has the member lastExecution (to evaluate progress) or availableAgents (to " +
 			"select an agent)")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // Cursor is the reading position of one client. Only one goroutine uses it.
@@ -15,11 +15,11 @@ type Cursor struct {
 	place  uint64 // in the hub, of the last event read; 0: not kept there
 	seq    uint64 // of that event
 	pieces bool
-	open   func() (*eventlog.Log, error)
+	open   func() (*journal.EventLog, error)
 
 	// from is where to continue in the event log, and logged is the number of the last event before that place.
 	// counted is set when the first event of this process was passed.
-	from    eventlog.Position
+	from    journal.LogPosition
 	logged  uint64
 	counted bool
 }
@@ -27,7 +27,12 @@ type Cursor struct {
 // Cursor returns a cursor that reads the events after number seq, with the pieces of text between them if pieces is
 // set. For events that the hub does not keep any more, the cursor opens the log at from, a position before the
 // first event of this process.
-func (h *Hub) Cursor(seq uint64, pieces bool, from eventlog.Position, open func() (*eventlog.Log, error)) *Cursor {
+func (h *Hub) Cursor(
+	seq uint64,
+	pieces bool,
+	from journal.LogPosition,
+	open func() (*journal.EventLog, error),
+) *Cursor {
 	return &Cursor{hub: h, place: h.find(seq), seq: seq, pieces: pieces, from: from, open: open}
 }
 
@@ -71,7 +76,7 @@ func (c *Cursor) logLines(ctx context.Context, most int, oldest uint64) (lines [
 		return nil, err
 	}
 	defer log.Close()
-	health, err := log.Each(ctx, c.from, func(e eventlog.Entry) error {
+	health, err := log.Each(ctx, c.from, func(e journal.LogEntry) error {
 		if len(lines) == most {
 			return errEnough
 		}

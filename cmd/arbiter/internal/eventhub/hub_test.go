@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // story is a hub with the log that is written alongside it.
 type story struct {
 	hub   *Hub
 	path  string
-	chain eventlog.Chain
+	chain journal.LogChain
 	seq   uint64
 }
 
 func newStory(t *testing.T, keep int) *story {
-	return &story{hub: New(keep), path: filepath.Join(t.TempDir(), eventlog.Name)}
+	return &story{hub: New(keep), path: filepath.Join(t.TempDir(), journal.LogName)}
 }
 
 // tell publishes an event. If logged is false, only the hub gets it.
@@ -40,7 +40,7 @@ func (s *story) tell(t *testing.T, body contract.Body, logged bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := s.chain.Append(nil, eventlog.Content{At: at, Line: line})
+	text, err := s.chain.Append(nil, journal.LogContent{At: at, Line: line})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,16 +94,16 @@ func TestCursor(t *testing.T) {
 	for range 5 {
 		s.tell(t, contract.Notice{Text: "earlier"}, true)
 	}
-	log, err := eventlog.Open(s.path)
+	log, err := journal.OpenLog(s.path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	health, err := log.Each(t.Context(), eventlog.Position{}, func(eventlog.Entry) error { return nil })
+	health, err := log.Each(t.Context(), journal.LogPosition{}, func(journal.LogEntry) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = log.Close()
-	open := func() (*eventlog.Log, error) { return eventlog.Open(s.path) }
+	open := func() (*journal.EventLog, error) { return journal.OpenLog(s.path) }
 	s.tell(t, contract.Session{}, true)
 	all, from10 := s.hub.Cursor(0, true, health.Next, open), s.hub.Cursor(10, false, health.Next, open)
 	for i := 2; i <= 40; i++ {
@@ -136,9 +136,19 @@ func TestCursor(t *testing.T) {
 // and that a client that is behind does not get them.
 func TestPieces(t *testing.T) {
 	s := newStory(t, 8)
-	open := func() (*eventlog.Log, error) { return eventlog.Open(s.path) }
+	open := func() (*journal.EventLog, error) { return journal.OpenLog(s.path) }
 	s.tell(t, contract.Session{}, true)
-	with, without := s.hub.Cursor(0, true, eventlog.Position{}, open), s.hub.Cursor(0, false, eventlog.Position{}, open)
+	with, without := s.hub.Cursor(
+		0,
+		true,
+		journal.LogPosition{},
+		open,
+	), s.hub.Cursor(
+		0,
+		false,
+		journal.LogPosition{},
+		open,
+	)
 	for i := range 3 {
 		s.hub.publish(time.Now(), contract.Event{ID: "arbiter", Body: contract.Delta{Text: fmt.Sprint("piece ", i)}})
 	}
@@ -161,7 +171,7 @@ func TestPieces(t *testing.T) {
 	if seqs, _, skipped := read(t, with, 3); len(seqs) != 10 || skipped != 0 || seqs[0] != 3 || len(pieces) > 0 {
 		t.Errorf("behind: %v, %v, skipped %d", seqs, pieces, skipped)
 	}
-	late := s.hub.Cursor(11, true, eventlog.Position{}, open)
+	late := s.hub.Cursor(11, true, journal.LogPosition{}, open)
 	if seqs, _, skipped := read(t, late, 3); fmt.Sprint(seqs) != "[12]" || skipped != 0 {
 		t.Errorf("late: %v, skipped %d", seqs, skipped)
 	}
@@ -174,7 +184,12 @@ func TestSkipped(t *testing.T) {
 	for i := 2; i <= 20; i++ {
 		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, i <= 10)
 	}
-	c := s.hub.Cursor(0, false, eventlog.Position{}, func() (*eventlog.Log, error) { return eventlog.Open(s.path) })
+	c := s.hub.Cursor(
+		0,
+		false,
+		journal.LogPosition{},
+		func() (*journal.EventLog, error) { return journal.OpenLog(s.path) },
+	)
 	seqs, _, skipped := read(t, c, 6)
 	if skipped != 6 || len(seqs) != 14 || seqs[9] != 10 || seqs[10] != 17 {
 		t.Errorf("%v, skipped %d", seqs, skipped)

@@ -16,27 +16,24 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/prompts"
 )
 
 // Explanation is what `decide --explain --json` prints about a decision, or about a moment of the run.
 type Explanation struct {
-	Run       string            `json:"run"`
-	Rehearsal bool              `json:"rehearsal,omitempty"` // a scripted model plays: costs are simulated
-	Record    uint64            `json:"record"`              // in the journal; for a moment, the last one applied
-	Time      time.Time         `json:"time"`
-	Number    int               `json:"number,omitempty"`
-	Point     decision.Point    `json:"point"`
-	About     string            `json:"about,omitempty"`
-	Source    string            `json:"source,omitempty"`
-	Failed    string            `json:"failed,omitempty"`
-	Decision  *decider.Decision `json:"decision,omitempty"`
-	Spawned   []string          `json:"summoned,omitempty"` // modes summoned by the Arbiter's tool in that turn
-	Input     json.RawMessage   `json:"input,omitempty"`
+	Run       string                `json:"run"`
+	Rehearsal bool                  `json:"rehearsal,omitempty"` // a scripted model plays: costs are simulated
+	Record    uint64                `json:"record"`              // in the journal; for a moment, the last one applied
+	Time      time.Time             `json:"time"`
+	Number    int                   `json:"number,omitempty"`
+	Point     decider.DecisionPoint `json:"point"`
+	About     string                `json:"about,omitempty"`
+	Source    string                `json:"source,omitempty"`
+	Failed    string                `json:"failed,omitempty"`
+	Decision  *decider.Decision     `json:"decision,omitempty"`
+	Spawned   []string              `json:"summoned,omitempty"` // modes summoned by the Arbiter's tool in that turn
+	Input     json.RawMessage       `json:"input,omitempty"`
 	// Rendered is the prompt that the current templates make from the input. It is set for a moment, and for a
 	// decision for which no model read a prompt; the Arbiter's session reads messages instead.
 	Rendered *Rendered `json:"rendered,omitempty"`
@@ -140,7 +137,7 @@ func runOrLatest(c *cli.Context, store *runstore.Runs) (journal.Info, error) {
 }
 
 // templatesHere returns the prompts with the user's own templates, and those of a trusted workspace.
-func templatesHere(c *cli.Context) (*prompts.Set, error) {
+func templatesHere(c *cli.Context) (*decider.PromptSet, error) {
 	place, err := command.Workspace(c)
 	if err != nil {
 		return nil, err
@@ -156,7 +153,7 @@ func templatesHere(c *cli.Context) (*prompts.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return prompts.NewSet(found)
+	return decider.NewSet(found)
 }
 
 // outlineOf returns a decision without its input and prompt.
@@ -175,7 +172,7 @@ func outlineOf(run string, rehearsal bool, r decisionlog.Decision) Explanation {
 
 // ExplainDecision returns a decision with its input and prompt. If set is nil, a prompt that no model read is left
 // out.
-func ExplainDecision(run string, rehearsal bool, r decisionlog.Decision, set *prompts.Set) Explanation {
+func ExplainDecision(run string, rehearsal bool, r decisionlog.Decision, set *decider.PromptSet) Explanation {
 	x := outlineOf(run, rehearsal, r)
 	x.Input = r.Input
 	if x.Decision != nil {
@@ -194,7 +191,7 @@ func ExplainDecision(run string, rehearsal bool, r decisionlog.Decision, set *pr
 }
 
 // renderTemplates renders the prompt of a question.
-func renderTemplates(q decisionlog.Question, set *prompts.Set) *Rendered {
+func renderTemplates(q decisionlog.Question, set *decider.PromptSet) *Rendered {
 	system, prompt, err := q.Prompt(set)
 	r := &Rendered{System: system, Prompt: prompt}
 	if err != nil {
@@ -234,7 +231,7 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	if err != nil {
 		return command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
-	if list := audit.JournalDamage(recovery); len(list) > 0 {
+	if list := supervisor.JournalDamage(recovery); len(list) > 0 {
 		runstore.SayDamaged(e.Stderr, list)
 	}
 	if all, err := store.Read(run, nil); err == nil && last.Seq == 0 && all.Records >= upTo {
@@ -248,10 +245,10 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 		return command.Usagef("run %s has %d records, and no record %d", command.ShortID(run), last.Seq, upTo)
 	}
 	record := replayer.State.Record()
-	in := decision.Select(record)
+	in := decider.SelectInput(record)
 	questions := []decisionlog.Question{{Select: &in}}
 	if replayer.State.Task.History.Len() > 0 { // otherwise there is nothing to judge
-		in := decision.Evaluate(record)
+		in := decider.EvaluateInput(record)
 		questions = append(questions, decisionlog.Question{Evaluate: &in})
 	}
 	for _, q := range questions {

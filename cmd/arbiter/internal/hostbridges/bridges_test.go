@@ -16,8 +16,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // loop is a run with a state.
@@ -80,9 +78,9 @@ func TestAgentsElsewhere(t *testing.T) {
 	b := New(Run{Loop: l, Log: slog.New(slog.DiscardHandler)})
 	for until, want := range map[time.Duration]int{time.Hour: 1, -time.Hour: 0} {
 		s := lost("box", time.Now().Add(until), false)
-		for id, host := range map[string]string{"orch-1": lifecycle.Here, "orch-2": "box"} {
-			a := &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: id}},
-				AgentProcess: roster.AgentProcess{Status: roster.Down}}
+		for id, host := range map[string]string{"orch-1": supervisor.LifecycleHere, "orch-2": "box"} {
+			a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: id}},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentDown}}
 			a.Host = host
 			s.Agents = append(s.Agents, a)
 		}

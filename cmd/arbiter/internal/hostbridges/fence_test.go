@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/effect"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 )
 
 // TestHostsAreFencedBeforeARunContinues: for a host on which processes of an earlier process may still run, the
@@ -21,7 +20,7 @@ func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	end := func(name, then string) hosts.Host {
 		return hosts.Host{Name: name, End: []string{"sh", "-c", "echo " + name + " >> " + mark + "; " + then}}
 	}
-	var left lifecycle.State
+	var left supervisor.LifecycleState
 	left.Start(bridge.ClaudeInfo{})
 	c := &effect.Collector{}
 	for _, name := range []string{"pod", "node", "box", "old"} {

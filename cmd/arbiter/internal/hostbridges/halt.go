@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/halting"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 var _ halting.Elsewhere = (*Bridges)(nil)
@@ -35,7 +35,7 @@ func (b *Bridges) Halt(ctx context.Context) {
 // Agents returns the agents on other hosts that have a process, as far as the run knows.
 func (b *Bridges) Agents() (alive []string) {
 	for _, a := range b.run.Loop.Snapshot().Agents {
-		if a.Host != lifecycle.Here && a.HasProcess() && !b.stopped(a.Host) {
+		if a.Host != supervisor.LifecycleHere && a.HasProcess() && !b.stopped(a.Host) {
 			alive = append(alive, a.ID+" @"+a.Host)
 		}
 	}
@@ -46,7 +46,7 @@ func (b *Bridges) Agents() (alive []string) {
 func (b *Bridges) Lost() (lost []string) {
 	s := b.run.Loop.Snapshot()
 	for _, a := range s.Agents {
-		if a.Host == lifecycle.Here {
+		if a.Host == supervisor.LifecycleHere {
 			continue
 		}
 		if until := s.Lifecycle.Bridge(a.Host).Until; a.Alive() && !a.HasProcess() && time.Now().Before(until) {

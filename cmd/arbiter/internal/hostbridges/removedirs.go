@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 // RemoveDirs removes the directories of Orchestrators on other hosts after a complete run, and returns a message
@@ -18,7 +18,7 @@ func (b *Bridges) RemoveDirs(ctx context.Context, files *runfiles.Files) (messag
 	s := b.run.Loop.Snapshot()
 	dirs, agents := s.Dirs(), map[string][]string{}
 	for _, a := range s.Agents {
-		if a.Host != lifecycle.Here && a.Own.Branch != "" {
+		if a.Host != supervisor.LifecycleHere && a.Own.Branch != "" {
 			agents[a.Host] = append(agents[a.Host], a.ID)
 		}
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/remote"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -24,9 +23,9 @@ var _ runfiles.Far = hostWork{}
 func (b *Bridges) Work() runfiles.Far { return hostWork{b} }
 
 // IsRemote implements [runfiles.Far].
-func (w hostWork) IsRemote(agent string) bool { return w.agent(agent).Host != lifecycle.Here }
+func (w hostWork) IsRemote(agent string) bool { return w.agent(agent).Host != supervisor.LifecycleHere }
 
-func (w hostWork) agent(id string) roster.Agent {
+func (w hostWork) agent(id string) supervisor.Agent {
 	a, _ := w.b.run.Loop.Snapshot().Agent(id)
 	return a
 }

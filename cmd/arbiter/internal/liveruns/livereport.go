@@ -7,26 +7,25 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // LiveReport is a live run in the output of status --json, and an element of that of ps --json.
 type LiveReport struct {
-	Run       string       `json:"run"`
-	PID       int          `json:"pid"`
-	CWD       string       `json:"cwd"`
-	Title     string       `json:"title"`
-	Began     time.Time    `json:"began"`
-	Rehearsal bool         `json:"rehearsal,omitempty"`
-	Phase     string       `json:"state"`
-	Paused    bool         `json:"paused"`
-	Halted    bool         `json:"halted"`
-	Seq       uint64       `json:"seq"`
-	CostUSD   float64      `json:"cost_usd"`
-	Agents    []liveAgent  `json:"agents"`
-	Inbox     []inbox.Item `json:"inbox"`
+	Run       string                 `json:"run"`
+	PID       int                    `json:"pid"`
+	CWD       string                 `json:"cwd"`
+	Title     string                 `json:"title"`
+	Began     time.Time              `json:"began"`
+	Rehearsal bool                   `json:"rehearsal,omitempty"`
+	Phase     string                 `json:"state"`
+	Paused    bool                   `json:"paused"`
+	Halted    bool                   `json:"halted"`
+	Seq       uint64                 `json:"seq"`
+	CostUSD   float64                `json:"cost_usd"`
+	Agents    []liveAgent            `json:"agents"`
+	Inbox     []supervisor.InboxItem `json:"inbox"`
 	// Problem says why the run did not answer. Then only the data in its directory is known.
 	Problem string `json:"problem,omitempty"`
 }
@@ -60,7 +59,7 @@ func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) Live
 
 func silentReport(info journal.Info, err error) LiveReport {
 	r := LiveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
-		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Inbox: []inbox.Item{}, Problem: err.Error()}
+		Rehearsal: info.Rehearsal, Agents: []liveAgent{}, Inbox: []supervisor.InboxItem{}, Problem: err.Error()}
 	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
 	}
@@ -95,7 +94,7 @@ func (r LiveReport) stands() string {
 // working returns the number of busy agents.
 func (r LiveReport) working() (n int) {
 	for _, a := range r.Agents {
-		if a.Status == string(roster.Busy) {
+		if a.Status == string(supervisor.AgentBusy) {
 			n++
 		}
 	}

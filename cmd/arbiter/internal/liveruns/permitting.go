@@ -13,8 +13,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -102,7 +102,7 @@ func openRequests(l *runstore.Connection, named string) ([]contract.PermissionRe
 	var open, found []contract.PermissionRequest
 	var ids []string
 	for _, i := range items {
-		if i.Kind != inbox.Permission {
+		if i.Kind != supervisor.InboxPermission {
 			continue
 		}
 		open, ids = append(open, *i.Request), append(ids, sanitize.Line(i.ID, 80))

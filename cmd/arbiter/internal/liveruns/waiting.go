@@ -8,18 +8,25 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
 // inboxOf returns the items that wait for a human in a live run, the oldest first.
-func inboxOf(st control.Status) ([]inbox.Item, error) {
-	list := []inbox.Item{}
+func inboxOf(st control.Status) ([]supervisor.InboxItem, error) {
+	list := []supervisor.InboxItem{}
 	for _, i := range st.Inbox {
-		item := inbox.Item{ID: i.ID, Kind: inbox.Kind(i.Kind), Agent: i.Agent, Text: i.Text, Since: i.Since,
-			Choices: i.Choices, Optional: i.Optional}
+		item := supervisor.InboxItem{
+			ID:       i.ID,
+			Kind:     supervisor.InboxKind(i.Kind),
+			Agent:    i.Agent,
+			Text:     i.Text,
+			Since:    i.Since,
+			Choices:  i.Choices,
+			Optional: i.Optional,
+		}
 		if len(i.Request) > 0 {
 			item.Request = new(contract.PermissionRequest)
 			if err := json.Unmarshal(i.Request, item.Request); err != nil {
@@ -32,7 +39,7 @@ func inboxOf(st control.Status) ([]inbox.Item, error) {
 }
 
 // waitingText describes an item in full, and how to answer it. state is the flag that names the state directory.
-func waitingText(i inbox.Item, run, state string) string {
+func waitingText(i supervisor.InboxItem, run, state string) string {
 	text, answer := sanitize.Text(i.Text), "arbiter send "+run+state+" TEXT"
 	switch {
 	case i.Request != nil:

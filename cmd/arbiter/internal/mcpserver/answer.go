@@ -11,8 +11,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 type answerIn struct {
@@ -104,7 +104,7 @@ func (s *Server) meant(ctx context.Context, l *live, in answerIn) (control.Inbox
 		return control.InboxItem{}, err
 	}
 	for _, i := range st.Inbox {
-		if in.Request != "" && i.ID == in.Request && i.Kind == string(inbox.Permission) {
+		if in.Request != "" && i.ID == in.Request && i.Kind == string(supervisor.InboxPermission) {
 			return i, nil
 		}
 		if in.Choice != "" && slices.Contains(i.Choices, in.Choice) {

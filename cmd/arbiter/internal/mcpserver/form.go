@@ -11,8 +11,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -48,10 +48,10 @@ type form struct {
 
 // forHuman reports whether an item is not for the model that calls the tools.
 func (s *Server) forHuman(i control.InboxItem) bool {
-	switch inbox.Kind(i.Kind) {
-	case inbox.Permission:
+	switch supervisor.InboxKind(i.Kind) {
+	case supervisor.InboxPermission:
 		return !s.o.ModelAnswers
-	case inbox.Trust, inbox.Limit:
+	case supervisor.InboxTrust, supervisor.InboxLimit:
 		return true
 	}
 	return false
@@ -60,15 +60,15 @@ func (s *Server) forHuman(i control.InboxItem) bool {
 // formOf returns the form for an item.
 func (s *Server) formOf(run string, i control.InboxItem) (form, error) {
 	about := "Run " + shortID(run) + ": "
-	switch inbox.Kind(i.Kind) {
-	case inbox.Permission:
+	switch supervisor.InboxKind(i.Kind) {
+	case supervisor.InboxPermission:
 		r, err := requestOf(i)
 		if err != nil {
 			return form{}, err
 		}
 		return permissionForm(about, compact(s.o.Full(contract.Event{ID: i.Agent, Body: r})), r,
 			s.o.Typed("status", run)), nil
-	case inbox.Trust, inbox.Recovery, inbox.Limit:
+	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
 		f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
 		for _, c := range i.Choices {
 			f.options = append(f.options, option{sanitize.Line(c, 60), contract.Choose{Option: c}})

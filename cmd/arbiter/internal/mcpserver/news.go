@@ -8,15 +8,15 @@ import (
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // news collects the events of a run after a cursor. It reads only the event log, so the result does not depend on
 // which process plays the run, or on restarts.
 type news struct {
-	log    *eventlog.Log
+	log    *journal.EventLog
 	line   func(contract.Event) string
-	from   eventlog.Position
+	from   journal.LogPosition
 	cursor uint64    // the number of the last line read
 	at     time.Time // time of the last line that a model was shown; zero: none of this process
 	lines  []string
@@ -37,7 +37,7 @@ func (s *Server) openNews(ctx context.Context, run string, since uint64) (*news,
 	}
 	n := &news{log: log, line: s.o.Line}
 	if since > 0 {
-		err = log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+		err = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
 			if e.N > since {
 				return true
 			}
@@ -60,7 +60,7 @@ func (n *news) read(ctx context.Context) error {
 	if n.last > 0 {
 		return n.readLast(ctx)
 	}
-	health, err := n.log.Each(ctx, n.from, func(e eventlog.Entry) error {
+	health, err := n.log.Each(ctx, n.from, func(e journal.LogEntry) error {
 		if line := n.render(e); line != "" {
 			if len(n.lines) == maxNews {
 				n.more = true
@@ -81,7 +81,7 @@ func (n *news) read(ctx context.Context) error {
 }
 
 // render renders an entry as one line; empty: it is not for a model.
-func (n *news) render(e eventlog.Entry) string {
+func (n *news) render(e journal.LogEntry) string {
 	if e.Line == nil {
 		return ""
 	}
@@ -99,7 +99,7 @@ func (n *news) render(e eventlog.Entry) string {
 func (n *news) readLast(ctx context.Context) error {
 	read := 0
 	n.lines = nil
-	err := n.log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+	err := n.log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
 		n.cursor = max(n.cursor, e.N)
 		if line := n.render(e); line != "" {
 			n.lines = append(n.lines, line)
@@ -113,7 +113,7 @@ func (n *news) readLast(ctx context.Context) error {
 
 // result returns the result of the last process that played the run; nil if it reported none.
 func (n *news) result(ctx context.Context) (result *contract.Result, err error) {
-	err = n.log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+	err = n.log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
 		if e.Line == nil {
 			return true
 		}

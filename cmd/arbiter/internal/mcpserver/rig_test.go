@@ -20,10 +20,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // waitTimeout is only a deadline for failures.
@@ -41,7 +40,7 @@ type world struct {
 	mu       sync.Mutex
 	info     journal.Info
 	status   control.Status
-	chain    eventlog.Chain
+	chain    journal.LogChain
 	seq      uint64
 	refuse   error // of Dial
 	commands []contract.CommandBody
@@ -59,7 +58,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w := &world{t: t, dir: dir, path: filepath.Join(dir, eventlog.Name), sock: filepath.Join(dir, "s"),
+	w := &world{t: t, dir: dir, path: filepath.Join(dir, journal.LogName), sock: filepath.Join(dir, "s"),
 		changed: make(chan struct{})}
 	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
 	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing", LogLines: 7}
@@ -86,7 +85,7 @@ func (w *world) happens(b contract.Body) {
 	line, err := contract.EncodeLine(nil, w.seq, now, contract.Event{ID: "orch-1", Body: b})
 	var raw []byte
 	if err == nil {
-		raw, err = w.chain.Append(nil, eventlog.Content{At: now, Line: line[:len(line)-1]})
+		raw, err = w.chain.Append(nil, journal.LogContent{At: now, Line: line[:len(line)-1]})
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -132,7 +131,9 @@ func (w *world) asks(id, command string, rules ...string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.waits(control.InboxItem{ID: id, Kind: string(inbox.Permission), Agent: "orch-1", Text: "Bash", Request: raw})
+	w.waits(
+		control.InboxItem{ID: id, Kind: string(supervisor.InboxPermission), Agent: "orch-1", Text: "Bash", Request: raw},
+	)
 }
 
 func (w *world) do(f func()) {
@@ -201,7 +202,7 @@ func (w *world) Resume(context.Context, string, []string) error {
 	return nil
 }
 
-func (w *world) Log(string) (*eventlog.Log, error) { return eventlog.Open(w.path) }
+func (w *world) Log(string) (*journal.EventLog, error) { return journal.OpenLog(w.path) }
 
 func (w *world) Report(_ context.Context, _, format string, out io.Writer) error {
 	_, err := io.WriteString(out, strings.Repeat(format+" ", 10_000))

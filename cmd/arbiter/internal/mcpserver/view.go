@@ -10,8 +10,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -77,8 +77,8 @@ type Item struct {
 func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
 	item := Item{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Host: sanitize.Line(i.Host, 60),
 		Text: clip(sanitize.Text(i.Text), most), Seconds: int(max(time.Since(i.Since), 0).Seconds()), Choices: i.Choices}
-	switch inbox.Kind(i.Kind) {
-	case inbox.Permission:
+	switch supervisor.InboxKind(i.Kind) {
+	case supervisor.InboxPermission:
 		if r, err := requestOf(i); err == nil {
 			item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: r}), most)
 		}
@@ -86,9 +86,9 @@ func (s *Server) waitingItem(run string, i control.InboxItem, most int) Item {
 		if s.o.ModelAnswers {
 			item.Answer = "You or the user decide: answer with request and behavior."
 		}
-	case inbox.Trust, inbox.Limit:
+	case supervisor.InboxTrust, supervisor.InboxLimit:
 		item.Answer = "The user decides: " + s.o.Typed("choose", run, strings.Join(i.Choices, "|"))
-	case inbox.Recovery:
+	case supervisor.InboxRecovery:
 		item.Answer = "Answer with one of the choices as choice."
 	default:
 		item.Answer = "Answer with text; ask your user if you do not know."

@@ -11,19 +11,18 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Report makes the report of a run from its events and snapshots.
-func Report(ctx context.Context, store *runstore.Runs, info journal.Info) (*report.Report, eventlog.Health, error) {
+func Report(ctx context.Context, store *runstore.Runs, info journal.Info) (*report.Report, journal.LogHealth, error) {
 	log, err := store.EventLog(info.Run)
 	if err != nil {
-		return nil, eventlog.Health{}, err
+		return nil, journal.LogHealth{}, err
 	}
 	defer log.Close()
 	mask := secrets.Masker(nil)
 	collector := report.NewCollector(mask)
-	health, err := log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
+	health, err := log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
 		if entry.Line == nil {
 			return nil
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // loop records its inputs, and accepts every command.
@@ -49,7 +49,7 @@ func serviceOf() (*service, *loop) {
 	l := &loop{emit: board.Sink(func(time.Time, contract.Event) {})}
 	return &service{run: Run{ID: "r", CWD: "/w", Loop: l, Input: runinput.New(l, board),
 		Clients: subscribers.New(subscribers.Run{
-			OpenLog:  func() (*eventlog.Log, error) { return nil, errors.New("none") },
+			OpenLog:  func() (*journal.EventLog, error) { return nil, errors.New("none") },
 			Snapshot: l.Snapshot, Log: slog.New(slog.DiscardHandler),
 		})}}, l
 }

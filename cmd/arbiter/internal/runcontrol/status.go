@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 // Status implements [control.Service].
@@ -34,7 +33,7 @@ func (s *service) Status() control.Status {
 // inboxItems returns the items that wait for a human, in the form for clients of the socket.
 func inboxItems(s *supervisor.State) []control.InboxItem {
 	list := []control.InboxItem{}
-	for _, i := range inbox.Of(s) {
+	for _, i := range supervisor.InboxOf(s) {
 		item := control.InboxItem{
 			ID: i.ID, Kind: string(i.Kind), Agent: i.Agent, Host: i.Host, Text: i.Text, Since: i.Since.UTC(),
 			Choices: i.Choices, Optional: i.Optional,

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -77,7 +76,7 @@ func TestGitIsKilled(t *testing.T) {
 		d := p.place("orch-1", runconfig.IsolationWorktree, "")
 		d.Write("other", "changed\n")
 		set(n)
-		r := p.files.Record(ctx, changes.Record{Own: "orch-1", Base: p.files.Workspace.Base})
+		r := p.files.Record(ctx, input.ChangeRecord{Own: "orch-1", Base: p.files.Workspace.Base})
 		over = left() > 0
 		if r.Failed != "" || len(r.Files) != 1 {
 			t.Errorf("call %d of a snapshot: %+v", n, r)
@@ -89,9 +88,9 @@ func TestGitIsKilled(t *testing.T) {
 		d := p.place("orch-1", runconfig.IsolationWorktree, "")
 		d.Write("other", "changed\n")
 		set(n)
-		m := p.files.Merge(ctx, isolation.Merge{Serial: 7, Agent: "orch-1"})
+		m := p.files.Merge(ctx, input.IsolationMerge{Serial: 7, Agent: "orch-1"})
 		over = left() > 0
-		if m.Failed != "" || m.Status != isolation.StatusMerged || len(m.Files) != 1 {
+		if m.Failed != "" || m.Status != input.StatusMerged || len(m.Files) != 1 {
 			t.Errorf("call %d of a merge: %+v", n, m)
 		}
 	}

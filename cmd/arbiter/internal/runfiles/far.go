@@ -7,7 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -68,7 +68,7 @@ func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Wo
 }
 
 // recordFar records the files of an agent on another host: it fetches what the agent has done so far.
-func (f *Files) recordFar(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
+func (f *Files) recordFar(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
 	w, head, tree, err := f.bring(ctx, e.Own, "Work of "+e.Own)
 	if err != nil {
 		return err

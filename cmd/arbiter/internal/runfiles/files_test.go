@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 		"merge": func(step func(string), args []string) error {
 			f, err := Resume(ctx, gittest.Options(args[0], step), args[1], args[2])
 			if err == nil {
-				f.Merge(ctx, isolation.Merge{Agent: "orch-1"})
+				f.Merge(ctx, input.IsolationMerge{Agent: "orch-1"})
 			}
 			return err
 		},
@@ -64,9 +63,9 @@ func (p project) place(agent, kind, after string) gittest.Dir {
 	return gittest.Dir{TB: p.TB, Path: p.files.Workspace.Dir(agent)}
 }
 
-func (p project) merge(agent string) isolation.Merged {
+func (p project) merge(agent string) input.IsolationMerged {
 	p.Helper()
-	m := p.files.Merge(ctx, isolation.Merge{Serial: 7, Agent: agent})
+	m := p.files.Merge(ctx, input.IsolationMerge{Serial: 7, Agent: agent})
 	if m.Serial != 7 || m.Failed != "" {
 		p.Fatalf("merge of %s: %+v", agent, m)
 	}
@@ -76,7 +75,7 @@ func (p project) merge(agent string) isolation.Merged {
 // record takes a snapshot of an agent's directory, and returns the files that the agent has changed.
 func (p project) record(agent, since string) (commit string, paths []string) {
 	p.Helper()
-	r := p.files.Record(ctx, changes.Record{Own: agent, Base: p.files.Workspace.Base, Last: since, Since: since})
+	r := p.files.Record(ctx, input.ChangeRecord{Own: agent, Base: p.files.Workspace.Base, Last: since, Since: since})
 	if r.Failed != "" {
 		p.Fatal(r.Failed)
 	}
@@ -116,7 +115,7 @@ func TestOwnChanges(t *testing.T) {
 			two.Write("two", "1\n")
 			two.Write("shared", "first\n2\n3\n4\n5\nTWO\n")
 			m := p.merge("orch-2")
-			if m.Status != isolation.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) ||
+			if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) ||
 				m.Head != p.Git("rev-parse", p.files.main()) {
 				t.Fatalf("%+v", m)
 			}
@@ -127,7 +126,7 @@ func TestOwnChanges(t *testing.T) {
 			if _, paths := p.record("orch-2", base); !slices.Equal(paths, []string{"shared"}) {
 				t.Errorf("resolved: %v", paths)
 			}
-			if m := p.merge("orch-2"); m.Status != isolation.StatusMerged || !slices.Equal(m.Files, []string{"shared", "two"}) {
+			if m := p.merge("orch-2"); m.Status != input.StatusMerged || !slices.Equal(m.Files, []string{"shared", "two"}) {
 				t.Errorf("%+v", m)
 			}
 			reads := gittest.Dir{TB: t, Path: p.files.Workspace.Dir("arbiter")}
@@ -150,7 +149,7 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	}
 	one.Write("shared", "ONE\n2\n3\n4\n5\nlast\n")
 	p.Write("shared", "first\n2\n3\n4\n5\nLAST\n")
-	if m := p.merge("orch-1"); m.Status != isolation.StatusMerged || !slices.Equal(m.Files, []string{"shared"}) {
+	if m := p.merge("orch-1"); m.Status != input.StatusMerged || !slices.Equal(m.Files, []string{"shared"}) {
 		t.Fatalf("%+v", m)
 	}
 	if got := p.Files(); got["shared"] != "-rw-r--r-- ONE\n2\n3\n4\n5\nLAST\n" ||
@@ -161,20 +160,20 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	one.Write("shared", "ONE more\n2\n3\n4\n5\nlast\n")
 	p.Write("shared", "OTHERS\n2\n3\n4\n5\nLAST\n")
 	m := p.merge("orch-1")
-	if m.Status != isolation.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) {
+	if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) {
 		t.Fatalf("%+v", m)
 	}
 	if got := p.Files()["shared"]; got != "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n" {
 		t.Errorf("a conflict changed the file: %q", got)
 	}
 	_, _ = one.Command("merge", m.Head).CombinedOutput() // this fails
-	if m := p.merge("orch-1"); m.Status != isolation.StatusUnfinished || m.Detail != "merge" {
+	if m := p.merge("orch-1"); m.Status != input.StatusUnfinished || m.Detail != "merge" {
 		t.Errorf("in the middle of a merge: %+v", m)
 	}
 	one.Write("shared", "OTHERS and ONE\n2\n3\n4\n5\nLAST\n")
 	one.Commit("both")
 	p.Write("other", "others, again\n")
-	if m := p.merge("orch-1"); m.Status != isolation.StatusMerged {
+	if m := p.merge("orch-1"); m.Status != input.StatusMerged {
 		t.Fatalf("%+v", m)
 	}
 	if got := p.Files(); got["shared"] != "-rw-r--r-- OTHERS and ONE\n2\n3\n4\n5\nLAST\n" ||
@@ -252,7 +251,7 @@ func TestMergeKilled(t *testing.T) {
 				private := p.Private()
 				killed := gittest.Killed(t, "merge", n, p.Path, p.files.Workspace.Own, mode)
 				m := p.merge("orch-1")
-				if m.Status != isolation.StatusMerged ||
+				if m.Status != input.StatusMerged ||
 					mode != "shared" && !slices.Equal(m.Files, []string{"new", "shared"}) {
 					t.Errorf("killed after step %d: %+v", n, m)
 				}
@@ -287,8 +286,8 @@ func TestMergeKilled(t *testing.T) {
 
 // recording returns the effect that records the files after a turn of an agent with its own directory, or at the
 // end.
-func recording(f *Files, agent string) changes.Record {
-	r := changes.Record{Own: agent, Base: f.Workspace.Base, Keep: "handoff-1"}
+func recording(f *Files, agent string) input.ChangeRecord {
+	r := input.ChangeRecord{Own: agent, Base: f.Workspace.Base, Keep: "handoff-1"}
 	r.Branch = agent == "" && f.Workspace.Isolated()
 	r.Final = agent == "" && !r.Branch
 	return r
@@ -302,7 +301,7 @@ func TestRecordKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var want changes.Recorded
+			var want input.ChangeRecorded
 			for n := 0; ; n += stride(c.kind) {
 				p := begin(t, c.mode)
 				there := p.Dir

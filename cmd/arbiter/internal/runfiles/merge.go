@@ -8,7 +8,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/workspace/apply"
 	"github.com/arbiter-cli/arbiter/internal/workspace/merge"
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
-	"github.com/arbiter-cli/arbiter/supervisor/isolation"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // attempts is how often an operation that another process may disturb is tried.
@@ -16,50 +16,50 @@ const attempts = 5
 
 // Merge merges an agent's work: into the run branch if all agents are isolated, otherwise into the run's directory.
 // It first commits the agent's uncommitted changes. A call after a crash has the same result.
-func (f *Files) Merge(ctx context.Context, e isolation.Merge) isolation.Merged {
-	m, err := again(ctx, func() (isolation.Merged, error) { return f.merge(ctx, e) })
+func (f *Files) Merge(ctx context.Context, e input.IsolationMerge) input.IsolationMerged {
+	m, err := again(ctx, func() (input.IsolationMerged, error) { return f.merge(ctx, e) })
 	if err != nil {
-		m = isolation.Merged{Failed: err.Error()}
+		m = input.IsolationMerged{Failed: err.Error()}
 	}
 	m.Serial = e.Serial
 	return m
 }
 
-func (f *Files) merge(ctx context.Context, e isolation.Merge) (isolation.Merged, error) {
+func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.IsolationMerged, error) {
 	if f.isFar(e.Agent) {
 		return f.mergeFar(ctx, e.Agent)
 	}
 	dirs, w, err := f.mustFind(e.Agent)
 	if err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	work, err := dirs.Commit(ctx, w, "Work of "+e.Agent)
 	var unfinished *worktree.UnfinishedError
 	if errors.As(err, &unfinished) {
-		return isolation.Merged{Status: isolation.StatusUnfinished, Detail: unfinished.Operation}, nil
+		return input.IsolationMerged{Status: input.StatusUnfinished, Detail: unfinished.Operation}, nil
 	}
 	if err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	return f.into(ctx, w, e.Agent, work.Head)
 }
 
 // mergeFar fetches the work of an agent on another host, and merges it. On a conflict it pushes the commit that the
 // agent has to merge.
-func (f *Files) mergeFar(ctx context.Context, agent string) (isolation.Merged, error) {
+func (f *Files) mergeFar(ctx context.Context, agent string) (input.IsolationMerged, error) {
 	w, head, _, err := f.bring(ctx, agent, "Work of "+agent)
 	if err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	m, err := f.into(ctx, w, agent, head)
-	if err == nil && m.Status == isolation.StatusConflict {
+	if err == nil && m.Status == input.StatusConflict {
 		err = f.far.Give(ctx, f.repo, agent, m.Head)
 	}
 	return m, err
 }
 
 // into merges a commit into the run branch, or into the shared files.
-func (f *Files) into(ctx context.Context, w worktree.Worktree, agent, head string) (isolation.Merged, error) {
+func (f *Files) into(ctx context.Context, w worktree.Worktree, agent, head string) (input.IsolationMerged, error) {
 	into := f.intoBranch
 	if !f.Workspace.Isolated() {
 		into = f.intoShared
@@ -70,24 +70,28 @@ func (f *Files) into(ctx context.Context, w worktree.Worktree, agent, head strin
 			return m, err
 		}
 	}
-	return isolation.Merged{}, errors.New("other processes change the same files all the time: end them")
+	return input.IsolationMerged{}, errors.New("other processes change the same files all the time: end them")
 }
 
 // intoBranch merges a commit into the run branch.
-func (f *Files) intoBranch(ctx context.Context, w worktree.Worktree, agent, head string) (isolation.Merged, error) {
+func (f *Files) intoBranch(
+	ctx context.Context,
+	w worktree.Worktree,
+	agent, head string,
+) (input.IsolationMerged, error) {
 	r, err := merge.Into(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
 	if err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	if r.Status == merge.Conflict {
-		return isolation.Merged{Status: isolation.StatusConflict, Head: r.Head, Files: r.Files}, nil
+		return input.IsolationMerged{Status: input.StatusConflict, Head: r.Head, Files: r.Files}, nil
 	}
 	if err := f.read(ctx, r.Head); err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	if r.Status == merge.Nothing { // perhaps merged by a killed call
 		if r.Before, err = f.beforeMerge(ctx, w, head); err != nil {
-			return isolation.Merged{}, err
+			return input.IsolationMerged{}, err
 		}
 	}
 	return f.merged(ctx, r.Before, r.Head)
@@ -107,8 +111,8 @@ func (f *Files) beforeMerge(ctx context.Context, w worktree.Worktree, head strin
 	return found[0].ID, nil
 }
 
-func (f *Files) merged(ctx context.Context, before, after string) (isolation.Merged, error) {
-	m := isolation.Merged{Status: isolation.StatusMerged, Head: after, Files: []string{}}
+func (f *Files) merged(ctx context.Context, before, after string) (input.IsolationMerged, error) {
+	m := input.IsolationMerged{Status: input.StatusMerged, Head: after, Files: []string{}}
 	delta, err := f.repo.Delta(ctx, before, after)
 	for _, c := range delta {
 		m.Files = append(m.Files, c.Path)
@@ -146,29 +150,33 @@ func (f *Files) mergeBase(ctx context.Context, w worktree.Worktree, agent, head 
 
 // intoShared merges a commit into the files that the others share, without committing there. Snapshots are not
 // descendants of each other, so the merge base is the snapshot that the directory is known to have.
-func (f *Files) intoShared(ctx context.Context, w worktree.Worktree, agent, head string) (isolation.Merged, error) {
+func (f *Files) intoShared(
+	ctx context.Context,
+	w worktree.Worktree,
+	agent, head string,
+) (input.IsolationMerged, error) {
 	base, err := f.mergeBase(ctx, w, agent, head)
 	if err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	now, err := f.repo.Again(ctx, workspace.End)
 	if err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	tree, conflicts, err := merge.TreesOver(ctx, f.repo, base, now.Commit.ID, head)
 	if err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	if len(conflicts) > 0 {
 		err := f.keep(ctx, agent+offered, now.Commit.ID)
-		return isolation.Merged{Status: isolation.StatusConflict, Head: now.Commit.ID, Files: conflicts}, err
+		return input.IsolationMerged{Status: input.StatusConflict, Head: now.Commit.ID, Files: conflicts}, err
 	}
 	if err := f.apply(ctx, now.Commit.ID, tree); err != nil {
-		return isolation.Merged{}, err
+		return input.IsolationMerged{}, err
 	}
 	for _, name := range []string{agent + synced, agent + offered} {
 		if err := f.keep(ctx, name, head); err != nil {
-			return isolation.Merged{}, err
+			return input.IsolationMerged{}, err
 		}
 	}
 	m, err := f.merged(ctx, now.Commit.ID, tree)

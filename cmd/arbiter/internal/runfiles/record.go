@@ -9,13 +9,13 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/worktree"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // Record takes a snapshot and compares it with earlier ones. A snapshot that was requested from an earlier process
 // is taken again.
-func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
+func (f *Files) Record(ctx context.Context, e input.ChangeRecord) input.ChangeRecorded {
 	record := f.record
 	switch {
 	case e.Own != "" && f.isFar(e.Own):
@@ -25,19 +25,19 @@ func (f *Files) Record(ctx context.Context, e changes.Record) changes.Recorded {
 	case e.Branch:
 		record = f.recordBranch
 	}
-	taken, err := again(ctx, func() (changes.Recorded, error) {
-		taken := changes.Recorded{Serial: e.Serial}
+	taken, err := again(ctx, func() (input.ChangeRecorded, error) {
+		taken := input.ChangeRecorded{Serial: e.Serial}
 		err := record(ctx, e, &taken)
 		return taken, err
 	})
 	if err != nil {
-		return changes.Recorded{Serial: e.Serial, Failed: err.Error()}
+		return input.ChangeRecorded{Serial: e.Serial, Failed: err.Error()}
 	}
 	return taken
 }
 
 // record records the run's directory.
-func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
+func (f *Files) record(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
 	end, err := f.repo.Again(ctx, workspace.End)
 	if errors.Is(err, workspace.ErrMoved) { // by the git of a killed process of this run
 		end, err = f.repo.Again(ctx, workspace.End)
@@ -67,17 +67,22 @@ func (f *Files) record(ctx context.Context, e changes.Record, taken *changes.Rec
 func left(problems []string) []string {
 	last := func(line string) bool { return strings.HasPrefix(line, "fatal:") }
 	problems = slices.DeleteFunc(slices.Clone(problems), last)
-	return problems[:min(len(problems), changes.MaxLeft)]
+	return problems[:min(len(problems), input.MaxLeft)]
 }
 
 // compare lists the differences between earlier commits and the new one. only limits it to some paths; nil: all.
-func (f *Files) compare(ctx context.Context, last, since string, only map[string]bool, taken *changes.Recorded) error {
+func (f *Files) compare(
+	ctx context.Context,
+	last, since string,
+	only map[string]bool,
+	taken *input.ChangeRecorded,
+) error {
 	paths, err := f.repo.Delta(ctx, last, taken.Commit)
 	if err != nil {
 		return err
 	}
 	paths = slices.DeleteFunc(paths, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
-	for _, c := range paths[:min(len(paths), changes.MaxPaths)] {
+	for _, c := range paths[:min(len(paths), input.MaxPaths)] {
 		taken.Paths = append(taken.Paths, c.Path)
 	}
 	files, err := f.repo.Changes(ctx, since, taken.Commit)
@@ -85,7 +90,7 @@ func (f *Files) compare(ctx context.Context, last, since string, only map[string
 		return err
 	}
 	files = slices.DeleteFunc(files, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
-	for _, c := range files[:min(len(files), changes.MaxPaths)] {
+	for _, c := range files[:min(len(files), input.MaxPaths)] {
 		taken.Files = append(taken.Files, contract.FileChange{
 			Path: c.Path, Old: c.Old, Status: string(c.Status), Added: c.Added, Deleted: c.Deleted,
 		})
@@ -104,7 +109,7 @@ func (f *Files) subject(ctx context.Context, commit string) string {
 }
 
 // recordOwn records an agent's own directory. Changes that the agent merged from others do not count as its own.
-func (f *Files) recordOwn(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
+func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
 	dirs, w, err := f.mustFind(e.Own)
 	if err != nil {
 		return err
@@ -177,7 +182,7 @@ func (f *Files) ownPaths(ctx context.Context, agent, last string, work worktree.
 }
 
 // recordBranch records the files of the run branch, and moves the directory of the reading agents to them.
-func (f *Files) recordBranch(ctx context.Context, e changes.Record, taken *changes.Recorded) error {
+func (f *Files) recordBranch(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
 	head, err := f.repo.Commit(ctx, f.main())
 	if err != nil {
 		return err

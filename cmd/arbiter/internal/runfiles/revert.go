@@ -6,13 +6,13 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // Revert undoes one change of the run, and updates the last snapshot. A call after a crash finishes the work.
-func (f *Files) Revert(ctx context.Context, e changes.Revert) changes.Reverted {
+func (f *Files) Revert(ctx context.Context, e input.Revert) input.ChangeReverted {
 	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, Revert(ctx, f.repo, e) })
-	done := changes.Reverted{Serial: e.Serial}
+	done := input.ChangeReverted{Serial: e.Serial}
 	var refused *undo.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -25,7 +25,7 @@ func (f *Files) Revert(ctx context.Context, e changes.Revert) changes.Reverted {
 
 // Revert undoes one change of a run in its repository. Errors: [undo.RefusedError], and errors of Git or the file
 // system, after which a second call finishes the work.
-func Revert(ctx context.Context, r *workspace.Repo, e changes.Revert) error {
+func Revert(ctx context.Context, r *workspace.Repo, e input.Revert) error {
 	part := undo.Part{Path: e.Path, Seen: e.Seen}
 	if e.Hunk != "" {
 		hunk, err := undo.ParseHunk(e.Hunk)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -44,14 +44,14 @@ func (e env) audit(c *cli.Context) error {
 	defer store.Close()
 	defer log.Close()
 	w := bufio.NewWriter(e.Stdout)
-	emit := func(l audit.Line) error { return audit.Print(w, l) }
+	emit := func(l supervisor.AuditLine) error { return supervisor.PrintAudit(w, l) }
 	if c.Bool("json") {
-		emit = func(l audit.Line) error {
+		emit = func(l supervisor.AuditLine) error {
 			_, err := w.Write(append(l.Raw, '\n'))
 			return err
 		}
 	}
-	err = audit.Of(c.Context, log, info.Run, c.Bool("text"), emit)
+	err = supervisor.AuditOf(c.Context, log, info.Run, c.Bool("text"), emit)
 	if err = errors.Join(err, w.Flush()); err != nil {
 		return command.Environmentf("audit run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -68,7 +68,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 		return command.Usagef("--verify %s: %v", c.String("verify"), command.WithoutPath(err))
 	}
 	defer f.Close()
-	a, err := audit.Read(f)
+	a, err := supervisor.ReadAudit(f)
 	if err != nil {
 		return brokenf(err)
 	}
@@ -101,7 +101,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 
 // brokenf returns the error for an audit that is broken or cannot be read.
 func brokenf(err error) error {
-	var broken *audit.Broken
+	var broken *supervisor.Broken
 	if errors.As(err, &broken) {
 		return &command.Error{Code: contract.ExitFailed, Text: "the audit does not hold: " + broken.Error()}
 	}

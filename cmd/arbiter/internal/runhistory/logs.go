@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
@@ -90,7 +89,7 @@ func (e env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	w := &storyWriter{out: e.Stdout}
-	health, err := log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
+	health, err := log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
 		if entry.Line == nil {
 			return nil
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/urfave/cli/v2"
 )
 
@@ -19,7 +19,7 @@ func PrintEvents(e command.Env, c *cli.Context) error {
 	defer store.Close()
 	defer log.Close()
 	p := eventPlayer{w: e.Stdout, pace: c.Float64("pace")}
-	health, err := log.Each(c.Context, eventlog.Position{}, p.take)
+	health, err := log.Each(c.Context, journal.LogPosition{}, p.take)
 	if err != nil {
 		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -38,7 +38,7 @@ type eventPlayer struct {
 }
 
 // take prints an event.
-func (p *eventPlayer) take(e eventlog.Entry) error {
+func (p *eventPlayer) take(e journal.LogEntry) error {
 	if e.Line == nil {
 		return nil
 	}

@@ -8,9 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
 
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
-	"github.com/arbiter-cli/arbiter/supervisor/conversation"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,21 +24,21 @@ import (
 // SessionReport is the output of `sessions show --json`.
 type SessionReport struct {
 	runstore.Line
-	Phase      string                       `json:"state"`
-	Task       string                       `json:"task"`
-	Plan       []contract.Step              `json:"plan"`
-	Agents     []agentReport                `json:"agents"`
-	Question   string                       `json:"question,omitempty"`
-	Inbox      []inbox.Item                 `json:"inbox"` // items that wait for a human
-	Messages   []conversation.MessageRecord `json:"messages"`
-	Ledger     conversation.Ledger          `json:"ledger"`
-	CostUSD    float64                      `json:"cost_usd"`
-	Iterations int                          `json:"iterations"`
-	Crashes    int                          `json:"crashes"`
-	Processes  int                          `json:"lives"`
-	Damage     []string                     `json:"damage"`
-	Reports    []string                     `json:"crash_reports"`
-	Log        string                       `json:"log"`
+	Phase      string                        `json:"state"`
+	Task       string                        `json:"task"`
+	Plan       []contract.Step               `json:"plan"`
+	Agents     []agentReport                 `json:"agents"`
+	Question   string                        `json:"question,omitempty"`
+	Inbox      []supervisor.InboxItem        `json:"inbox"` // items that wait for a human
+	Messages   []supervisor.MessageRecord    `json:"messages"`
+	Ledger     supervisor.ConversationLedger `json:"ledger"`
+	CostUSD    float64                       `json:"cost_usd"`
+	Iterations int                           `json:"iterations"`
+	Crashes    int                           `json:"crashes"`
+	Processes  int                           `json:"lives"`
+	Damage     []string                      `json:"damage"`
+	Reports    []string                      `json:"crash_reports"`
+	Log        string                        `json:"log"`
 }
 
 type agentReport struct {
@@ -80,7 +78,7 @@ func ShowSession(io command.Env, c *cli.Context) error {
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
 	defer log.Close()
-	ledger, health, err := audit.Ledger(c.Context, log)
+	ledger, health, err := supervisor.AuditLedger(c.Context, log)
 	if err != nil {
 		return command.Environmentf("read run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -92,11 +90,13 @@ func ShowSession(io command.Env, c *cli.Context) error {
 		Agents: []agentReport{}, Messages: ledger.List, Ledger: s.Conversation.Ledger,
 		CostUSD: contract.RoundUSD(s.Spent()), Iterations: s.Task.Iterations,
 		Crashes: s.Lifecycle.Crashes, Processes: s.Budget.Runtime.Processes,
-		Damage: append(audit.JournalDamage(recovery), audit.Damage(health)...), Reports: append([]string{}, reports...),
+		Damage: append(
+			supervisor.JournalDamage(recovery),
+			supervisor.AuditDamage(health)...), Reports: append([]string{}, reports...),
 		Log: filepath.Join(dir, crashlog.LogName),
 	}
 	r.Resumable = r.Resumable && s.Reached()
-	r.Inbox = append([]inbox.Item{}, inbox.Of(&s)...)
+	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
 	if q := s.OpenQuestion(); q != nil {
 		r.Question = q.Text
 	}

@@ -11,8 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // Loop is the part of a run's loop that the service needs. *runloop.Loop implements it.
@@ -77,7 +75,7 @@ func (s *Service) Setup(a bridge.AgentRef) (settings string, env map[string]stri
 
 func (s *Service) onAnotherHost(id string) bool {
 	a, _ := s.loop.Snapshot().Agent(id)
-	return a.Host != lifecycle.Here
+	return a.Host != supervisor.LifecycleHere
 }
 
 // answers returns the functions for the server: they find agents in the run's snapshots, and check the tokens of
@@ -112,7 +110,8 @@ func (s *Service) answers() hooksocket.Service {
 func agentOf(s *supervisor.State, session string) (hooksocket.Agent, bool) {
 	for i := range s.Agents {
 		a := s.Agents[i]
-		if session == "" || a.SessionID != session || a.Status == roster.Ended || a.Status == roster.Stopping {
+		if session == "" || a.SessionID != session || a.Status == supervisor.AgentEnded ||
+			a.Status == supervisor.AgentStopping {
 			continue
 		}
 		c := s.Configuration().Hooks(a)

@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/terminals"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -23,21 +22,21 @@ import (
 func TestHookAgents(t *testing.T) {
 	state := &supervisor.State{
 		Options: runconfig.Options{ContextWarn: 60, ContextCritical: 80},
-		Roster: roster.Roster{Agents: []*roster.Agent{
+		Roster: supervisor.Roster{Agents: []*supervisor.Agent{
 			{
-				AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3},
-					Role: roster.RoleArbiter, SessionID: "a"},
-				AgentProcess: roster.AgentProcess{Status: roster.Ready},
-				AgentContext: roster.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
+				AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3},
+					Role: supervisor.RoleArbiter, SessionID: "a"},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentReady},
+				AgentContext: supervisor.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
 			},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
-				Role: roster.RoleOrchestrator, SessionID: "b"},
-				AgentProcess: roster.AgentProcess{Status: roster.Ended}},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1},
-				Role: roster.RoleOrchestrator, SessionID: "c"},
-				AgentProcess: roster.AgentProcess{Status: roster.Parked}},
-			{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1},
-				Role: roster.RoleOrchestrator}, AgentProcess: roster.AgentProcess{Status: roster.Starting}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+				Role: supervisor.RoleOrchestrator, SessionID: "b"},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentEnded}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1},
+				Role: supervisor.RoleOrchestrator, SessionID: "c"},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentParked}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1},
+				Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentStarting}},
 		}},
 	}
 	want := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000,
@@ -71,7 +70,7 @@ func (l *loop) Snapshot() *supervisor.State { return &l.state }
 func TestSetup(t *testing.T) {
 	l := &loop{}
 	for id, host := range map[string]string{"orch-1": "", "orch-2": "box"} {
-		a := &roster.Agent{AgentIdentity: roster.AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 1},
+		a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 1},
 			SessionID: "s-" + id}}
 		a.Host = host
 		l.state.Agents = append(l.state.Agents, a)

@@ -9,8 +9,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
@@ -23,7 +23,7 @@ type bridges struct {
 
 // drop closes the bridge of a host. The goroutine that watches it reports its end.
 func (b *bridges) drop(host string) {
-	if host == lifecycle.Here {
+	if host == supervisor.LifecycleHere {
 		_ = b.here.Client().Close()
 		return
 	}
@@ -45,7 +45,7 @@ func (b *bridges) close() error {
 
 // openOn is a runloop.Opener.
 func (r *hostedRun) openOn(ctx context.Context, host string) (runloop.Opened, *input.BridgeFailed) {
-	if host != lifecycle.Here {
+	if host != supervisor.LifecycleHere {
 		return r.bridges.others.Open(ctx, host)
 	}
 	swept, err := r.bridges.here.end(r.choices.Options.Run)

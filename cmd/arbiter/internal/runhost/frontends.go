@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
@@ -54,7 +53,7 @@ func (f *frontends) close() {
 func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f, dir, log := &r.frontends, r.storage.journal.Dir(), r.diagnostics.log
 	f.clients = subscribers.New(subscribers.Run{
-		OpenLog:  func() (*eventlog.Log, error) { return r.storage.store.EventLog(r.choices.Options.Run) },
+		OpenLog:  func() (*journal.EventLog, error) { return r.storage.store.EventLog(r.choices.Options.Run) },
 		Snapshot: func() *supervisor.State { return r.loop.Snapshot() }, Log: log,
 	})
 	r.loop = runloop.NewLoop(r.choices.Policy, r.diagnostics.sink(f.board.Sink(f.clients.Sink(sink))), log)

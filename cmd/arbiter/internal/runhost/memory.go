@@ -6,9 +6,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/memory"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/task"
 )
 
 // workspaceMemory is what the runs in a workspace have learned.
@@ -59,11 +57,11 @@ func (w workspaceMemory) remember(s *supervisor.State) error {
 	}
 	var uses []memory.AgentUse
 	for _, a := range s.Agents {
-		if a.Role != roster.RoleOrchestrator {
+		if a.Role != supervisor.RoleOrchestrator {
 			continue
 		}
-		use := memory.AgentUse{Mode: task.ModeOf(a), Restarts: a.Generation - 1, CostUSD: a.Spent()}
-		if a.Standing == roster.HandedOff {
+		use := memory.AgentUse{Mode: supervisor.ModeOf(a), Restarts: a.Generation - 1, CostUSD: a.Spent()}
+		if a.Standing == supervisor.HandedOff {
 			use.Handoffs = 1
 		}
 		uses = append(uses, use)

@@ -10,7 +10,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 // lastNotifications bounds the final wait for servers of --notify at the end of a run's process.
@@ -40,7 +39,7 @@ func openNotifications(
 // look posts the new items that wait for the human.
 func (n notifications) look(s *supervisor.State) {
 	if n.notifier != nil {
-		n.notifier.Look(n.mask(command.Title(s.Task.Text)), inbox.Of(s))
+		n.notifier.Look(n.mask(command.Title(s.Task.Text)), supervisor.InboxOf(s))
 	}
 }
 

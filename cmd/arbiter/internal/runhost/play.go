@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostbridges"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/trustgate"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/images"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -69,7 +69,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 // equip sets up the loop, and returns the store for the images of the run.
 func (r *hostedRun) equip(loop *runloop.Loop) *images.Store {
 	loop.Record(r.storage.journal)
-	loop.RecordWith(audit.LogItems)
+	loop.RecordWith(supervisor.LogItems)
 	loop.Redact(r.diagnostics.mask)
 	o := r.choices.Options
 	store := images.NewStore(filepath.Join(r.storage.journal.Dir(), pastrun.ImagesDir), o.CWD)

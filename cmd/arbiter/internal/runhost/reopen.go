@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -17,7 +16,7 @@ import (
 func (s *storage) reopen(run string) (*supervisor.State, error) {
 	var resumed *supervisor.State
 	restore := func(found *journal.Recovered) ([]byte, error) {
-		state, snapshot, err := supervisor.Restore(found, audit.LogItems)
+		state, snapshot, err := supervisor.Restore(found, supervisor.LogItems)
 		resumed = &state
 		return snapshot, err
 	}

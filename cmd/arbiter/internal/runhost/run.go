@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/envelope"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
@@ -45,7 +44,7 @@ func newRun(c settings.Choices) (*hostedRun, error) {
 	r := &hostedRun{choices: c}
 	o := &r.choices.Options
 	o.Run = cmp.Or(o.Run, uuid.NewString())
-	o.Delimiter = envelope.NewDelimiter(rand.Reader)
+	o.Delimiter = supervisor.NewDelimiter(rand.Reader)
 	o.HumanPresent = !c.NoInput
 	o.Claude = c.Claude
 	script, err := stage.Read(c)

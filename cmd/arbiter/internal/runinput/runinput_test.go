@@ -13,7 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
 // loop receives inputs one by one from an unbuffered channel.
@@ -95,7 +94,7 @@ func TestBusyLoop(t *testing.T) {
 func TestNotice(t *testing.T) {
 	l := newLoop()
 	for n, id := range []string{contract.Arbiter, "orch-1"} {
-		l.state.Agents = append(l.state.Agents, &roster.Agent{AgentIdentity: roster.AgentIdentity{
+		l.state.Agents = append(l.state.Agents, &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{
 			AgentRef: bridge.AgentRef{ID: id, Generation: n + 2}}})
 	}
 	s := New(l, &eventboard.Board{})

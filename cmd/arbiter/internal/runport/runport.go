@@ -7,7 +7,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 // Start describes a run to start.
@@ -34,7 +33,7 @@ type Runs interface {
 	// Resume resumes a run, which then continues without the caller. It does nothing to a live run.
 	Resume(ctx context.Context, run string, args []string) error
 	// Log opens the event log of a run: all events that the frontends received. The caller closes it.
-	Log(run string) (*eventlog.Log, error)
+	Log(run string) (*journal.EventLog, error)
 	// Report writes a report of a run in one of the formats of arbiter report.
 	Report(ctx context.Context, run, format string, w io.Writer) error
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -68,7 +68,7 @@ type Session struct {
 
 // Open connects to the process that plays a run, and follows it from a place in its event log. The zero Position is
 // for a run that has just started.
-func Open(ctx context.Context, socket string, log *eventlog.Log, after eventlog.Position,
+func Open(ctx context.Context, socket string, log *journal.EventLog, after journal.LogPosition,
 	sink runloop.Sink) (*Session, error) {
 	// Do not cancel with ctx: a caller that gives up meanwhile stops or leaves the run once there is a session.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hostAnswers)
@@ -159,12 +159,12 @@ func (s *Session) connectAgain() (again bool, err error) {
 
 // catchUp reports the events after a place of the event log, and returns the number of the last event of the
 // current process. The first earlier lines of the log are those of other processes.
-func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, earlier uint64,
+func catchUp(ctx context.Context, log *journal.EventLog, after journal.LogPosition, earlier uint64,
 	sink runloop.Sink) (seq uint64, err error) {
 	if log == nil {
 		return 0, nil
 	}
-	number := func(e eventlog.Entry) {
+	number := func(e journal.LogEntry) {
 		if e.N <= earlier || e.Line == nil {
 			return
 		}
@@ -173,7 +173,7 @@ func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, ea
 		}
 	}
 	if after.Offset > 0 {
-		err = log.Backward(ctx, after, func(e eventlog.Entry) bool {
+		err = log.Backward(ctx, after, func(e journal.LogEntry) bool {
 			number(e)
 			return seq == 0 && e.N > earlier
 		})
@@ -181,7 +181,7 @@ func catchUp(ctx context.Context, log *eventlog.Log, after eventlog.Position, ea
 	if err != nil {
 		return 0, err
 	}
-	_, err = log.Each(ctx, after, func(e eventlog.Entry) error {
+	_, err = log.Each(ctx, after, func(e journal.LogEntry) error {
 		number(e)
 		if e.Line == nil {
 			return nil

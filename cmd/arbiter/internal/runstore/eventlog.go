@@ -7,14 +7,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/urfave/cli/v2"
 )
 
 // OpenEventLog opens the event log of a run. The caller closes it.
-func (r *Runs) OpenEventLog(run string) (*eventlog.Log, error) {
+func (r *Runs) OpenEventLog(run string) (*journal.EventLog, error) {
 	log, err := r.EventLog(run)
 	if err != nil {
 		return nil, command.Environmentf("%v", err)
@@ -23,7 +21,7 @@ func (r *Runs) OpenEventLog(run string) (*eventlog.Log, error) {
 }
 
 // OpenLogOf opens the run that a command's argument names, and its event log. The caller closes both.
-func OpenLogOf(c *cli.Context) (*Runs, journal.Info, *eventlog.Log, error) {
+func OpenLogOf(c *cli.Context) (*Runs, journal.Info, *journal.EventLog, error) {
 	store, info, err := OpenOne(c)
 	if err != nil {
 		return nil, info, nil, err
@@ -37,8 +35,8 @@ func OpenLogOf(c *cli.Context) (*Runs, journal.Info, *eventlog.Log, error) {
 }
 
 // PrintDamage prints the damage of an event log that a crash does not explain.
-func PrintDamage(stderr io.Writer, h eventlog.Health) {
-	if list := audit.Damage(h); len(list) > 0 {
+func PrintDamage(stderr io.Writer, h journal.LogHealth) {
+	if list := supervisor.AuditDamage(h); len(list) > 0 {
 		SayDamaged(stderr, list)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
-	"github.com/arbiter-cli/arbiter/supervisor/audit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -124,7 +124,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 		return nil, command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}
 	runstore.PrintDamage(e.Stderr, health)
-	if n := len(audit.Damage(health)); n > 0 {
+	if n := len(supervisor.AuditDamage(health)); n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("The record of the run is damaged in %s: events are missing.",
 			words.Count(n, "place")))
 	}

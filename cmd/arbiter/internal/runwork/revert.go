@@ -8,8 +8,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runfiles"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/undo"
-	"github.com/arbiter-cli/arbiter/supervisor/changes"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -19,7 +19,7 @@ func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c 
 		return Refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
 			"are as they were", FileName(c.Path), command.ShortID(info.Run))
 	}
-	err := runfiles.Revert(ctx, r, changes.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
+	err := runfiles.Revert(ctx, r, input.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
 	var kept *undo.RefusedError
 	switch {
 	case errors.As(err, &kept):

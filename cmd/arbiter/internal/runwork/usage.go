@@ -17,7 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/spending"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -83,7 +83,7 @@ func (e env) sumUp(ctx context.Context, store *runstore.Runs, by spending.By) (*
 		sum.Begin(info.Run)
 		log, err := store.EventLog(info.Run)
 		if err == nil {
-			_, err = log.Each(ctx, eventlog.Position{}, func(entry eventlog.Entry) error {
+			_, err = log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
 				if entry.Line == nil {
 					return nil
 				}

@@ -18,7 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/tui"
 )
@@ -68,7 +67,7 @@ func (h *Host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.R
 // begin follows a run, starting with the first event that the frontend does not know.
 func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runsession.Session, error) {
 	c := h.Choices()
-	var log *eventlog.Log
+	var log *journal.EventLog
 	if b.Resume != "" {
 		var err error
 		if log, err = h.Past(ctx, b.Resume); err != nil {
@@ -129,7 +128,7 @@ func (h *Host) playing(run string) (id, socket string, live bool) {
 }
 
 // Past implements tui.Host.
-func (h *Host) Past(_ context.Context, run string) (*eventlog.Log, error) {
+func (h *Host) Past(_ context.Context, run string) (*journal.EventLog, error) {
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
 		return nil, command.StateDirProblem(err)

@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
@@ -69,7 +68,7 @@ func costOf(ctx context.Context, store *journal.Store, run string) (usd float64)
 	}
 	defer log.Close()
 	lines := 0
-	err = log.Backward(ctx, eventlog.Position{}, func(e eventlog.Entry) bool {
+	err = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
 		lines++
 		if e.Line == nil {
 			return lines < costLines

@@ -15,7 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -44,10 +44,10 @@ func checkDecider(o *runconfig.Options) error {
 }
 
 // Providers are the valid values of --decider-provider.
-var Providers = []string{runconfig.ProviderClaude, modelapi.OpenAI, modelapi.Anthropic}
+var Providers = []string{runconfig.ProviderClaude, decider.OpenAI, decider.APIAnthropic}
 
 // Default environment variables for the keys of providers.
-var keyVariables = map[string]string{modelapi.OpenAI: "OPENAI_API_KEY", modelapi.Anthropic: "ANTHROPIC_API_KEY"}
+var keyVariables = map[string]string{decider.OpenAI: "OPENAI_API_KEY", decider.APIAnthropic: "ANTHROPIC_API_KEY"}
 
 // variableName matches a valid name of an environment variable.
 var variableName = sync.OnceValue(func() *regexp.Regexp {
@@ -111,7 +111,7 @@ func CheckProvider(o runconfig.Options) error {
 	if !p.OverHTTP() {
 		return nil
 	}
-	if err := modelapi.CheckBaseURL(p.BaseURL, KeyVariable(p) != ""); err != nil {
+	if err := decider.CheckBaseURL(p.BaseURL, KeyVariable(p) != ""); err != nil {
 		return command.Usagef("--decider-base-url %v", err)
 	}
 	if ModelOf(o) == "" {
@@ -162,7 +162,7 @@ func ModelOf(o runconfig.Options) string {
 		return o.DeciderModel
 	}
 	if o.Provider.OverHTTP() {
-		return modelapi.DefaultModel(o.Provider.Name, o.Provider.BaseURL)
+		return decider.DefaultModel(o.Provider.Name, o.Provider.BaseURL)
 	}
 	return claudeModel
 }

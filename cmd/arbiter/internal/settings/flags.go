@@ -11,7 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/supervisor/decider/modelapi"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -89,7 +89,7 @@ var Table = slices.Concat(
 			"decides which agent works next and what follows. session: the Arbiter, in its own conversation; stateless: a " +
 			"model that sees only the input; hybrid: rules for clear cases, stateless for the rest; rules: rules only"},
 		Setting{Name: "decider-model", Kind: KindText, usage: "`MODEL` of a stateless or hybrid decider (default: a " +
-			"small one of the provider: haiku, " + modelapi.AnthropicModel + " or " + modelapi.OpenAIModel + ")"},
+			"small one of the provider: haiku, " + decider.AnthropicModel + " or " + decider.OpenAIModel + ")"},
 		Setting{Name: "decider-provider", Kind: KindText, Value: runconfig.ProviderClaude,
 			usage: Choice(Providers...) + "whom a stateless or hybrid decider asks. claude: Claude Code, with its " +
 				"login; openai: a server of Chat Completions, also a local one; anthropic: a server of Messages. " +
@@ -100,7 +100,7 @@ var Table = slices.Concat(
 			"provider's API key (default: OPENAI_API_KEY or ANTHROPIC_API_KEY; with --decider-base-url, no key is " +
 			"sent unless this is named)"},
 		Setting{Name: "decider-max-tokens", Kind: kindInt, Value: 0, usage: fmt.Sprintf("upper limit of one answer of "+
-			"the decider in `TOKENS` (0: %d, or Claude Code's own)", modelapi.DefaultMaxTokens)},
+			"the decider in `TOKENS` (0: %d, or Claude Code's own)", decider.DefaultMaxTokens)},
 		Setting{Name: "decider-temperature", Kind: kindNumber, usage: "`TEMPERATURE` of the decider's model, with " +
 			"openai or anthropic (default: the model's own)"},
 		Setting{Name: "decider-effort", Kind: KindText, usage: Choice(efforts...) +

@@ -12,7 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
-	"github.com/arbiter-cli/arbiter/supervisor/acceptance"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -297,12 +297,12 @@ func checkLimits(o runconfig.Options) error {
 
 // checkAcceptance parses the commands of --accept in the same way as the run.
 func checkAcceptance(commands []string) error {
-	var criteria acceptance.State
+	var criteria supervisor.AcceptanceState
 	for _, line := range commands {
 		if strings.TrimSpace(line) == "" {
 			return command.Usagef("--accept is empty: give a command")
 		}
-		err := criteria.HumanAdds(acceptance.Given{Command: line}, acceptance.FromFlag)
+		err := criteria.HumanAdds(supervisor.AcceptanceGiven{Command: line}, supervisor.FromFlag)
 		if err != nil {
 			return command.Usagef("--accept %.100q: %v", line, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/supervisor/prompts"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // MaxTemplate bounds one template file, in bytes.
@@ -60,7 +60,7 @@ func readTemplateDir(dir string, flag int, found map[string]string) error {
 			return command.Usagef("%s: %v", path, err)
 		}
 		// Parse each one separately, so that the error names the file.
-		if _, err := prompts.NewSet(map[string]string{name: text}); err != nil {
+		if _, err := decider.NewSet(map[string]string{name: text}); err != nil {
 			return command.Usagef("%s: %v", path, err)
 		}
 		found[name] = text

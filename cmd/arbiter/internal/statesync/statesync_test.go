@@ -10,12 +10,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/question"
-	"github.com/arbiter-cli/arbiter/supervisor/roster"
 )
 
-func agent(id string, status roster.Status) *roster.Agent {
-	a := new(roster.Agent)
+func agent(id string, status supervisor.AgentStatus) *supervisor.Agent {
+	a := new(supervisor.Agent)
 	a.Status, a.AgentRef = status, bridge.AgentRef{ID: id, Generation: 1}
 	return a
 }
@@ -24,14 +22,18 @@ func agent(id string, status roster.Status) *roster.Agent {
 func TestChanges(t *testing.T) {
 	one := &supervisor.State{}
 	one.Options.Run, one.Budget.Runtime.Began = "run", time.Unix(1000, 0).UTC()
-	one.Agents = []*roster.Agent{agent("arbiter", roster.Ready), agent("orch-1", roster.Busy)}
-	one.Question.Open = &question.Question{Text: "which <one>?"}
+	one.Agents = []*supervisor.Agent{agent("arbiter", supervisor.AgentReady), agent("orch-1", supervisor.AgentBusy)}
+	one.Question.Open = &supervisor.Question{Text: "which <one>?"}
 	two := new(supervisor.State)
 	*two = *one
 	two.Paused, two.Question.Open = true, nil
 	three := new(supervisor.State)
 	*three = *two
-	three.Agents = []*roster.Agent{one.Agents[0], agent("orch-1", roster.Ready), agent("orch-2", roster.Busy)}
+	three.Agents = []*supervisor.Agent{
+		one.Agents[0],
+		agent("orch-1", supervisor.AgentReady),
+		agent("orch-2", supervisor.AgentBusy),
+	}
 	four := new(supervisor.State)
 	*four = *three
 	four.Agents = three.Agents[:2]

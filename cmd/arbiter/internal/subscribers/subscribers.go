@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventhub"
 	"github.com/arbiter-cli/arbiter/supervisor"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
@@ -21,7 +21,7 @@ const lastEvents = 2 * time.Second
 type Group struct {
 	run   Run
 	hub   *eventhub.Hub
-	start eventlog.Position // end of the event log when this process started
+	start journal.LogPosition // end of the event log when this process started
 
 	ended     chan struct{} // closed when end is set
 	end       control.RunEnded
@@ -33,7 +33,7 @@ type Group struct {
 
 // Run is the run that clients subscribe to.
 type Run struct {
-	OpenLog  func() (*eventlog.Log, error) // an error: there is no log yet
+	OpenLog  func() (*journal.EventLog, error) // an error: there is no log yet
 	Snapshot func() *supervisor.State
 	Log      *slog.Logger
 }
@@ -53,7 +53,7 @@ func (g *Group) findStart() error {
 		return nil // there is no log yet
 	}
 	defer log.Close()
-	return log.Backward(context.Background(), eventlog.Position{}, func(e eventlog.Entry) bool {
+	return log.Backward(context.Background(), journal.LogPosition{}, func(e journal.LogEntry) bool {
 		g.start = e.Next()
 		return false
 	})

@@ -13,12 +13,12 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 func newGroup() *Group {
 	return New(Run{
-		OpenLog:  func() (*eventlog.Log, error) { return nil, errors.New("none") },
+		OpenLog:  func() (*journal.EventLog, error) { return nil, errors.New("none") },
 		Snapshot: func() *supervisor.State { return &supervisor.State{} },
 		Log:      slog.New(slog.DiscardHandler),
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/lifecycle"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
@@ -36,14 +36,14 @@ func New(
 ) *Gate {
 	return &Gate{
 		place: place, state: state, run: run, inventory: inventory,
-		seen: map[string]trust.Listing{seenAs(lifecycle.Here, seen.Listing.Hash): seen.Listing,
-			seenAs(lifecycle.Here, seen.Was.Hash): seen.Was},
+		seen: map[string]trust.Listing{seenAs(supervisor.LifecycleHere, seen.Listing.Hash): seen.Listing,
+			seenAs(supervisor.LifecycleHere, seen.Was.Hash): seen.Was},
 	}
 }
 
 // Check is a runloop.Gate.
 func (w *Gate) Check(ctx context.Context, p bridge.SpawnParams, pinned runloop.Pinned) error {
-	if pinned.Host != lifecycle.Here {
+	if pinned.Host != supervisor.LifecycleHere {
 		return w.gateElsewhere(ctx, p.Config.CWD, pinned)
 	}
 	now, err := trust.Inventory(w.place, placetrust.OwnConfiguration()...)
@@ -56,10 +56,10 @@ func (w *Gate) Check(ctx context.Context, p bridge.SpawnParams, pinned runloop.P
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := "the workspace has changed since it was trusted"
-	if was, ok := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]; ok {
+	if was, ok := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]; ok {
 		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), placetrust.MaxListedChanges), 600)
 	}
-	w.seen[seenAs(lifecycle.Here, now.Hash)] = now
+	w.seen[seenAs(supervisor.LifecycleHere, now.Hash)] = now
 	return &runloop.Untrusted{Message: text, Hash: now.Hash}
 }
 
@@ -82,7 +82,7 @@ func (w *Gate) ownGate(dir string, trusted trust.Listing) error {
 // trusted here: a host can hide settings, but cannot make others trusted.
 func (w *Gate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
 	w.mu.Lock()
-	trusted, known := w.seen[seenAs(lifecycle.Here, pinned.Workspace)]
+	trusted, known := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]
 	w.mu.Unlock()
 	if !known {
 		return fmt.Errorf("%s: the trusted settings are no longer known", dir)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 const (
@@ -70,13 +70,13 @@ func (n *Notifier) work(ctx context.Context) {
 
 // Look posts the items that wait now and did not wait before: once for each question, and once for all permission
 // requests of one agent.
-func (n *Notifier) Look(title string, items []inbox.Item) {
+func (n *Notifier) Look(title string, items []supervisor.InboxItem) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := map[string]bool{}
-	for _, i := range inbox.Awaited(items) {
+	for _, i := range supervisor.Awaited(items) {
 		key := i.ID
-		if i.Kind == inbox.Permission {
+		if i.Kind == supervisor.InboxPermission {
 			key = "permission " + i.Agent
 		}
 		if !n.known[key] && !now[key] {

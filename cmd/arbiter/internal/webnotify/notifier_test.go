@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
 )
 
 const run = "4be1c2d0-0000-4000-8000-000000000000"
@@ -43,8 +43,8 @@ func server(t *testing.T, status int) (url string, posts chan post) {
 	return s.URL, posts
 }
 
-func item(id string, kind inbox.Kind, agent string) inbox.Item {
-	return inbox.Item{ID: id, Kind: kind, Agent: agent, Text: "func secret() {}",
+func item(id string, kind supervisor.InboxKind, agent string) supervisor.InboxItem {
+	return supervisor.InboxItem{ID: id, Kind: kind, Agent: agent, Text: "func secret() {}",
 		Request: &contract.PermissionRequest{Input: []byte(`{"command":"cat secret"}`)}}
 }
 
@@ -53,20 +53,28 @@ func TestOncePerTransition(t *testing.T) {
 	url, posts := server(t, 200)
 	n := New(Options{Targets: []Target{"webhook:" + Target(url) + "/hook", "ntfy:" + Target(url) + "/topic"}, Run: run,
 		Failed: func(err error) { t.Error(err) }})
-	question, first := item("question-1", inbox.Question, "arbiter"), item("p1", inbox.Permission, "orch-1")
-	optional := item("recovery-orch-1", inbox.Recovery, "orch-1")
+	question, first := item(
+		"question-1",
+		supervisor.InboxQuestion,
+		"arbiter",
+	), item(
+		"p1",
+		supervisor.InboxPermission,
+		"orch-1",
+	)
+	optional := item("recovery-orch-1", supervisor.InboxRecovery, "orch-1")
 	optional.Optional = true
 	title := "Größe\x1b[2J\n" + strings.Repeat("x", 200)
-	for _, items := range [][]inbox.Item{
+	for _, items := range [][]supervisor.InboxItem{
 		nil, {question}, {question}, {question, first, optional},
-		{question, first, item("p2", inbox.Permission, "orch-1")},
-		{}, {item("p3", inbox.Permission, "orch-1")},
+		{question, first, item("p2", supervisor.InboxPermission, "orch-1")},
+		{}, {item("p3", supervisor.InboxPermission, "orch-1")},
 	} {
 		n.Look(title, items)
 	}
 	n.End(title, contract.StatusNeedsInput)
 	n.Close(time.Minute)
-	n.Look(title, []inbox.Item{question}) // this has no effect any more
+	n.Look(title, []supervisor.InboxItem{question}) // this has no effect any more
 	close(posts)
 	var hooks, topics []string
 	for p := range posts {
@@ -112,7 +120,7 @@ func TestFailuresAreReportedOnce(t *testing.T) {
 		"ntfy:" + Target(gone.URL) + "/SECRET?k=SECRET", "webhook:" + Target(good),
 	}})
 	for _, id := range []string{"question-1", "question-2"} {
-		n.Look("x", []inbox.Item{item(id, inbox.Question, "arbiter")})
+		n.Look("x", []supervisor.InboxItem{item(id, supervisor.InboxQuestion, "arbiter")})
 	}
 	n.Close(time.Minute)
 	if len(received) != 3 || strings.Contains(strings.Join(received, " "), "SECRET") {
@@ -166,7 +174,7 @@ func TestParse(t *testing.T) {
 
 // TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
-	m := message{Event: waits, Run: run, Kind: string(inbox.Question), Agent: "orch-2", Host: "box"}
+	m := message{Event: waits, Run: run, Kind: string(supervisor.InboxQuestion), Agent: "orch-2", Host: "box"}
 	if got := m.text(); !strings.HasPrefix(got, "orch-2 @box has a question") {
 		t.Errorf("it says %q", got)
 	}

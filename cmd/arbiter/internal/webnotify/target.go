@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/supervisor/inbox"
+	"github.com/arbiter-cli/arbiter/supervisor"
 )
 
 // Prefixes of targets in --notify.
@@ -75,12 +75,14 @@ func (m message) text() string {
 	if m.Event == ended {
 		return fmt.Sprintf("The run has ended: %s (run %s)", strings.ReplaceAll(m.Status, "_", " "), run)
 	}
-	what := map[inbox.Kind]string{
-		inbox.Question: "%s has a question", inbox.Acceptance: "the result was rejected: %s asks what to do",
-		inbox.Permission: "%s asks for a permission", inbox.Trust: "%s asks whether you trust the workspace",
-		inbox.Recovery: "%s failed: choose how to continue",
-		inbox.Limit:    "the cost limit is reached: %s asks what to do",
-	}[inbox.Kind(m.Kind)]
+	what := map[supervisor.InboxKind]string{
+		supervisor.InboxQuestion:   "%s has a question",
+		supervisor.InboxAcceptance: "the result was rejected: %s asks what to do",
+		supervisor.InboxPermission: "%s asks for a permission",
+		supervisor.InboxTrust:      "%s asks whether you trust the workspace",
+		supervisor.InboxRecovery:   "%s failed: choose how to continue",
+		supervisor.InboxLimit:      "the cost limit is reached: %s asks what to do",
+	}[supervisor.InboxKind(m.Kind)]
 	if what == "" {
 		what = "%s waits for you"
 	}

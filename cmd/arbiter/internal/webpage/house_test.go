@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/socket"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 const testRun = "4be1c2d0-0000-4000-8000-000000000000"
@@ -36,7 +35,7 @@ type house struct {
 	ended    bool
 	log      []byte
 	logs     int // number of opened logs
-	chain    eventlog.Chain
+	chain    journal.LogChain
 	commands []string
 	resumed  int
 	refuse   string // why commands are refused
@@ -120,7 +119,7 @@ func (h *house) emit(id string, body contract.Body) {
 	h.status.Seq = seq
 	h.lines = append(h.lines, string(line))
 	if !piece {
-		h.log, err = h.chain.Append(h.log, eventlog.Content{At: time.Now(), Line: json.RawMessage(line)})
+		h.log, err = h.chain.Append(h.log, journal.LogContent{At: time.Now(), Line: json.RawMessage(line)})
 	}
 	if err != nil {
 		h.t.Fatal(err)
@@ -134,7 +133,7 @@ func (h *house) record(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var err error
-	h.log, err = h.chain.Append(h.log, eventlog.Content{At: time.Now(), Record: json.RawMessage(text)})
+	h.log, err = h.chain.Append(h.log, journal.LogContent{At: time.Now(), Record: json.RawMessage(text)})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -265,7 +264,7 @@ func (h *house) Dial(ctx context.Context, _ string) (*control.Client, control.St
 }
 
 // Log implements Runs.
-func (h *house) Log(string) (*eventlog.Log, error) {
+func (h *house) Log(string) (*journal.EventLog, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.logs++ // a log that is being read must not be overwritten
@@ -273,7 +272,7 @@ func (h *house) Log(string) (*eventlog.Log, error) {
 	if err := os.WriteFile(path, h.log, 0o600); err != nil {
 		return nil, err
 	}
-	return eventlog.Open(path)
+	return journal.OpenLog(path)
 }
 
 // Resume implements Runs.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 const (
@@ -132,10 +132,10 @@ type pastLine struct {
 var errEnough = errors.New("enough")
 
 // behind returns the last events of the log after the page's place. left reports that there are more.
-func (f *follower) behind(ctx context.Context, log *eventlog.Log,
+func (f *follower) behind(ctx context.Context, log *journal.EventLog,
 	upTo uint64) (lines []pastLine, left bool, err error) {
 	at, found := place{Set: true}, false // the current place; whether the page's process was found
-	_, err = log.Each(ctx, eventlog.Position{}, func(e eventlog.Entry) error {
+	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > upTo {
 			return errEnough
 		}

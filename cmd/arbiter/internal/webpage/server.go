@@ -14,7 +14,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/journal/eventlog"
 )
 
 const (
@@ -38,7 +37,7 @@ var embedded embed.FS
 type Runs interface {
 	Find(named string) (journal.Info, error)
 	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
-	Log(run string) (*eventlog.Log, error)
+	Log(run string) (*journal.EventLog, error)
 	Resume(ctx context.Context, run string, args []string) error
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decision"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 func AgentsCommand(io command.Env) *cli.Command {
@@ -72,18 +72,18 @@ agents in your arbiter configuration, agents in your Claude Code configuration, 
 
 // agentLine is one agent in the output of `agents ls --json`, and the output of `agents show --json`.
 type agentLine struct {
-	Name            string                `json:"name"`
-	Source          string                `json:"source"`
-	Description     string                `json:"description"`
-	Tools           []string              `json:"tools,omitempty"` // empty: all
-	DisallowedTools []string              `json:"disallowed_tools,omitempty"`
-	Model           string                `json:"model,omitempty"`
-	Effort          string                `json:"effort,omitempty"`
-	MaxTurns        int                   `json:"max_turns,omitempty"`
-	MaxCostUSD      float64               `json:"max_cost_usd,omitempty"`
-	TimeoutMS       int64                 `json:"timeout_ms,omitempty"`
-	Prompt          string                `json:"prompt,omitempty"`
-	Performance     *decision.Performance `json:"performance,omitempty"`
+	Name            string                       `json:"name"`
+	Source          string                       `json:"source"`
+	Description     string                       `json:"description"`
+	Tools           []string                     `json:"tools,omitempty"` // empty: all
+	DisallowedTools []string                     `json:"disallowed_tools,omitempty"`
+	Model           string                       `json:"model,omitempty"`
+	Effort          string                       `json:"effort,omitempty"`
+	MaxTurns        int                          `json:"max_turns,omitempty"`
+	MaxCostUSD      float64                      `json:"max_cost_usd,omitempty"`
+	TimeoutMS       int64                        `json:"timeout_ms,omitempty"`
+	Prompt          string                       `json:"prompt,omitempty"`
+	Performance     *decider.DecisionPerformance `json:"performance,omitempty"`
 }
 
 type shadowedLine struct {
@@ -221,7 +221,7 @@ func toolsText(a agentLine) string {
 	return text
 }
 
-func performanceText(p *decision.Performance) string {
+func performanceText(p *decider.DecisionPerformance) string {
 	if p == nil {
 		return "-"
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/grants"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -45,8 +45,8 @@ or no such entry; 5 the workspace or the file cannot be read or written.`
 }
 
 // grantsOf opens the permanent grants of a workspace. The caller closes the store.
-func grantsOf(c *cli.Context) (*grants.Store, string, error) {
-	return storeOf(c, grants.Open)
+func grantsOf(c *cli.Context) (*trust.GrantStore, string, error) {
+	return storeOf(c, trust.OpenGrants)
 }
 
 // storeOf opens a workspace's store in the state directory. The caller closes the store.
@@ -173,7 +173,7 @@ func (e env) removeGrants(c *cli.Context) error {
 	if err != nil {
 		return command.Environmentf("%v", err)
 	}
-	var chosen []grants.Grant
+	var chosen []trust.Grant
 	for _, word := range c.Args().Slice() { // find all before removing one, because removing changes numbers
 		g, err := chosenGrant(kept, word)
 		if err != nil {
@@ -199,10 +199,10 @@ func listed(by, what string, n int) string {
 }
 
 // chosenGrant returns the grant that a word names.
-func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
+func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
 	if n, err := strconv.Atoi(word); err == nil {
 		if n < 1 || n > len(kept) {
-			return grants.Grant{}, command.Usagef("there is no grant %d: %s", n, listed("arbiter grants", "grant", len(kept)))
+			return trust.Grant{}, command.Usagef("there is no grant %d: %s", n, listed("arbiter grants", "grant", len(kept)))
 		}
 		return kept[n-1], nil
 	}
@@ -211,5 +211,5 @@ func chosenGrant(kept []grants.Grant, word string) (grants.Grant, error) {
 			return g, nil
 		}
 	}
-	return grants.Grant{}, command.Usagef("there is no grant %q: arbiter grants lists the grants", word)
+	return trust.Grant{}, command.Usagef("there is no grant %q: arbiter grants lists the grants", word)
 }

@@ -1,0 +1,255 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// judged sets commands as the human's criteria, and runs a round in which those in failing fail.
+func judged(t *testing.T, s *AcceptanceState, tree string, failing ...string) AcceptanceOutcome {
+	t.Helper()
+	for _, run := range s.Begin(tree) {
+		exit := 0
+		if slices.Contains(failing, run.Command) {
+			exit = 2
+		}
+		if !s.Finish(run, AcceptanceFinding{Exit: exit, SHA256: "ab12", Output: "output of " + run.Command, Tree: tree}) {
+			t.Fatalf("the result of %+v was not taken", run)
+		}
+	}
+	o, ok := s.Judge()
+	if !ok {
+		t.Fatalf("still pending: %+v", s.Pending())
+	}
+	return o
+}
+
+func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
+	t.Helper()
+	var s AcceptanceState
+	if err := s.HumanSets(list, FromFlag); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var (
+	tests = AcceptanceGiven{Text: "the tests pass", Command: "make test"}
+	lint  = AcceptanceGiven{Command: "make lint"}
+	reads = AcceptanceGiven{Text: "the README is easy to read"}
+)
+
+// TestAcceptanceArbiterCannotWeaken: each way to weaken a human's criterion is refused with a reason, and changes nothing.
+func TestAcceptanceArbiterCannotWeaken(t *testing.T) {
+	s := set(t, tests, reads)
+	if err := s.ArbiterSets([]AcceptanceGiven{tests, reads, lint}); err != nil || len(s.Criteria) != 3 {
+		t.Fatalf("adding: %v, %+v", err, s.Criteria)
+	}
+	for want, list := range map[string][]AcceptanceGiven{
+		"is not in your list":     {reads, lint},
+		"has another text":        {{Text: "some tests pass", Command: tests.Command}, reads},
+		"has another command":     {{Text: tests.Text, Command: "true"}, reads},
+		`"the README is easy to`:  {tests, {Text: reads.Text, Command: "true"}},
+		`"make test" is not in y`: nil,
+	} {
+		before := s
+		err := s.ArbiterSets(list)
+		if err == nil || !strings.Contains(err.Error(), want) || !reflect.DeepEqual(s, before) {
+			t.Errorf("%+v: %v, criteria %+v", list, err, s.Criteria)
+		}
+	}
+	if err := s.ArbiterSets([]AcceptanceGiven{reads, tests}); err != nil || len(s.Criteria) != 2 {
+		t.Errorf("the Arbiter may drop its own: %v, %+v", err, s.Criteria)
+	}
+}
+
+// TestHumanMayDoAnything: set and add criteria, take them over from the Arbiter, and drop them.
+func TestHumanMayDoAnything(t *testing.T) {
+	s := set(t, tests)
+	if err := s.ArbiterSets([]AcceptanceGiven{tests, lint, reads}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.HumanAdds(reads, FromScreen); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{}
+	for _, c := range s.Criteria {
+		got = append(got, string(c.By)+" "+c.Text)
+	}
+	if want := []string{"human the tests pass", "human the README is easy to read",
+		"arbiter make lint"}; !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+	if err := s.HumanDrops(1); err != nil || s.Criteria[0].Text != reads.Text {
+		t.Errorf("%v, %+v", err, s.Criteria)
+	}
+	if err := s.HumanDrops(3); err == nil || !strings.Contains(err.Error(), "no criterion 3: 2") {
+		t.Error(err)
+	}
+	if err := s.HumanSets([]AcceptanceGiven{lint}, FromStdin); err != nil || len(s.Criteria) != 1 || s.Criteria[0].By != AcceptanceHuman {
+		t.Errorf("%v, %+v", err, s.Criteria)
+	}
+}
+
+// TestBounds: an invalid criterion is refused with its number.
+func TestBounds(t *testing.T) {
+	for want, list := range map[string][]AcceptanceGiven{
+		"criterion 2 has neither a text": {tests, {Text: " \n"}},
+		"the text of criterion 1":        {{Text: strings.Repeat("x", MaxText+1)}},
+		"the command of criterion 1":     {{Command: strings.Repeat("x", MaxCommand+1)}},
+		"NUL":                            {{Command: "make\x00"}},
+		"these are 31":                   slices.Repeat([]AcceptanceGiven{tests}, MaxCriteria+1),
+	} {
+		var s AcceptanceState
+		if err := s.HumanSets(list, FromFlag); err == nil || !strings.Contains(err.Error(), want) || s.Criteria != nil {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+	s := set(t, lint, lint)
+	if len(s.Criteria) != 1 || s.Criteria[0].Text != lint.Command {
+		t.Errorf("%+v", s.Criteria)
+	}
+}
+
+// TestThreeRejections: the third rejection goes to the human, and an answer allows three more.
+func TestThreeRejections(t *testing.T) {
+	s := set(t, tests, reads)
+	if err := s.ArbiterSets([]AcceptanceGiven{tests, reads, lint}); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []Verdict{AcceptanceRejected, AcceptanceRejected, AcceptanceExhausted} {
+		o := judged(t, &s, "tree", "make test")
+		if o.Verdict != want || s.Rejections != n+1 {
+			t.Fatalf("rejection %d: %+v", n+1, o)
+		}
+		if !strings.Contains(o.Evidence, "output of make test") || strings.Contains(o.Evidence, "output of make lint") {
+			t.Errorf("the evidence is %q", o.Evidence)
+		}
+	}
+	s.Answered()
+	if o := judged(t, &s, "tree", "make lint"); o.Verdict != AcceptanceRejected {
+		t.Errorf("a criterion of the Arbiter rejects, too: %+v", o)
+	}
+	if o := judged(t, &s, "tree"); o != (AcceptanceOutcome{Verdict: AcceptanceAccepted}) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestResultsBelongToTheirTree: a result on another tree, or in another round, proves nothing.
+func TestResultsBelongToTheirTree(t *testing.T) {
+	s := set(t, tests, reads)
+	old := s.Begin("one")[0]
+	if s.Finish(old, AcceptanceFinding{Tree: "two"}) {
+		t.Error("a result of another tree was taken")
+	}
+	run := s.Begin("two")[0]
+	if s.Finish(old, AcceptanceFinding{Tree: "two"}) || s.Finish(AcceptanceRun{Round: run.Round, Criterion: 2}, AcceptanceFinding{Tree: "two"}) {
+		t.Error("a result of another round, or of a criterion without a command, was taken")
+	}
+	if _, ok := s.Judge(); ok || len(s.Pending()) != 1 {
+		t.Error("it is judged before all is in")
+	}
+	before := s
+	if !s.Finish(run, AcceptanceFinding{Tree: "two", SHA256: "ab"}) || s.Finish(run, AcceptanceFinding{Tree: "two", Exit: 1}) {
+		t.Error("a result is taken once")
+	}
+	if len(before.Pending()) != 1 {
+		t.Error("the copy before was written to")
+	}
+	if o, _ := s.Judge(); o.Verdict != AcceptanceAccepted {
+		t.Errorf("%+v", o)
+	}
+	want := []AcceptanceEntry{
+		{Text: tests.Text, Command: tests.Command, By: AcceptanceHuman, Status: AcceptancePassed, SHA256: "ab", Tree: "two"},
+		{Text: reads.Text, By: AcceptanceHuman, Status: AcceptanceUnproven, ExitCode: -1},
+	}
+	if got := s.Entries("two"); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := s.Entries("three")[0]; got.Status != AcceptanceUnproven || got.Tree != "" {
+		t.Errorf("on another tree it is %+v", got)
+	}
+}
+
+// TestCriterionWithoutARunFails: a command that did not run counts as failed, and a change of the criteria
+// voids the round.
+func TestCriterionWithoutARunFails(t *testing.T) {
+	s := set(t, tests)
+	run := s.Begin("")[0]
+	s.Finish(run, AcceptanceFinding{Failed: "not permitted"})
+	if o, ok := s.Judge(); !ok || o.Verdict != AcceptanceRejected || !strings.Contains(o.Evidence, "not permitted") {
+		t.Errorf("%+v", o)
+	}
+	if e := s.Entries("")[0]; e.Status != AcceptanceFailed || e.ExitCode != -1 {
+		t.Errorf("%+v", e)
+	}
+	run = s.Begin("")[0]
+	if err := s.HumanAdds(lint, FromScreen); err != nil || s.Round != nil || s.Finish(run, AcceptanceFinding{}) {
+		t.Errorf("the round goes on with other criteria: %v, %+v", err, s.Round)
+	}
+	s.BeginTask()
+	if s.Results != nil || s.Rejections != 0 || len(s.Criteria) != 2 {
+		t.Errorf("another task begins with %+v", s)
+	}
+}
+
+// TestAskHow: the Arbiter is asked once for each list how the criteria without proof hold.
+func TestAskHow(t *testing.T) {
+	s := set(t, tests, reads)
+	if text := s.AskHow(); !strings.Contains(text, reads.Text) || strings.Contains(text, tests.Text) {
+		t.Errorf("%q", text)
+	}
+	if text := s.AskHow(); text != "" {
+		t.Errorf("again: %q", text)
+	}
+	if err := s.HumanAdds(AcceptanceGiven{Text: "and short"}, FromScreen); err != nil || s.AskHow() == "" {
+		t.Error("another list is asked about again")
+	}
+}
+
+// TestEvidenceIsBounded: even if every criterion fails with endless output.
+func TestEvidenceIsBounded(t *testing.T) {
+	var list []AcceptanceGiven
+	for i := range MaxCriteria {
+		list = append(list, AcceptanceGiven{Text: strings.Repeat("t", MaxText), Command: strings.Repeat("c", MaxCommand-i)})
+	}
+	s := set(t, list...)
+	for _, run := range s.Begin("t") {
+		s.Finish(run, AcceptanceFinding{Exit: 1, Tree: "t", Output: strings.Repeat("é", 1<<20)})
+	}
+	o, _ := s.Judge()
+	if most := evidence + MaxCriteria*1200; len(o.Evidence) > most || len(o.Text) > MaxCriteria*300 {
+		t.Errorf("%d bytes of evidence, %d of text", len(o.Evidence), len(o.Text))
+	}
+	data, err := json.Marshal(s)
+	if err != nil || len(data) > MaxCriteria*(2*MaxText+2*MaxCommand+evidenceOne+500) {
+		t.Errorf("%v, %d bytes of state", err, len(data))
+	}
+}
+
+// TestRepeatingIsNotAdopting: a list can repeat a criterion of the Arbiter and leave it to the Arbiter, so that
+// its command still needs permission.
+func TestRepeatingIsNotAdopting(t *testing.T) {
+	s := set(t, tests)
+	if err := s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}); err != nil {
+		t.Fatal(err)
+	}
+	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: AcceptanceArbiter}
+	if err := s.HumanSets([]AcceptanceGiven{tests, theirs, reads}, FromScreen); err != nil {
+		t.Fatal(err)
+	}
+	var by []AcceptanceBy
+	for _, c := range s.Criteria {
+		by = append(by, c.By)
+	}
+	if !slices.Equal(by, []AcceptanceBy{AcceptanceHuman, AcceptanceHuman, AcceptanceArbiter}) || s.Criteria[2].Command != "make lint" {
+		t.Errorf("%+v", s.Criteria)
+	}
+	theirs.Command = "make"
+	if err := s.HumanSets([]AcceptanceGiven{theirs}, FromScreen); err == nil || len(s.Criteria) != 3 {
+		t.Errorf("a criterion that the Arbiter did not set is kept as its own: %v, %+v", err, s.Criteria)
+	}
+}

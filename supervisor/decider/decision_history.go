@@ -1,0 +1,277 @@
+package decider
+
+// This part of the package builds the input of a decider (SPEC-0006) from the record of a task. It is pure
+// and independent of models: the same record gives the same input, byte for byte. The windows bound the cost,
+// not the length of the history.
+//
+// [SelectInput] and [EvaluateInput] build the two inputs; their Key names the situation for a cache.
+// [DecisionHistory] holds a bounded list of a task's executions; [Cut] shortens texts but keeps lines about errors,
+// files and steps; [RecoveryOptions] lists the possible responses to an error. Where SPEC-0006 contradicts itself, a
+// comment at the place says which statement holds.
+//
+// All values are immutable, and there are no goroutines.
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a history keeps. Windows, statistics and the explanation of a decision need no more, and a run may have
+// ten thousand executions.
+const (
+	keptExecutions = 64
+	keptOutputs    = 16 // of them, with their full output; earlier ones shortened as for a summary
+	keptFailures   = 5
+)
+
+// DecisionHistory is the executions of a task, oldest first. It is a value: Add returns another one and does not change
+// the one it was given, so that any goroutine can read both. It keeps the last 64 executions, the last 5
+// failures and the statistics of all; older executions are only counted. What is added must not be changed
+// afterwards.
+type DecisionHistory struct {
+	count    int
+	recent   []*kept    // the last ones, at most keptExecutions
+	failures []numbered // the last ones, at most keptFailures, in full
+	agents   []tally    // by name
+	tokens   Tokens
+	worked   time.Duration // of those that have a duration
+	timed    int           // how many these are
+}
+
+// kept is an execution, and its output as summaries contain it: shortened once, when it is added, and not for
+// each input.
+type kept struct {
+	DecisionExecution
+	Summary string
+	Brief   *DecisionDocument `json:",omitempty"`
+}
+
+// numbered is an execution with its place in the whole history, counted from 0.
+type numbered struct {
+	At int
+	kept
+}
+
+// tally counts what one agent has done.
+type tally struct {
+	Agent                    string
+	Succeeded, Failed        int
+	Tries, TriesToSuccess    int // since its last success; TriesToSuccess: the sum up to each success
+	LastSuccess, LastFailure time.Time
+	SucceededAt              int               // place of its last success in the history
+	Left                     *DecisionDocument `json:",omitempty"` // its last document, if that leaves something open
+	LeftAt, LeftIteration    int               // place and iteration of the execution that gave it
+}
+
+// Failed reports whether the execution counts as a failure. A timeout does: SPEC-0006 counts only failures, and
+// says that an agent fails when it runs out of time.
+func (e *DecisionExecution) Failed() bool {
+	return e.Status == StatusFailure || e.Status == StatusTimeout
+}
+
+// Duration is how long it worked; 0 if it is not over or clocks went backwards.
+func (e *DecisionExecution) Duration() time.Duration {
+	if e.CompletedAt.IsZero() || e.StartedAt.IsZero() {
+		return 0
+	}
+	return max(e.CompletedAt.Sub(e.StartedAt), 0)
+}
+
+// Add returns the history with one more execution. Its cost depends on what is kept, not on the length of the
+// history.
+func (h DecisionHistory) Add(e DecisionExecution) DecisionHistory {
+	// a substring would keep the whole text in memory
+	k := &kept{DecisionExecution: e, Summary: strings.Clone(Cut(e.Output, SummaryRunes)), Brief: e.Document.brief()}
+	next := h
+	next.count++
+	next.recent = push(h.recent, k, keptExecutions)
+	if i := len(next.recent) - keptOutputs - 1; i >= 0 {
+		old := *next.recent[i]
+		old.Output, old.Document = old.Summary, old.Brief
+		next.recent[i] = &old
+	}
+	if e.Failed() {
+		next.failures = push(h.failures, numbered{h.count, *k}, keptFailures)
+	}
+	next.agents = count(h.agents, &e, h.count)
+	next.tokens = Tokens{h.tokens.Input + e.Tokens.Input, h.tokens.Output + e.Tokens.Output,
+		h.tokens.Total + e.Tokens.Total}
+	if d := e.Duration(); d > 0 {
+		next.worked += d
+		next.timed++
+	}
+	return next
+}
+
+// push returns a new slice with x after the last most-1 of list.
+func push[T any](list []T, x T, most int) []T {
+	list = list[max(len(list)-most+1, 0):]
+	return append(append(make([]T, 0, len(list)+1), list...), x)
+}
+
+// count adds the execution at a place of the history to its agent's statistics.
+func count(agents []tally, e *DecisionExecution, at int) []tally {
+	if e.Status == StatusCancelled {
+		return agents // it says nothing about the agent
+	}
+	i, known := slices.BinarySearchFunc(agents, e.Agent, func(t tally, name string) int {
+		return strings.Compare(t.Agent, name)
+	})
+	agents = slices.Clone(agents)
+	if !known {
+		agents = slices.Insert(agents, i, tally{Agent: e.Agent})
+	}
+	t := &agents[i]
+	t.Tries++
+	if e.Failed() {
+		t.Failed++
+		t.LastFailure = e.ended()
+	} else {
+		t.Succeeded++
+		t.TriesToSuccess += t.Tries
+		t.Tries = 0
+		t.LastSuccess, t.SucceededAt = e.ended(), at
+	}
+	if d := e.Document; d != nil {
+		t.Left, t.LeftAt, t.LeftIteration = nil, at, e.Iteration
+		if len(d.Remaining)+len(d.OpenQuestions) > 0 {
+			t.Left = &DecisionDocument{Remaining: d.Remaining, OpenQuestions: d.OpenQuestions}
+		}
+	}
+	return agents
+}
+
+func (e *DecisionExecution) ended() time.Time {
+	if e.CompletedAt.IsZero() {
+		return e.StartedAt
+	}
+	return e.CompletedAt
+}
+
+// Len is how many executions there were, kept or not.
+func (h DecisionHistory) Len() int { return h.count }
+
+// Last returns the last n, oldest first; fewer if there were fewer or n is above 64.
+func (h DecisionHistory) Last(n int) []DecisionExecution {
+	last := h.recent[max(len(h.recent)-max(n, 0), 0):]
+	list := make([]DecisionExecution, len(last))
+	for i, e := range last {
+		list[i] = e.DecisionExecution
+	}
+	return list
+}
+
+// Failures returns the last n failures of the whole history, oldest first; at most 5.
+func (h DecisionHistory) Failures(n int) []DecisionExecution {
+	last := h.failures[max(len(h.failures)-max(n, 0), 0):]
+	list := make([]DecisionExecution, len(last))
+	for i, f := range last {
+		list[i] = f.DecisionExecution
+	}
+	return list
+}
+
+// Tokens is what all executions used.
+func (h DecisionHistory) Tokens() Tokens { return h.tokens }
+
+// Mean is the mean duration of an execution; 0: not known.
+func (h DecisionHistory) Mean() time.Duration {
+	if h.timed == 0 {
+		return 0
+	}
+	return h.worked / time.Duration(h.timed)
+}
+
+// Performance is how well an agent has done; nil if it has not worked yet. Cancelled executions do not count.
+func (h DecisionHistory) Performance(agent string) *DecisionPerformance {
+	i, known := slices.BinarySearchFunc(h.agents, agent, func(t tally, name string) int {
+		return strings.Compare(t.Agent, name)
+	})
+	if !known {
+		return nil
+	}
+	t := h.agents[i]
+	p := &DecisionPerformance{
+		LastSuccess: stamp(t.LastSuccess),
+		LastFailure: stamp(t.LastFailure),
+		SuccessRate: tenth(100 * float64(t.Succeeded) / float64(t.Succeeded+t.Failed)),
+	}
+	if t.Succeeded > 0 {
+		p.IterationAverage = tenth(float64(t.TriesToSuccess) / float64(t.Succeeded))
+	}
+	return p
+}
+
+// DecisionCount is how the executions of one agent ended. Cancelled executions do not count.
+type DecisionCount struct {
+	Agent                    string
+	Succeeded, Failed        int
+	TriesToSuccess           int // number of executions up to each success, summed over all successes
+	LastSuccess, LastFailure time.Time
+}
+
+// Counts returns a Count for each agent that has worked, by name.
+func (h DecisionHistory) Counts() []DecisionCount {
+	list := make([]DecisionCount, len(h.agents))
+	for i, t := range h.agents {
+		list[i] = DecisionCount{t.Agent, t.Succeeded, t.Failed, t.TriesToSuccess, t.LastSuccess, t.LastFailure}
+	}
+	return list
+}
+
+// window returns the last n with their places.
+func (h DecisionHistory) window(n int) []numbered {
+	last := h.recent[max(len(h.recent)-n, 0):]
+	list := make([]numbered, len(last), len(last)+keptFailures)
+	for i, e := range last {
+		list[i] = numbered{h.count - len(last) + i, *e}
+	}
+	return list
+}
+
+// lastOf is the last execution of one agent, by its ID; if it has none, the last of all.
+func (h DecisionHistory) lastOf(id string) (numbered, bool) {
+	for i := len(h.recent) - 1; i >= 0 && id != ""; i-- {
+		if h.recent[i].ID == id {
+			return numbered{h.count - len(h.recent) + i, *h.recent[i]}, true
+		}
+	}
+	if i := len(h.recent) - 1; i >= 0 {
+		return numbered{h.count - 1, *h.recent[i]}, true
+	}
+	return numbered{}, false
+}
+
+// Equal reports whether both have the same content; go-cmp uses it, too.
+func (h DecisionHistory) Equal(o DecisionHistory) bool {
+	return h.count == o.count && h.tokens == o.tokens && h.worked == o.worked && h.timed == o.timed &&
+		slices.EqualFunc(h.recent, o.recent, (*kept).equal) &&
+		slices.EqualFunc(h.failures, o.failures, func(a, b numbered) bool {
+			return a.At == b.At && a.equal(&b.kept)
+		}) &&
+		slices.EqualFunc(h.agents, o.agents, tally.equal)
+}
+
+func (t tally) equal(o tally) bool {
+	same := t.LastSuccess.Equal(o.LastSuccess) && t.LastFailure.Equal(o.LastFailure) && t.Left.equal(o.Left)
+	o.LastSuccess, o.LastFailure, o.Left = t.LastSuccess, t.LastFailure, t.Left
+	return same && t == o
+}
+
+func (e *kept) equal(o *kept) bool {
+	return e == o || e.Agent == o.Agent && e.ID == o.ID && e.Iteration == o.Iteration && e.Status == o.Status &&
+		e.Output == o.Output &&
+		e.Tokens == o.Tokens && e.StartedAt.Equal(o.StartedAt) && e.CompletedAt.Equal(o.CompletedAt) &&
+		slices.Equal(e.Files, o.Files) && e.Error.equal(o.Error) && e.Document.equal(o.Document)
+}
+
+func (f *DecisionFailure) equal(o *DecisionFailure) bool {
+	if f == nil || o == nil {
+		return f == o
+	}
+	return f.Agent == o.Agent && f.Tool == o.Tool && f.Step == o.Step && f.Attempted == o.Attempted &&
+		f.Command == o.Command &&
+		f.Message == o.Message && f.Category == o.Category && f.Transient == o.Transient && f.At.Equal(o.At) &&
+		slices.Equal(f.Files, o.Files) && f.InputSize == o.InputSize && f.OutputSize == o.OutputSize
+}

@@ -1,0 +1,243 @@
+package decider
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// worked is an execution that ends a second after it began, i seconds after the start.
+func worked(i int, agent string, s DecisionStatus) DecisionExecution {
+	e := DecisionExecution{
+		Agent: agent, ID: fmt.Sprintf("orch-%d", i), Iteration: i + 1, Status: s, Output: fmt.Sprintf("output %d", i),
+		StartedAt: start.Add(time.Duration(i) * time.Second), CompletedAt: start.Add(time.Duration(i+1) * time.Second),
+		Tokens: Tokens{2, 1, 3},
+	}
+	if s == StatusFailure {
+		e.Error = &DecisionFailure{Agent: agent, Message: fmt.Sprintf("error %d", i), Category: ToolFailure}
+	}
+	return e
+}
+
+func made(n int, status func(i int) DecisionStatus) DecisionHistory {
+	var h DecisionHistory
+	for i := range n {
+		h = h.Add(worked(i, "developer", status(i)))
+	}
+	return h
+}
+
+func succeeding(int) DecisionStatus { return StatusSuccess }
+
+func iterations(list []DecisionExecution) []int {
+	var got []int
+	for _, e := range list {
+		got = append(got, e.Iteration)
+	}
+	return got
+}
+
+func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {
+	h := made(1000, func(i int) DecisionStatus {
+		if i%100 == 99 {
+			return StatusFailure
+		}
+		return StatusSuccess
+	})
+	if h.Len() != 1000 {
+		t.Errorf("%d executions, want 1000", h.Len())
+	}
+	if diff := cmp.Diff([]int{998, 999, 1000}, iterations(h.Last(3))); diff != "" {
+		t.Errorf("the last three (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{600, 700, 800, 900, 1000}, iterations(h.Failures(9))); diff != "" {
+		t.Errorf("the last failures (-want +got):\n%s", diff)
+	}
+	if got := len(h.Last(5000)); got != keptExecutions {
+		t.Errorf("%d executions kept, want %d", got, keptExecutions)
+	}
+	if got, want := h.Tokens(), (Tokens{2000, 1000, 3000}); got != want {
+		t.Errorf("tokens %v, want %v", got, want)
+	}
+	if h.Mean() != time.Second {
+		t.Errorf("mean %v, want 1s", h.Mean())
+	}
+	if got := h.Last(-1); len(got) != 0 {
+		t.Errorf("the last -1 are %d", len(got))
+	}
+}
+
+func TestHistoryForgetsWhatOldExecutionsSaid(t *testing.T) {
+	long := strings.Repeat("word ", 1000)
+	var h DecisionHistory
+	for i := range keptOutputs + 1 {
+		e := worked(i, "developer", StatusFailure)
+		e.Output = long
+		h = h.Add(e)
+	}
+	list := h.Last(keptOutputs + 1)
+	if n := len([]rune(list[0].Output)); n > SummaryRunes {
+		t.Errorf("the oldest output has %d runes, want at most %d", n, SummaryRunes)
+	}
+	for i, e := range list[1:] {
+		if e.Output != long {
+			t.Errorf("the output of execution %d was shortened", i+1)
+		}
+	}
+	for _, e := range h.Failures(5) {
+		if e.Output != long {
+			t.Errorf("the output of failure %d was shortened", e.Iteration)
+		}
+	}
+}
+
+// TestAddsDoNotSeeEachOther extends two histories from one value, at every length around those at which
+// something is dropped or shortened.
+func TestAddsDoNotSeeEachOther(t *testing.T) {
+	for n := range 2*keptExecutions + 2 {
+		old := made(n, func(i int) DecisionStatus { return []DecisionStatus{StatusSuccess, StatusFailure}[i%2] })
+		before := old.Last(keptExecutions)
+		a := old.Add(worked(7000, "a", StatusFailure))
+		b := old.Add(worked(8000, "b", StatusSuccess))
+		if got := a.Last(1)[0].Agent + b.Last(1)[0].Agent; got != "ab" {
+			t.Fatalf("after %d: two Adds ended in %q, want ab", n, got)
+		}
+		if a.Performance("b") != nil || b.Performance("a") != nil || old.Performance("a") != nil {
+			t.Fatalf("after %d: one history has figures of the other", n)
+		}
+		if diff := cmp.Diff(before, old.Last(keptExecutions)); diff != "" {
+			t.Fatalf("after %d: Add changed the value it was given:\n%s", n, diff)
+		}
+		if f := a.Failures(1)[0].Agent; f != "a" || len(b.Failures(5)) != len(old.Failures(5)) {
+			t.Fatalf("after %d: failures mixed: %s", n, f)
+		}
+	}
+}
+
+func TestHistoryIsReadWhileItGrows(t *testing.T) {
+	h := made(100, succeeding)
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for i := range 50 {
+				_ = h.Add(worked(i, "tester", StatusFailure))
+				if len(h.Last(20)) != 20 || h.Performance("developer") == nil {
+					t.Error("the history changed under its readers")
+				}
+			}
+		})
+	}
+	readers.Wait()
+}
+
+func TestEqualSeesEveryDifference(t *testing.T) {
+	status := func(i int) DecisionStatus { return []DecisionStatus{StatusSuccess, StatusFailure, StatusTimeout}[i%3] }
+	a, b := made(70, status), made(70, status)
+	if !a.Equal(b) || !cmp.Equal(a, b) {
+		t.Fatal("two histories of the same executions differ")
+	}
+	for name, change := range map[string]func(*DecisionExecution){
+		"agent": func(e *DecisionExecution) { e.Agent = "x" }, "id": func(e *DecisionExecution) { e.ID = "x" },
+		"iteration": func(e *DecisionExecution) { e.Iteration++ },
+		"status":    func(e *DecisionExecution) { e.Status = StatusCancelled },
+		"output":    func(e *DecisionExecution) { e.Output = "x" },
+		"files":     func(e *DecisionExecution) { e.Files = []string{"x"} },
+		"tokens":    func(e *DecisionExecution) { e.Tokens.Input++ }, "began": func(e *DecisionExecution) {
+			e.StartedAt = start.Add(-time.Hour)
+		},
+		"completed": func(e *DecisionExecution) { e.CompletedAt = time.Time{} }, "no error": func(e *DecisionExecution) {
+			e.Error = nil
+		},
+		"message":   func(e *DecisionExecution) { f := *e.Error; f.Message = "x"; e.Error = &f },
+		"transient": func(e *DecisionExecution) { f := *e.Error; f.Transient = true; e.Error = &f },
+	} {
+		e, other := worked(70, "developer", StatusFailure), worked(70, "developer", StatusFailure)
+		change(&other)
+		if a.Add(e).Equal(b.Add(other)) {
+			t.Errorf("two histories that differ in %s are equal", name)
+		}
+	}
+	if a.Equal(a.Add(worked(1, "developer", StatusSuccess))) {
+		t.Error("a history equals a longer one")
+	}
+}
+
+func TestPerformance(t *testing.T) {
+	var h DecisionHistory
+	if h.Performance("developer") != nil {
+		t.Error("one who has not worked has figures")
+	}
+	h = h.Add(worked(0, "developer", StatusCancelled))
+	if h.Performance("developer") != nil {
+		t.Error("what was cancelled counts")
+	}
+	for i, s := range []DecisionStatus{StatusFailure, StatusTimeout, StatusSuccess, StatusSuccess, StatusFailure} {
+		h = h.Add(worked(i, "developer", s)).Add(worked(i, "tester", StatusFailure))
+	}
+	want := &DecisionPerformance{
+		LastSuccess: "2026-01-02T03:04:09.000Z", LastFailure: "2026-01-02T03:04:10.000Z",
+		SuccessRate: 40, IterationAverage: 2, // three executions up to the first success, one up to the second
+	}
+	if diff := cmp.Diff(want, h.Performance("developer")); diff != "" {
+		t.Errorf("the developer's (-want +got):\n%s", diff)
+	}
+	want = &DecisionPerformance{LastFailure: "2026-01-02T03:04:10.000Z"}
+	if diff := cmp.Diff(want, h.Performance("tester")); diff != "" {
+		t.Errorf("the tester's (-want +got):\n%s", diff)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 10, 0, time.UTC)
+	counts := []DecisionCount{{"developer", 2, 3, 4, at.Add(-time.Second), at}, {"tester", 0, 5, 0, time.Time{}, at}}
+	if diff := cmp.Diff(counts, h.Counts()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// TestFiguresAgreeWithAllThatWas computes the statistics from a plain list, for histories far longer than what
+// is kept.
+func TestFiguresAgreeWithAllThatWas(t *testing.T) {
+	var h DecisionHistory
+	var all []DecisionExecution
+	statuses := []DecisionStatus{StatusSuccess, StatusFailure, StatusTimeout, StatusCancelled}
+	names := []string{"tester", "developer", "planner"}
+	for i := range 500 {
+		e := worked(i, names[i*i%7%3], statuses[i*i*i%11%4])
+		all, h = append(all, e), h.Add(e)
+		for _, name := range names {
+			succeeded, counted, untilSuccess := 0, 0, 0
+			for _, e := range all {
+				if e.Agent != name || e.Status == StatusCancelled {
+					continue
+				}
+				if counted++; e.Status == StatusSuccess {
+					succeeded++
+					untilSuccess = counted
+				}
+			}
+			got := h.Performance(name)
+			if counted == 0 {
+				if got != nil {
+					t.Fatalf("after %d: %s has figures and has not worked", i+1, name)
+				}
+				continue
+			}
+			if want := tenth(100 * float64(succeeded) / float64(counted)); got.SuccessRate != want {
+				t.Fatalf("after %d: %s succeeds at %v %%, want %v", i+1, name, got.SuccessRate, want)
+			}
+			if succeeded > 0 && got.IterationAverage != tenth(float64(untilSuccess)/float64(succeeded)) {
+				t.Fatalf("after %d: %s needs %v to a success, want %d/%d", i+1, name, got.IterationAverage,
+					untilSuccess, succeeded)
+			}
+		}
+		failed := slices.DeleteFunc(slices.Clone(all), func(e DecisionExecution) bool { return !e.Failed() })
+		if diff := cmp.Diff(iterations(failed[max(len(failed)-5, 0):]), iterations(h.Failures(5))); diff != "" {
+			t.Fatalf("after %d: the last failures (-want +got):\n%s", i+1, diff)
+		}
+	}
+}

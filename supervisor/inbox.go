@@ -1,0 +1,144 @@
+package supervisor
+
+// This part of the package lists what waits for a human in a run: questions, decisions about acceptance,
+// permission requests, trust in the workspace, cost limits, and choices after a failure.
+//
+// The list depends only on the run's state. So it is the same for every client, and after a resume it contains
+// what is really open. The badge, the bell, the title and notifications are derived from it.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+// InboxKind is the subject of an item, and determines which command answers it.
+type InboxKind string
+
+// The kinds.
+const (
+	InboxQuestion InboxKind = "question" // a message to the Arbiter answers it, together with the other questions
+	// a COMPLETE was rejected too often: a message to the Arbiter says what else to do
+	InboxAcceptance InboxKind = "acceptance"
+	InboxPermission InboxKind = "permission" // a permission command answers it
+	InboxTrust      InboxKind = "trust"      // a choose command answers it
+	InboxRecovery   InboxKind = "recovery"   // a choose command answers it
+	InboxLimit      InboxKind = "limit"      // a cost limit is reached: a choose command answers it
+)
+
+// InboxItem is one thing that waits for a human.
+type InboxItem struct {
+	// ID names the item as long as it is open: the id of a permission request, or what a question's event
+	// names.
+	ID    string    `json:"id"`
+	Kind  InboxKind `json:"kind"`
+	Agent string    `json:"agent"`          // the agent that asks or failed
+	Host  string    `json:"host,omitempty"` // that the agent runs on; empty: the one that Arbiter runs on
+	Text  string    `json:"text"`
+	Since time.Time `json:"since"`
+	// Choices are the options for a choose command.
+	Choices []string `json:"choices,omitempty"`
+	// Request is the permission request as its event contains it.
+	Request *contract.PermissionRequest `json:"request,omitempty"`
+	// Optional says that an agent may settle it as well: the run does not wait for the human.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// Chosen reports whether a choose command answers items of a kind.
+func (k InboxKind) Chosen() bool { return k == InboxTrust || k == InboxRecovery || k == InboxLimit }
+
+// Age returns how long an item has waited.
+func (i InboxItem) Age(now time.Time) time.Duration { return max(now.Sub(i.Since), 0) }
+
+// InboxOf lists what waits in a run, oldest first. For a run that has ended it lists what a resume asks again.
+func InboxOf(s *State) []InboxItem {
+	if s == nil || s.Completed() {
+		return nil
+	}
+	var list []InboxItem
+	for _, p := range s.QuestionParts() {
+		item := InboxItem{ID: p.ID(), Kind: InboxQuestion, Agent: contract.Supervisor, Text: p.Text, Since: p.At}
+		if p.Kind == KindAcceptance {
+			item.Kind = InboxAcceptance
+		}
+		if p.Arbiter {
+			item.Agent = contract.Arbiter
+		}
+		list = append(list, item)
+	}
+	for _, r := range s.OpenRequests() {
+		e := r.Event()
+		text := r.Params.Tool
+		if what := ToolSubject(r.Params.Input); what != "" {
+			text += ": " + what
+		}
+		list = append(list, InboxItem{
+			ID: r.ID, Kind: InboxPermission, Agent: r.Params.ID, Text: text, Since: r.At, Request: &e,
+		})
+	}
+	if s.Ending == nil {
+		list = append(list, choices(s)...)
+	}
+	for i := range list {
+		if a, ok := s.Agent(list[i].Agent); ok {
+			list[i].Host = a.Host
+		}
+	}
+	slices.SortStableFunc(list, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
+	return list
+}
+
+// choices are the items that a choose command answers.
+func choices(s *State) []InboxItem {
+	var list []InboxItem
+	if q := s.Lifecycle.TrustQuestion; q != nil {
+		text := "The workspace is not as it was trusted. No agent starts until you have looked at it."
+		switch {
+		case q.Host != LifecycleHere && q.Hash == "":
+			text = "What agents on host " + q.Host + " bring along cannot be read. None starts there until you have chosen."
+		case q.Host != LifecycleHere:
+			text = "Agents on host " + q.Host + " have settings that you have not trusted. None starts there until you " +
+				"have looked at it."
+		case q.Hash == "":
+			text = "What the workspace brings along cannot be read. No agent starts until you have chosen."
+		}
+		list = append(list, InboxItem{
+			ID: "trust", Kind: InboxTrust, Agent: contract.Supervisor, Text: text, Since: q.At, Choices: q.Choices(),
+		})
+	}
+	if options := s.LimitOptions(); options != nil {
+		list = append(list, InboxItem{ID: LimitQuestion, Kind: InboxLimit, Agent: contract.Supervisor,
+			Text: s.LimitText(), Since: s.Budget.AskedAt, Choices: options})
+	}
+	for _, a := range s.Agents {
+		parked := a.Role == RoleArbiter && a.Status == AgentParked
+		options := s.Question.Recovery.Options
+		switch {
+		case parked:
+			options = ParkedOptions()
+		case len(options) == 0 || a.Role == RoleArbiter || a.ID != s.Question.Recovery.Agent:
+			continue
+		}
+		list = append(list, InboxItem{
+			ID: "recovery-" + a.ID, Kind: InboxRecovery, Agent: a.ID, Since: a.Since, Choices: options, Optional: !parked,
+			Text: fmt.Sprintf("%s What can be done: %s.", failure(s, a), strings.Join(options, ", ")),
+		})
+	}
+	return list
+}
+
+// failure says why an agent needs a choice.
+func failure(s *State, a *Agent) string {
+	if s.Question.Recovery.Agent != a.ID || s.Question.Recovery.Text == "" {
+		return a.Name + " failed."
+	}
+	return strings.TrimRight(s.Question.Recovery.Text, ".") + "."
+}
+
+// Awaited lists the items that only a human can settle: bell, badge and title are about them.
+func Awaited(list []InboxItem) []InboxItem {
+	return slices.DeleteFunc(slices.Clone(list), func(i InboxItem) bool { return i.Optional })
+}

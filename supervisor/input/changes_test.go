@@ -1,0 +1,264 @@
+package input
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+var repository = runconfig.Workspace{Root: "/w", Base: "base"}
+
+// run plays the supervisor and the recorder for a State.
+type run struct {
+	t     *testing.T
+	s     ChangeState
+	alive []string
+	out   effect.Collector
+}
+
+func begin(t *testing.T, alive ...string) *run { return &run{t: t, alive: alive} }
+
+// asked returns the Record that was requested since the last call, or nil.
+func (r *run) asked() *ChangeRecord {
+	r.t.Helper()
+	var found *ChangeRecord
+	for _, e := range r.out.Effects() {
+		if record, ok := e.(ChangeRecord); ok {
+			if found != nil {
+				r.t.Fatal("two snapshots were asked for at once")
+			}
+			found = &record
+		}
+	}
+	return found
+}
+
+// turn ends a turn, in which tools named files, and lets its snapshot show paths.
+func (r *run) turn(agent string, named, working, paths []string) []contract.Event {
+	r.t.Helper()
+	r.out = effect.Collector{}
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: agent, Named: named, Alive: r.alive}, working)
+	return r.record(paths)
+}
+
+// record answers the requested Record, and returns the events that follow.
+func (r *run) record(paths []string) []contract.Event {
+	r.t.Helper()
+	asked := r.asked()
+	if asked == nil {
+		r.t.Fatal("no snapshot was asked for")
+	}
+	taken := ChangeRecorded{Serial: asked.Serial, Commit: "after " + asked.Last, Paths: paths}
+	for _, p := range paths {
+		taken.Files = append(taken.Files, contract.FileChange{Path: p, Status: "modified", Added: 1})
+	}
+	r.out = effect.Collector{}
+	before := r.s
+	kept := slices.Clone(before.Files)
+	r.s.Recorded(&r.out, repository, taken)
+	if !slices.EqualFunc(kept, before.Files,
+		func(a, b ChangeFile) bool { return a.Path == b.Path && slices.Equal(a.Known, b.Known) }) {
+		r.t.Error("the state before was written to")
+	}
+	var events []contract.Event
+	for _, e := range r.out.Effects() {
+		if emit, ok := e.(effect.Emit); ok {
+			events = append(events, emit.Event)
+		}
+	}
+	return events
+}
+
+func changesOf(t *testing.T, events []contract.Event, agent string) []contract.FileChange {
+	t.Helper()
+	for _, e := range events {
+		if c, ok := e.Body.(contract.Changes); ok && e.ID == agent {
+			return c.Files
+		}
+	}
+	return nil
+}
+
+func overlapsOf(events []contract.Event) (found []contract.Overlap) {
+	for _, e := range events {
+		if o, ok := e.Body.(contract.Overlap); ok {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// TestAloneItIsTheAuthor: what a command wrote is attributed to its agent if no other agent worked.
+func TestAloneItIsTheAuthor(t *testing.T) {
+	r := begin(t, "orch-1")
+	r.s.Acts("orch-1")
+	files := changesOf(t, r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go", "made/by/bash"}), "orch-1")
+	if len(files) != 2 || !slices.Equal(files[1].Agents, []string{"orch-1"}) {
+		t.Errorf("changes are %+v", files)
+	}
+}
+
+// TestTwoAtWork: a change that neither agent's tools named may be from both, and is not an overlap. A named file is
+// attributed to the agent that named it, even if a snapshot of the other's turn showed it first.
+func TestTwoAtWork(t *testing.T) {
+	r := begin(t, "orch-1", "orch-2")
+	r.s.Acts("orch-1")
+	r.s.Acts("orch-2")
+	both := []string{"orch-1", "orch-2"}
+	events := r.turn("orch-1", []string{"/w/a.go"}, []string{"orch-2"}, []string{"a.go", "b.go", "c.go"})
+	files := changesOf(t, events, "orch-1")
+	if len(files) != 3 || !slices.Equal(files[0].Agents, []string{"orch-1"}) || !slices.Equal(files[1].Agents, both) {
+		t.Errorf("changes are %+v", files)
+	}
+	if found := overlapsOf(events); found != nil {
+		t.Errorf("overlaps are %v", found)
+	}
+	r.out = effect.Collector{}
+	r.s.TurnEnded(
+		&r.out,
+		repository,
+		ChangeTurn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive},
+		nil,
+	)
+	record := r.asked()
+	taken := ChangeRecorded{Serial: record.Serial, Commit: "c2",
+		Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}, {Path: "c.go"}}}
+	r.out = effect.Collector{}
+	r.s.Recorded(&r.out, repository, taken)
+	files = r.out.Effects()[0].(effect.Emit).Event.Body.(contract.Changes).Files
+	if len(files) != 2 || files[0].Path != "b.go" || !slices.Equal(files[0].Agents, []string{"orch-2"}) ||
+		files[1].Path != "c.go" {
+		t.Errorf("changes of the second are %+v", files)
+	}
+}
+
+// TestOverlap: two living agents that changed a file are reported once; the successor of an ended agent is not.
+func TestOverlap(t *testing.T) {
+	r := begin(t, "orch-1", "orch-2")
+	r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"})
+	found := overlapsOf(r.turn("orch-2", []string{"/w/a.go"}, nil, []string{"a.go"}))
+	if len(found) != 1 || found[0].Path != "a.go" || !slices.Equal(found[0].Agents, []string{"orch-1", "orch-2"}) {
+		t.Fatalf("overlaps are %v", found)
+	}
+	if again := overlapsOf(r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"})); again != nil {
+		t.Errorf("reported again: %v", again)
+	}
+	r.alive = []string{"orch-3"}
+	if found := overlapsOf(r.turn("orch-3", []string{"/w/a.go"}, nil, []string{"a.go"})); found != nil {
+		t.Errorf("with agents that are gone: %v", found)
+	}
+}
+
+// TestOneAtATime: turns that end while a snapshot is taken wait for it.
+func TestOneAtATime(t *testing.T) {
+	r := begin(t, "orch-1", "orch-2")
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Keep: "handoff-1", Alive: r.alive}, nil)
+	first := r.asked()
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-2", Alive: r.alive}, nil)
+	if again := r.asked(); *again != *first || first.Keep != "handoff-1" || first.Since != "base" {
+		t.Fatalf("asked for %+v, then %+v", first, again)
+	}
+	if events := r.record([]string{"a"}); changesOf(t, events, "orch-1") == nil {
+		t.Errorf("events are %v", events)
+	}
+	second := r.asked()
+	if second == nil || second.Serial == first.Serial || second.Last != "after base" || second.Since != "base" {
+		t.Fatalf("then asked for %+v", second)
+	}
+	r.out = effect.Collector{}
+	if o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial}); o.Final || len(r.out.Effects()) > 0 {
+		t.Error("a result that nobody waits for counted")
+	}
+}
+
+// TestLast: the last snapshot follows those that are requested already.
+func TestLast(t *testing.T) {
+	r := begin(t, "orch-1")
+	for range 2 {
+		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+	}
+	if !r.s.Finish(&r.out, repository) {
+		t.Fatal("there is no last snapshot")
+	}
+	r.record(nil)
+	r.record(nil)
+	last := r.asked()
+	if last == nil || !last.Final || last.Base != "base" {
+		t.Fatalf("asked for %+v", last)
+	}
+	total := &contract.ResultChanges{Files: 2, Head: "end"}
+	r.out = effect.Collector{}
+	if o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: last.Serial, Total: total}); !o.Final ||
+		r.s.Total != total || r.asked() != nil {
+		t.Errorf("%+v, %+v", o, r.s)
+	}
+}
+
+// TestTroubleIsReportedOnce: failures are reported once, until a snapshot succeeds.
+func TestTroubleIsReportedOnce(t *testing.T) {
+	r := begin(t)
+	notices := 0
+	for _, failed := range []string{"disk full", "disk full", "", "disk full"} {
+		r.out = effect.Collector{}
+		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+		serial := r.asked().Serial
+		r.out = effect.Collector{}
+		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: failed})
+		notices += len(r.out.Effects())
+	}
+	if notices != 2 {
+		t.Errorf("%d notices", notices)
+	}
+}
+
+// TestFilesThatAreLeftOut: files that a snapshot does not contain are reported, each once.
+func TestFilesThatAreLeftOut(t *testing.T) {
+	r := begin(t)
+	var told []string
+	for _, left := range [][]string{{"a"}, {"a"}, nil, {"b", "a"}} {
+		r.out = effect.Collector{}
+		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+		serial := r.asked().Serial
+		r.out = effect.Collector{}
+		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Commit: "c", Left: left})
+		for _, e := range r.out.Effects() {
+			if emit, ok := e.(effect.Emit); ok {
+				told = append(told, emit.Event.Body.(contract.Notice).Text)
+			}
+		}
+	}
+	want := "not recorded, so that diff, undo and merges leave it alone: "
+	if !slices.Equal(told, []string{want + "a", want + "b"}) {
+		t.Errorf("told %q", told)
+	}
+}
+
+// TestResumed: requests of a process that has ended are repeated, except for the last snapshot: the run
+// continues.
+func TestResumed(t *testing.T) {
+	r := begin(t, "orch-1")
+	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil)
+	r.s.Finish(&r.out, repository)
+	first := r.asked().Serial
+	r.out = effect.Collector{}
+	r.s.Again(&r.out, repository)
+	if a := r.asked(); a == nil || a.Final || a.Serial == first {
+		t.Fatalf("asked for %+v", a)
+	}
+	r.record([]string{"a"})
+	if a := r.asked(); a != nil {
+		t.Errorf("then asked for %+v", a)
+	}
+}
+
+// TestWithoutGit: nothing is requested.
+func TestWithoutGit(t *testing.T) {
+	r := begin(t)
+	r.s.TurnEnded(&r.out, runconfig.Workspace{}, ChangeTurn{Agent: "orch-1"}, nil)
+	if r.s.Finish(&r.out, runconfig.Workspace{}) || len(r.out.Effects()) > 0 {
+		t.Error("something was asked for")
+	}
+}

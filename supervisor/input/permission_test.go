@@ -1,0 +1,275 @@
+package input
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+)
+
+// asks is a permission request of an agent's process.
+func asks(agent, request, command string) PermissionRequest {
+	p := bridge.PermissionParams{
+		AgentRef: bridge.AgentRef{ID: agent, Generation: 1}, Request: request,
+		Tool: "Bash", Input: []byte(`{"command":"` + command + `"}`),
+	}
+	return PermissionRequest{ID: request, Params: p, Action: PermissionKey(p.Tool, p.Input)}
+}
+
+var (
+	ask     = PermissionFinding{Behavior: bridge.Ask, By: "mode"}
+	present = PermissionHuman{Present: true, Wait: time.Minute}
+)
+
+// responses are the answers to processes, by request.
+func responses(c *effect.Collector) map[string]string {
+	got := map[string]string{}
+	for _, e := range c.Effects() {
+		if r, ok := e.(PermissionRespond); ok {
+			got[r.Request] = r.Result.Behavior
+		}
+	}
+	return got
+}
+
+// told are the decisions that frontends receive.
+func told(c *effect.Collector) (list []string) {
+	for _, e := range c.Effects() {
+		if emit, ok := e.(effect.Emit); ok {
+			if p, ok := emit.Event.Body.(contract.Permission); ok {
+				list = append(list, p.Request+" "+p.Behavior+" "+p.By)
+			}
+		}
+	}
+	return list
+}
+
+func TestAsked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		state   PermissionState
+		finding PermissionFinding
+		changes int
+		human   PermissionHuman
+		want    string // the answer; empty: it waits
+		open    int
+	}{
+		"a rule allows it": {finding: PermissionFinding{Behavior: bridge.Allow, By: "rule"}, want: bridge.Allow},
+		"a rule denies it": {finding: PermissionFinding{Behavior: bridge.Deny, By: "rule"}, want: bridge.Deny},
+		"doubt is a deny":  {finding: PermissionFinding{Behavior: "?"}, want: bridge.Deny},
+		"a human is asked": {finding: ask, human: present, open: 1},
+		"nobody is there":  {finding: ask, want: bridge.Deny},
+		"the action was granted": {state: PermissionState{Actions: []string{keyOf("make")}}, finding: ask,
+			want: bridge.Allow},
+		"another was granted": {state: PermissionState{Actions: []string{keyOf("ls")}}, finding: ask, human: present,
+			open: 1},
+		"the rules are others": {state: PermissionState{Changes: 2}, finding: ask, changes: 1, open: 1},
+		"its id is another's": {
+			state:   PermissionState{Open: []PermissionRequest{asks("orch-2", "p1", "ls")}},
+			finding: ask, human: present, want: bridge.Deny, open: 1,
+		},
+		"it was asked before": {
+			state:   PermissionState{Unclaimed: []PermissionRequest{asks("orch-1", "p0", "make")}},
+			finding: ask, human: present, open: 1,
+		},
+		"it was answered since": {
+			state: PermissionState{Answered: []PermissionAnswer{{Agent: "orch-1", Action: keyOf("make"),
+				Behavior: bridge.Allow}}},
+			finding: ask, want: bridge.Allow,
+		},
+		"an answer for another agent does not count": {
+			state: PermissionState{Answered: []PermissionAnswer{{Agent: "orch-2", Action: keyOf("make"),
+				Behavior: bridge.Allow}}},
+			finding: ask, want: bridge.Deny,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := tt.state, &effect.Collector{}
+			s.Asked(c, asks("orch-1", "p1", "make"), tt.finding, tt.changes, tt.human)
+			if got := responses(c)["p1"]; got != tt.want || len(s.Open) != tt.open {
+				t.Errorf("answered %q, %d open; want %q, %d", got, len(s.Open), tt.want, tt.open)
+			}
+		})
+	}
+}
+
+func keyOf(command string) string { return PermissionKey("Bash", []byte(`{"command":"`+command+`"}`)) }
+
+// TestAnswer: a human's answer has to fit the request, and applies as long as it says.
+func TestAnswer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		given    contract.Permit
+		rejected bool
+		want     string
+		actions  int
+		rules    int
+	}{
+		"once": {given: contract.Permit{Behavior: bridge.Allow}, want: bridge.Allow},
+		"no":   {given: contract.Permit{Behavior: bridge.Deny}, want: bridge.Deny},
+		"for the run": {
+			given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeRun},
+			want:  bridge.Allow, actions: 1,
+		},
+		"always, by rule": {
+			given: contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeAlways, Rule: "Bash(make *)"},
+			want:  bridge.Allow, rules: 1,
+		},
+		"never in the run": {
+			given: contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeRun}, want: bridge.Deny,
+		},
+		"a rule, denied once": {given: contract.Permit{Behavior: bridge.Deny, Rule: "Bash(make *)"}, rejected: true},
+		"never in later runs": {
+			given: contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeAlways}, rejected: true,
+		},
+		"a rule, once":    {given: contract.Permit{Behavior: bridge.Allow, Rule: "Bash(make *)"}, rejected: true},
+		"another action":  {given: contract.Permit{Behavior: bridge.Allow, Action: keyOf("ls")}, rejected: true},
+		"another request": {given: contract.Permit{Request: "p9", Behavior: bridge.Allow}, rejected: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}}, &effect.Collector{}
+			if tt.given.Request == "" {
+				tt.given.Request = "p1"
+			}
+			s.Answer(c, "ref", tt.given)
+			rejected := slices.ContainsFunc(c.Effects(), func(e effect.Effect) bool {
+				emit, ok := e.(effect.Emit)
+				if !ok {
+					return false
+				}
+				_, ok = emit.Event.Body.(contract.Rejected)
+				return ok
+			})
+			if rejected != tt.rejected || responses(c)["p1"] != tt.want {
+				t.Errorf("rejected %v, answered %q", rejected, responses(c)["p1"])
+			}
+			if len(s.Actions) != tt.actions || len(s.Rules) != tt.rules {
+				t.Errorf("granted actions %v, rules %v", s.Actions, s.Rules)
+			}
+			if tt.rejected != (len(s.Open) == 1) {
+				t.Errorf("%d open", len(s.Open))
+			}
+		})
+	}
+}
+
+// TestTurnOver: what an agent waited for ends with its turn; a check of its document does not.
+func TestTurnOver(t *testing.T) {
+	check := asks("orch-1", "p3", "make test")
+	check.Check = true
+	s := PermissionState{
+		Open:      []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make"), check},
+		Unclaimed: []PermissionRequest{asks("orch-1", "p0", "ls"), asks("orch-2", "p9", "ls")},
+	}
+	before, c := s, &effect.Collector{}
+	s.TurnOver(c, "orch-1")
+	want := []string{"p0 deny withdrawn", "p1 deny withdrawn"}
+	if diff := cmp.Diff(want, told(c)); diff != "" {
+		t.Error(diff)
+	}
+	if len(s.Open) != 2 || s.Open[0].ID != "p2" || s.Open[1].ID != "p3" || len(s.Unclaimed) != 1 {
+		t.Errorf("left: %v, unclaimed %v", s.Open, s.Unclaimed)
+	}
+	if len(before.Open) != 3 || before.Open[0].ID != "p1" || len(before.Unclaimed) != 2 {
+		t.Error("the state before was changed")
+	}
+	s.CheckOver(c, "p3", "the check is over")
+	if len(s.Open) != 1 || responses(c)["p3"] != bridge.Deny {
+		t.Errorf("left: %v", s.Open)
+	}
+}
+
+// TestReconsidered: a resolution counts only for the request of the process that was checked, and for the
+// present rules.
+func TestReconsidered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		of      PermissionResolution
+		changes int
+		open    int
+	}{
+		"it is settled":      {PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 3, 0},
+		"of older rules":     {PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow}, 2, 1},
+		"of another process": {PermissionResolution{Request: "p1", Asked: "p0", Behavior: bridge.Allow}, 3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}, Changes: 3, Reconsidering: 1}
+			s.Reconsidered(&effect.Collector{}, []PermissionResolution{tt.of}, tt.changes, present)
+			if len(s.Open) != tt.open || s.Reconsidering != 0 {
+				t.Errorf("%d open, %d reconsidering", len(s.Open), s.Reconsidering)
+			}
+		})
+	}
+}
+
+// TestResume: open requests wait until their agents ask again, unless the agents are not restarted.
+func TestResume(t *testing.T) {
+	s := PermissionState{
+		Open:          []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make")},
+		Unclaimed:     []PermissionRequest{asks("orch-1", "p0", "ls")},
+		Reconsidering: 2,
+	}
+	s.Resume(func(agent string) bool { return agent == "orch-1" })
+	var ids []string
+	for _, r := range s.Unclaimed {
+		ids = append(ids, r.ID)
+	}
+	if diff := cmp.Diff([]string{"p1", "p0"}, ids); diff != "" || len(s.Open) != 0 || s.Reconsidering != 0 {
+		t.Error(diff, s)
+	}
+}
+
+// TestDeniedForTheRun: an action that was denied for the run is denied to every agent that asks again.
+func TestDeniedForTheRun(t *testing.T) {
+	s, c := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}}, &effect.Collector{}
+	taken := s.Answer(c, "ref", contract.Permit{Request: "p1", Behavior: bridge.Deny, Scope: contract.ScopeRun})
+	if !taken || s.Changes != 1 || len(s.Actions) != 0 {
+		t.Errorf("taken %v, %d changes, granted %v", taken, s.Changes, s.Actions)
+	}
+	s.Asked(c, asks("orch-2", "p2", "make"), ask, s.Changes, present)
+	s.Asked(c, asks("orch-2", "p3", "ls"), ask, s.Changes, present)
+	if diff := cmp.Diff([]string{"p1 deny human", "p2 deny human"}, told(c)); diff != "" || len(s.Open) != 1 {
+		t.Errorf("%s\nopen: %+v", diff, s.Open)
+	}
+}
+
+// TestUnclaimedAreDecided: an unclaimed request is closed under its id when the rules decide it now, and when
+// the agent's call is decided without a question.
+func TestUnclaimedAreDecided(t *testing.T) {
+	old := func() PermissionState {
+		return PermissionState{Unclaimed: []PermissionRequest{asks("orch-1", "p0", "make")}, Changes: 3}
+	}
+	allow := PermissionFinding{Behavior: bridge.Allow, By: "rule"}
+	for name, tt := range map[string]struct {
+		do   func(*PermissionState, *effect.Collector)
+		want []string
+	}{
+		"by a rule that is new": {func(s *PermissionState, c *effect.Collector) {
+			of := PermissionResolution{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
+			s.Reconsidered(c, []PermissionResolution{of}, 3, present)
+		}, []string{"p0 allow rule"}},
+		"by an older rule": {func(s *PermissionState, c *effect.Collector) {
+			of := PermissionResolution{Request: "p0", Asked: "p0", Behavior: bridge.Allow, By: "rule"}
+			s.Reconsidered(c, []PermissionResolution{of}, 2, present)
+		}, nil},
+		"when the agent asks": {func(s *PermissionState, c *effect.Collector) {
+			s.Asked(c, asks("orch-1", "p1", "make"), allow, 3, present)
+		}, []string{"p0 allow rule"}},
+		"when the call is decided before it is asked about": {func(s *PermissionState, c *effect.Collector) {
+			s.Decided(c, "orch-1", keyOf("make"), allow)
+		}, []string{"p0 allow rule"}},
+		"when another agent's call is decided": {func(s *PermissionState, c *effect.Collector) {
+			s.Decided(c, "orch-2", keyOf("make"), allow)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := old(), &effect.Collector{}
+			tt.do(&s, c)
+			if diff := cmp.Diff(tt.want, told(c)); diff != "" || len(s.Unclaimed) != 1-len(tt.want) {
+				t.Errorf("%s\nunclaimed: %+v", diff, s.Unclaimed)
+			}
+		})
+	}
+}

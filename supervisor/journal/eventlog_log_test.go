@@ -1,0 +1,373 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// memory is a log's file in memory.
+type memory struct{ *bytes.Reader }
+
+func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
+func (m memory) Close() error         { return nil }
+
+func logOf(raw []byte) *EventLog { return NewLog(memory{bytes.NewReader(raw)}) }
+
+var began = time.Unix(0, 1772366400123456789)
+
+// written is a log of n lines, every third of them a record, and where each line ends.
+func written(t testing.TB, n int) (raw []byte, ends []int) {
+	t.Helper()
+	var c LogChain
+	for i := range n {
+		x := LogContent{Input: uint64(i / 2), At: began.Add(time.Duration(i) * time.Second)}
+		object := fmt.Appendf(nil, `{"v":1,"text":%q}`, strings.Repeat("x", i*7))
+		if i%3 == 2 {
+			x.Record = object
+		} else {
+			x.Line = object
+		}
+		var err error
+		if raw, err = c.Append(raw, x); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, len(raw))
+	}
+	return raw, ends
+}
+
+// forward and backward return the numbers of the entries that Each and Backward pass on.
+func forward(t testing.TB, raw []byte) (list []uint64, h LogHealth) {
+	t.Helper()
+	h, err := logOf(raw).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+		list = append(list, e.N)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list, h
+}
+
+func backward(t testing.TB, raw []byte) (list []uint64) {
+	t.Helper()
+	err := logOf(raw).Backward(t.Context(), LogPosition{}, func(e LogEntry) bool {
+		list = append(list, e.N)
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func numbers(from, to uint64) (list []uint64) {
+	for n := from; n <= to; n++ {
+		list = append(list, n)
+	}
+	return list
+}
+
+func TestFormatOfALine(t *testing.T) {
+	var c LogChain
+	raw, err := c.Append(nil, LogContent{Input: 42, At: began, Line: json.RawMessage("{\"v\":1}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = c.Append(raw,
+		LogContent{At: time.Unix(0, -5), Record: json.RawMessage(`{"kind":"audit"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"sum":"642c55f8","n":1,"input":42,"at":1772366400123456789,"line":{"v":1}}
+{"sum":"4eba6a08","n":2,"input":0,"at":-5,"record":{"kind":"audit"}}
+`
+	if string(raw) != want {
+		t.Errorf("have %swant %s", raw, want)
+	}
+	for line := range bytes.Lines(raw) {
+		if !json.Valid(line) {
+			t.Errorf("not JSON: %s", line)
+		}
+	}
+}
+
+func TestOnlyWholeLinesAreWritten(t *testing.T) {
+	object := json.RawMessage(`{}`)
+	for name, x := range map[string]LogContent{
+		"nothing":         {At: began},
+		"both":            {At: began, Line: object, Record: object},
+		"no object":       {At: began, Line: json.RawMessage(`[1]`)},
+		"more than one":   {At: began, Record: json.RawMessage("{\n}")},
+		"year out of use": {At: time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), Line: object},
+		"too long":        {At: began, Line: slices.Concat([]byte("{"), make([]byte, MaxLine), []byte("}"))},
+	} {
+		c := LogChain{N: 3, Sum: 4}
+		if out, err := c.Append([]byte("before"), x); err == nil || string(out) != "before" ||
+			c != (LogChain{N: 3, Sum: 4}) {
+			t.Errorf("%s: %d bytes, %+v, %v", name, len(out), c, err)
+		}
+	}
+}
+
+func TestWalksAgree(t *testing.T) {
+	raw, _ := written(t, 60)
+	log := logOf(raw)
+	var all []LogEntry
+	h, err := log.Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+		e.Line, e.Record = bytes.Clone(e.Line), bytes.Clone(e.Record)
+		all = append(all, e)
+		return nil
+	})
+	if err != nil || len(all) != 60 || h.Torn != 0 || h.Damage != nil || h.Next.Offset != int64(len(raw)) ||
+		h.Next.Prev.N != 60 {
+		t.Fatalf("%d entries, %+v, %v", len(all), h, err)
+	}
+	for i, want := range all {
+		if i+1 < len(all) && want.Next() != all[i+1].Position {
+			t.Fatalf("behind entry %d: %+v, not %+v", i+1, want.Next(), all[i+1].Position)
+		}
+		have, err := log.At(want.Position)
+		if err != nil || fmt.Sprint(have) != fmt.Sprint(want) {
+			t.Fatalf("entry %d at its position: %v, %v", i+1, have, err)
+		}
+		if (have.Record != nil) != (i%3 == 2) || have.Input != uint64(i/2) ||
+			!have.At.Equal(began.Add(time.Duration(i)*time.Second)) {
+			t.Fatalf("entry %d: %+v", i+1, have)
+		}
+		var back []uint64
+		err = log.Backward(t.Context(), want.Position, func(e LogEntry) bool {
+			back = append(back, e.N)
+			return len(back) < 2
+		})
+		if newest := max(0, i-2); i > 0 &&
+			(err != nil || !slices.Equal(back, reversed(numbers(uint64(newest)+1, uint64(i))))) {
+			t.Fatalf("back from entry %d: %v, %v", i+1, back, err)
+		}
+		rest, err := log.Each(t.Context(), want.Position, func(LogEntry) error { return nil })
+		if err != nil || fmt.Sprint(rest) != fmt.Sprint(h) {
+			t.Fatalf("on from entry %d: %+v, %v", i+1, rest, err)
+		}
+	}
+	if list := backward(t, raw); !slices.Equal(list, numbers(1, 60)) {
+		t.Errorf("backward: %v", list)
+	}
+}
+
+func reversed(list []uint64) []uint64 { slices.Reverse(list); return list }
+
+// TestTornEnds cuts a log at each offset: complete lines are read, the rest is a torn end, and appending after
+// the last good line gives a valid log.
+func TestTornEnds(t *testing.T) {
+	raw, ends := written(t, 12)
+	for cut := range len(raw) + 1 {
+		whole := uint64(0)
+		for _, end := range ends {
+			if end <= cut {
+				whole++
+			}
+		}
+		list, h := forward(t, raw[:cut])
+		if !slices.Equal(list, numbers(1, whole)) || h.Damage != nil || h.Next.Offset+h.Torn != int64(cut) {
+			t.Fatalf("cut at %d: %v, %+v", cut, list, h)
+		}
+		if back := backward(t, raw[:cut]); !slices.Equal(back, list) {
+			t.Fatalf("cut at %d: backward %v", cut, back)
+		}
+		c := h.Next.Prev
+		mended, err := c.Append(slices.Clone(raw[:h.Next.Offset]), LogContent{At: began, Line: json.RawMessage(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, h := forward(t, mended); !slices.Equal(list, numbers(1, whole+1)) || h.Damage != nil || h.Torn != 0 {
+			t.Fatalf("mended behind %d: %v, %+v", cut, list, h)
+		}
+	}
+}
+
+// TestDamage changes each byte of a log: its line is skipped, and also the next one if the sum was hit; no
+// changed byte is returned.
+func TestDamage(t *testing.T) {
+	raw, ends := written(t, 8)
+	good := map[uint64]string{}
+	if _, err := logOf(raw).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+		good[e.N] = fmt.Sprint(e)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for at := range raw {
+		hit, _ := slices.BinarySearch(ends, at+1)
+		for _, flip := range []byte{1, 0x20, 0x80, raw[at] ^ '\n'} {
+			bad := slices.Clone(raw)
+			bad[at] ^= flip
+			if flip == 0 {
+				continue
+			}
+			var list []uint64
+			h, err := logOf(bad).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+				list = append(list, e.N)
+				if fmt.Sprint(e) != good[e.N] {
+					t.Errorf("byte %d: entry %d is handed out changed: %v", at, e.N, e)
+				}
+				return nil
+			})
+			want := slices.DeleteFunc(numbers(1, 8), func(n uint64) bool { return n == uint64(hit)+1 })
+			most := 1
+			if at == ends[hit]-1 {
+				most = 2 // its line feed: the next line becomes a part of it
+			}
+			if lost := len(want) - len(list); err != nil || lost > most || slices.Contains(list, uint64(hit)+1) {
+				t.Fatalf("byte %d of line %d: %v, %v", at, hit+1, list, err)
+			}
+			if behind := len(list) > hit; len(h.Damage) == 0 && behind {
+				t.Fatalf("byte %d of line %d: no damage is reported", at, hit+1)
+			}
+			if back := backward(t, bad); !slices.Equal(back, list) {
+				t.Fatalf("byte %d of line %d: forward %v, backward %v", at, hit+1, list, back)
+			}
+		}
+	}
+}
+
+func TestLinesLeftOutRepeatedOrMoved(t *testing.T) {
+	raw, _ := written(t, 9)
+	lines := slices.Collect(bytes.Lines(raw))
+	for name, order := range map[string][]int{
+		"left out":      {0, 1, 2, 4, 5, 6, 7, 8},
+		"first missing": {1, 2, 3, 4, 5, 6, 7, 8},
+		"repeated":      {0, 1, 2, 1, 2, 3, 4, 5, 6, 7, 8},
+		"swapped":       {0, 1, 3, 2, 4, 5, 6, 7, 8},
+	} {
+		var bad []byte
+		for _, i := range order {
+			bad = append(bad, lines[i]...)
+		}
+		list, h := forward(t, bad)
+		if len(h.Damage) == 0 || !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) {
+			t.Errorf("%s: %v, %+v", name, list, h)
+		}
+	}
+}
+
+// TestReadWhileItGrows follows a file as it is written.
+func TestReadWhileItGrows(t *testing.T) {
+	raw, ends := written(t, 30)
+	path := filepath.Join(t.TempDir(), LogName)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	log, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var list []uint64
+	var next LogPosition
+	for at := 0; at < len(raw); {
+		end := min(at+97, len(raw))
+		if _, err := f.Write(raw[at:end]); err != nil {
+			t.Fatal(err)
+		}
+		at = end
+		h, err := log.Each(t.Context(), next, func(e LogEntry) error {
+			list = append(list, e.N)
+			return nil
+		})
+		if err != nil || h.Damage != nil || h.Next.Offset+h.Torn != int64(at) {
+			t.Fatalf("at %d: %+v, %v", at, h, err)
+		}
+		next = h.Next
+	}
+	if !slices.Equal(list, numbers(1, uint64(len(ends)))) {
+		t.Errorf("read %v", list)
+	}
+}
+
+func TestWalksEndEarly(t *testing.T) {
+	raw, ends := written(t, 10)
+	stop := errors.New("enough")
+	h, err := logOf(raw).Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+		if e.N == 4 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || h.Next.Offset != int64(ends[3]) {
+		t.Errorf("stopped: %+v, %v", h, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := logOf(raw).Each(ctx, LogPosition{}, func(LogEntry) error { return nil }); !errors.Is(
+		err,
+		context.Canceled,
+	) {
+		t.Errorf("forward, cancelled: %v", err)
+	}
+	if err := logOf(raw).Backward(ctx, LogPosition{}, func(LogEntry) bool { return true }); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("backward, cancelled: %v", err)
+	}
+	if _, err := logOf(raw[:50]).Each(t.Context(), LogPosition{Offset: 51},
+		func(LogEntry) error { return nil }); err == nil {
+		t.Error("a log that became shorter is not an error")
+	}
+}
+
+// TestLongLines: lines that are longer than one read.
+func TestLongLines(t *testing.T) {
+	var c LogChain
+	var raw []byte
+	for n := range 5 {
+		object := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("long ", n*100_000))
+		var err error
+		if raw, err = c.Append(raw, LogContent{At: began, Line: object}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, _ := forward(t, raw); !slices.Equal(list, numbers(1, 5)) {
+		t.Errorf("forward: %v", list)
+	}
+	if list := backward(t, raw); !slices.Equal(list, numbers(1, 5)) {
+		t.Errorf("backward: %v", list)
+	}
+}
+
+// FuzzLog reads files with any content: both directions end, agree, and return only complete lines.
+func FuzzLog(f *testing.F) {
+	raw, ends := written(f, 6)
+	f.Add(raw)
+	f.Add(raw[:len(raw)-5])
+	f.Add(slices.Concat(raw[:ends[1]], []byte("{\n\n"), raw[ends[1]:]))
+	f.Add(slices.Concat(raw, raw))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		log := logOf(raw)
+		last := uint64(0)
+		h, err := log.Each(t.Context(), LogPosition{}, func(e LogEntry) error {
+			again, err := log.At(e.Position)
+			if err != nil || fmt.Sprint(again) != fmt.Sprint(e) {
+				t.Fatalf("at its position: %v, %v", again, err)
+			}
+			if e.N <= last || (e.Line == nil) == (e.Record == nil) {
+				t.Fatalf("entry %+v after %d", e, last)
+			}
+			last = e.N
+			return nil
+		})
+		if err != nil || h.Next.Offset+h.Torn != int64(len(raw)) || h.Next.Prev.N != last {
+			t.Fatalf("%+v, %v", h, err)
+		}
+		backward(t, raw)
+	})
+}

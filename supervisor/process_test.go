@@ -1,0 +1,130 @@
+package supervisor
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// one is a run with one Orchestrator in a status.
+func one(status AgentStatus) *ProcessContext {
+	r, options := &Roster{}, runconfig.Options{Run: "run", Delimiter: "d"}.WithDefaults()
+	r.Add(&Agent{
+		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+			Role: RoleOrchestrator, Name: "Orchestrator I"},
+		AgentProcess: AgentProcess{Status: status},
+	})
+	c := &ProcessContext{
+		DeliveryContext: &DeliveryContext{
+			RulingStanding: RulingStanding{Options: &options, Task: &TaskState{}, Roster: r,
+				Conversation: &ConversationState{}, Handoff: &HandoffState{}},
+			Rulings: &RulingState{}, Out: &effect.Collector{Now: time.Unix(1, 0)},
+		},
+		Lifecycle: &LifecycleState{}, Permission: &input.PermissionState{}, Question: &QuestionState{},
+		Renewal: &RenewalState{}, Budget: &BudgetState{},
+	}
+	c.Lifecycle.Start(bridge.ClaudeInfo{})
+	return c
+}
+
+// did are the effects of one kind.
+func did[E effect.Effect](c *ProcessContext) (list []E) {
+	for _, e := range c.Out.Effects() {
+		if e, ok := e.(E); ok {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// TestRestart: the next process run of an agent has the next generation; none starts in a run that is halted or
+// ending.
+func TestRestart(t *testing.T) {
+	c := one(AgentDown)
+	c.Restart("orch-1")
+	spawned := did[effect.Spawn](c)
+	if len(spawned) != 1 || spawned[0].Params.Generation != 2 || !spawned[0].Params.Config.Resume {
+		t.Errorf("spawned %+v", spawned)
+	}
+	for name, stop := range map[string]func(*ProcessContext){
+		"halted": func(c *ProcessContext) { c.Halted = true },
+		"ending": func(c *ProcessContext) { c.Closed = true },
+	} {
+		c := one(AgentDown)
+		stop(c)
+		c.Restart("orch-1")
+		if s := did[effect.Spawn](c); len(s) != 0 {
+			t.Errorf("%s: spawned %+v", name, s)
+		}
+	}
+}
+
+// TestRelaunch: a hanging process is killed at once, and the reason is kept for the next one.
+func TestRelaunch(t *testing.T) {
+	c := one(AgentBusy)
+	c.Relaunch("orch-1", runconfig.RestartHung, "it hangs")
+	a, _ := c.Roster.Agent("orch-1")
+	killed := did[effect.Kill](c)
+	if a.Status != AgentRestarting || a.RestartCause != "it hangs" || len(killed) != 1 || !killed[0].Now {
+		t.Errorf("it is %s because %q, killed %+v", a.Status, a.RestartCause, killed)
+	}
+}
+
+// TestRelease: an agent without a process ends at once; one with a process is stopped first.
+func TestRelease(t *testing.T) {
+	for status, want := range map[AgentStatus]AgentStatus{
+		AgentDown: AgentEnded, AgentReady: AgentStopping,
+	} {
+		c := one(status)
+		c.Release("orch-1", "enough", false)
+		a, _ := c.Roster.Agent("orch-1")
+		done := slices.ContainsFunc(did[effect.Emit](c), func(e effect.Emit) bool {
+			_, is := e.Event.Body.(contract.Done)
+			return is
+		})
+		if a.Status != want || !a.Dismissed || done != (want == AgentEnded) || len(did[effect.Kill](c)) == 1 == done {
+			t.Errorf("%s: it is %s, done %v, killed %v", status, a.Status, done, did[effect.Kill](c))
+		}
+	}
+}
+
+// TestLost: a process that failed is started again; one that was halted stays down until the human continues
+// the run.
+func TestLost(t *testing.T) {
+	c := one(AgentEnded)
+	if why, park := c.Lost("orch-1", runconfig.RestartCrash, "it crashed"); park {
+		t.Errorf("it is parked: %s", why)
+	}
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentDown && a.Status != AgentStarting {
+		t.Errorf("it is %s", a.Status)
+	}
+	c = one(AgentRestarting)
+	c.Halted = true
+	c.Lost("orch-1", ClassHalt, "the human stopped everything")
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentDown || len(c.Lifecycle.Restarts) != 0 {
+		t.Errorf("it is %s, counted are %+v", a.Status, c.Lifecycle.Restarts)
+	}
+}
+
+// TestLoseProcesses: the processes of a host end with its bridge, and start again with the next one.
+func TestLoseProcesses(t *testing.T) {
+	c := one(AgentBusy)
+	c.LoseProcesses("elsewhere")
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentBusy {
+		t.Errorf("with the bridge of another host it is %s", a.Status)
+	}
+	c.LoseProcesses(LifecycleHere)
+	if a, _ := c.Roster.Agent("orch-1"); a.Status != AgentDown {
+		t.Errorf("with its bridge it is %s", a.Status)
+	}
+	c.RestartWhere(func(a *Agent) bool { return a.Host == LifecycleHere })
+	if timers := did[effect.SetTimer](c); len(timers) != 1 || timers[0].Key != RestartPrefix+"orch-1/1" {
+		t.Errorf("timers %+v", timers)
+	}
+}

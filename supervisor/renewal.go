@@ -1,0 +1,166 @@
+package supervisor
+
+// This file tracks the succession of the Arbiter: a new session replaces its session when its context is
+// full.
+//
+// The Arbiter is asked for a document between two turns, and gives it with the decision HANDOFF; if it cannot, the
+// supervisor generates one. Meanwhile, messages to the Arbiter wait for its successor, which receives the document
+// with its first message ([Brief]). The package emits nothing: package supervisor asks, and ends the process.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// RenewalStage is the progress of a renewal.
+type RenewalStage string
+
+// The stages, in their order.
+const (
+	RenewalNone  RenewalStage = ""
+	RenewalAsked RenewalStage = "asked" // the Arbiter was asked for its document
+	RenewalGiven RenewalStage = "given" // it gave one, or one was generated; its successor is being started
+)
+
+// RenewalState tracks the renewals of the Arbiter.
+type RenewalState struct {
+	Stage          RenewalStage
+	Count          int // of the Arbiter so far
+	GeneratedInRow int // renewals in a row without a document of its own
+	Rulings        int // since the last renewal
+	ShortInRow     int // renewals in a row that were due again at once
+}
+
+const (
+	// MaxGenerated is how often in a row an Arbiter may be renewed without its own document. One that never
+	// rules would otherwise be renewed for ever.
+	MaxGenerated = 2
+	// MaxShort is how often in a row a renewal may be due again after a single ruling. If what an Arbiter
+	// inherits, or has to read, fills its window, another renewal does not help.
+	MaxShort = 3
+)
+
+// Withholds reports whether a message of this kind waits for the Arbiter's successor.
+func (s *RenewalState) Withholds(kind string) bool {
+	switch s.Stage {
+	case RenewalAsked:
+		return kind != KindRenewal && kind != KindCorrection && kind != KindRetry
+	case RenewalGiven:
+		return true
+	}
+	return false
+}
+
+// Lapse withdraws the request to the Arbiter if it can no longer answer: its turn ended with the run, or
+// without a result.
+func (s *RenewalState) Lapse(a *Agent, c *ConversationState) {
+	if s.Stage != RenewalAsked || a.Status != AgentReady || a.Troubles > 0 {
+		return
+	}
+	if !slices.ContainsFunc(slices.Concat(c.Mail, c.InTurn), func(m Mail) bool {
+		return m.To == a.ID && !s.Withholds(m.Kind)
+	}) {
+		s.Stage = RenewalNone
+	}
+}
+
+// IsDue reports whether the Arbiter's context is nearly full, between two turns. A turn that was cut off, or
+// needs a correction, comes first.
+func (s *RenewalState) IsDue(a *Agent, c *ConversationState) bool {
+	if s.Stage != RenewalNone || a.Role != RoleArbiter || a.Status != AgentReady || !a.HasHistory || !a.ContextLow() ||
+		a.Troubles > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(c.Mail, func(m Mail) bool { return m.To == a.ID && m.OfSession() })
+}
+
+// IsFutile reports whether another renewal would not help.
+func (s *RenewalState) IsFutile() bool { return s.ShortInRow >= MaxShort }
+
+// FutileText says why, for the human.
+func FutileText(a *Agent) string {
+	return fmt.Sprintf("the Arbiter's context is full as soon as it is renewed (%.0f%% of %d tokens): "+
+		"raise --context-tokens or --context-critical, or use a model with a larger window, and resume",
+		a.Context.Pct, a.Context.Window)
+}
+
+// DemandText asks the Arbiter for its document.
+func DemandText(a *Agent) string {
+	return fmt.Sprintf("Your context is at its end (%.0f%% of %d tokens). Another "+
+		"takes your place, and knows nothing but what you leave. "+
+		"Rule HANDOFF now, with your document: the vision, what was decided and rejected and why, what the human "+
+		"said that still binds, where each Orchestrator stands, "+
+		"what you were about to do. Nothing else; what waits is ruled on by your successor.", a.Context.Pct,
+		a.Context.Window)
+}
+
+// Objection says why a ruling does not fit the renewal; empty: it does. The end of the task needs no successor.
+func (s *RenewalState) Objection(v verdict.Arbiter) string {
+	switch {
+	case v.Decision == verdict.Handoff && s.Stage != RenewalAsked:
+		return "HANDOFF is given only when the supervisor asks you to be renewed, and it has not."
+	case v.Decision != verdict.Handoff && v.Decision != verdict.Complete && s.Stage == RenewalAsked:
+		return "Your context is at its end: nothing but HANDOFF, with your document, is taken now."
+	}
+	return ""
+}
+
+// Ruled counts a ruling.
+func (s *RenewalState) Ruled(v verdict.Arbiter) {
+	if v.Decision != verdict.Handoff {
+		s.Rulings++
+	}
+}
+
+// Generate counts a renewal without a document of the Arbiter's own, and reports whether there were too many in
+// a row.
+func (s *RenewalState) Generate() (tooOften bool) {
+	s.GeneratedInRow++
+	return s.GeneratedInRow > MaxGenerated
+}
+
+// Renew counts a renewal whose successor is being started.
+func (s *RenewalState) Renew() {
+	s.Stage = RenewalGiven
+	s.Count++
+	if s.Rulings <= 1 {
+		s.ShortInRow++
+	} else {
+		s.ShortInRow = 0
+	}
+	s.Rulings = 0
+}
+
+// Legacy is what an Arbiter leaves for the next one.
+type Legacy struct {
+	Document string // its document, for a model
+	Task     *TaskState
+	Roster   *Roster
+	Question string // that the human has not answered; empty: none
+	Ledger   string // of decisions, for a model
+	Talk     *ConversationState
+}
+
+// Brief is what an Arbiter receives with the first message it reads.
+func Brief(l Legacy) string {
+	var b strings.Builder
+	b.WriteString("You take the place of the Arbiter before you, whose context was at its end. You are the Arbiter now. " +
+		"What it ruled stands; the human and the Orchestrators need not know that you are another. What follows is " +
+		"what it left, and the supervisor's record. " +
+		"Then comes the message that is yours to rule on.\n\n")
+	b.WriteString(l.Document)
+	fmt.Fprintf(&b, "\n## The task, as the human gave it\n\n%s\n\n## The plan\n\n%s\n\n## The Orchestrators\n\n%s\n",
+		cmp.Or(l.Task.Text, "(nothing)"), PlanText(l.Task.Plan), l.Roster.ForSuccessor())
+	if l.Question != "" {
+		fmt.Fprintf(&b, "\n## Asked of the human, and not answered yet\n\n%s\n", l.Question)
+	}
+	b.WriteString("\n## The ledger of decisions\n\n" + l.Ledger)
+	b.WriteString("\n## What was said last\n")
+	b.WriteString(l.Talk.Recollect(contract.Arbiter, QuotedTalk, l.Roster.DisplayName))
+	return b.String()
+}

@@ -1,0 +1,249 @@
+package supervisor
+
+// This part of the package keeps the pending decisions of a run, who makes them, and the decisions that were
+// made.
+//
+// The task machine asks at two points: which agent works next, and what follows from a result. The run's
+// decider answers: the Arbiter in its session, or another decider, whose decisions the Arbiter then reads in
+// its work log. While the Arbiter cannot rule (State.FallbackReason), the rules do. A [RulingRequest] is such a
+// question with its input. Every decision enters a ledger, and is recorded with its input; until then it stays
+// in the state.
+//
+// The package finds the decision point and keeps the ledger. Package supervisor carries decisions out.
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/effect"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// RulingState is the decision part of a run. It is a value: slices are cloned before they are written.
+type RulingState struct {
+	Decisions       int             // rulings of the run, by all deciders
+	ArbiterRequest  *RulingRequest  // the request in the message that the Arbiter rules on
+	Readings        []RulingReading // what the Arbiter has read since it last ruled, oldest first
+	DeciderRequest  *RulingRequest  // the open request to another decider
+	DeciderRequests int             // requests to that decider so far
+	DeciderYielded  bool            // that decider leaves the decision to the Arbiter
+	Unrecorded      []input.Decided // decisions that are not recorded yet
+	FallbackReason  string          // why the rules decide in the Arbiter's place; empty: they do not
+	Ledger          []Ruling        // the ledger of decisions, oldest first
+}
+
+// RulingRequest is a question of the task machine.
+type RulingRequest struct {
+	Serial          int `json:",omitempty"` // of the requests to the run's decider
+	Point           decider.DecisionPoint
+	About           string // the agent whose document is judged
+	Input           json.RawMessage
+	EndedExecutions []string `json:",omitempty"` // messages that had ended executions by then
+
+	Select   decider.SelectAgentInput
+	Evaluate decider.EvaluateProgressInput `json:",omitzero"` // at PointEvaluate
+}
+
+// RulingReading is a message that the Arbiter's session has read since it last ruled, as it was sent. The next ruling
+// is based on these messages and the conversation before them.
+type RulingReading struct{ Message, Content string }
+
+// Ruling is a decision as the ledger keeps it: what the next Arbiter must stand by.
+type Ruling struct {
+	At       time.Time
+	Decision string
+	To, Mode string
+	Reason   string
+	Source   string
+}
+
+const (
+	// LedgerKept is how many decisions the ledger keeps, the latest ones.
+	LedgerKept = 200
+	// reasonKept bounds the reason of a decision in the ledger, in bytes.
+	reasonKept = 300
+	// readingKept bounds what is recorded of the messages of one ruling, in bytes.
+	readingKept = 256 << 10
+)
+
+// Enter adds a decision to the ledger.
+func (s *RulingState) Enter(at time.Time, v verdict.Arbiter, source decider.Source) {
+	keep := s.Ledger
+	if len(keep) >= LedgerKept {
+		keep = keep[len(keep)-LedgerKept+1:]
+	}
+	s.Ledger = append(slices.Clone(keep), Ruling{
+		At: at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: words.Head(v.Reason, reasonKept),
+		Source: string(source),
+	})
+}
+
+// LedgerText lists the decisions, for a model.
+func (s *RulingState) LedgerText() string {
+	var b strings.Builder
+	for _, r := range s.Ledger {
+		fmt.Fprintf(&b, "- %s %s", r.At.UTC().Format("15:04:05"), r.Decision)
+		for _, more := range []string{r.To, r.Mode} {
+			if more != "" {
+				b.WriteString(" " + more)
+			}
+		}
+		if r.Source != string(decider.BySession) {
+			b.WriteString(" (by " + r.Source + ")")
+		}
+		fmt.Fprintf(&b, ": %s\n", strings.ReplaceAll(r.Reason, "\n", "\n  "))
+	}
+	if b.Len() == 0 {
+		return "(nothing)\n"
+	}
+	return b.String()
+}
+
+// Note records a decision that was made here. The state keeps it until it is recorded: a crash in between must
+// not lose it.
+func (s *RulingState) Note(c *effect.Collector, d input.Decided) {
+	s.Unrecorded = append(slices.Clip(s.Unrecorded), d)
+	c.Do(effect.Note{Decision: decider.Record(d)})
+}
+
+// NoteAgain records the decisions that were not recorded before the last process ended.
+func (s *RulingState) NoteAgain(c *effect.Collector) {
+	for _, d := range s.Unrecorded {
+		c.Do(effect.Note{Decision: decider.Record(d)})
+	}
+}
+
+// Noted drops a decision that is recorded now.
+func (s *RulingState) Noted(number int) {
+	recorded := func(d input.Decided) bool { return d.Number == number }
+	if slices.ContainsFunc(s.Unrecorded, recorded) {
+		s.Unrecorded = slices.DeleteFunc(slices.Clone(s.Unrecorded), recorded)
+	}
+}
+
+// Read records that the Arbiter has read a message.
+func (s *RulingState) Read(m Mail) {
+	if m.To != contract.Arbiter || m.Content == "" {
+		return
+	}
+	s.ForgetReading(m.ID) // it may have been sent twice
+	s.Readings = append(slices.Clip(s.Readings), RulingReading{Message: m.ID, Content: m.Content})
+}
+
+// ForgetReading records that a message was not read after all: it is sent again.
+func (s *RulingState) ForgetReading(id string) {
+	of := func(r RulingReading) bool { return r.Message == id }
+	if slices.ContainsFunc(s.Readings, of) {
+		s.Readings = slices.DeleteFunc(slices.Clone(s.Readings), of)
+	}
+}
+
+// takeReadings returns the text of what the Arbiter read for the current ruling, and clears it for the next
+// one.
+func (s *RulingState) takeReadings() string {
+	parts := make([]string, len(s.Readings))
+	for i, r := range s.Readings {
+		parts[i] = r.Content
+	}
+	s.Readings = nil
+	text := strings.Join(parts, "\n")
+	if len(text) <= readingKept {
+		return text
+	}
+	return strings.ToValidUTF8(text[:readingKept], "") +
+		fmt.Sprintf("\n(cut here: the first %d of %d bytes are recorded)", readingKept, len(text))
+}
+
+// RulingBy says who made a decision, and how.
+type RulingBy struct {
+	Source   decider.Source
+	Point    decider.DecisionPoint
+	CostUSD  float64
+	Warnings []string
+}
+
+// Rule counts a ruling of the Arbiter's session, or of the rules in its place, and records it with its input.
+// It closes open requests.
+func (s *RulingState) Rule(c *effect.Collector, v verdict.Arbiter, source decider.Source, warnings ...string) RulingBy {
+	s.Decisions++
+	by := RulingBy{Source: source, Point: decider.PointTalk, Warnings: warnings}
+	f := input.Decided{Number: s.Decisions, Decision: decider.Decision{
+		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary,
+		Source: source, Warnings: warnings,
+	}}
+	if p := s.ArbiterRequest; p != nil {
+		by.Point, f.About, f.Input = p.Point, p.About, p.Input
+	}
+	f.Point = by.Point
+	if read := s.takeReadings(); source == decider.BySession {
+		f.Decision.Prompt = read
+	}
+	s.ArbiterRequest, s.DeciderRequest, s.DeciderYielded = nil, nil, false
+	s.Note(c, f)
+	return by
+}
+
+// LeaveFallback returns the decisions to the Arbiter.
+func (s *RulingState) LeaveFallback(c *effect.Collector) {
+	if s.FallbackReason == "" {
+		return
+	}
+	s.FallbackReason = ""
+	c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
+}
+
+// EnterFallback lets the rules decide until the Arbiter can rule again.
+func (s *RulingState) EnterFallback(c *effect.Collector, why string) {
+	if s.FallbackReason == "" {
+		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter can no longer rule: " +
+			strings.TrimSuffix(why, ".") + ". The run continues by the rules."})
+	}
+	s.FallbackReason = why
+}
+
+// WithFallback adds to the reason why a run ended that the Arbiter did not lead it at the end.
+func (s *RulingState) WithFallback(text string) string {
+	if s.FallbackReason == "" {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + ". The rules led here, for the Arbiter ruled no more: " +
+		words.Head(words.FirstLine(s.FallbackReason), 300)
+}
+
+// DeciderText says who makes the present decision, after the name of the run's decider; empty: nothing is being
+// decided.
+func (s *RulingState) DeciderText() string {
+	switch {
+	case s.FallbackReason != "":
+		return "; the rules decide in your place: " + s.FallbackReason
+	case s.DeciderRequest != nil:
+		return ", which is being asked"
+	case s.DeciderYielded:
+		return ", which leaves the next decision to you"
+	}
+	return ""
+}
+
+// Text is what the Arbiter reads about the state of the task, with a message on which it decides; empty if
+// there is nothing to say yet.
+func (p *RulingRequest) Text(templates map[string]string) string {
+	if p == nil {
+		return ""
+	}
+	set, err := decider.NewSet(templates)
+	if err != nil || len(p.Select.History) == 0 && p.Select.LastError == nil {
+		return ""
+	}
+	text, err := set.State(decider.StatePrompt{Input: p.Select, Point: p.Point})
+	if err != nil {
+		return ""
+	}
+	return text
+}

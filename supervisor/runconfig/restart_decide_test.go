@@ -1,0 +1,320 @@
+package runconfig
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func at(d time.Duration) time.Time { return noon.Add(d) }
+
+// was is an attempt of orch-1 that ended ago before noon and was started again after the delay; a negative
+// delay means that it was not.
+func was(c RestartClass, ago, delay time.Duration) RestartAttempt {
+	a := RestartAttempt{Agent: "orch-1", Class: c, At: at(-ago)}
+	if delay >= 0 {
+		a.StartAt = a.At.Add(delay)
+	}
+	return a
+}
+
+// others are attempts of as many other agents, due at noon plus the delay.
+func others(n int, c RestartClass, delay time.Duration) RestartHistory {
+	var h RestartHistory
+	for i := range n {
+		h = append(h, RestartAttempt{Agent: "orch-" + string(rune('a'+i)), Class: c, At: noon, StartAt: at(delay)})
+	}
+	return h
+}
+
+func TestDecide(t *testing.T) {
+	const s, m = time.Second, time.Minute
+	never := func(p *RestartPolicy) { p.WaitForLimits = false }
+	for _, tt := range []struct {
+		name     string
+		history  RestartHistory
+		exit     RestartExit
+		policy   func(*RestartPolicy)
+		action   RestartAction
+		min, max time.Duration // of the delay
+		attempt  int
+		reason   string // part of it
+	}{
+		{name: "first crash", exit: RestartExit{Class: RestartCrash, Reason: "signal: killed"}, action: RestartSession,
+			max: s, attempt: 1,
+			reason: "ended unasked (signal: killed), failure 1 of 5"},
+		{name: "hung", exit: RestartExit{Class: RestartHung}, action: RestartSession, max: s, attempt: 1,
+			reason: "no sign of life"},
+		{name: "resource", exit: RestartExit{Class: RestartResource, Reason: "2.1 GB"}, action: RestartSession, max: s,
+			attempt: 1,
+			reason:  "over its limits (2.1 GB)"},
+		{name: "unknown class", exit: RestartExit{Class: "new"}, action: RestartSession, max: s, attempt: 1},
+		{name: "fourth crash", history: RestartHistory{was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
+			was(RestartResource, 10*s, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 8 * s, attempt: 4, reason: "failure 4 of 5"},
+		{name: "fifth within a minute", history: RestartHistory{was(RestartCrash, 59*s, 0), was(RestartCrash, 30*s, s),
+			was(RestartHung, 20*s, s),
+			was(RestartResource, 10*s, s)}, exit: RestartExit{Class: RestartCrash, Reason: "exit 1"}, action: RestartPark,
+			attempt: 5,
+			reason:  "parked: 5 failures in 1m0s: exit 1"},
+		{name: "fifth, the first a minute ago",
+			history: RestartHistory{was(RestartCrash, 60*s, 0), was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
+				was(RestartResource, 10*s, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 16 * s, attempt: 5},
+		{name: "crashes of others do not count", history: others(10, RestartCrash, -m),
+			exit:   RestartExit{Class: RestartCrash},
+			action: RestartSession, max: s, attempt: 1},
+		{name: "a long run forgets", history: RestartHistory{was(RestartCrash, 9*m, s), was(RestartCrash, 8*m, s),
+			was(RestartCrash, 7*m, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: s, attempt: 1},
+		{name: "a short run does not", history: RestartHistory{was(RestartCrash, 9*m, s), was(RestartCrash, 6*m, s),
+			was(RestartCrash, 3*m, s)},
+			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 8 * s, attempt: 4},
+		{name: "slow failures in a row", history: slowly(19), exit: RestartExit{Class: RestartCrash}, action: RestartPark,
+			attempt: 20,
+			reason:  "parked: 20 failures in a row"},
+		{name: "backoff is capped", history: slowly(18), exit: RestartExit{Class: RestartCrash}, action: RestartSession,
+			max:     5 * m,
+			attempt: 19},
+
+		{name: "could not start", exit: RestartExit{Class: CouldNotStart, Reason: "exit 3"}, action: RestartPark, attempt: 1,
+			reason: "parked: could not start: exit 3"},
+		{name: "user stop", exit: RestartExit{Class: UserStop}, action: RestartNone, reason: "stopped on request"},
+		{name: "user stop in a storm", history: RestartHistory{was(RestartCrash, 4*s, 0), was(RestartCrash, 3*s, 0),
+			was(RestartCrash, 2*s, 0),
+			was(RestartCrash, s, 0)}, exit: RestartExit{Class: UserStop}, action: RestartNone},
+		{name: "auth", exit: RestartExit{Class: RestartAuth}, action: RestartPark, attempt: 1,
+			reason: "parked: not logged in"},
+
+		{name: "invalid resume", exit: RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 1,
+			reason: "begun afresh"},
+		{name: "invalid resume again", history: RestartHistory{was(InvalidResume, m, 0)},
+			exit:   RestartExit{Class: InvalidResume},
+			action: RestartPark, attempt: 2, reason: "parked: resume refused again"},
+		{name: "invalid resume again after a crash", history: RestartHistory{was(InvalidResume, m, 0), was(RestartCrash,
+			30*s, s)},
+			exit: RestartExit{Class: InvalidResume}, action: RestartPark, attempt: 2},
+		{name: "invalid resume after a long run", history: RestartHistory{was(InvalidResume, 6*m, 0)},
+			exit: RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 1},
+
+		{name: "overload", exit: RestartExit{Class: RestartOverload}, action: RestartWait, min: 5 * s, max: 10 * s,
+			attempt: 1,
+			reason:  "the API is overloaded"},
+		{name: "overload, third", history: RestartHistory{was(RestartOverload, m, 10*s), was(RestartOverload, 30*s, 20*s)},
+			exit: RestartExit{Class: RestartOverload}, action: RestartWait, min: 20 * s, max: 40 * s, attempt: 3},
+		{name: "overload just before the horizon",
+			history: RestartHistory{was(RestartOverload, 10*m-s, 5*m), was(RestartOverload, 2*m, 10*s)},
+			exit:    RestartExit{Class: RestartOverload},
+			action:  RestartWait, min: 20 * s, max: 40 * s, attempt: 3},
+		{name: "overload beyond the horizon", history: RestartHistory{was(RestartOverload, 10*m, 6*m), was(RestartOverload,
+			2*m, 10*s)},
+			exit: RestartExit{Class: RestartOverload}, action: RestartPark, attempt: 3, reason: "still overloaded after 10m"},
+		{name: "overload is not a crash",
+			history: RestartHistory{was(RestartOverload, 50*s, s), was(RestartOverload, 40*s, s), was(RestartOverload, 30*s, s),
+				was(RestartOverload, 20*s, s)}, exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: s, attempt: 1},
+
+		{name: "limit with reset", exit: RestartExit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)}, action: RestartWait,
+			min: 3 * time.Hour, max: 3*time.Hour + 15*s, attempt: 1, reason: "usage limit, resets at 15:00 UTC"},
+		{name: "limit with reset in a moment", exit: RestartExit{Class: UsageLimit, ResetsAt: at(1)}, action: RestartWait,
+			max: 15*s + 1, attempt: 1},
+		{name: "limit with reset at the edge", exit: RestartExit{Class: UsageLimit, ResetsAt: at(6 * time.Hour)},
+			action: RestartWait,
+			min:    6 * time.Hour, max: 6 * time.Hour, attempt: 1},
+		{name: "limit with reset too late", exit: RestartExit{Class: UsageLimit, ResetsAt: at(6*time.Hour + 1)},
+			action:  RestartPark,
+			attempt: 1, reason: "parked: usage limit, resets at 18:00 UTC"},
+		{name: "limit nine days ahead", exit: RestartExit{Class: UsageLimit, ResetsAt: at(9 * 24 * time.Hour)},
+			action:  RestartPark,
+			attempt: 1, reason: "resets at 2026-11-30 12:00 UTC"},
+		{name: "limit, reset absurd",
+			exit: RestartExit{Class: UsageLimit, ResetsAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, action: RestartPark,
+			attempt: 1},
+		{name: "limit, reset in the past", exit: RestartExit{Class: UsageLimit, ResetsAt: at(-time.Hour)},
+			action: RestartWait,
+			min:    5 * s, max: 20 * s, attempt: 1},
+		{name: "limit, reset in the past again", history: RestartHistory{was(UsageLimit, m, 10*s)},
+			exit: RestartExit{Class: UsageLimit, ResetsAt: at(-time.Hour)}, action: RestartWait, min: 10 * m, max: 10*m + 15*s,
+			attempt: 2},
+		{name: "limit unknown", exit: RestartExit{Class: UsageLimit}, action: RestartWait, min: 5 * m, max: 5*m + 15*s,
+			attempt: 1,
+			reason:  "usage limit"},
+		{name: "limit unknown, third", history: RestartHistory{was(UsageLimit, 16*m, 5*m), was(UsageLimit, 11*m, 10*m)},
+			exit: RestartExit{Class: UsageLimit}, action: RestartWait, min: 20 * m, max: 20*m + 15*s, attempt: 3},
+		{name: "limit unknown, waited enough",
+			history: RestartHistory{was(UsageLimit, 5*time.Hour, 2*time.Hour), was(UsageLimit, 3*time.Hour, 3*time.Hour)},
+			exit:    RestartExit{Class: UsageLimit}, policy: func(p *RestartPolicy) { p.LimitBase = 16 * m },
+			action:  RestartPark,
+			attempt: 3, reason: "usage limit for 5h0m"},
+		{name: "limits are not waited for", exit: RestartExit{Class: UsageLimit, ResetsAt: at(m)}, policy: never,
+			action:  RestartPark,
+			attempt: 1, reason: "parked: usage limit, resets at 12:01 UTC"},
+		{name: "limit is not a crash", history: RestartHistory{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s),
+			was(UsageLimit, 30*s, s), was(UsageLimit, 20*s, s)}, exit: RestartExit{Class: RestartCrash}, action: RestartSession,
+			max:     s,
+			attempt: 1},
+
+		{name: "limits are staggered", history: staggered(5, at(3*time.Hour)),
+			exit:   RestartExit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)},
+			policy: func(p *RestartPolicy) { p.ResetJitter = 0 },
+			action: RestartWait, min: 3*time.Hour + 25*s, max: 3*time.Hour + 25*s, attempt: 1},
+		{name: "a gap among the starts is used",
+			history: append(others(1, UsageLimit, m), others(1, UsageLimit, m+10*s)...),
+			exit:    RestartExit{Class: UsageLimit, ResetsAt: at(m)}, policy: func(p *RestartPolicy) { p.ResetJitter = 0 },
+			action: RestartWait, min: m + 5*s, max: m + 5*s, attempt: 1},
+		{name: "crashes are staggered less", history: others(1, RestartCrash, 0), exit: RestartExit{Class: RestartCrash},
+			policy: func(p *RestartPolicy) { p.Base = 0 }, action: RestartSession, min: 500 * time.Millisecond,
+			max: 500 * time.Millisecond, attempt: 1},
+		{name: "too many starts are slowed down", history: RestartHistory{was(InvalidResume, 50*s, 0), was(RestartOverload,
+			40*s, 0),
+			was(RestartOverload, 30*s, 0), was(UsageLimit, 20*s, 0), was(RestartOverload, 10*s, 0)},
+			exit: RestartExit{Class: UsageLimit, ResetsAt: at(-1)}, policy: func(p *RestartPolicy) { p.Healthy = 10 * s },
+			action: RestartWait, min: 10 * s, max: 20 * s, attempt: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := DefaultRestarts()
+			if tt.policy != nil {
+				tt.policy(&p)
+			}
+			tt.exit.Agent, tt.exit.At, tt.exit.Seed = "orch-1", noon, "run"
+			d := DecideRestart(p, tt.history, tt.exit, noon)
+			if d.Action != tt.action || d.Delay < tt.min || d.Delay > tt.max || d.Attempt != tt.attempt ||
+				!strings.Contains(d.Reason, tt.reason) {
+				t.Errorf("%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt,
+					tt.reason)
+			}
+			if again := DecideRestart(p, tt.history, tt.exit, noon); again != d {
+				t.Errorf("not the same twice: %+v, %+v", d, again)
+			}
+		})
+	}
+}
+
+// slowly are failures two minutes apart: neither a storm nor healthy process runs.
+func slowly(n int) RestartHistory {
+	var h RestartHistory
+	for i := n; i > 0; i-- {
+		h = append(h, was(RestartCrash, time.Duration(i)*2*time.Minute, 0))
+	}
+	return h
+}
+
+func staggered(n int, from time.Time) RestartHistory {
+	h := others(n, UsageLimit, 0)
+	for i := range h {
+		h[i].StartAt = from.Add(time.Duration(i) * 5 * time.Second)
+	}
+	return h
+}
+
+// TestJitterIsSpread: different agents with the same exits do not start at the same time, and the whole range
+// is used.
+func TestJitterIsSpread(t *testing.T) {
+	p := DefaultRestarts()
+	p.Base, p.Cap = time.Minute, time.Minute
+	var low, high int
+	for i := range 100 {
+		d := DecideRestart(p, nil, RestartExit{Agent: "orch-1", Class: RestartCrash, Seed: string(rune('a' + i))}, noon)
+		if d.Delay < 15*time.Second {
+			low++
+		}
+		if d.Delay > 45*time.Second {
+			high++
+		}
+	}
+	if low < 10 || high < 10 {
+		t.Errorf("%d of 100 in the first quarter, %d in the last", low, high)
+	}
+}
+
+// TestAuthParks: many agents lose the login at the same time; all are parked.
+func TestAuthParks(t *testing.T) {
+	p := DefaultRestarts()
+	var h RestartHistory
+	for i := range 8 {
+		now := at(time.Duration(i) * 100 * time.Millisecond)
+		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: RestartAuth, At: now, Reason: "401"}
+		d := DecideRestart(p, h, e, now)
+		if d.Action != RestartPark || d.Delay != 0 {
+			t.Errorf("%s: %+v", e.Agent, d)
+		}
+		h = h.Add(p, d.Entry(e, now), now)
+	}
+}
+
+// TestAllLimitedAtOnce: eight sessions reach the same limit; each is started once after the reset, five seconds
+// apart.
+func TestAllLimitedAtOnce(t *testing.T) {
+	p := DefaultRestarts()
+	reset := at(2 * time.Hour)
+	var h RestartHistory
+	var starts []time.Time
+	for i := range 8 {
+		now := at(time.Duration(i) * time.Second)
+		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: UsageLimit, At: now, ResetsAt: reset, Seed: "run"}
+		d := DecideRestart(p, h, e, now)
+		if d.Action != RestartWait {
+			t.Fatalf("%s: %+v", e.Agent, d)
+		}
+		a := d.Entry(e, now)
+		if a.StartAt.Before(reset) || a.StartAt.After(reset.Add(time.Minute)) {
+			t.Errorf("%s starts at %s, the reset is at %s", e.Agent, a.StartAt, reset)
+		}
+		for _, s := range starts {
+			if d := a.StartAt.Sub(s).Abs(); d < p.Stagger {
+				t.Errorf("%s starts %s beside another", e.Agent, d)
+			}
+		}
+		starts = append(starts, a.StartAt)
+		h = h.Add(p, a, now)
+	}
+}
+
+// TestClockWentBack: a history in the future gives delays as if it had happened just now, and it ages from
+// there.
+func TestClockWentBack(t *testing.T) {
+	p := DefaultRestarts()
+	for _, back := range []time.Duration{time.Second, time.Hour, 300 * 24 * time.Hour, 200 * 365 * 24 * time.Hour} {
+		t.Run(back.String(), func(t *testing.T) {
+			h := RestartHistory{was(RestartCrash, 2*time.Second, time.Second), was(RestartCrash, time.Second, time.Second)}
+			h = append(h, others(3, UsageLimit, time.Hour)...)
+			now := noon.Add(-back)
+			for _, c := range []RestartClass{RestartCrash, RestartOverload, UsageLimit, InvalidResume} {
+				d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: c, At: noon, Seed: "run"}, now)
+				if !d.Starts() || d.Delay < 0 || d.Delay > 11*time.Minute {
+					t.Errorf("%s: %+v", c, d)
+				}
+			}
+			d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now)
+			if d.Attempt != 3 {
+				t.Errorf("%+v: the failures are forgotten", d)
+			}
+			h = h.Add(p, d.Entry(RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now), now)
+			for _, a := range h {
+				if a.At.After(now) {
+					t.Errorf("still in the future: %+v", a)
+				}
+			}
+			later := now.Add(p.retention() + 2*time.Hour)
+			if h = h.Trim(p, later); len(h) != 0 {
+				t.Errorf("never forgotten: %+v", h)
+			}
+		})
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	p := DefaultRestarts()
+	var h RestartHistory
+	for i := range maxHistory + 1000 {
+		now := at(time.Duration(i) * time.Millisecond)
+		h = h.Add(p, RestartAttempt{Agent: "orch-1", Class: RestartCrash, At: now}, now)
+	}
+	if len(h) != maxHistory {
+		t.Errorf("%d attempts are kept, want %d", len(h), maxHistory)
+	}
+	if want := at((maxHistory + 999) * time.Millisecond); !h[len(h)-1].At.Equal(want) {
+		t.Errorf("the newest is lost")
+	}
+}

@@ -1,0 +1,194 @@
+package runloop
+
+// This part of the package removes secrets from values of any type before they are recorded or shown. The
+// caller passes a function that removes secrets from a text. Arguments are not modified; functions may be
+// called from any goroutine.
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+)
+
+// whole replaces a text that could not be encoded again.
+const whole = "*redacted*"
+
+// MaskIn returns v with all its strings masked; parts that contained no secret are shared with v.
+func MaskIn[T any](v T, f func(string) string) T {
+	x := reflect.ValueOf(&v).Elem()
+	if out, changed := value(x, f); changed {
+		x.Set(out)
+	}
+	return v
+}
+
+var (
+	rawType    = reflect.TypeFor[json.RawMessage]()
+	stringType = reflect.TypeFor[string]()
+	errorType  = reflect.TypeFor[error]()
+)
+
+func value(v reflect.Value, f func(string) string) (out reflect.Value, changed bool) {
+	switch v.Kind() {
+	case reflect.String:
+		s := v.String()
+		if s == "" {
+			return v, false
+		}
+		if m := f(s); m != s {
+			return reflect.ValueOf(m).Convert(v.Type()), true
+		}
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() || v.Type() == errorType {
+			return v, false
+		}
+		if in, ok := value(v.Elem(), f); ok {
+			if v.Kind() == reflect.Interface {
+				return in, true
+			}
+			out = reflect.New(v.Type().Elem())
+			out.Elem().Set(in)
+			return out, true
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Field(i)
+			if !field.CanInterface() { // it is not exported
+				continue
+			}
+			in, ok := value(field, f)
+			if !ok {
+				continue
+			}
+			if !changed {
+				out, changed = reflect.New(v.Type()).Elem(), true
+				out.Set(v)
+			}
+			out.Field(i).Set(in)
+		}
+		if changed {
+			return out, true
+		}
+	case reflect.Slice:
+		if v.Type() == rawType {
+			raw := v.Bytes()
+			if m := maskJSON(raw, f); !bytes.Equal(m, raw) {
+				return reflect.ValueOf(json.RawMessage(m)), true
+			}
+			return v, false
+		}
+		return list(v, f)
+	case reflect.Map:
+		return mapping(v, f)
+	}
+	return v, false
+}
+
+func list(v reflect.Value, f func(string) string) (out reflect.Value, changed bool) {
+	switch v.Type().Elem().Kind() {
+	case reflect.String, reflect.Struct, reflect.Interface, reflect.Pointer, reflect.Slice, reflect.Map:
+	default:
+		return v, false
+	}
+	out = v
+	for i := range v.Len() {
+		in, ok := value(v.Index(i), f)
+		if !ok {
+			continue
+		}
+		if !changed {
+			changed = true
+			out = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(out, v)
+		}
+		out.Index(i).Set(in)
+	}
+	return out, changed
+}
+
+func mapping(v reflect.Value, f func(string) string) (out reflect.Value, changed bool) {
+	out = v
+	for each := v.MapRange(); each.Next(); {
+		in, ok := value(each.Value(), f)
+		if !ok && v.Type().Elem() == stringType && each.Key().Kind() == reflect.String {
+			// A name may show that its value is a secret.
+			pair := each.Key().String() + "=" + each.Value().String()
+			if m := f(pair); m != pair {
+				in, ok = reflect.ValueOf(m[min(len(m), len(each.Key().String())+1):]).Convert(v.Type().Elem()), true
+			}
+		}
+		if !ok {
+			continue
+		}
+		if !changed {
+			changed = true
+			out = reflect.MakeMapWithSize(v.Type(), v.Len())
+			for again := v.MapRange(); again.Next(); {
+				out.SetMapIndex(again.Key(), again.Value())
+			}
+		}
+		out.SetMapIndex(each.Key(), in)
+	}
+	return out, changed
+}
+
+// maskJSON masks secrets in a JSON text. It masks the text as written, so that names identify their values.
+// Before that it masks string by string, if escapes may hide letters or occur within a secret, or if masking
+// the written text would make invalid JSON.
+func maskJSON(raw []byte, f func(string) string) []byte {
+	text := string(raw)
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		m := f(text)
+		if m == text {
+			return raw
+		}
+		if json.Valid([]byte(m)) {
+			return []byte(m)
+		}
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return []byte(f(text)) // it was not JSON
+	}
+	out := raw
+	if each, changed := texts(v, f); changed {
+		var err error
+		if out, err = jsonl.Marshal(each); err != nil {
+			return []byte(`"` + whole + `"`)
+		}
+	}
+	if m := []byte(f(string(out))); json.Valid(m) {
+		return m
+	}
+	return out
+}
+
+// texts masks the strings of a decoded JSON text, which have no escapes.
+func texts(v any, f func(string) string) (out any, changed bool) {
+	switch v := v.(type) {
+	case string:
+		m := f(v)
+		return m, m != v
+	case []any:
+		for i := range v {
+			var one bool
+			v[i], one = texts(v[i], f)
+			changed = changed || one
+		}
+	case map[string]any:
+		for name, x := range v {
+			m, one := texts(x, f)
+			key := f(name)
+			if key != name {
+				delete(v, name)
+			}
+			v[key] = m
+			changed = changed || one || key != name
+		}
+	}
+	return v, changed
+}

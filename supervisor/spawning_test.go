@@ -1,0 +1,98 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// TestPlace: a named host is used if it has a free slot; otherwise the host with the most free slots.
+func TestPlace(t *testing.T) {
+	c := PartsRun(runconfig.Options{
+		Hosts:     []runconfig.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 3}},
+		Pools:     []runconfig.Pool{{Name: "small", Hosts: []string{"a"}}},
+		Workspace: runconfig.Workspace{Base: "abc"},
+	})
+	hosts := Hosts{Options: c.Options, Roster: c.Roster, Lifecycle: c.Lifecycle}
+	for named, want := range map[string]string{"": "b", "a": "a", "small": "a", runconfig.Here: LifecycleHere} {
+		if got, problem := hosts.Place(named); got != want || problem != "" {
+			t.Errorf("%q: placed on %q (%s), want %q", named, got, problem, want)
+		}
+	}
+	if _, problem := hosts.Place("c"); !strings.Contains(problem, "no host or pool") {
+		t.Errorf("an unknown host: %q", problem)
+	}
+	PartsOrchestrator(c).Host = "a"
+	if _, problem := hosts.Place("a"); !strings.Contains(problem, "Full: a (1 slot)") {
+		t.Errorf("a full host: %q", problem)
+	}
+}
+
+// TestCheck: problems are reported before anything is created.
+func TestCheck(t *testing.T) {
+	for want, in := range map[string]SpawningRequest{
+		"needs a brief":         {Brief: " "},
+		"no mode":               {Brief: "do it", Mode: "nobody"},
+		"names no Orchestrator": {Brief: "do it", SuccessorOf: "orch-7"},
+		"no Git repository":     {Brief: "do it", Isolated: true},
+	} {
+		c := PartsRun(runconfig.Options{})
+		if _, problem := CheckSpawning(c, in); !strings.Contains(problem, want) {
+			t.Errorf("%+v: %q, want %q", in, problem, want)
+		}
+		if n := len(c.Out.Effects()); n != 0 || c.Roster.Spawned != 0 {
+			t.Errorf("%+v: %d effects, %d summoned", in, n, c.Roster.Spawned)
+		}
+	}
+}
+
+// TestSpawn: an Orchestrator starts with its brief, and gets the documents that wait for a successor.
+func TestSpawn(t *testing.T) {
+	c := PartsRun(runconfig.Options{})
+	old := PartsOrchestrator(c)
+	old.Standing, old.Document = HandedOff, &verdict.Document{}
+	c.Handoff.SuccessorQueue = []string{old.ID}
+	plan, problem := CheckSpawning(c, SpawningRequest{Brief: "go on", By: contract.Arbiter})
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	id := Spawn(c, plan)
+	a, ok := c.Roster.Agent(id)
+	if !ok || id != "orch-2" || a.Predecessor != "orch-1" || a.Status != AgentStarting {
+		t.Errorf("summoned %s: %+v", id, a)
+	}
+	mail := c.Conversation.Mail
+	if len(mail) != 1 || mail[0].To != id || mail[0].Kind != KindBrief || len(mail[0].Attached) == 0 {
+		t.Errorf("it gets %+v", mail)
+	}
+	if len(c.Handoff.SuccessorQueue) != 0 {
+		t.Errorf("%v still wait for a successor", c.Handoff.SuccessorQueue)
+	}
+}
+
+// TestSpawningForget: of ended agents, the last ones keep their records, and some more keep their names.
+func TestSpawningForget(t *testing.T) {
+	r := &Roster{}
+	for i := range NamesKept + 2 {
+		r.Add(&Agent{
+			AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: OrchestratorID(i + 1)},
+				Role: RoleOrchestrator},
+			AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true},
+		})
+	}
+	ForgetSpawning(r, &HandoffState{}, &input.ChangeState{})
+	records := 0
+	for _, a := range r.Agents {
+		if !a.Forgotten {
+			records++
+		}
+	}
+	if len(r.Agents) != NamesKept || records != RecordsKept || r.Agents[0].ID != "orch-3" {
+		t.Errorf("kept %d, %d with records, the first is %s", len(r.Agents), records, r.Agents[0].ID)
+	}
+}

@@ -1,0 +1,398 @@
+//go:build linux || darwin
+
+package trust
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
+)
+
+// adderEnv makes the test binary add grants in a separate process: state directory, workspace and a name,
+// separated by newlines.
+const adderEnv = "GRANTS_TEST_ADDER"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(adderEnv); args != "" {
+		part := strings.Split(args, "\n")
+		if err := addMany(part[0], part[1], part[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const perAdder = 10
+
+func addMany(dir, cwd, name string) error {
+	s, err := OpenGrants(dir, cwd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for i := range perAdder {
+		if err := s.Add(Grant{Rule: fmt.Sprintf("Bash(%s %d)", name, i), Run: name}); err != nil {
+			return err
+		}
+		if err := s.Add(Grant{Rule: "Bash(everybody adds this)"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func open(t *testing.T, dir, cwd string) *GrantStore {
+	t.Helper()
+	s, err := OpenGrants(dir, cwd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, s *GrantStore) []Grant {
+	t.Helper()
+	list, problems, err := s.Load()
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	return list
+}
+
+var (
+	at     = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	byRule = Grant{Rule: "Bash(git *)", Run: "r1", At: at}
+	byHash = Grant{Action: strings.Repeat("0a", 32), Tool: "Write", Run: "r2", At: at}
+)
+
+func TestAddAndRemove(t *testing.T) {
+	dir, cwd := t.TempDir(), t.TempDir()
+	s := open(t, dir, cwd)
+	if got := load(t, s); got != nil {
+		t.Fatalf("at first there are %v", got)
+	}
+	again := byRule
+	again.Run, again.At = "r9", at.Add(time.Hour)
+	must(t, s.Add(byRule), s.Add(byHash), s.Add(again))
+	if diff := cmp.Diff([]Grant{byRule, byHash}, load(t, open(t, dir, cwd))); diff != "" {
+		t.Errorf("another store (-want +got):\n%s", diff)
+	}
+	if got := load(t, open(t, dir, t.TempDir())); got != nil {
+		t.Errorf("another workspace has %v", got)
+	}
+	if removed, err := s.Remove(again); !removed || err != nil {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	if removed, err := s.Remove(byRule); removed || err != nil {
+		t.Errorf("removed %v again, %v", removed, err)
+	}
+	if diff := cmp.Diff([]Grant{byHash}, load(t, s)); diff != "" {
+		t.Errorf("after removal (-want +got):\n%s", diff)
+	}
+}
+
+// TestOneWorkspaceByTwoNames: grants belong to the directory, not to its name.
+func TestOneWorkspaceByTwoNames(t *testing.T) {
+	dir, cwd := t.TempDir(), t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(cwd, link), open(t, dir, link).Add(byRule))
+	if got := load(t, open(t, dir, cwd+"/.")); len(got) != 1 {
+		t.Errorf("by its other name it has %v", got)
+	}
+	if _, err := OpenGrants(dir, filepath.Join(cwd, "gone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a workspace that is not there: %v", err)
+	}
+}
+
+func TestAddRefuses(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	for want, g := range map[string]Grant{
+		"neither a rule nor an action": {},
+		"a rule and an action":         {Rule: "Bash", Action: byHash.Action, Tool: "Write"},
+		"which tool's":                 {Action: byHash.Action},
+		"not a sha256":                 {Action: "0a", Tool: "Write"},
+		"is not a sha256":              {Action: strings.Repeat("0A", 32), Tool: "Write"},
+		"closing parenthesis":          {Rule: "Bash(git *"},
+		"no longer needed":             {Rule: "Bash(" + strings.Repeat("x", maxBytes) + ")"},
+	} {
+		if err := s.Add(g); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60v: %.200v, want %q", g, err, want)
+		}
+	}
+	if got := load(t, s); got != nil {
+		t.Errorf("there are %v", got)
+	}
+}
+
+func TestModesUnderAnyUmask(t *testing.T) {
+	for _, umask := range []int{0, 0o777} {
+		state := filepath.Join(t.TempDir(), "state")
+		if umask == 0o777 {
+			must(t, os.Mkdir(state, 0o700)) // we could open it
+		}
+		cwd := t.TempDir()
+		old := unix.Umask(umask)
+		s, err := OpenGrants(state, cwd)
+		if err == nil {
+			err = s.Add(byRule)
+			s.Close()
+		}
+		unix.Umask(old)
+		must(t, err)
+		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700, "grants/" + s.name + ".json": 0o600,
+			"grants/" + s.name + ".lock": 0o600} {
+			info, err := os.Stat(filepath.Join(state, name))
+			must(t, err)
+			if got := info.Mode().Perm(); got != want {
+				t.Errorf("umask %o: %s is %o, want %o", umask, name, got, want)
+			}
+		}
+	}
+}
+
+// TestUnsafeFiles: a file that somebody else may have put there is not accepted, not written to and not
+// changed.
+func TestUnsafeFiles(t *testing.T) {
+	valid := func(s *GrantStore) []byte {
+		must(t, s.Add(byRule))
+		b, err := os.ReadFile(s.Path())
+		must(t, err)
+		return b
+	}
+	outside := filepath.Join(t.TempDir(), "planted")
+	for name, put := range map[string]func(path string, b []byte) error{
+		"symlink": func(path string, b []byte) error {
+			return errors.Join(os.WriteFile(outside, b, 0o600), os.Symlink(outside, path))
+		},
+		"dangling": func(path string, b []byte) error { return os.Symlink(outside+"x", path) },
+		"hard link": func(path string, b []byte) error {
+			return errors.Join(os.WriteFile(path+"2", b, 0o600), os.Link(path+"2", path))
+		},
+		"pipe":      func(path string, b []byte) error { return unix.Mkfifo(path, 0o600) },
+		"directory": func(path string, b []byte) error { return os.Mkdir(path, 0o700) },
+		"open to others": func(path string, b []byte) error {
+			return errors.Join(os.WriteFile(path, b, 0o600), os.Chmod(path, 0o622))
+		},
+		"another's": func(path string, b []byte) error {
+			if os.Geteuid() != 0 {
+				return os.Symlink(outside, path) // cannot be tried
+			}
+			return errors.Join(os.WriteFile(path, b, 0o600), os.Chown(path, 4242, -1))
+		},
+	} {
+		s := open(t, t.TempDir(), t.TempDir())
+		b := valid(s)
+		must(t, os.Remove(s.Path()), put(s.Path(), b))
+		before, _ := os.Lstat(s.Path())
+		var unsafe *statedir.UnsafeError
+		if list, _, err := s.Load(); list != nil || !errors.As(err, &unsafe) {
+			t.Errorf("%s: loads %v, %v", name, list, err)
+		}
+		if err := s.Add(byHash); !errors.As(err, &unsafe) {
+			t.Errorf("%s: add: %v", name, err)
+		}
+		if _, err := s.Remove(byRule); !errors.As(err, &unsafe) {
+			t.Errorf("%s: remove: %v", name, err)
+		}
+		after, err := os.Lstat(s.Path())
+		if must(t, err); !os.SameFile(before, after) || before.Mode() != after.Mode() {
+			t.Errorf("%s: it was %v and is %v", name, before.Mode(), after.Mode())
+		}
+		os.Remove(outside)
+	}
+	s := open(t, t.TempDir(), t.TempDir())
+	valid(s)
+	must(t, os.Chmod(s.Path(), 0o644))
+	if got := load(t, s); len(got) != 1 {
+		t.Errorf("readable by others: %v", got)
+	}
+	if info, err := os.Stat(s.Path()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("it stays readable by others: %v %v", info.Mode(), err)
+	}
+}
+
+func TestUnsafeDirectories(t *testing.T) {
+	cwd := t.TempDir()
+	for _, where := range []string{"state", "state/grants"} {
+		for name, put := range map[string]func(path string) error{
+			"link": func(path string) error { return os.Symlink(t.TempDir(), path) },
+			"file": func(path string) error { return os.WriteFile(path, nil, 0o600) },
+			"pipe": func(path string) error { return unix.Mkfifo(path, 0o600) },
+			"another's": func(path string) error {
+				return errors.Join(os.Mkdir(path, 0o700), os.Chown(path, 4242, -1))
+			},
+		} {
+			if name == "another's" && os.Geteuid() != 0 {
+				continue
+			}
+			dir := t.TempDir()
+			path := filepath.Join(dir, where)
+			must(t, os.MkdirAll(filepath.Dir(path), 0o700), put(path))
+			s, err := OpenGrants(filepath.Join(dir, "state"), cwd)
+			if err == nil {
+				s.Close()
+			}
+			var unsafe *statedir.UnsafeError
+			if !errors.As(err, &unsafe) {
+				t.Errorf("%s is a %s: %v", where, name, err)
+			}
+		}
+	}
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "grants"), 0o700), os.Chmod(filepath.Join(dir, "grants"), 0o777),
+		os.Chmod(dir, 0o755))
+	open(t, dir, cwd)
+	for _, path := range []string{dir, filepath.Join(dir, "grants")} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s stays open to others: %v %v", path, info.Mode(), err)
+		}
+	}
+}
+
+// TestCorruptFiles: they are refused with a reason, and never overwritten.
+func TestCorruptFiles(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	must(t, s.Add(byRule))
+	good, err := os.ReadFile(s.Path())
+	must(t, err)
+	for want, text := range map[string]string{
+		"unexpected end":        "",
+		"not a JSON object":     "\x00\xff garbage",
+		"not a JSON object (":   "[]",
+		"have version 1":        strings.Replace(string(good), `"v": 1`, `"v": 2`, 1),
+		"not have version 1":    "{}",
+		"not have version":      "null",
+		"unknown field":         strings.Replace(string(good), `"v": 1`, `"v": 1, "also": 2`, 1),
+		"for the workspace":     strings.Replace(string(good), s.cwd, "/elsewhere", 1),
+		"after top-level":       string(good) + "{}",
+		"it is over":            string(good) + strings.Repeat(" ", maxBytes),
+		"not a JSON object (un": string(good[:len(good)/2]),
+		"cannot unmarshal":      strings.Replace(string(good), `"grants": [`, `"grants": 7, "x": [`, 1),
+	} {
+		must(t, os.WriteFile(s.Path(), []byte(text), 0o600))
+		var corrupt *CorruptError
+		list, _, err := s.Load()
+		if list != nil || !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), s.Path()) {
+			t.Errorf("%.40q loads %v, %v, want %q", text, list, err, want)
+		}
+		if err := s.Add(byHash); !errors.As(err, &corrupt) {
+			t.Errorf("%.40q: add: %v", text, err)
+		}
+		if b, err := os.ReadFile(s.Path()); err != nil || string(b) != text {
+			t.Errorf("%.40q was written over", text)
+		}
+	}
+}
+
+// TestEntriesNotBelieved: they are reported, allow nothing, and stay in the file.
+func TestEntriesNotBelieved(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	bad := []string{`7`, `{}`, `{"rule":"Bash(","by":"human"}`, `{"rule":"Bash"}`, `{"rule":"Bash","by":"arbiter"}`,
+		`{"rule":"Bash","by":"human","also":1}`, `{"action":"00","tool":"Bash","by":"human"}`, `null`}
+	cwd, err := json.Marshal(s.cwd)
+	must(t, err)
+	must(t, os.WriteFile(s.Path(), fmt.Appendf(nil, `{"v":1,"cwd":%s,"grants":[%s,{"rule":"Bash(ls *)","by":"human"}]}`,
+		cwd, strings.Join(bad, ",")), 0o600))
+	must(t, s.Add(byRule))
+	list, problems, err := s.Load()
+	must(t, err)
+	if len(list) != 2 || list[0].Rule != "Bash(ls *)" || list[1] != byRule || len(problems) != len(bad) {
+		t.Fatalf("%v, %v", list, problems)
+	}
+	for i, p := range problems {
+		if p.Entry != i+1 || p.Reason == "" || !strings.HasPrefix(p.String(), fmt.Sprintf("entry %d: ", i+1)) {
+			t.Errorf("problem %d is %v", i, p)
+		}
+	}
+	if removed, err := s.Remove(byRule); !removed || err != nil {
+		t.Error(removed, err)
+	}
+	b, err := os.ReadFile(s.Path())
+	must(t, err)
+	var flat bytes.Buffer
+	must(t, json.Compact(&flat, b))
+	if !strings.Contains(flat.String(), strings.Join(bad, ",")) {
+		t.Errorf("what was not understood was dropped: %s", flat.String())
+	}
+}
+
+// TestLeftovers: a process that was killed while writing left a partial file, which nothing reads.
+func TestLeftovers(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	must(t, s.Add(byRule))
+	temp := strings.TrimSuffix(s.Path(), ".json") + ".tmp"
+	target := filepath.Join(t.TempDir(), "target")
+	must(t, os.WriteFile(target, []byte("mine"), 0o600), os.Symlink(target, temp), s.Add(byHash))
+	if got := load(t, s); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	if b, err := os.ReadFile(target); err != nil || string(b) != "mine" {
+		t.Errorf("it wrote through a link: %q %v", b, err)
+	}
+	if _, err := os.Lstat(temp); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the piece is still there: %v", err)
+	}
+}
+
+// TestManyAddAtOnce: goroutines and processes do not lose each other's grants.
+func TestManyAddAtOnce(t *testing.T) {
+	dir, cwd := t.TempDir(), t.TempDir()
+	const each = 3
+	var wg sync.WaitGroup
+	for i := range each {
+		wg.Go(func() {
+			if err := addMany(dir, cwd, fmt.Sprintf("goroutine%d", i)); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), adderEnv+"="+strings.Join([]string{dir, cwd, fmt.Sprintf("process%d", i)},
+				"\n"))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	if got := load(t, open(t, dir, cwd)); len(got) != 2*each*perAdder+1 {
+		t.Errorf("%d grants were kept, want %d", len(got), 2*each*perAdder+1)
+	}
+}
+
+// TestLockIsNotWaitedForForever: a process that holds the lock and hangs does not block others for long.
+func TestLockIsNotWaitedForForever(t *testing.T) {
+	s := open(t, t.TempDir(), t.TempDir())
+	unlock, err := s.dir.Lock(s.name+".lock", 0)
+	must(t, err)
+	if _, err := s.dir.Lock(s.name+".lock", 20*time.Millisecond); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("%v", err)
+	}
+	unlock()
+	must(t, s.Add(byRule))
+}
