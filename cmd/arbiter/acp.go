@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/acpagent"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -68,7 +68,7 @@ func (e env) acp(c *cli.Context) error {
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
-	err = acpagent.Serve(ctx, e.Stdin, e.Stdout, acpagent.Config{
+	err = clients.ServeACP(ctx, e.Stdin, e.Stdout, clients.ACPConfig{
 		Runs: port, Args: args, Words: eventtext.Line, Version: command.Version(), Login: []string{"--" + loginFlag},
 		AcceptRisk: slices.Contains(args, "--i-accept-the-risk"),
 		Mode: func(dir string) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/acpagent/acpschema"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients/acpschema"
 )
 
 // acpEditor is a client of the Agent Client Protocol with its own agent. It checks each message in both

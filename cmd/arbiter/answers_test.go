@@ -9,7 +9,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -58,7 +58,7 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 			s.runs(contract.ExitUsage, "does not cover", "allow", "--for", "run", "--rule", "Bash(make *)")
 			answer := besideJSON[struct {
 				Run     string
-				Answers []liveruns.PermitAnswer
+				Answers []subcommands.PermitAnswer
 			}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
 			if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
 				answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
@@ -168,7 +168,7 @@ func TestStop(t *testing.T) {
 	run := collect[contract.Session](s)[0].Session
 	watcher := s.look("watch")
 	watcher.shows(`"permission_request"`)
-	got := besideJSON[liveruns.Stopped](s, "stop")
+	got := besideJSON[subcommands.Stopped](s, "stop")
 	if got.Run != run || got.Exit != int(contract.ExitTerminated) || !strings.Contains(got.Text, "cancelled") ||
 		got.Resume != "arbiter --resume --session "+run[:8] {
 		t.Errorf("%+v", got)

@@ -14,20 +14,12 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/attaching"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/completion"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctorcmd"
 	_ "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient" // answers `arbiter hook` before main
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhost"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -59,14 +51,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if sandbox.IsToolShell(args) {
 		return toolShell(args[1], stderr)
 	}
-	if len(args) > 1 && args[1] == stage.StandInCommand {
+	if len(args) > 1 && args[1] == host.StandInCommand {
 		// The remaining arguments are Claude's, not arbiter's: do not parse or change its flags.
 		return standIn(args[2:], stdin, stdout, stderr)
 	}
 	stderr = command.Stderr{W: stderr}
 	e := env{command.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	if len(args) > 1 && args[1] == manual.Ask {
-		return completion.Complete(e.Env, e.app, args[2:])
+		return subcommands.Complete(e.Env, e.app, args[2:])
 	}
 	crashpoint.Role("arbiter")
 	journal.CrashPoint = crashpoint.Here
@@ -143,10 +135,10 @@ still running. Without a run it exits with 0, or with what prevented one (2, 5).
 
 func (e env) commands() []*cli.Command {
 	safe := env{e.WithSafeOutput()}
-	list := slices.Concat(safe.sessionCommands(), runwork.Commands(safe.Env), e.liveCommands(), []*cli.Command{
-		workspacecmd.AgentsCommand(safe.Env), workspacecmd.TrustCommand(safe.Env), workspacecmd.GrantsCommand(safe.Env),
-		workspacecmd.MemoryCommand(safe.Env), hostlink.HostsCommand(safe.Env),
-		decidecmd.Command(safe.Env), doctorcmd.Command(e.Env),
+	list := slices.Concat(safe.sessionCommands(), subcommands.WorkCommands(safe.Env), e.liveCommands(), []*cli.Command{
+		subcommands.AgentsCommand(safe.Env), subcommands.TrustCommand(safe.Env), subcommands.GrantsCommand(safe.Env),
+		subcommands.MemoryCommand(safe.Env), host.HostsCommand(safe.Env),
+		subcommands.DecideCommand(safe.Env), subcommands.DoctorCommand(e.Env),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
 			Action: safe.scenarios,
@@ -166,7 +158,7 @@ func (e env) commands() []*cli.Command {
 			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON object"}, settings.FlagOf("claude")},
 			Action: safe.version,
 		},
-		completion.Command(e.Env), e.manCommand(), liveruns.HookCommand(e.Env), runhost.Command(e.Env),
+		subcommands.CompletionCommand(e.Env), e.manCommand(), subcommands.HookCommand(e.Env), host.HostCommand(e.Env),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
 			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +
@@ -194,7 +186,7 @@ func (e env) main(c *cli.Context) error {
 	case s.Detach:
 		return e.detach(c.Context, s)
 	case s.JSON:
-		return runhost.Headless(e.Env, s)
+		return host.Headless(e.Env, s)
 	case s.Plain:
 		return e.plain(s)
 	}
@@ -209,10 +201,10 @@ type env struct{ command.Env }
 func (e env) liveCommands() []*cli.Command {
 	safe := env{e.WithSafeOutput()}
 	return []*cli.Command{
-		liveruns.PsCommand(safe.Env), liveruns.StatusCommand(safe.Env), liveruns.WatchCommand(e.Env),
-		liveruns.SendCommand(safe.Env), liveruns.AllowCommand(safe.Env),
-		liveruns.DenyCommand(safe.Env), liveruns.ChooseCommand(safe.Env), liveruns.StopCommand(safe.Env),
-		attaching.Command(e.Env, e.app), liveruns.HaltCommand(e.Env),
+		subcommands.PsCommand(safe.Env), subcommands.StatusCommand(safe.Env), subcommands.WatchCommand(e.Env),
+		subcommands.SendCommand(safe.Env), subcommands.AllowCommand(safe.Env),
+		subcommands.DenyCommand(safe.Env), subcommands.ChooseCommand(safe.Env), subcommands.StopCommand(safe.Env),
+		subcommands.AttachCommand(e.Env, e.app), subcommands.HaltCommand(e.Env),
 		e.mcpCommand(), e.acpCommand(),
 		e.webCommand(),
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 )
 
 // watcher is a terminal that only searches the bytes it receives: an emulator would be slower than what is
@@ -161,7 +161,7 @@ func screenCommand(b *testing.B, name string, args ...string) *exec.Cmd {
 	cmd.Dir = b.TempDir()
 	cmd.Env = []string{
 		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.TempDir(), "LANG=C.UTF-8",
-		"TERM=xterm-256color", "COLORTERM=truecolor", "XDG_CACHE_HOME=" + stage.CacheHome(),
+		"TERM=xterm-256color", "COLORTERM=truecolor", "XDG_CACHE_HOME=" + host.CacheHome(),
 	}
 	return cmd
 }

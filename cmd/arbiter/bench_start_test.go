@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -47,7 +47,7 @@ func startModel(b *testing.B) *rehearsal.Server {
 
 func modelEnv(b *testing.B, s *rehearsal.Server) []string {
 	return []string{
-		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + stage.CacheHome(),
+		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + host.CacheHome(),
 		"ANTHROPIC_BASE_URL=" + s.URL(), "ANTHROPIC_API_KEY=" + s.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1",
 	}

@@ -21,9 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/askmodel"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/localbridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -373,14 +371,14 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 		Place:   b.TempDir(),
 		Options: runconfig.Options{Decider: runconfig.DeciderStateless, DeciderTimeout: time.Minute, Rehearsal: true}}
 	log := slog.New(slog.DiscardHandler)
-	side, err := localbridge.StageSide(&c, log)
+	side, err := host.StageSide(&c, log)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer side.Close()
 	cmd := exec.Command("arbiter", "bridge")
 	cmd.Env, cmd.Dir = side.Stage.Env, c.Options.CWD
-	if side.Client, err = bridge.StartProcess(b.Context(), cmd, hostlink.NoHandler{}, log, nil); err != nil {
+	if side.Client, err = bridge.StartProcess(b.Context(), cmd, host.NoHandler{}, log, nil); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := side.Client.Initialize(b.Context(), bridge.InitializeParams{ProtocolVersion: bridge.ProtocolVersion,
@@ -399,17 +397,17 @@ func BenchmarkDeciderOverHTTP(b *testing.B) {
 		}
 		return time.Since(begin)
 	}
-	askers := map[string]decider.Asker{runconfig.ProviderClaude: askmodel.Asker{Options: c.Options, Spent: side.Cost,
-		Bridge: func() askmodel.Querier { return side }}}
+	askers := map[string]decider.Asker{runconfig.ProviderClaude: host.Asker{Options: c.Options, Spent: side.Cost,
+		Bridge: func() host.Querier { return side }}}
 	for _, name := range []string{decider.OpenAI, decider.APIAnthropic} {
 		o := c.Options
 		o.Provider.Name = name
-		client, err := askmodel.OpenProvider(o, side.Stage)
+		client, err := host.OpenProvider(o, side.Stage)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer client.Close()
-		askers[name] = askmodel.HTTPAsker{Client: client, Options: o, Spent: side.Cost}
+		askers[name] = host.HTTPAsker{Client: client, Options: o, Spent: side.Cost}
 	}
 	took := map[string][]time.Duration{}
 	for range b.N {

@@ -15,8 +15,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/keeper"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/remotehost"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -59,7 +59,7 @@ func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 
 // keptBridge is a bridge that has a keeper.
 type keptBridge struct {
-	machine *remotehost.Machine
+	machine *host.RemoteMachine
 	renewed *keeper.Bridge
 }
 
@@ -100,6 +100,6 @@ func newKeptBridge(kept *keeper.Bridge, isolation proctree.Isolation) (*keptBrid
 	if config, err := os.UserConfigDir(); err == nil {
 		hide = append(hide, filepath.Join(config, "arbiter"))
 	}
-	return &keptBridge{renewed: kept, machine: &remotehost.Machine{Data: filepath.Join(data, "arbiter", "hosts"),
-		Own: placetrust.OwnConfiguration(), Hide: hide, Namespace: isolation.String(), Ended: kept.Ended}}, nil
+	return &keptBridge{renewed: kept, machine: &host.RemoteMachine{Data: filepath.Join(data, "arbiter", "hosts"),
+		Own: settings.OwnConfiguration(), Hide: hide, Namespace: isolation.String(), Ended: kept.Ended}}, nil
 }

@@ -19,14 +19,13 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
 // turnsOf is a handler that waits for the end of a turn.
 type turnsOf struct {
-	hostlink.NoHandler
+	host.NoHandler
 	turns chan bridge.Turn
 }
 
@@ -66,11 +65,11 @@ actors:
 				if err != nil {
 					t.Fatal(err)
 				}
-				claude = bridge.ClaudeSpec{Path: self, Args: []string{stage.StandInCommand}}
+				claude = bridge.ClaudeSpec{Path: self, Args: []string{host.StandInCommand}}
 			}
 			work, run, secret := t.TempDir(), uuid.NewString(), "npm_"+uuid.NewString()
 			cmd := exec.Command("arbiter", "bridge", "--remote")
-			cmd.Env = append(stage.Environ(t.TempDir(), model), "SSH_AUTH_SOCK=/tmp/no-agent.sock")
+			cmd.Env = append(host.StageEnviron(t.TempDir(), model), "SSH_AUTH_SOCK=/tmp/no-agent.sock")
 			h := turnsOf{turns: make(chan bridge.Turn, 1)}
 			c, err := bridge.StartProcess(ctx, cmd, h, nil, proctree.Keep)
 			if err != nil {

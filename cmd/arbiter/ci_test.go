@@ -14,7 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -84,7 +84,7 @@ func (j ciJob) shell(env []string, shell string, args ...string) (log string, co
 	cmd := exec.Command(shell, args...)
 	cmd.Dir = j.work
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.home, "TMPDIR=" + j.temp, "LANG=C.UTF-8",
-		"XDG_CACHE_HOME=" + stage.CacheHome()}, append(j.env, env...)...)
+		"XDG_CACHE_HOME=" + host.CacheHome()}, append(j.env, env...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); cmd.ProcessState == nil {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -178,7 +178,7 @@ func TestExplainListsDecisions(t *testing.T) {
 		t.Errorf("the latest run:\n%s", latest)
 	}
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", r.id, "--explain", "--json")
-	var all []explaining.Explanation
+	var all []subcommands.Explanation
 	if err := json.Unmarshal([]byte(raw), &all); err != nil || len(all) != 4 {
 		t.Fatalf("%d decisions, %v:\n%s", len(all), err, raw)
 	}
@@ -221,7 +221,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 		t.Errorf("the explanation shows a prompt that no model received:\n%s", out)
 	}
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
-	var x explaining.Explanation
+	var x subcommands.Explanation
 	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil ||
 		!strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
 		t.Errorf("%v: %s", err, raw)

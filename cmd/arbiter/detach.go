@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -32,7 +32,7 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 	}
 	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
-	started, err := runstart.Detached(ctx, c)
+	started, err := host.Detached(ctx, c)
 	if ctx.Err() != nil {
 		return command.BySignal(ctx, "")
 	}

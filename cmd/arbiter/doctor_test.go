@@ -15,14 +15,14 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctorcmd"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // examination is a doctor's report with everything that was examined.
 type examination struct {
-	doctor.Report
+	host.DoctorReport
 	code int
 	temp string
 }
@@ -35,15 +35,15 @@ func examine(t *testing.T, env []string, args ...string) examination {
 	s.cmd.Env = append(s.cmd.Env, "TMPDIR="+temp)
 	out, err := s.cmd.Output()
 	e := examination{code: s.cmd.ProcessState.ExitCode(), temp: temp}
-	if jerr := json.Unmarshal(out, &e.Report); jerr != nil {
+	if jerr := json.Unmarshal(out, &e.DoctorReport); jerr != nil {
 		t.Fatalf("%v, %v\n%s\n%s", err, jerr, out, s.stderr.String())
 	}
 	return e
 }
 
-func (e examination) find(t *testing.T, area, name string) doctor.Finding {
+func (e examination) find(t *testing.T, area, name string) host.Finding {
 	t.Helper()
-	i := slices.IndexFunc(e.Findings, func(f doctor.Finding) bool { return f.Area == area && f.Name == name })
+	i := slices.IndexFunc(e.Findings, func(f host.Finding) bool { return f.Area == area && f.Name == name })
 	if i < 0 {
 		t.Fatalf("nothing of %s, %s: %+v", area, name, e.Findings)
 	}
@@ -61,22 +61,22 @@ func TestDoctorLive(t *testing.T) {
 	e := examine(t, []string{"ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"},
 		"--claude", path)
 	e.healthy(t)
-	if f := e.find(t, doctor.AreaClaude, "login"); f.State != doctor.OK || f.Found != "api_key" {
+	if f := e.find(t, host.AreaClaude, "login"); f.State != host.DoctorOK || f.Found != "api_key" {
 		t.Errorf("%+v", f)
 	}
 }
 
 func (e examination) healthy(t *testing.T) {
 	t.Helper()
-	if e.code != 0 || e.State == doctor.Fail {
+	if e.code != 0 || e.State == host.DoctorFail {
 		t.Errorf("exit code %d, %s", e.code, e.State)
 	}
 	abilities := 0
 	for _, f := range e.Findings {
-		if f.Area == doctor.AreaAbilities {
+		if f.Area == host.AreaAbilities {
 			abilities++
 		}
-		if f.Area == doctor.AreaAbilities && f.State != doctor.OK || f.State == doctor.Fail {
+		if f.Area == host.AreaAbilities && f.State != host.DoctorOK || f.State == host.DoctorFail {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -93,23 +93,25 @@ func (e examination) healthy(t *testing.T) {
 func TestDoctorOfOthers(t *testing.T) {
 	testkit.Long(t)
 	for name, tt := range map[string]struct {
-		drop  string                  // flags, with a value each
-		adds  string                  // arguments of a session
-		fault string                  // of the stand-in
-		worse map[string]doctor.State // abilities that are not ok
+		drop  string                      // flags, with a value each
+		adds  string                      // arguments of a session
+		fault string                      // of the stand-in
+		worse map[string]host.DoctorState // abilities that are not ok
 		found string
 	}{
 		"all": {},
 		"no schema": {drop: "--json-schema", found: "there was none",
-			worse: map[string]doctor.State{"verdicts": doctor.Fail, "delivery status": doctor.Warn, "plain text": doctor.Fail,
-				"queries": doctor.Warn}},
+			worse: map[string]host.DoctorState{"verdicts": host.DoctorFail, "delivery status": host.DoctorWarn,
+				"plain text": host.DoctorFail,
+				"queries":    host.DoctorWarn}},
 		"no questions": {drop: "--permission-prompt-tool", found: "not asked for",
-			worse: map[string]doctor.State{"permissions": doctor.Fail}},
+			worse: map[string]host.DoctorState{"permissions": host.DoctorFail}},
 		"no control": {fault: "control-errors@2", found: "control-errors",
-			worse: map[string]doctor.State{"interrupts": doctor.Fail, "side questions": doctor.Warn}},
+			worse: map[string]host.DoctorState{"interrupts": host.DoctorFail, "side questions": host.DoctorWarn}},
 		"no transcript": {adds: "--no-session-persistence", found: "there is none",
-			worse: map[string]doctor.State{"transcripts": doctor.Fail, "resume": doctor.Note, "delivery status": doctor.Note,
-				"plain text": doctor.Note}},
+			worse: map[string]host.DoctorState{"transcripts": host.DoctorFail, "resume": host.DoctorNote,
+				"delivery status": host.DoctorNote,
+				"plain text":      host.DoctorNote}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,12 +133,12 @@ func TestDoctorOfOthers(t *testing.T) {
 			}
 			said := false
 			for _, f := range e.Findings {
-				if f.Area != doctor.AreaAbilities {
+				if f.Area != host.AreaAbilities {
 					continue
 				}
 				want := tt.worse[f.Name]
 				if want == "" {
-					want = doctor.OK
+					want = host.DoctorOK
 				}
 				if f.State != want {
 					t.Errorf("want %s: %+v", want, f)
@@ -159,23 +161,23 @@ func TestDoctorWithoutSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := examine(t, nil, "--no-trial", "--config", config, "--state-dir", filepath.Join(dir, "state"))
-	if f := e.find(t, doctor.AreaSettings, "configuration"); f.State != doctor.Fail || f.Fix != "arbiter schema config" {
+	if f := e.find(t, host.AreaSettings, "configuration"); f.State != host.DoctorFail || f.Fix != "arbiter schema config" {
 		t.Errorf("%+v", f)
 	}
-	if f := e.find(t, doctor.AreaMachine, "sandbox"); strings.Contains(f.Found, "absolute") {
+	if f := e.find(t, host.AreaMachine, "sandbox"); strings.Contains(f.Found, "absolute") {
 		t.Errorf("the trial of the sandbox got an empty path: %+v", f)
 	}
-	if f := e.find(t, doctor.AreaLeftovers, "runs"); f.State != doctor.OK {
+	if f := e.find(t, host.AreaLeftovers, "runs"); f.State != host.DoctorOK {
 		t.Errorf("%+v", f)
 	}
 
 	missing := filepath.Join(dir, "missing")
 	e = examine(t, nil, "--no-trial", "--cwd", missing)
-	if f := e.find(t, doctor.AreaSettings, "configuration"); f.State != doctor.Note {
+	if f := e.find(t, host.AreaSettings, "configuration"); f.State != host.DoctorNote {
 		t.Errorf("the configuration is blamed for the workspace: %+v", f)
 	}
-	f := e.find(t, doctor.AreaPlaces, "workspace")
-	if f.State != doctor.Fail || !strings.Contains(f.Found, missing) {
+	f := e.find(t, host.AreaPlaces, "workspace")
+	if f.State != host.DoctorFail || !strings.Contains(f.Found, missing) {
 		t.Errorf("%+v", f)
 	}
 }
@@ -245,7 +247,7 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	look := func(env []string, args ...string) (e examination) {
 		p := prepare(t, env, append([]string{"doctor", "--json", "--no-trial", "--claude", "./none"}, args...)...)
 		out, _ := p.cmd.Output()
-		if err := json.Unmarshal(out, &e.Report); err != nil {
+		if err := json.Unmarshal(out, &e.DoctorReport); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return e
@@ -253,27 +255,27 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	var e examination
 	for deadline := time.Now().Add(waitTimeout); ; { // the bridge ends its agents first
 		e = look(env)
-		if slices.ContainsFunc(e.Findings, func(f doctor.Finding) bool { return f.Name == "interrupted" }) ||
+		if slices.ContainsFunc(e.Findings, func(f host.Finding) bool { return f.Name == "interrupted" }) ||
 			time.Now().After(deadline) {
 			break
 		}
 	}
-	if f := e.find(t, doctor.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run) {
+	if f := e.find(t, host.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run) {
 		t.Errorf("%+v", f)
 	}
 	// If only a flag leads to the state directory, the suggested command has that flag too.
-	if f := look(nil, "--state-dir", state).find(t, doctor.AreaLeftovers,
+	if f := look(nil, "--state-dir", state).find(t, host.AreaLeftovers,
 		"interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run)+" --state-dir "+state {
 		t.Errorf("%+v", f)
 	}
 	// /tmp may also hold leftovers of others. A doctor that does not know the run leaves the run's files alone.
 	for _, e := range []examination{e, look([]string{"TMPDIR=" + temp})} {
-		if f := e.find(t, doctor.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 ||
+		if f := e.find(t, host.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 ||
 			!strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if f := e.find(t, doctor.AreaLeftovers, "processes"); !strings.Contains(f.Found, "sleep") {
+	if f := e.find(t, host.AreaLeftovers, "processes"); !strings.Contains(f.Found, "sleep") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -284,7 +286,7 @@ func TestPinnedVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.TrimSpace(string(text)); got != doctorcmd.PinnedVersion {
-		t.Errorf("scripts/claude.version is %s, the doctor's %s", got, doctorcmd.PinnedVersion)
+	if got := strings.TrimSpace(string(text)); got != subcommands.PinnedVersion {
+		t.Errorf("scripts/claude.version is %s, the doctor's %s", got, subcommands.PinnedVersion)
 	}
 }

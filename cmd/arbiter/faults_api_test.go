@@ -11,7 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -136,7 +136,7 @@ func TestSwallowed(t *testing.T) {
 				t.Errorf("spawned %+v", sp)
 			}
 			out, _ := s.output(0, "sessions", "show", "--json", s.run())
-			var shown runhistory.SessionReport
+			var shown subcommands.SessionReport
 			if err := json.Unmarshal([]byte(out), &shown); err != nil {
 				t.Fatal(err)
 			}

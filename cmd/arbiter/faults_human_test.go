@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -388,7 +388,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	out, _ := s.output(0, "sessions", "show", "--json", s.run())
-	var shown runhistory.SessionReport
+	var shown subcommands.SessionReport
 	if err := json.Unmarshal([]byte(out), &shown); err != nil {
 		t.Fatal(err)
 	}

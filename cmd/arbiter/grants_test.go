@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -49,7 +49,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 		return out.String()
 	}
 	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit --state-dir "+state+" shows")
-	var r workspacecmd.GrantsReport
+	var r subcommands.GrantsReport
 	if err := json.Unmarshal([]byte(try(contract.ExitComplete, "", "ls", "--json")), &r); err != nil ||
 		len(r.Grants) != 3 || r.Grants[2].Action != action {
 		t.Errorf("%v, %+v", err, r)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/eventboard"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -26,7 +26,7 @@ func blockLoop() {
 	if mark == "" {
 		return
 	}
-	eventboard.Publishing = func() {
+	host.Publishing = func() {
 		if _, err := os.Stat(mark); err == nil {
 			select {}
 		}
@@ -282,7 +282,7 @@ wait; cat later
 	if n != 1 {
 		t.Errorf("the human was told %d times", n)
 	}
-	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, crashlog.LogName))
+	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, runstore.LogName))
 	if strings.Count(string(log), "control: refused") < 3 {
 		t.Errorf("the log says:\n%.3000s", log)
 	}

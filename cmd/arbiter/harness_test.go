@@ -19,7 +19,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -139,7 +139,7 @@ func prepare(t *testing.T, env []string, args ...string) *script {
 	s.cmd = exec.Command("arbiter", args...)
 	home := t.TempDir()
 	s.cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + stage.CacheHome(), "TMPDIR=" + t.TempDir(),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + host.CacheHome(), "TMPDIR=" + t.TempDir(),
 		"LANG=C.UTF-8",
 	}, env...)
 	s.cmd.Dir = home

@@ -13,7 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/hooks"
 )
 
@@ -40,9 +40,9 @@ func BenchmarkHook(b *testing.B) {
 	const session, token = "33e2ace1-d4bc-47dd-9200-fa457d13e61f", "a token"
 	b.Setenv(hookclient.TokenEnv, token) // hook processes are our descendants, like an agent's
 	var generation atomic.Int64
-	server, err := hooksocket.Serve(dir, hooksocket.Service{
-		Agent: func(string) (hooksocket.Agent, bool) { // a new generation each time, so that it is reported
-			return hooksocket.Agent{
+	server, err := host.ServeHookSocket(dir, host.HookSocketService{
+		Agent: func(string) (host.HookSocketAgent, bool) { // a new generation each time, so that it is reported
+			return host.HookSocketAgent{
 				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session,
 				Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,
 					KeepContext: true},
@@ -51,7 +51,7 @@ func BenchmarkHook(b *testing.B) {
 		Token:   func(_, secret string) bool { return secret == token },
 		Tokens:  func(string) (int, error) { return 190_000, nil },
 		Written: func(string, string) bool { return true },
-		Report:  func(bridge.AgentRef, hooksocket.Outcome) {},
+		Report:  func(bridge.AgentRef, host.HookSocketOutcome) {},
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
@@ -48,16 +48,16 @@ func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = model.Close() })
-	agent := hooksocket.Agent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(),
+	agent := host.HookSocketAgent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(),
 		Window: 200_000, Policy: policy}
 	told := make(chan hooks.Effect, 100)
 	// The session is a descendant of arbiter, like one in a terminal of the run: its hooks send the token that
 	// they have from the CLI's environment.
 	token := rand.Text()
-	server, err := hooksocket.Serve(shortDir(t), hooksocket.Service{
-		Agent: func(session string) (hooksocket.Agent, bool) { return agent, session == agent.Session },
+	server, err := host.ServeHookSocket(shortDir(t), host.HookSocketService{
+		Agent: func(session string) (host.HookSocketAgent, bool) { return agent, session == agent.Session },
 		Token: func(session, secret string) bool { return session == agent.Session && secret == token },
-		Report: func(_ bridge.AgentRef, o hooksocket.Outcome) {
+		Report: func(_ bridge.AgentRef, o host.HookSocketOutcome) {
 			for _, e := range o.Effects {
 				told <- e
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hooksocket"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -73,7 +73,7 @@ func TestHookAsksTheRun(t *testing.T) {
 	}
 	s.send(contract.Cancel{})
 	s.finish(contract.ExitFailed)
-	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", hooksocket.Name)); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", host.HookSocketName)); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	if got := answer(); got != "" { // the run has ended

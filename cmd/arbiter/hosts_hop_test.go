@@ -16,7 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -44,8 +44,8 @@ func TestCostOfAHop(t *testing.T) {
 		{Name: "ssh", Command: ssh.Command},
 	} {
 		run := uuid.NewString()
-		o := hostlink.Opening{Host: h, Run: run, Version: command.Version(), Lease: time.Minute,
-			Handler: hostlink.NoHandler{}}
+		o := host.Opening{Host: h, Run: run, Version: command.Version(), Lease: time.Minute,
+			Handler: host.NoHandler{}}
 		began := time.Now()
 		client, _, err := o.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
 		if err != nil {

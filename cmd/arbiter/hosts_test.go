@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 )
 
 // TestHostsOfAWorkspace: a workspace's configuration cannot define hosts, even if trusted: they are commands
@@ -92,7 +92,7 @@ func TestHostsCommand(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", line, out)
 		}
 	}
-	var report hostlink.HostsReport
+	var report host.HostsReport
 	out, _ = s.output(0, "hosts", "--json")
 	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Hosts) != 3 || report.File != file ||
 		report.Hosts[1].Pools[0] != "all" || report.Hosts[2].Name != "here" {

@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/doctor"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 )
 
@@ -35,14 +34,14 @@ func equip(t *testing.T, bin, claude string) {
 }
 
 // checked runs `hosts check` and returns its findings by name.
-func (s *script) checked(want int, args ...string) (hostlink.Report, map[string]doctor.Finding) {
+func (s *script) checked(want int, args ...string) (host.LinkReport, map[string]host.Finding) {
 	s.t.Helper()
 	out, _ := s.output(want, append([]string{"hosts", "check", "--json"}, args...)...)
-	var r hostlink.Report
+	var r host.LinkReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		s.t.Fatalf("%v\n%s", err, out)
 	}
-	found := map[string]doctor.Finding{}
+	found := map[string]host.Finding{}
 	for _, f := range r.Findings {
 		found[f.Name] = f
 	}
@@ -62,7 +61,7 @@ func TestCheckHost(t *testing.T) {
 		"host key": "known as far", "bridge": "a request takes", "arbiter": command.Version(), "git": "2.",
 		"directory": ssh.Home, "login": "",
 	} {
-		if f, ok := found[name]; !ok || !strings.Contains(f.Found, want) || f.State == doctor.Fail {
+		if f, ok := found[name]; !ok || !strings.Contains(f.Found, want) || f.State == host.DoctorFail {
 			t.Errorf("%s: %+v, want %q", name, f, want)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -33,11 +33,11 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Options.Task, c.StateDir = "Weave", state
-	raw, err := json.Marshal(runstart.Spec{Choices: c, Given: c.Given})
+	raw, err := json.Marshal(host.ProcessSpec{Choices: c, Given: c.Given})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("arbiter", runstart.Command, dir)
+	cmd := exec.Command("arbiter", host.ProcessCommand, dir)
 	cmd.Stdin, cmd.Env = bytes.NewReader(raw), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -46,7 +46,7 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ready runstart.Ready
+	var ready host.Ready
 	if err := json.NewDecoder(out).Decode(&ready); err != nil {
 		t.Fatal(err)
 	}
@@ -64,10 +64,16 @@ func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
 		case <-ended:
 			t.Fatalf("the process has not waited for its frontend: %s", log)
 		}
-		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, crashlog.LogName)) // it may not exist yet
+		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, runstore.LogName)) // it may not exist yet
 		log = string(raw)
 	}
-	s, err := runsession.Open(t.Context(), ready.Socket, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
+	s, err := screenhost.OpenSession(
+		t.Context(),
+		ready.Socket,
+		nil,
+		journal.LogPosition{},
+		func(time.Time, contract.Event) {},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +95,7 @@ func TestSessionReconnects(t *testing.T) {
 		defer mu.Unlock()
 		events = append(events, e)
 	}
-	s, err := runsession.Open(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
+	s, err := screenhost.OpenSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
 		journal.LogPosition{}, sink)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +162,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 	server := control.Serve(l, foreignRun{}, slog.New(slog.DiscardHandler))
 	defer server.Close()
 	var version *supervisor.VersionError
-	_, err = runsession.Open(t.Context(), path, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
+	_, err = screenhost.OpenSession(t.Context(), path, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
 	if !errors.As(err, &version) {
 		t.Errorf("the error is %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hostlink"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/hosts/hosttest"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -28,18 +28,18 @@ func TestWorkOnAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := hosts.Host{Name: "box", Command: ssh.Command}
+	theHost := hosts.Host{Name: "box", Command: ssh.Command}
 	open := func() (*bridge.Client, *bridge.RemoteInfo) {
 		t.Helper()
-		client, init, err := hostlink.Opening{Host: host, Run: gittest.Run, Version: command.Version(), Lease: time.Minute,
-			Handler: hostlink.NoHandler{}}.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
+		client, init, err := host.Opening{Host: theHost, Run: gittest.Run, Version: command.Version(), Lease: time.Minute,
+			Handler: host.NoHandler{}}.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return client, init.Remote
 	}
 	client, there := open()
-	url, err := host.GitURL(there.Cache)
+	url, err := theHost.GitURL(there.Cache)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -83,7 +83,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 				if err := json.Unmarshal([]byte(out), &shown); err != nil {
 					t.Fatal(err)
 				}
-				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), pastrun.ImagesDir, message.Images[0].SHA256))
+				got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), runstore.ImagesDir, message.Images[0].SHA256))
 				if err != nil || !bytes.Equal(got, picture) {
 					t.Errorf("the imported image: %v, %d bytes", err, len(got))
 				}

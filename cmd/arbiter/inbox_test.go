@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -101,7 +101,7 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 			_ = s.cmd.Process.Kill()
 			s.gone()
 			awaitGone(t, s.run())
-			var show runhistory.SessionReport
+			var show subcommands.SessionReport
 			stdout, _ := s.output(0, "sessions", "show", s.run(), "--json")
 			if err := json.Unmarshal([]byte(stdout), &show); err != nil || len(show.Inbox) != 2 {
 				t.Errorf("sessions show: %v, %+v", err, show.Inbox)

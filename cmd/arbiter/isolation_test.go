@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -117,10 +117,10 @@ actors:
 				if err != nil {
 					t.Fatal(err)
 				}
-				claude = map[string]any{"path": self, "args": []string{stage.StandInCommand}}
+				claude = map[string]any{"path": self, "args": []string{host.StandInCommand}}
 			}
 			work := t.TempDir()
-			o := outside(t, stage.Environ(t.TempDir(), model))
+			o := outside(t, host.StageEnviron(t.TempDir(), model))
 			run := uuid.NewString()
 			o.call("initialize", map[string]any{"protocol_version": bridge.ProtocolVersion, "client": "a test", "run": run,
 				"claude": claude})

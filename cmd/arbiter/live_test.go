@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/liveruns"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -129,8 +129,8 @@ func TestPsAndStatus(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])
 	run := collect[contract.Session](s)[0].Session
-	list := besideJSON[[]liveruns.LiveReport](s, "ps")
-	one := besideJSON[liveruns.LiveReport](s, "status", run[:6])
+	list := besideJSON[[]subcommands.LiveReport](s, "ps")
+	one := besideJSON[subcommands.LiveReport](s, "status", run[:6])
 	for i, r := range append(list, one) {
 		if r.Run != run || r.PID != s.cmd.Process.Pid || r.Title != "Weave <it>" || r.Phase != "executing" ||
 			r.Paused || r.Seq == 0 || len(r.Agents) != 3 || r.Agents[1].Status != "busy" || len(r.Inbox) != 2 ||
@@ -174,7 +174,8 @@ func TestOfASilentRun(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	b.mustSignal(syscall.SIGSTOP)
 	awaitProcess(t, b.cmd.Process.Pid, "T")
-	if list := besideJSON[[]liveruns.LiveReport](b.script, "ps"); len(list) != 1 || list[0].Problem != "does not answer" ||
+	if list := besideJSON[[]subcommands.LiveReport](b.script, "ps"); len(list) != 1 ||
+		list[0].Problem != "does not answer" ||
 		list[0].Run != b.run {
 		t.Errorf("%+v", list)
 	}

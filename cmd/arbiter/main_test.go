@@ -12,8 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 )
 
 // TestMain makes the test binary act as arbiter: it is on PATH under that name, for scripts and for the bridge,
@@ -48,7 +48,7 @@ const fastProgram = "arbiter-without-detector"
 
 func useFastStandIn() {
 	if path, err := exec.LookPath(fastProgram); err == nil && underRace {
-		stage.Executable = func() (string, error) { return path, nil }
+		host.Executable = func() (string, error) { return path, nil }
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/mcpserver"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -68,7 +68,7 @@ func (e env) mcp(c *cli.Context) error {
 		return err
 	}
 	state := settings.StateForCommand(port.stateDir)
-	s, err := mcpserver.New(mcpserver.Options{
+	s, err := clients.NewMCP(clients.MCPOptions{
 		Runs: port, Args: c.Args().Slice(), Dirs: dirs,
 		ModelAnswers: c.Bool("model-answers-permissions"), Version: command.Version(),
 		Line: func(ev contract.Event) string { return ev.ID + ": " + eventtext.Line(ev, nil) },

@@ -13,8 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/mcpserver"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -76,9 +76,9 @@ func textOfResult(r *mcp.CallToolResult) string {
 }
 
 // sees calls a tool whose result is a view of a run.
-func (u *toolUser) sees(name string, args map[string]any) mcpserver.View {
+func (u *toolUser) sees(name string, args map[string]any) clients.MCPView {
 	u.t.Helper()
-	return resultAs[mcpserver.View](u.t, u.call(name, args, false))
+	return resultAs[clients.MCPView](u.t, u.call(name, args, false))
 }
 
 func resultAs[T any](t *testing.T, r *mcp.CallToolResult) (v T) {
@@ -95,7 +95,7 @@ func resultAs[T any](t *testing.T, r *mcp.CallToolResult) (v T) {
 
 // waitsFor calls wait until an item of the kind waits, or the run has that status. It appends the reported news
 // to all, and checks that the cursor never goes back.
-func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpserver.View {
+func (u *toolUser) waitsFor(v clients.MCPView, kind string, all *[]string) clients.MCPView {
 	u.t.Helper()
 	for range 100 {
 		next := u.sees("wait", map[string]any{"run": v.Run, "since": v.Cursor})
@@ -104,7 +104,7 @@ func (u *toolUser) waitsFor(v mcpserver.View, kind string, all *[]string) mcpser
 		}
 		v = next
 		*all = append(*all, v.News...)
-		if v.Status == kind || slices.ContainsFunc(v.Waiting, func(i mcpserver.Item) bool { return i.Kind == kind }) {
+		if v.Status == kind || slices.ContainsFunc(v.Waiting, func(i clients.MCPItem) bool { return i.Kind == kind }) {
 			return v
 		}
 	}
@@ -163,7 +163,7 @@ func TestMCP(t *testing.T) {
 			if v.Summary != "The file is there." {
 				t.Errorf("the end: %+v", v)
 			}
-			all := u.waitsFor(mcpserver.View{Run: run}, contract.StatusComplete, new([]string)).News
+			all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
 			if strings.Join(all, "\n") != strings.Join(progress, "\n") {
 				t.Errorf("told\n%s\nand at once\n%s", strings.Join(progress, "\n"), strings.Join(all, "\n"))
 			}
@@ -171,7 +171,7 @@ func TestMCP(t *testing.T) {
 			if !strings.Contains(text, "call it dawn") {
 				t.Errorf("the report: %s", text)
 			}
-			if list := resultAs[mcpserver.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
+			if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
 				list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
 				t.Errorf("runs: %+v", list)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/memory"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -42,7 +42,7 @@ func TestMemoryCommands(t *testing.T) {
 	w.prints("Workspace "+w.Path+"\n  1  one\n     2026-03-01, run 0123abcd\n     evidence: seen\n"+
 		"  2  two\n     2026-03-01, written by a human\nThe outcomes of 1 run are kept, too.\n",
 		contract.ExitComplete, "memory")
-	var r workspacecmd.MemoryReport
+	var r subcommands.MemoryReport
 	out, _ := w.arbiter(contract.ExitComplete, "memory", "--json")
 	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Lessons) != 2 || len(r.Outcomes) != 1 ||
 		r.File != store.Path() {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -38,7 +38,7 @@ func TestModesOfARun(t *testing.T) {
 		agents := 0
 		for pid := range survivors(s.run()) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if !strings.Contains(string(line), stage.StandInCommand) || !strings.Contains(string(line), "--input-format") {
+			if !strings.Contains(string(line), host.StandInCommand) || !strings.Contains(string(line), "--input-format") {
 				continue
 			}
 			agents++

@@ -14,7 +14,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -49,7 +48,7 @@ type plainAgents struct {
 
 // plainRun is a run whose human types lines.
 type plainRun struct {
-	*runsession.Session
+	*screenhost.Session
 	host plainHost
 }
 
@@ -104,7 +103,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (p
 	if err != nil {
 		return nil, err
 	}
-	s := r.(*runsession.Session)
+	s := r.(*screenhost.Session)
 	*p.agents = plainAgents{doing, times}
 	if s.Process != nil {
 		fmt.Fprint(p.stderr, s.Process.Notices)
@@ -148,31 +147,31 @@ func (p plainHost) Run(line string) (handled bool, text string) {
 var plainHere map[string]plainAnswer
 
 // plainAnswer executes a slash command and returns the text to print.
-type plainAnswer func(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string
+type plainAnswer func(p plainHost, l *screenhost.Session, s *supervisor.State, c editor.Command) string
 
 func init() { // set here since help refers back to it
-	played := func(do func(p plainHost, l *runsession.Session, c editor.Command) string) plainAnswer {
-		return func(p plainHost, l *runsession.Session, _ *supervisor.State, c editor.Command) string {
+	played := func(do func(p plainHost, l *screenhost.Session, c editor.Command) string) plainAnswer {
+		return func(p plainHost, l *screenhost.Session, _ *supervisor.State, c editor.Command) string {
 			if l == nil {
 				return "There is no run yet. Say what is to be done, and one begins."
 			}
 			return do(p, l, c)
 		}
 	}
-	permit := played(func(plainHost, *runsession.Session, editor.Command) string {
+	permit := played(func(plainHost, *screenhost.Session, editor.Command) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
 			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
 	plainHere = map[string]plainAnswer{
-		"help": func(plainHost, *runsession.Session, *supervisor.State, editor.Command) string { return plainHelp() },
-		"quit": func(_ plainHost, l *runsession.Session, _ *supervisor.State, _ editor.Command) string {
+		"help": func(plainHost, *screenhost.Session, *supervisor.State, editor.Command) string { return plainHelp() },
+		"quit": func(_ plainHost, l *screenhost.Session, _ *supervisor.State, _ editor.Command) string {
 			if l == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			l.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		},
-		"now": func(p plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
+		"now": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ editor.Command) string {
 			return snapshot.Now(s, func(id string) snapshot.Work {
 				if p.agents.doing == nil {
 					return snapshot.Work{}
@@ -180,7 +179,7 @@ func init() { // set here since help refers back to it
 				return snapshot.Work{Agent: p.agents.doing.Agent(id)}
 			}, time.Now())
 		},
-		"runs": func(p plainHost, _ *runsession.Session, _ *supervisor.State, _ editor.Command) string {
+		"runs": func(p plainHost, _ *screenhost.Session, _ *supervisor.State, _ editor.Command) string {
 			list, err := p.Runs(p.Context())
 			if err != nil {
 				return sanitize.Line(err.Error(), 500)
@@ -188,18 +187,18 @@ func init() { // set here since help refers back to it
 			return screenhost.RunsText(list, time.Now())
 		},
 		"focus": played(plainFocus),
-		"logbook": played(func(p plainHost, l *runsession.Session, _ editor.Command) string {
+		"logbook": played(func(p plainHost, l *screenhost.Session, _ editor.Command) string {
 			run := command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
-		"timeline": played(func(p plainHost, l *runsession.Session, _ editor.Command) string { return timesOf(p, l) }),
-		"plan": func(_ plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
+		"timeline": played(func(p plainHost, l *screenhost.Session, _ editor.Command) string { return timesOf(p, l) }),
+		"plan": func(_ plainHost, _ *screenhost.Session, s *supervisor.State, _ editor.Command) string {
 			return slash.Plan(s)
 		},
 		"changes":  plainChanges,
 		"settings": plainSettings,
-		"model": func(p plainHost, _ *runsession.Session, s *supervisor.State, _ editor.Command) string {
+		"model": func(p plainHost, _ *screenhost.Session, s *supervisor.State, _ editor.Command) string {
 			if p.agents.doing == nil {
 				return snapshot.ModelsText(s, nil)
 			}
@@ -208,10 +207,10 @@ func init() { // set here since help refers back to it
 		"image":  plainImage,
 		"revert": plainRevert,
 		"land":   plainLand,
-		"halt":   played(func(_ plainHost, l *runsession.Session, _ editor.Command) string { return l.Halt() }),
+		"halt":   played(func(_ plainHost, l *screenhost.Session, _ editor.Command) string { return l.Halt() }),
 		"allow":  permit,
 		"deny":   permit,
-		"attach": played(func(p plainHost, l *runsession.Session, c editor.Command) string {
+		"attach": played(func(p plainHost, l *screenhost.Session, c editor.Command) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
 				command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
 		}),
@@ -219,7 +218,7 @@ func init() { // set here since help refers back to it
 }
 
 // timesOf describes what each agent of a run did, and when.
-func timesOf(p plainHost, l *runsession.Session) string {
+func timesOf(p plainHost, l *screenhost.Session) string {
 	names := map[string]string{}
 	if s := l.Snapshot(); s != nil {
 		for _, a := range s.Agents {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -23,7 +23,7 @@ const plainDiff = 32 << 10
 const noRunYet = "There is no run yet. Say what is to be done, and one begins."
 
 // plainChanges lists the changed files with their authors, or shows the changes of one file.
-func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c editor.Command) string {
+func plainChanges(p plainHost, l *screenhost.Session, s *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -45,13 +45,15 @@ func plainChanges(p plainHost, l *runsession.Session, s *supervisor.State, c edi
 	case err != nil:
 		return sanitize.Line(err.Error(), 500)
 	case len(text) == 0:
-		return "The run has not changed " + runwork.FileName(path) + "."
+		return "The run has not changed " + subcommands.FileName(path) + "."
 	}
 	report := strings.TrimRight(sanitize.Text(string(text)), "\n")
 	if cut {
 		report += "\nThe rest is left out: arbiter diff prints all of it."
 	}
-	return report + "\n/revert " + runwork.FileName(path) + " takes all of it back; with the numbers behind @@, such as " +
+	return report + "\n/revert " + subcommands.FileName(
+		path,
+	) + " takes all of it back; with the numbers behind @@, such as " +
 		"-12,3 +12,5, one place."
 }
 
@@ -64,9 +66,9 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 	added, deleted := 0, 0
 	for _, c := range changed {
 		added, deleted = added+c.Added, deleted+c.Deleted
-		fmt.Fprintf(&b, "%s %s", runwork.FileName(c.Path), c.Status)
+		fmt.Fprintf(&b, "%s %s", subcommands.FileName(c.Path), c.Status)
 		if c.Old != "" {
-			fmt.Fprintf(&b, " from %s", runwork.FileName(c.Old))
+			fmt.Fprintf(&b, " from %s", subcommands.FileName(c.Old))
 		}
 		if c.Binary {
 			b.WriteString(", binary")
@@ -95,7 +97,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 }
 
 // plainRevert reverts a file, or one hunk of it.
-func plainRevert(p plainHost, l *runsession.Session, _ *supervisor.State, c editor.Command) string {
+func plainRevert(p plainHost, l *screenhost.Session, _ *supervisor.State, c editor.Command) string {
 	if l == nil {
 		return noRunYet
 	}
@@ -107,7 +109,7 @@ func plainRevert(p plainHost, l *runsession.Session, _ *supervisor.State, c edit
 		}
 		i := slices.IndexFunc(changed, func(c workspaces.Change) bool { return c.Path == revert.Path })
 		if i < 0 {
-			return "The run has not changed " + runwork.FileName(revert.Path) + "."
+			return "The run has not changed " + subcommands.FileName(revert.Path) + "."
 		}
 		revert.Seen = changed[i].To.ID
 	}
@@ -117,11 +119,11 @@ func plainRevert(p plainHost, l *runsession.Session, _ *supervisor.State, c edit
 	if err := p.Revert(p.Context(), l.ID(), revert); err != nil {
 		return sanitize.Line(err.Error(), 500)
 	}
-	return "reverted " + runwork.FileName(revert.Path)
+	return "reverted " + subcommands.FileName(revert.Path)
 }
 
 // plainLand merges the work of the run.
-func plainLand(p plainHost, l *runsession.Session, _ *supervisor.State, _ editor.Command) string {
+func plainLand(p plainHost, l *screenhost.Session, _ *supervisor.State, _ editor.Command) string {
 	if l == nil {
 		return noRunYet
 	}

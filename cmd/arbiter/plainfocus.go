@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -19,7 +19,7 @@ import (
 const maxFocusItems = 12
 
 // plainFocus describes one agent.
-func plainFocus(p plainHost, l *runsession.Session, c editor.Command) string {
+func plainFocus(p plainHost, l *screenhost.Session, c editor.Command) string {
 	s, id := l.Snapshot(), c.Arg(0)
 	var a *supervisor.Agent
 	for _, x := range s.Agents {

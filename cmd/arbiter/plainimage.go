@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -11,7 +11,7 @@ import (
 )
 
 // plainImage keeps an image file for the next message.
-func plainImage(p plainHost, _ *runsession.Session, _ *supervisor.State, c editor.Command) string {
+func plainImage(p plainHost, _ *screenhost.Session, _ *supervisor.State, c editor.Command) string {
 	path, size, err := p.Image(c.Arg(0))
 	if err != nil {
 		return sanitize.Line(editor.Sentence(err.Error()), 500)

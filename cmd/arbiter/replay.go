@@ -4,8 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 )
 
 func (e env) replayCommand() *cli.Command {
@@ -31,7 +30,7 @@ func (e env) replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "only", Usage: "with --decisions: repeat only decisions `N,N`, counted from 1"},
 			&cli.BoolFlag{Name: "json",
 				Usage: "with --decisions: print one JSON object per decision, and a last one with totals"},
-		}, replayScreenFlags()...), decidecmd.Flags()...),
+		}, replayScreenFlags()...), subcommands.DecideFlags()...),
 		Action: e.replay,
 	}
 }
@@ -42,7 +41,7 @@ func (e env) replay(c *cli.Context) error {
 		return command.Usagef("replay: use either --screen or --decisions")
 	}
 	if c.Bool("decisions") {
-		return decidecmd.Replay(e.Env, c)
+		return subcommands.ReplayDecisions(e.Env, c)
 	}
 	if c.Bool("json") || c.IsSet("only") {
 		return command.Usagef("replay: --json and --only need --decisions; without it, replay always prints JSON lines")
@@ -60,5 +59,5 @@ func (e env) replay(c *cli.Context) error {
 	if c.Bool("screen") {
 		return e.replayScreen(c)
 	}
-	return runhistory.PrintEvents(e.Env, c)
+	return subcommands.PrintEvents(e.Env, c)
 }

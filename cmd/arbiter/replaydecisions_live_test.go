@@ -13,9 +13,8 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
@@ -31,7 +30,7 @@ func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *sha
 	tmp := r.t.TempDir()
 	cmd = exec.Command("arbiter", args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"),
-		"XDG_CACHE_HOME=" + stage.CacheHome(), "TMPDIR=" + tmp, "LANG=C.UTF-8", "CLAUDE_CODE_MAX_RETRIES=0"}
+		"XDG_CACHE_HOME=" + host.CacheHome(), "TMPDIR=" + tmp, "LANG=C.UTF-8", "CLAUDE_CODE_MAX_RETRIES=0"}
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = home, strings.NewReader(stdin), waitTimeout
 	out, errs = new(shared), new(shared)
 	cmd.Stdout, cmd.Stderr = out, errs
@@ -88,8 +87,8 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 			if len(lines) != 3 {
 				t.Fatalf("%d lines:\n%s%s", len(lines), out, errs)
 			}
-			var first decidecmd.Redecision
-			var sum decidecmd.Tally
+			var first subcommands.Redecision
+			var sum subcommands.Tally
 			if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +210,7 @@ func TestMomentsAreExplained(t *testing.T) {
 	out, _ := s.output(int(contract.ExitComplete), "decide", "--at", "last", "--json")
 	var points []string
 	for line := range bytes.Lines([]byte(out)) {
-		var x explaining.Explanation
+		var x subcommands.Explanation
 		if err := json.Unmarshal(line, &x); err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decidecmd"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -48,11 +48,11 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(raw), "\n")
 	var got []string
 	for _, line := range lines[:len(lines)-1] {
-		var x decidecmd.Redecision
+		var x subcommands.Redecision
 		if err := json.Unmarshal([]byte(line), &x); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, decisionlog.Text(x.Recorded))
+		got = append(got, runstore.DecisionText(x.Recorded))
 	}
 	if text := strings.Join(got, ", "); text != "SELECT_MODE planner, CONTINUE" {
 		t.Errorf("compared are %s:\n%s", text, raw)
@@ -89,8 +89,8 @@ func TestReplayDecisions(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), raw)
 	}
-	var x decidecmd.Redecision
-	var sum decidecmd.Tally
+	var x subcommands.Redecision
+	var sum subcommands.Tally
 	for i, v := range []any{nil, &x, &sum} {
 		if v == nil {
 			continue

@@ -13,7 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -79,7 +79,7 @@ func TestReportOfARun(t *testing.T) {
 // TestReportOfWork: the report takes changes from the run's snapshots, and writes files as a whole.
 func TestReportOfWork(t *testing.T) {
 	w := newWorked(t)
-	t.Setenv(runwork.StepSummary, "")
+	t.Setenv(subcommands.StepSummary, "")
 	if out, _ := w.arbiter(contract.ExitComplete, "report"); !strings.Contains(out,
 		"Not known: the run has no snapshot") {
 		t.Errorf("without a snapshot: %s", out)
@@ -101,9 +101,9 @@ func TestReportOfWork(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	outputs := filepath.Join(w.Path, "outputs")
-	t.Setenv(runwork.StepOutput, outputs)
+	t.Setenv(subcommands.StepOutput, outputs)
 	summary := filepath.Join(w.Path, "summary.md")
-	t.Setenv(runwork.StepSummary, summary)
+	t.Setenv(subcommands.StepSummary, summary)
 	w.Write("summary.md", "before\n")
 	if out, _ := w.arbiter(contract.ExitComplete, "report", "--format", "github"); !strings.HasPrefix(out,
 		"::error title=Run") {

@@ -11,24 +11,23 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runport"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// runPort implements [runport.Runs] with the runs of a state directory. It opens the directory for each call,
+// runPort implements [clients.Runs] with the runs of a state directory. It opens the directory for each call,
 // so that a server that runs for days holds no lock of it.
 type runPort struct {
 	env      env
 	stateDir string
 }
 
-var _ runport.Runs = runPort{}
+var _ clients.Runs = runPort{}
 
 // openRunPort returns the runPort for the state directory that a command line selects.
 func (e env) openRunPort(c *cli.Context) (runPort, error) {
@@ -44,7 +43,7 @@ func (p runPort) open() (*runstore.Runs, error) {
 	return &runstore.Runs{Store: store, Root: p.stateDir}, nil
 }
 
-// List implements [runport.Runs].
+// List implements [clients.Runs].
 func (p runPort) List() ([]journal.Info, error) {
 	store, err := p.open()
 	if err != nil {
@@ -58,7 +57,7 @@ func (p runPort) List() ([]journal.Info, error) {
 	return list, nil
 }
 
-// Find implements [runport.Runs].
+// Find implements [clients.Runs].
 func (p runPort) Find(named string) (journal.Info, error) {
 	store, err := p.open()
 	if err != nil {
@@ -68,7 +67,7 @@ func (p runPort) Find(named string) (journal.Info, error) {
 	return runstore.Find(store.Store, named)
 }
 
-// Dial implements [runport.Runs].
+// Dial implements [clients.Runs].
 func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control.Status, error) {
 	store, err := p.open()
 	if err != nil {
@@ -86,8 +85,8 @@ func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control
 	return client, st, err
 }
 
-// Start implements [runport.Runs].
-func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
+// Start implements [clients.Runs].
+func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 	if s.Run != "" && uuid.Validate(s.Run) != nil {
 		return "", command.Usagef("%q is not an id for a run: use a UUID", s.Run)
 	}
@@ -103,11 +102,11 @@ func (p runPort) Start(ctx context.Context, s runport.Start) (string, error) {
 		return "", command.Usagef("there is no task: say what is to be done")
 	}
 	c.Options.Run = s.Run
-	started, err := runstart.Detached(ctx, c)
+	started, err := host.Detached(ctx, c)
 	return started.Run, err
 }
 
-// Resume implements [runport.Runs].
+// Resume implements [clients.Runs].
 func (p runPort) Resume(ctx context.Context, run string, args []string) error {
 	return p.ResumeWith(ctx, run, "", args)
 }
@@ -126,11 +125,11 @@ func (p runPort) ResumeWith(ctx context.Context, run, task string, args []string
 		return err
 	}
 	c.Options.Task = strings.TrimSpace(task)
-	_, err = runstart.Detached(ctx, c)
+	_, err = host.Detached(ctx, c)
 	return err
 }
 
-// Log implements [runport.Runs].
+// Log implements [clients.Runs].
 func (p runPort) Log(run string) (*journal.EventLog, error) {
 	store, err := p.open()
 	if err != nil {
@@ -148,7 +147,7 @@ func (p runPort) Log(run string) (*journal.EventLog, error) {
 	return log, nil
 }
 
-// Report implements [runport.Runs].
+// Report implements [clients.Runs].
 func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) error {
 	if !slices.Contains(report.Formats(), report.Format(format)) {
 		return command.Usagef("%q is not a format of a report", format)
@@ -162,7 +161,7 @@ func (p runPort) Report(ctx context.Context, run, format string, w io.Writer) er
 	if err != nil {
 		return err
 	}
-	r, _, err := pastrun.Report(ctx, store, info)
+	r, _, err := runstore.PastReport(ctx, store, info)
 	if err != nil {
 		return command.Environmentf("report of run %s: %v", command.ShortID(info.Run), err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
@@ -45,7 +45,7 @@ func showProgram(t *testing.T, program string, size pty.Size, dir string, env []
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + stage.CacheHome(), "TMPDIR=" + t.TempDir(),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + host.CacheHome(), "TMPDIR=" + t.TempDir(),
 		"LANG=C.UTF-8", "COLORFGBG=15;0", "GORACE=atexit_sleep_ms=0",
 	}, env...)
 	term, err := pty.Start(cmd, size)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -223,7 +223,7 @@ func TestInsideTmux(t *testing.T) {
 		_ = exec.Command(path, "-S", m.socket, "kill-server").Run() // the server is gone if all went well
 		os.RemoveAll(dir)
 	})
-	m.do("new-session", "-d", "-x", "100", "-y", "30", "-e", "XDG_CACHE_HOME="+stage.CacheHome(),
+	m.do("new-session", "-d", "-x", "100", "-y", "30", "-e", "XDG_CACHE_HOME="+host.CacheHome(),
 		"-e", "TMPDIR="+t.TempDir(),
 		"arbiter --stand-in --scenario "+scenarioFile(t, brief)+"; echo ended with $?; read wait")
 	m.await("Speak, mortal.", "OF WHAT WAS")

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -41,7 +41,7 @@ func newTestHome(t *testing.T, p player) *testHome {
 		t.Fatal(err)
 	}
 	h := &testHome{t: t, home: home, work: work, player: p, env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + stage.CacheHome(), "TMPDIR=" + t.TempDir(),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + host.CacheHome(), "TMPDIR=" + t.TempDir(),
 		"LANG=C.UTF-8", "COLORFGBG=15;0", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0",
 	}}
 	t.Cleanup(h.endHosts)

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/screenhost"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/stage"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -23,7 +23,7 @@ func (e env) screenCommand(c settings.Choices) error {
 	if problem := noScreen(); problem != "" {
 		return command.Usagef("cannot show the screen: %s; use --plain for lines of text, or --json for scripts", problem)
 	}
-	if _, err := stage.Read(c); err != nil { // an error in a file is reported before the screen hides it
+	if _, err := host.ReadScenario(c); err != nil { // an error in a file is reported before the screen hides it
 		return err
 	}
 	if !c.Resume { // a resumed run knows its files

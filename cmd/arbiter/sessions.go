@@ -11,10 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runhistory"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -36,13 +35,13 @@ func (e env) sessionCommands() []*cli.Command {
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "RUN",
 					Flags:  []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
-					Action: func(c *cli.Context) error { return runhistory.ShowSession(e.Env, c) },
+					Action: func(c *cli.Context) error { return subcommands.ShowSession(e.Env, c) },
 				},
 				{
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
 					Flags: []cli.Flag{settings.StateDirFlag()}, Action: e.removeSessions,
 				},
-				runhistory.ExportCommand(e.Env), runhistory.ImportCommand(e.Env),
+				subcommands.ExportCommand(e.Env), subcommands.ImportCommand(e.Env),
 			},
 		},
 		{
@@ -64,8 +63,8 @@ is still in the state directory.
 Exit codes: 0 printed, or verified; 1 the event log or the audit was changed, or is of another
 run; 2 usage, no such run or file; 5 the state directory cannot be read; 130, 143 ended by a
 signal.`),
-			Flags: append([]cli.Flag{settings.StateDirFlag(), runhistory.FollowFlag(), runhistory.ProgramFlag()},
-				runhistory.AuditFlags()...), Action: func(c *cli.Context) error { return runhistory.Logs(e.Env, c) },
+			Flags: append([]cli.Flag{settings.StateDirFlag(), subcommands.FollowFlag(), subcommands.ProgramFlag()},
+				subcommands.AuditFlags()...), Action: func(c *cli.Context) error { return subcommands.Logs(e.Env, c) },
 		},
 		e.replayCommand(),
 	}
@@ -126,7 +125,7 @@ func (e env) removeSessions(c *cli.Context) error {
 	for _, info := range infos {
 		run := info.Run
 		if !info.Live {
-			messages, err := pastrun.RemoveLeft(c.Context, store, info)
+			messages, err := runstore.RemoveLeft(c.Context, store, info)
 			if err != nil {
 				return command.Environmentf("remove run %s: %v", command.ShortID(run), err)
 			}

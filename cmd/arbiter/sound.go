@@ -6,8 +6,8 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/chime"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -29,9 +29,9 @@ func openSound(screen settings.ScreenSettings) (play func(tui.Sound) (bells int)
 		return nil, stop
 	}
 	if player := findPlayerOfSound(); player != nil {
-		c := chime.New(func(ctx context.Context, file string) error { return playSound(ctx, player, file) })
+		c := subcommands.NewChime(func(ctx context.Context, file string) error { return playSound(ctx, player, file) })
 		return func(s tui.Sound) int {
-			c.Play(chime.Cue(s))
+			c.Play(subcommands.Cue(s))
 			return 0
 		}, c.Close
 	}

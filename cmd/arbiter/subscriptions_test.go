@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/statesync"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -33,7 +33,7 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 	}
 	t.Cleanup(c.Close)
 	h := &received{client: c}
-	var states statesync.Receiver
+	var states host.StateReceiver
 	err = c.Subscribe(ctx, p, func(part any) {
 		switch part := part.(type) {
 		case control.Events:

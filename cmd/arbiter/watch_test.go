@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/crashlog"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -122,7 +122,7 @@ func TestWatch(t *testing.T) {
 	if text := one.errs.String(); !strings.Contains(text, "the run ended: cancelled") {
 		t.Errorf("it says %s", text)
 	}
-	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, crashlog.LogName))
+	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, runstore.LogName))
 	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
 		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webpage"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -53,12 +53,12 @@ func (e env) web(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := webpage.Listen(webpage.Options{
+	server, err := clients.ListenWeb(clients.WebOptions{
 		Runs: port, Run: info.Run, Listen: c.String("listen"), Hosts: c.StringSlice("host"), Public: c.Bool("public"),
 	})
 	var network *os.SyscallError
 	switch {
-	case errors.Is(err, webpage.ErrNotLoopback):
+	case errors.Is(err, clients.ErrNotLoopback):
 		return command.Usagef("--listen %s: %v; use 127.0.0.1, or add --public", c.String("listen"), err)
 	case errors.As(err, &network):
 		return command.Environmentf("listen at %s: %v", c.String("listen"), err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
@@ -124,7 +124,7 @@ func (s *script) blockerExplained() {
 	var x struct {
 		Input    decider.EvaluateProgressInput
 		Decision decider.Decision
-		Rendered *explaining.Rendered
+		Rendered *subcommands.Rendered
 	}
 	if err := json.Unmarshal([]byte(out), &x); err != nil {
 		s.t.Fatalf("%v: %s", err, out)

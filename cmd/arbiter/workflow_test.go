@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -135,7 +135,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 	read := func(number string, in any) {
 		t.Helper()
 		out, _ := s.output(0, "decide", "--explain", s.run(), "--number", number, "--json")
-		var x explaining.Explanation
+		var x subcommands.Explanation
 		if err := json.Unmarshal([]byte(out), &x); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

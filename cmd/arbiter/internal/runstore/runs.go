@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/scratch"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -46,7 +45,7 @@ func Open(c *cli.Context) (*Runs, error) {
 // Tidy removes files outside of the state directory that belong to removed or killed runs, and returns what it
 // removed.
 func (r Runs) Tidy() ([]string, error) {
-	return scratch.Sweep(scratch.Places(), filepath.Join(r.Root, "runs"), r.Over)
+	return command.SweepScratch(command.Places(), filepath.Join(r.Root, "runs"), r.Over)
 }
 
 // OpenOne opens the run that a command's argument names. The caller closes the store.

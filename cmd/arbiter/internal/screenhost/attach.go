@@ -7,7 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/attaching"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
@@ -25,7 +25,7 @@ func (h *Host) Attach(agent string) error {
 	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
 	defer h.withTerminal(stop)()
-	progress := attaching.Progress(h.env.Stderr)
+	progress := subcommands.Progress(h.env.Stderr)
 	progress("Attaching to " + agent + ". Ctrl+C gives up.")
 	client, _, err := control.Dial(ctx, l.Socket(), progress)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *Host) Attach(agent string) error {
 		}
 		return err
 	}
-	err = attaching.Show(h.ctx, h.env.Stderr, r, ptyproxy.Proxy{}, client)
+	err = subcommands.ShowAttach(h.ctx, h.env.Stderr, r, ptyproxy.Proxy{}, client)
 	if h.ctx.Err() != nil {
 		return nil
 	}

@@ -8,9 +8,8 @@ import (
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runwork"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/land"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -43,15 +42,15 @@ func (h *Host) Versions(ctx context.Context, run, path, old string) (v tui.Versi
 	}
 	at := slices.IndexFunc(changes, func(c workspaces.Change) bool { return c.Path == path && c.Old == old })
 	if at < 0 {
-		return v, command.Environmentf("%s is as it was when the run began", runwork.FileName(path))
+		return v, command.Environmentf("%s is as it was when the run began", subcommands.FileName(path))
 	}
 	before, cutBefore, err := r.Content(ctx, changes[at].From, maxVersion)
 	if err != nil {
-		return v, command.Environmentf("%s: %v", runwork.FileName(path), err)
+		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
 	}
 	after, cutAfter, err := r.Content(ctx, changes[at].To, maxVersion)
 	if err != nil {
-		return v, command.Environmentf("%s: %v", runwork.FileName(path), err)
+		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
 	}
 	return tui.Versions{Before: string(before), After: string(after), Cut: cutBefore || cutAfter,
 		Object: changes[at].To.ID}, nil
@@ -66,7 +65,7 @@ func (h *Host) Revert(ctx context.Context, run string, c contract.Revert) error 
 	if info.Live {
 		return runstore.PlayedElsewhere(info.Run, info.PID)
 	}
-	return runwork.RevertChange(ctx, r, info, c)
+	return subcommands.RevertChange(ctx, r, info, c)
 }
 
 // Land implements tui.Host.
@@ -75,7 +74,7 @@ func (h *Host) Land(ctx context.Context, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return runwork.LandWork(ctx, r, info, land.Request{})
+	return subcommands.LandWork(ctx, r, info, land.Request{})
 }
 
 // Open implements tui.Host.
@@ -85,12 +84,12 @@ func (h *Host) Open(run, path string, line int) error {
 		return err
 	}
 	if branch, err := r.Commit(h.ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
-		return runwork.Refused("the agents of run %s work in directories of their own: their work is not in your files "+
+		return subcommands.Refused("the agents of run %s work in directories of their own: their work is not in your files "+
 			"until it is landed", command.ShortID(info.Run))
 	}
 	file := filepath.Join(r.Root, filepath.FromSlash(path))
 	if _, err := os.Lstat(file); err != nil {
-		return runwork.Refused("%s cannot be opened: %v", runwork.FileName(path), command.WithoutPath(err))
+		return subcommands.Refused("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
 	}
 	return h.openEditor(file, line)
 }
@@ -106,12 +105,12 @@ func (h *Host) work(ctx context.Context, run string) (*workspaces.Repo, journal.
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := pastrun.Work(ctx, h.choices.StateDir, info)
+	r, err := runstore.PastWork(ctx, h.choices.StateDir, info)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, info, command.Environmentf("the directory of the run: %v", command.WithoutPath(err))
 	}
 	if err != nil {
-		return nil, info, command.Environmentf("%s: %v", pastrun.WorkDir(info), err)
+		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
 	}
 	return r, info, nil
 }
@@ -126,7 +125,7 @@ func (h *Host) ChangedFiles(
 	}
 	span, err := r.Work(ctx)
 	if err != nil {
-		return nil, info, nil, runwork.WorkError(info, err)
+		return nil, info, nil, subcommands.WorkError(info, err)
 	}
 	changes, err := r.Changes(ctx, span.From, span.To)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
-	"github.com/arbiter-cli/arbiter/supervisor/images"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -132,7 +132,7 @@ func (h *Host) inside(path string) string {
 
 // Image implements tui.Host.
 func (h *Host) Image(path string) (absolute, size string, err error) {
-	is, _, err := images.Read(h.inside(path))
+	is, _, err := runstore.ReadImages(h.inside(path))
 	return is.Path, is.Size(), err
 }
 

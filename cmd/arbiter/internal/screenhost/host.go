@@ -11,9 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/findclaude"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runsession"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstart"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -35,7 +33,7 @@ type Host struct {
 	files       fileList               // of the workspace
 	mu          sync.Mutex             // guards the following members
 	signal      string                 // that ended the program
-	last        *runsession.Session    // the last one started
+	last        *Session               // the last one started
 	lack        string                 // what prevents a run from starting, as far as known
 	refused     *command.Error         // why the last one did not start
 	without     bool                   // the person continues without the workspace's own settings
@@ -65,7 +63,7 @@ func (h *Host) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (tui.R
 }
 
 // begin follows a run, starting with the first event that the frontend does not know.
-func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runsession.Session, error) {
+func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*Session, error) {
 	c := h.Choices()
 	var log *journal.EventLog
 	if b.Resume != "" {
@@ -78,9 +76,9 @@ func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runs
 		defer log.Close()
 		run, socket, live := h.playing(b.Resume)
 		if live {
-			s, err := runsession.Open(ctx, socket, log, b.After, sink)
+			s, err := OpenSession(ctx, socket, log, b.After, sink)
 			if err != nil {
-				return nil, runsession.Refusal(run, err)
+				return nil, Refusal(run, err)
 			}
 			if b.Task != "" {
 				s.Put(contract.Command{Ref: "task", Body: contract.Say{To: contract.Arbiter, Text: b.Task,
@@ -93,21 +91,21 @@ func (h *Host) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*runs
 	c.Options.Task, c.Images = b.Task, b.Images
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
-		c = runstart.Rehearsal(c)
+		c = host.Rehearsal(c)
 	} else if !h.declined() {
 		c.AskInRun()
 	}
 	if c.Resume {
 		c.Rehearse, c.Options.Rehearsal = false, false // the run has its own setting
 	}
-	p, err := runstart.Start(ctx, c)
+	p, err := host.StartProcess(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	s, err := runsession.Open(ctx, p.Socket, log, b.After, sink)
+	s, err := OpenSession(ctx, p.Socket, log, b.After, sink)
 	if err != nil {
 		p.End()
-		return nil, runsession.Refusal(p.Run, err)
+		return nil, Refusal(p.Run, err)
 	}
 	s.Process = p
 	return s, nil
@@ -244,7 +242,7 @@ func (h *Host) End(signal string) tui.Outcome {
 func (h *Host) Context() context.Context { return h.ctx }
 
 // Session returns the current or last session; nil before the first.
-func (h *Host) Session() *runsession.Session {
+func (h *Host) Session() *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last
@@ -252,7 +250,7 @@ func (h *Host) Session() *runsession.Session {
 
 // findingsOfClaude inspects the CLI. A rehearsal needs no login, because it has its own key.
 func findingsOfClaude(ctx context.Context, c settings.Choices) tui.Findings {
-	s := findclaude.Inspect(ctx, c.Claude, !c.Rehearse)
+	s := host.InspectClaude(ctx, c.Claude, !c.Rehearse)
 	f := tui.Findings{
 		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
 		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Rehearse, Model: c.Options.Model,

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/decisionlog"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/explaining"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/pastrun"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -102,7 +100,7 @@ func (h *Host) Report(ctx context.Context, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, _, err := pastrun.Report(ctx, &runstore.Runs{Store: store, Root: h.choices.StateDir}, info)
+	r, _, err := runstore.PastReport(ctx, &runstore.Runs{Store: store, Root: h.choices.StateDir}, info)
 	if err != nil {
 		return "", command.Environmentf("report on run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -129,14 +127,14 @@ func (h *Host) Explain(ctx context.Context, run string, number int) (string, err
 		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	defer log.Close()
-	list, _, err := decisionlog.Read(ctx, log)
+	list, _, err := runstore.ReadDecisions(ctx, log)
 	if err != nil {
 		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}
 	for _, r := range slices.Backward(list) {
 		if number == 0 || r.Number == number && !r.Unused {
 			var text bytes.Buffer
-			explaining.WriteExplanation(&text, explaining.ExplainDecision(run, info.Rehearsal, r, nil))
+			subcommands.WriteExplanation(&text, subcommands.ExplainDecision(run, info.Rehearsal, r, nil))
 			return text.String(), nil
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/childenv"
 	"github.com/arbiter-cli/arbiter/bridge/ptyproxy"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/workspacecmd"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 )
 
 // Edit implements tui.Host. The editor is $VISUAL, or else $EDITOR, or else vi.
@@ -54,7 +54,7 @@ func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"
 func (h *Host) runEditor(args ...string) error {
 	editor := editorName()
 	// The editor stays in our process group, so that its Ctrl+Z suspends both.
-	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", workspacecmd.EditorScript(editor), "editor"},
+	cmd := exec.CommandContext(h.ctx, "/bin/sh", append([]string{"-c", subcommands.EditorScript(editor), "editor"},
 		args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 	"github.com/arbiter-cli/arbiter/tui"
@@ -25,7 +24,7 @@ func (h *Host) declined() bool {
 }
 
 // findingsOf returns what a person is shown of the workspace; nothing for a trusted one.
-func findingsOf(t placetrust.State) tui.Trust {
+func findingsOf(t settings.TrustState) tui.Trust {
 	f := tui.Trust{Changed: t.Recorded, Problem: t.Problem}
 	if t.Trusted {
 		return f

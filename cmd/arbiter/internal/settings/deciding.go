@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/secrets"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -143,7 +142,7 @@ func MaskerOf(o runconfig.Options, there hosts.Config) func(string) string {
 			return filepath.IsAbs(os.Getenv(name)) // a path occurs in other texts, and is not a secret
 		})...)
 	}
-	return secrets.Masker(envs, named...)
+	return SecretMasker(envs, named...)
 }
 
 // alternatives joins words with commas and "or".

@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/webnotify"
 	"github.com/arbiter-cli/arbiter/tui/notify"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -20,7 +19,7 @@ type ScreenSettings struct {
 	Mouse  bool
 	Notify notify.Options
 	// Posts are the targets to which the run's process, not the screen, posts notifications.
-	Posts []webnotify.Target
+	Posts []Target
 	// Ritual is RitualFull, RitualScene or RitualOff.
 	Ritual string
 	// Sound is SoundOff or SoundOn.
@@ -57,8 +56,8 @@ func readScreenSettings(c *cli.Context) (ScreenSettings, error) {
 	f.Notify.Terminal = notify.Detect(os.Getenv)
 	for word := range strings.SplitSeq(c.String("notify"), ",") {
 		word = strings.TrimSpace(word)
-		if webnotify.IsTarget(word) {
-			target, err := webnotify.Parse(word)
+		if IsTarget(word) {
+			target, err := ParseTarget(word)
 			if err != nil {
 				return f, command.Usagef("--notify %q: %v", word, err)
 			}

@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -71,7 +70,7 @@ func trustedForConfig(c *cli.Context, place string) bool {
 			return false
 		}
 	}
-	t, err := placetrust.Of(c, place)
+	t, err := TrustOf(c, place)
 	return err == nil && t.Trusted
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/placetrust"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -34,8 +33,8 @@ type Choices struct {
 	Share    bool   // another run may work in the same directory
 	Place    string // the directory that the run belongs to
 	PIDNS    proctree.Mode
-	Trusting placetrust.State // of Place; a rehearsal's workspace is always trusted
-	Given    map[string]bool  `json:"-"` // settings named on the command line or in the environment
+	Trusting TrustState      // of Place; a rehearsal's workspace is always trusted
+	Given    map[string]bool `json:"-"` // settings named on the command line or in the environment
 	StateDir string
 	Sandbox  confinement
 	Hosts    hosts.Config // connections to the user's configured hosts
@@ -78,7 +77,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	for _, x := range Table {
 		given[x.Name] = set[x.Name]
 	}
-	t, err := placetrust.Of(c, cwd)
+	t, err := TrustOf(c, cwd)
 	if err != nil {
 		return s, err
 	}
@@ -153,7 +152,7 @@ func (s Choices) contradiction(c *cli.Context) string {
 }
 
 // Adopt sets the trust decision in the options of a run.
-func (c *Choices) Adopt(t placetrust.State) {
+func (c *Choices) Adopt(t TrustState) {
 	c.Trusting = t
 	c.Options.Trusted, c.Options.TrustHash = t.Trusted || c.Rehearse, ""
 	if t.Trusted && !c.Rehearse { // a rehearsal's workspace is its own

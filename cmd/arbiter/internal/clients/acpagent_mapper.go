@@ -1,0 +1,391 @@
+package clients
+
+// This part of the package serves the Agent Client Protocol (version 1) on a pair of pipes: an editor opens
+// sessions, and each session is a run of Arbiter.
+//
+// # Sessions and runs
+//
+// The id of a session is the id of its run, so an editor finds the run again after any restart. The run begins with
+// the first prompt, which is its task. Later prompts are messages to the Arbiter and answer its questions; a prompt
+// to a finished run gives it a new task. A prompt ends when the run waits for the human or is over.
+//
+// # Updates
+//
+// A [mapper] turns the events of a run into updates of its session. It depends on the events alone, so a loaded
+// session shows the same as a live one. The exception is what the protocol calls notices: they are not part of the
+// history and are shown live only.
+//
+// What waits for the human is never derived from events: it is the inbox in the run's status. Its permission
+// requests become session/request_permission, and are withdrawn when another client has answered.
+//
+// # Goroutines, shutdown
+//
+// [ServeACP] owns the connection and all goroutines: one for each session that follows its run, and one for each
+// request of the client or to it. It returns when the client has closed its end, and waits for all of them. Runs
+// continue after that.
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+)
+
+const (
+	maxTitle       = 200  // runes of a title
+	maxDescription = 4000 // runes of what an agent is for
+)
+
+// features are the protocol features beyond version 1 that the client supports.
+type features struct {
+	subagents  bool
+	notices    bool
+	compaction bool
+	elicits    bool
+}
+
+// ACPWords renders an event as one line of text. name returns the display name of an agent or party.
+type ACPWords func(e contract.Event, name func(id string) string) string
+
+// mapper turns the events of a run into updates of its session, and of the sessions of its Orchestrators if the
+// client knows subagents. Its output depends only on the events so far.
+type mapper struct {
+	root   string // id of the session
+	can    features
+	words  ACPWords
+	dir    string // working directory of the run
+	agents map[string]*agentView
+	// calls are the running tool calls by id; asked are the pending permission requests by id.
+	calls      map[string]acpCall
+	asked      map[string]toolCall
+	shownTexts map[string]string // texts that were reported last, by question id
+	spent      money
+	ended      *contract.Result // set if the run's end is the last thing reported
+	login      bool             // the last error was that Claude is not logged in
+	// rehearsal is set if a scripted model plays. The protocol cannot mark a cost as simulated, so none is shown.
+	rehearsal bool
+	count     int // number of generated ids
+}
+
+// agentView is what the client has been shown about an agent.
+type agentView struct {
+	name   string
+	dir    string
+	state  childState
+	gone   bool
+	busy   bool // a message was delivered, and its turn has not ended
+	tokens int
+	window int
+	shown  shownUsage
+}
+
+// shownUsage is the context usage that the client was shown last for an agent.
+type shownUsage struct {
+	used, size int
+	cost       float64
+}
+
+// money is the cost of the run: the sum of its turns, or the amount the run reported last, whichever is larger.
+type money struct{ turns, reported float64 }
+
+func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.reported)) }
+
+func newMapper(session string, can features, words ACPWords) *mapper {
+	return &mapper{
+		root: session, can: can, words: words, agents: map[string]*agentView{}, calls: map[string]acpCall{},
+		asked: map[string]toolCall{}, shownTexts: map[string]string{},
+	}
+}
+
+// add returns the updates that follow from an event.
+func (m *mapper) add(e contract.Event) []frame {
+	if m.ended != nil {
+		if _, ok := e.Body.(contract.Session); ok {
+			m.ended = nil // the run continues
+		}
+	}
+	switch b := e.Body.(type) {
+	case contract.Session:
+		m.dir, m.login, m.rehearsal = b.CWD, false, b.Rehearsal
+	case contract.Spawn:
+		return m.spawn(e.ID, b)
+	case contract.Done:
+		return m.done(e.ID, b)
+	case contract.Delivered:
+		m.setBusy(e.ID, true)
+		return m.childState(e.ID, childState{State: "running"})
+	case contract.Message:
+		return m.message(b)
+	case contract.Question:
+		return m.question(b)
+	case contract.Assistant:
+		return m.prose(e.ID, b)
+	case contract.ToolUse:
+		return m.toolUse(e.ID, b)
+	case contract.ToolResult:
+		return m.toolResult(b)
+	case contract.PermissionRequest:
+		return m.permissionRequest(e.ID, b)
+	case contract.Permission:
+		return m.permission(e.ID, b)
+	case contract.Plan:
+		return m.plan(b)
+	case contract.Context:
+		return m.context(e.ID, b)
+	case contract.Cost:
+		m.spent.reported = max(m.spent.reported, b.RunCostUSD)
+	case contract.Turn:
+		return m.turn(e.ID, b)
+	case contract.Compact:
+		return m.compact(e.ID, b)
+	case contract.Workspace:
+		return m.workspace(e.ID, b)
+	case contract.Error:
+		return m.showError(e.ID, b)
+	case contract.Result:
+		return m.result(b)
+	case contract.Decision:
+		return m.decision(e.ID, b)
+	case contract.Handoff, contract.Check, contract.Acceptance, contract.Merge, contract.Changes,
+		contract.Takeover:
+		return m.aside(e)
+	case contract.Notice, contract.Retry, contract.Restart, contract.ContextWarning, contract.Overlap, contract.Halted,
+		contract.Quiet, contract.Budget:
+		return m.notice(e)
+	}
+	return nil
+}
+
+// home returns the session in which an agent's activity is shown, and a prefix for its texts if that is not the
+// agent's own session.
+func (m *mapper) home(id string) (session, prefix string) {
+	if id == contract.Arbiter || id == contract.Supervisor || id == contract.Human {
+		return m.root, ""
+	}
+	if m.can.subagents && m.agents[id] != nil {
+		return m.child(id), ""
+	}
+	return m.root, m.name(id) + ": "
+}
+
+// child returns the session id of an Orchestrator.
+func (m *mapper) child(id string) string { return m.root + "/" + id }
+
+// agentOf splits the id of an ACP session into the session of the run and the agent.
+func agentOf(session string) (root, agent string) {
+	root, agent, _ = strings.Cut(session, "/")
+	return root, agent
+}
+
+func (m *mapper) name(id string) string {
+	if a := m.agents[id]; a != nil {
+		return a.name
+	}
+	switch id {
+	case contract.Arbiter:
+		return "Arbiter"
+	case contract.Human:
+		return "You"
+	case contract.Supervisor:
+		return "Supervisor"
+	}
+	return sanitize.Line(id, maxTitle)
+}
+
+// newID makes an id for an update without one. The same events always get the same ids.
+func (m *mapper) newID(kind string) string {
+	m.count++
+	return fmt.Sprintf("%s-%d", kind, m.count)
+}
+
+func (m *mapper) on(session string, update any) []frame { return []frame{{session, update}} }
+
+// chunk is a text in a transcript. It ends with a paragraph break: clients without message ids join it with the
+// next text.
+func (m *mapper) chunk(session, kind, id, text string) []frame {
+	text = strings.TrimSpace(sanitize.Text(text))
+	if text == "" {
+		return nil
+	}
+	if id == "" {
+		id = m.newID("text")
+	}
+	if kind != userChunk {
+		text += "\n\n"
+	}
+	return m.on(session, chunk{Kind: kind, MessageID: id, Content: textOf(text)})
+}
+
+// aside shows an event outside the conversation as one line of thought.
+func (m *mapper) aside(e contract.Event) []frame {
+	session, _ := m.home(e.ID)
+	return m.chunk(session, thoughtChunk, "", m.words(e, m.name))
+}
+
+// notice shows a problem that the run has recovered from.
+func (m *mapper) notice(e contract.Event) []frame {
+	if !m.can.notices {
+		return m.aside(e)
+	}
+	text := sanitize.Line(m.words(e, m.name), maxDescription)
+	if text == "" {
+		return nil
+	}
+	severity := "warning"
+	if _, ok := e.Body.(contract.Notice); ok {
+		severity = "info"
+	}
+	session, _ := m.home(e.ID)
+	return m.on(session, acpNotice{Kind: noticed, Severity: severity, Title: text})
+}
+
+// showError shows an error that a person should know about, and the possible answers.
+func (m *mapper) showError(id string, b contract.Error) []frame {
+	m.login = b.Category == bridge.CatAuth
+	text := b.Message
+	if len(b.RecoveryOptions) > 0 {
+		text += "\n\nAnswer with one of these words: " + strings.Join(b.RecoveryOptions, ", ")
+	}
+	if id != contract.Supervisor && id != contract.Arbiter {
+		text = m.name(id) + ": " + text
+	}
+	return m.chunk(m.root, agentChunk, "", text)
+}
+
+// decision shows a decision and its reason.
+func (m *mapper) decision(id string, b contract.Decision) []frame {
+	session, _ := m.home(id)
+	return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
+}
+
+// question asks the human. A resumed run asks its open question again; that repetition is not shown.
+func (m *mapper) question(b contract.Question) []frame {
+	if b.Question != "" && m.shownTexts[b.Question] == b.Text {
+		return nil
+	}
+	m.shownTexts[b.Question] = b.Text
+	return m.chunk(m.root, agentChunk, b.Question, b.Text)
+}
+
+// result ends the run and everything that is still open in it.
+func (m *mapper) result(b contract.Result) []frame {
+	m.ended = &b
+	m.spent = money{reported: max(b.CostUSD, m.spent.total()), turns: m.spent.turns}
+	text := "The run ended: " + strings.ReplaceAll(b.Status, "_", " ")
+	if b.Summary != "" {
+		text += ". " + b.Summary
+	}
+	frames := m.closeCalls("")
+	frames = append(frames, m.usage(contract.Arbiter)...)
+	return append(frames, m.chunk(m.root, agentChunk, "", text)...)
+}
+
+// plan shows the steps of the plan and, if the client knows subagents, the task lists of the agents.
+func (m *mapper) plan(b contract.Plan) []frame {
+	frames := m.on(m.root, planOf(b.Steps))
+	if !m.can.subagents {
+		return frames
+	}
+	for _, t := range b.Tasks {
+		if m.agents[t.Agent] != nil {
+			frames = append(frames, frame{m.child(t.Agent), planOf(t.Items)})
+		}
+	}
+	return frames
+}
+
+func planOf(steps []contract.Step) plan {
+	p := plan{Kind: planned, Entries: []planEntry{}}
+	for _, s := range steps {
+		e := planEntry{Content: sanitize.Line(s.Text, maxDescription), Priority: "medium", Status: pending}
+		switch s.Status {
+		case contract.StepActive:
+			e.Status = inProgress
+		case contract.StepDone:
+			e.Status = completed
+		case contract.StepFailed, contract.StepSkipped: // the protocol has no such status
+			e.Status = completed
+			e.Content += " (" + s.Status + ")"
+		}
+		p.Entries = append(p.Entries, e)
+	}
+	return p
+}
+
+func (m *mapper) context(id string, b contract.Context) []frame {
+	a := m.agents[id]
+	if a == nil {
+		return nil
+	}
+	a.tokens, a.window = b.Tokens, b.Window
+	return m.usage(id)
+}
+
+// usage shows how full the context of an agent is. The update of the root session has the cost of the whole run,
+// except in a rehearsal.
+func (m *mapper) usage(id string) []frame {
+	a := m.agents[id]
+	if a == nil || a.window <= 0 {
+		return nil
+	}
+	now := shownUsage{max(a.tokens, 0), a.window, 0}
+	session := m.root
+	u := usage{Kind: usageChanged, Used: now.used, Size: now.size}
+	switch {
+	case id == contract.Arbiter && m.rehearsal:
+	case id == contract.Arbiter:
+		now.cost = m.spent.total()
+		u.Cost = &cost{now.cost, "USD"}
+	case m.can.subagents:
+		session = m.child(id)
+	default:
+		return nil
+	}
+	if now == a.shown {
+		return nil
+	}
+	a.shown = now
+	return m.on(session, u)
+}
+
+// turn adds the cost of a turn, and shows that its agent is idle.
+func (m *mapper) turn(id string, b contract.Turn) []frame {
+	m.spent.turns += b.CostUSD
+	m.setBusy(id, false)
+	frames := m.usage(contract.Arbiter)
+	reason := map[string]string{"done": stopEndTurn, "interrupted": stopCancelled}[b.Outcome]
+	return append(frames, m.childState(id, childState{State: "idle", StopReason: reason})...)
+}
+
+func (m *mapper) setBusy(id string, busy bool) {
+	if a := m.agents[id]; a != nil {
+		a.busy = busy
+	}
+}
+
+// works reports whether an agent is in the middle of a turn.
+func (m *mapper) works() bool {
+	for _, a := range m.agents {
+		if a.busy && !a.gone {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *mapper) compact(id string, b contract.Compact) []frame {
+	if !m.can.compaction {
+		return m.aside(contract.Event{ID: id, Body: b})
+	}
+	c := compaction{Kind: compacted, CompactionID: m.newID("compaction"), Status: completed}
+	if b.Blocked {
+		c.Status, c.Error = failed, "Arbiter blocked it: the agent hands its work over instead."
+	}
+	session, _ := m.home(id)
+	if id != contract.Arbiter && !m.can.subagents {
+		return nil
+	}
+	return m.on(session, c)
+}

@@ -1,0 +1,187 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+const (
+	// maxForm bounds the part of a request in a form, in bytes. A longer request cannot be allowed in a form,
+	// because the hidden part could be important.
+	maxForm = 6000
+	// shownLines is the number of lines of a form that every client shows.
+	shownLines = 3
+	// maxRules is the number of suggested rules that a form offers.
+	maxRules = 2
+)
+
+// Fields of the forms.
+const (
+	fieldAnswer   = "answer"   // text
+	fieldDecision = "decision" // one of the options
+	fieldNote     = "note"     // text for the agent whose request is denied
+)
+
+// option is a choice in a form, with its command. A nil command changes nothing.
+type option struct {
+	label   string
+	command contract.CommandBody
+}
+
+// form asks a human about one item. Without options it asks for a text.
+type form struct {
+	message string
+	options []option
+	note    bool // a denial may have a text
+}
+
+// forHuman reports whether an item is not for the model that calls the tools.
+func (s *MCPServer) forHuman(i control.InboxItem) bool {
+	switch supervisor.InboxKind(i.Kind) {
+	case supervisor.InboxPermission:
+		return !s.o.ModelAnswers
+	case supervisor.InboxTrust, supervisor.InboxLimit:
+		return true
+	}
+	return false
+}
+
+// formOf returns the form for an item.
+func (s *MCPServer) formOf(run string, i control.InboxItem) (form, error) {
+	about := "Run " + shortID(run) + ": "
+	switch supervisor.InboxKind(i.Kind) {
+	case supervisor.InboxPermission:
+		r, err := requestOf(i)
+		if err != nil {
+			return form{}, err
+		}
+		return permissionForm(about, compact(s.o.Full(contract.Event{ID: i.Agent, Body: r})), r,
+			s.o.Typed("status", run)), nil
+	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
+		f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
+		for _, c := range i.Choices {
+			f.options = append(f.options, option{sanitize.Line(c, 60), contract.Choose{Option: c}})
+		}
+		return f, nil
+	}
+	return form{message: about + clip(sanitize.Text(i.Text), maxForm)}, nil
+}
+
+// requestOf decodes the permission request of an item.
+func requestOf(i control.InboxItem) (r contract.PermissionRequest, err error) {
+	if err = json.Unmarshal(i.Request, &r); err != nil {
+		err = fmt.Errorf("read permission request %s: %w", i.ID, err)
+	}
+	return r, err
+}
+
+// compact removes empty lines: Claude Code shows three lines of a form, and the number of hidden ones (observed
+// with CLI 2.1.329).
+func compact(text string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return strings.TrimSpace(line) == ""
+	}), "\n")
+}
+
+// permissionForm offers the answers of arbiter allow and deny. whole is the command that shows the request in full.
+func permissionForm(about, full string, r contract.PermissionRequest, whole string) form {
+	permit := func(behavior, scope, rule string) contract.Permit {
+		return contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Scope: scope, Rule: rule}
+	}
+	deny := option{"Deny", permit(bridge.Deny, contract.ScopeOnce, "")}
+	if len(full) > maxForm {
+		return form{note: true, options: []option{deny, {label: "Decide in a terminal"}},
+			message: about + "(too long for a form; in full: " + whole + ") " + clip(full, maxForm)}
+	}
+	if n := strings.Count(full, "\n") + 1; n > shownLines {
+		about += fmt.Sprintf("(%d lines; in full: %s) ", n, whole)
+	}
+	f := form{note: true, message: about + full, options: []option{
+		{"Allow once", permit(bridge.Allow, contract.ScopeOnce, "")},
+		{"Allow this for the whole run", permit(bridge.Allow, contract.ScopeRun, "")},
+	}}
+	for _, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
+		if sanitize.Line(rule, 200) == rule { // offer a rule only if it is shown exactly as it is
+			f.options = append(f.options, option{"Always allow here: " + rule + " (" + policy.Words(rule) + ")",
+				permit(bridge.Allow, contract.ScopeAlways, rule)})
+		}
+	}
+	f.options = append(f.options, deny)
+	return f
+}
+
+// params returns the form for a client.
+func (f form) params() *mcp.ElicitParams {
+	text := func(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
+	properties, required := map[string]any{fieldAnswer: text("Answer")}, fieldAnswer
+	if len(f.options) > 0 {
+		var labels []string
+		for _, o := range f.options {
+			labels = append(labels, o.label)
+		}
+		decision := text("Decision")
+		decision["enum"] = labels
+		properties, required = map[string]any{fieldDecision: decision}, fieldDecision
+	}
+	if f.note {
+		properties[fieldNote] = text("If you deny: a message to the agent")
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: f.message, RequestedSchema: map[string]any{
+		"type": "object", "properties": properties, "required": []string{required}}}
+}
+
+// command returns the command for a human's answer; nil if they closed the form without a decision. To decline a
+// permission form means to deny.
+func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
+	if res.Action != "accept" {
+		if i := f.denial(); res.Action == "decline" && i >= 0 {
+			return f.options[i].command
+		}
+		return nil
+	}
+	if len(f.options) == 0 {
+		text, _ := res.Content[fieldAnswer].(string)
+		if text == "" {
+			return nil
+		}
+		return contract.Say{Text: text, Strength: contract.Note}
+	}
+	label, _ := res.Content[fieldDecision].(string)
+	i := slices.IndexFunc(f.options, func(o option) bool { return o.label == label })
+	if i < 0 {
+		return nil
+	}
+	permit, ok := f.options[i].command.(contract.Permit)
+	if note, _ := res.Content[fieldNote].(string); ok && permit.Behavior == bridge.Deny {
+		permit.Message = note
+		return permit
+	}
+	return f.options[i].command
+}
+
+// denial returns the index of the option that denies; -1: there is none.
+func (f form) denial() int {
+	return slices.IndexFunc(f.options, func(o option) bool {
+		permit, ok := o.command.(contract.Permit)
+		return ok && permit.Behavior == bridge.Deny
+	})
+}
+
+// showsForms reports whether the client of a request can show a form.
+func showsForms(c *mcp.ClientCapabilities) bool {
+	// A client without details has forms: older versions of the protocol had no other kind.
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+func shortID(run string) string { return run[:min(len(run), 8)] }

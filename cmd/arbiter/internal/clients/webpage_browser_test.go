@@ -1,0 +1,371 @@
+package clients
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/rehearsal/browser"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
+)
+
+// markup has texts that would affect the page if they were interpreted as HTML, in addition to the corpus for
+// terminals.
+var markup = []string{
+	`<script>window.owned = 1</script><img src=x onerror="window.owned = 1"><svg onload="window.owned = 1">`,
+	`"><iframe srcdoc="<script>parent.owned = 1</script>"></iframe></textarea></title></pre></style><b id=owned>`,
+	`' onmouseover=window.owned=1 x='  javascript:window.owned=1 [x](javascript:window.owned=1) <http://evil.example>`,
+	`<img src=https://evil.example/p.png><link rel=stylesheet href=//evil.example/x><base href=//evil.example>`,
+	"```html\n<script>window.owned = 1</script>\n```\n`<b>` **<i onclick=alert(1)>** # <u>\n" +
+		"- <form action=//evil.example>",
+	`</script><!--<meta http-equiv=refresh content="0;url=https://evil.example">--> &lt;&#x3c; data: {} event: status`,
+	strings.Repeat("unbroken", 400), "\n\ndata: {}\n\nevent: run\n\n",
+}
+
+// window is a page in a browser.
+type window struct {
+	*browser.Page
+	t   *testing.T
+	ctx context.Context
+}
+
+func startBrowser(t *testing.T) *browser.Browser {
+	t.Helper()
+	path, ok := browser.Find()
+	if !ok {
+		t.Skip("there is no Chromium here; scripts/packages says what to install")
+	}
+	dir, err := os.MkdirTemp("", "chromium") // it may still write after it was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := browser.Start(path, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Close()
+		_ = os.RemoveAll(dir)
+	})
+	return b
+}
+
+func openPage(t *testing.T, b *browser.Browser, s *WebServer) *window {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*webWaitTimeout)
+	t.Cleanup(cancel)
+	p, err := b.Open(ctx, s.Link())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &window{p, t, ctx}
+	w.must(p.Show(ctx, browser.Look{Width: 360, Height: 740}))
+	w.until(`document.querySelector("#phase")?.textContent && document.querySelector("#connection").hidden`)
+	return w
+}
+
+func (w *window) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *window) until(expression string) {
+	w.t.Helper()
+	w.must(w.Until(w.ctx, expression))
+}
+
+func (w *window) eval(expression string, out any) {
+	w.t.Helper()
+	w.must(w.Eval(w.ctx, expression, out))
+}
+
+// tabTo presses Tab until the focused element matches, like a person without a mouse. The focus must always be
+// visible.
+func (w *window) tabTo(what string) {
+	w.t.Helper()
+	for range 80 {
+		w.must(w.Press(w.ctx, "Tab", false))
+		var at struct {
+			There bool
+			Seen  bool
+			Text  string
+		}
+		w.eval(fmt.Sprintf(`(() => { const e = document.activeElement, s = getComputedStyle(e); return {
+			There: e.matches(%q), Seen: e === document.body || s.outlineStyle !== "none" && s.outlineWidth !== "0px",
+			Text: e.outerHTML.slice(0, 200)}})()`, what), &at)
+		if !at.Seen {
+			w.t.Errorf("the focus is not seen at %s", at.Text)
+		}
+		if at.There {
+			return
+		}
+	}
+	w.t.Fatalf("Tab never comes to %s", what)
+}
+
+// fits checks that no element is wider than the window.
+func (w *window) fits(where string) {
+	w.t.Helper()
+	var wide []string
+	w.eval(`[...document.querySelectorAll("body, body *")].filter((e) => {
+		const r = e.getBoundingClientRect();
+		return r.width > 0 && r.right > innerWidth + 1 && getComputedStyle(e).position !== "absolute" &&
+			!e.closest("pre, select, .subject");
+	}).map((e) => e.tagName + "." + e.className + " " + e.getBoundingClientRect().right).slice(0, 5)`, &wide)
+	var scroll, width int
+	w.eval(`document.scrollingElement.scrollWidth`, &scroll)
+	w.eval(`innerWidth`, &width)
+	if len(wide) > 0 || scroll > width {
+		w.t.Errorf("%s: wider than %d: %q, the page is %d", where, width, wide, scroll)
+	}
+}
+
+// harmless checks that no script ran, that there was no request to another host, and that texts created no active
+// elements.
+func (w *window) harmless(s *WebServer) {
+	w.t.Helper()
+	for _, asked := range w.Requests() {
+		if u, err := url.Parse(asked); err != nil || u.Host != s.listener.Addr().String() {
+			w.t.Errorf("asked for %s", asked)
+		}
+	}
+	if problems := w.Problems(); len(problems) > 0 {
+		w.t.Errorf("problems: %q", problems)
+	}
+	var found string
+	w.eval(`String(window.owned ?? "") + (document.getElementById("owned") ? "owned" : "") +
+		[...document.querySelectorAll("iframe, base, object, embed, svg, style, meta[http-equiv]," +
+			" script:not([src='/main.js']), img:not(.mark), a:not(.skip), link:not([href^='/']), [onclick], [onerror]")]
+			.map((e) => e.outerHTML.slice(0, 200)).join(" ")`, &found)
+	if found != "" {
+		w.t.Errorf("the page has %s", found)
+	}
+}
+
+// named checks what a screen reader gets: every control has a name, and the parts of the page are present.
+func (w *window) named(roles ...string) {
+	w.t.Helper()
+	tree, err := w.Tree(w.ctx)
+	w.must(err)
+	seen := map[string]int{}
+	for _, n := range tree {
+		seen[n.Role]++
+		switch n.Role {
+		case "button", "link", "textbox", "combobox", "checkbox", "radio", "meter", "heading", "region", "navigation",
+			"complementary", "dialog", "img":
+			if strings.TrimSpace(n.Name) == "" {
+				w.t.Errorf("a %s has no name: %v", n.Role, n.Properties)
+			}
+		}
+	}
+	for _, role := range roles {
+		if seen[role] == 0 {
+			w.t.Errorf("there is no %s in %v", role, seen)
+		}
+	}
+}
+
+// legible checks that texts have the contrast that WCAG 2 requires (AA): 4.5 to 1. It ignores disabled and hidden
+// elements.
+func (w *window) legible(where string) {
+	w.t.Helper()
+	var faint []string
+	w.eval(`(() => {
+		const parse = (c) => c.match(/[\d.]+/g).map(Number);
+		const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+			.map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+			.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+		const behind = (e) => {
+			for (; e; e = e.parentElement) {
+				const c = parse(getComputedStyle(e).backgroundColor);
+				if (c.length < 4 || c[3] === 1) return c;
+			}
+			return [255, 255, 255];
+		};
+		return [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() &&
+			!e.closest(":disabled, .hidden") &&
+			[...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())).map((e) => {
+			const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
+			return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e];
+		}).filter(([ratio]) => ratio < 4.5).slice(0, 5).map(([ratio, e]) => ratio + " " + e.outerHTML.slice(0, 120));
+	})()`, &faint)
+	if len(faint) > 0 {
+		w.t.Errorf("%s: too little contrast: %q", where, faint)
+	}
+}
+
+// everything emits each kind of event with a text in each of its fields.
+func (h *house) everything(text string) {
+	raw, err := json.Marshal(map[string]string{"command": text, "description": text, text: text})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, body := range []contract.Body{
+		contract.Spawn{Name: text, Mode: text, Prompt: text, Host: text},
+		contract.Message{From: "orch-1", To: "human", Kind: text, Text: text},
+		contract.Message{From: text, To: text, Kind: text, Text: text}, contract.Assistant{Text: text},
+		contract.ToolUse{Tool: "Bash", Input: raw, ToolUse: "t"}, contract.ToolResult{ToolUse: "t", Text: text},
+		contract.ToolUse{Tool: text, Input: raw}, contract.Decision{Decision: text, To: text, Reason: text},
+		contract.Plan{Steps: []contract.Step{{Text: text, Status: text, Agent: text}}}, contract.Notice{Text: text},
+		contract.Changes{Files: []contract.FileChange{{Path: text, Status: text, Agents: []string{text}}}},
+		contract.Check{Receipt: verdict.Receipt{Command: text, Result: text}}, contract.Error{Message: text},
+		contract.Permission{Behavior: "allow", By: text, Tool: text, Rule: text, Scope: text},
+		contract.PermissionRequest{Tool: text, Input: raw}, contract.Question{Text: text}, contract.Done{Reason: text},
+		contract.Overlap{Path: text, Agents: []string{text, text}}, contract.Merge{Status: text},
+		contract.SubagentStart{Description: text, ToolUse: "s"}, contract.Handoff{From: text, To: text},
+		contract.Retry{Reason: text}, contract.Acceptance{Text: text, Status: text}, contract.Delta{Text: text},
+	} {
+		h.emit("orch-1", body)
+	}
+}
+
+// permissionItem returns an inbox item with a permission request.
+func permissionItem(t *testing.T, id, command string, suggestions ...string) control.InboxItem {
+	t.Helper()
+	input, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(contract.PermissionRequest{
+		Request: id, Tool: "Bash", Input: input, Action: strings.Repeat("ab", 32), Suggestions: suggestions,
+		Reason: "no rule allows " + command,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return control.InboxItem{ID: id, Kind: "permission", Agent: "orch-1", Text: "Bash: " + command, Request: raw,
+		Since: time.Now().UTC()}
+}
+
+// TestHostileTexts: the page shows anything that agents write, in any field, as plain text. At 360 pixels no
+// element is wider than the window, and every control has a name for screen readers.
+func TestHostileTexts(t *testing.T) {
+	b := startBrowser(t)
+	h := newHouse(t)
+	texts := append(append([]string{}, markup...), tuitest.Hostile()...)
+	h.status.Title, h.status.CWD, h.info.Title, h.info.CWD = markup[0], markup[1], markup[0], markup[1]
+	for i, text := range append(markup, "plain") {
+		h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: fmt.Sprintf("orch-%d", i+1), Name: text,
+			Mode: text, Status: "busy", Attached: text, Context: float64(i * 12)})
+	}
+	for i, text := range texts {
+		if len(text) > 3000 {
+			text = strings.ToValidUTF8(text[:3000], "")
+		}
+		text = strings.ToValidUTF8(text, "?")
+		if i%8 == 0 || i < len(markup) {
+			h.everything(text)
+		} else {
+			h.emit("orch-1", contract.Message{From: "orch-1", To: "human", Kind: "report", Text: text})
+		}
+		if i < len(markup) {
+			h.wait(permissionItem(t, fmt.Sprintf("perm-%d", i), text, text),
+				control.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: text, Text: text},
+				control.InboxItem{ID: fmt.Sprintf("recovery-%d", i), Kind: "recovery", Agent: text, Text: text,
+					Choices: []string{text, text}})
+		}
+	}
+	h.emit("orch-1", contract.Notice{Text: "all is reported"})
+	s, _ := serve(t, h)
+	w := openPage(t, b, s)
+	w.until(`document.querySelector("#feed").textContent.includes("all is reported")`)
+	w.until(fmt.Sprintf(`document.querySelectorAll(".card").length === %d`, 3*len(markup)))
+	w.eval(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil)
+	for _, part := range []string{"agents", "files", "talk"} {
+		w.eval(fmt.Sprintf(`document.querySelector("[data-to=%s]").click()`, part), nil)
+		w.fits(part)
+	}
+	w.harmless(s)
+	w.named("button", "textbox", "heading", "radio", "navigation", "main", "list", "status")
+	for _, dark := range []bool{false, true} {
+		w.must(w.Show(w.ctx, browser.Look{Width: 1400, Height: 900, Dark: dark}))
+		w.legible(fmt.Sprintf("dark: %v", dark))
+	}
+	w.named("meter", "complementary")
+	w.fits("1400")
+	h.end(contract.StatusFailed)
+	h.info.Status = markup[0]
+}
+
+// TestAnswersByKeyboard: a person without a mouse answers a question and two permission requests. A screen reader
+// announces each one, and the tab's title counts them.
+func TestAnswersByKeyboard(t *testing.T) {
+	quick(t)
+	b := startBrowser(t)
+	h := newHouse(t)
+	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Status: "busy"})
+	s, _ := serve(t, h)
+	w := openPage(t, b, s)
+	h.emit("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"go.mod"}`)})
+	h.wait(control.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which **database**?"})
+	w.until(`document.title.startsWith("(1) ")`)
+	w.until(`document.querySelector("#alarm").textContent.includes("The Arbiter asks")`)
+	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
+	w.tabTo(".card textarea")
+	w.must(w.Type(w.ctx, "PostgreSQL <b>15</b>"))
+	w.must(w.Press(w.ctx, "Enter", false))
+	if got := h.took(w.ctx, 1)[0]; got != `{"text":"PostgreSQL \u003cb\u003e15\u003c/b\u003e","type":"message"}` {
+		t.Errorf("the answer is %s", got)
+	}
+	h.wait(permissionItem(t, "perm-1", "make test"), permissionItem(t, "perm-2", "go test ./...", "Bash(go test *)"))
+	w.until(`document.querySelectorAll(".card").length === 2 && document.title.startsWith("(2) ")`)
+	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
+	w.until(`document.querySelector("[data-item=perm-1] h3").textContent === "Orchestrator I wants to run a command"`)
+	w.until(`document.querySelector("[data-agent=orch-1] .doing").textContent === "Read go.mod"`)
+	w.tabTo("[data-item=perm-1] [data-act=once]")
+	w.must(w.Press(w.ctx, "Enter", false))
+	action := strings.Repeat("ab", 32)
+	once := `{"action":"` + action + `","behavior":"allow","request":"perm-1","scope":"once","type":"permission"}`
+	if got := h.took(w.ctx, 2)[1]; got != once {
+		t.Errorf("the answer is %s", got)
+	}
+	h.emit("orch-1", noticeWeb("on"))
+	w.until(`document.querySelectorAll(".card").length === 1 && document.activeElement.closest("[data-item=perm-2]")`)
+	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
+	w.tabTo("[data-item=perm-2] summary")
+	w.must(w.Press(w.ctx, "Enter", false))
+	w.tabTo("[data-item=perm-2] input[type=radio]")
+	w.must(w.Press(w.ctx, "ArrowDown", false))
+	w.tabTo("[data-item=perm-2] [data-act=always]")
+	w.must(w.Press(w.ctx, " ", false))
+	always := `{"action":"` + action + `","behavior":"allow","request":"perm-2","rule":"Bash(go test *)",` +
+		`"scope":"always","type":"permission"}`
+	if got := h.took(w.ctx, 3)[2]; got != always {
+		t.Errorf("the answer is %s", got)
+	}
+	h.emit("orch-1", noticeWeb("on"))
+	w.until(`document.querySelector("#waiting-title").textContent === "Nothing waits for you"`)
+
+	w.tabTo("#share")
+	w.must(w.Press(w.ctx, "Enter", false))
+	w.until(`document.querySelector("#confirm").open`)
+	var link string
+	w.eval(`document.querySelector("#confirm-link").value`, &link)
+	phone, err := b.Open(w.ctx, link)
+	w.must(err)
+	w.must(phone.Until(w.ctx, `document.querySelector("#title")?.textContent === "Rewrite the parser"`))
+	w.must(w.Press(w.ctx, "Escape", false))
+
+	h.end("") // the host is killed
+	w.until(`document.querySelector("#outcome h2")?.textContent.includes("killed")`)
+	w.until(`document.querySelector("#stop").hidden`)
+	w.tabTo("#outcome button")
+	w.must(w.Press(w.ctx, "Enter", false))
+	w.until(`document.querySelector("#confirm").open`)
+	w.named("dialog")
+	w.must(w.Press(w.ctx, "Enter", false))
+	w.until(`document.querySelector("#outcome").hidden && !document.querySelector("#stop").hidden`)
+	if problems := w.Problems(); len(problems) > 0 || h.resumed != 1 {
+		t.Errorf("resumed %d times, problems: %q", h.resumed, problems)
+	}
+}

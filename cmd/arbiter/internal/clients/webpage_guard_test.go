@@ -1,0 +1,185 @@
+package clients
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// askWeb sends a request with the cookie and the key, like the page; change modifies it.
+func askWeb(s *WebServer, method, path, body string, change func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1:8080"
+	r.AddCookie(&http.Cookie{Name: s.guard.cookie, Value: s.guard.secret})
+	r.Header.Set(keyHeader, s.guard.key)
+	if method != http.MethodGet {
+		r.Header.Set("Origin", "http://127.0.0.1:8080")
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func hostWeb(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+
+// at changes a request to another name of the host, from a page there.
+func at(name, origin string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Host = name
+		r.Header.Set("Origin", origin)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+}
+
+func without(name string) func(*http.Request) { return func(r *http.Request) { r.Header.Del(name) } }
+
+// TestRefusals: requests that are not allowed are refused with the right code.
+func TestRefusals(t *testing.T) {
+	h := newHouse(t)
+	s := NewWeb(WebOptions{Runs: h, Run: testRun, Hosts: []string{"Box.tail1234.ts.net"}})
+	message := `{"type":"message","text":"hello"}`
+	for name, tt := range map[string]struct {
+		method, path, body string
+		change             func(*http.Request)
+		want               int
+	}{
+		"the page":                       {"GET", "/", "", nil, 200},
+		"its files":                      {"GET", "/main.js", "", nil, 200},
+		"no cookie":                      {"GET", "/", "", without("Cookie"), 401},
+		"no cookie for a file":           {"GET", "/main.js", "", without("Cookie"), 401},
+		"another cookie":                 {"GET", "/", "", header("Cookie", s.guard.cookie+"=x"), 401},
+		"a cookie and no key":            {"POST", "/run/command", message, without(keyHeader), 401},
+		"a cookie and no key for events": {"GET", "/run/events", "", without(keyHeader), 401},
+		"a key and no cookie":            {"POST", "/run/command", message, without("Cookie"), 401},
+		"another key":                    {"POST", "/run/stop", "", header(keyHeader, "x"), 401},
+		"a token that never was":         {"GET", "/?t=AAAA", "", without("Cookie"), 401},
+		"a token for something else":     {"GET", "/main.js?t=AAAA", "", without("Cookie"), 401},
+		"a foreign name":                 {"GET", "/", "", hostWeb("evil.example"), 421},
+		"a foreign name and our port":    {"GET", "/", "", hostWeb("evil.example:8080"), 421},
+		"a name that ends like ours":     {"GET", "/", "", hostWeb("evil.localhost:8080"), 421},
+		"a name that begins like ours":   {"GET", "/", "", hostWeb("127.0.0.1.evil.example"), 421},
+		"no name":                        {"GET", "/", "", hostWeb(""), 421},
+		"a name with a user":             {"GET", "/", "", hostWeb("127.0.0.1@evil.example"), 421},
+		"an address of another machine":  {"GET", "/", "", hostWeb("192.0.2.1:8080"), 421},
+		"all addresses":                  {"GET", "/", "", hostWeb("0.0.0.0:8080"), 421},
+		"a forwarded port":               {"GET", "/", "", hostWeb("localhost:9999"), 200},
+		"IPv6":                           {"GET", "/", "", hostWeb("[::1]:9999"), 200},
+		"an allowed name":                {"GET", "/", "", hostWeb("box.tail1234.ts.net"), 200},
+		"an allowed name, encrypted": {"POST", "/run/command",
+			message, at("box.tail1234.ts.net", "https://box.tail1234.ts.net"), 200},
+		"a foreign page": {"POST", "/run/command",
+			message, header("Origin", "https://evil.example"), 403},
+		"a page on another port": {"POST", "/run/command",
+			message, header("Origin", "http://127.0.0.1:3000"), 403},
+		"a page without an origin": {"POST", "/run/command", message, header("Origin", "null"), 403},
+		"a command of no page":     {"POST", "/run/command", message, without("Origin"), 403},
+		"a link on another page":   {"GET", "/run/events", "", header("Sec-Fetch-Site", "cross-site"), 403},
+		"a file for another page":  {"GET", "/main.js", "", header("Sec-Fetch-Site", "same-site"), 403},
+		"a foreign page reads":     {"GET", "/run/events", "", header("Origin", "https://evil.example"), 403},
+		"a form": {"POST", "/run/command",
+			"text=x", header("Content-Type", "application/x-www-form-urlencoded"), 415},
+		"no type":     {"POST", "/run/stop", "", without("Content-Type"), 415},
+		"a huge body": {"POST", "/run/command", strings.Repeat("x", maxBody+1), nil, 413},
+		"no JSON":     {"POST", "/run/command", "hello", nil, 400},
+		"an unknown member": {"POST", "/run/command",
+			`{"type":"message","text":"x","sudo":true}`, nil, 400},
+		"a command that the page has not": {"POST", "/run/command",
+			`{"type":"configure","permissions":"allow-all","i_accept_the_risk":true}`, nil, 403},
+		"cancel": {"POST", "/run/command", `{"type":"cancel"}`, nil, 403},
+		"kill":   {"POST", "/run/command", `{"type":"kill","id":"orch-1"}`, nil, 403},
+		"acceptance": {"POST", "/run/command",
+			`{"type":"set_acceptance","criteria":[]}`, nil, 403},
+		"halt":                  {"POST", "/run/command", `{"type":"halt"}`, nil, 403},
+		"a path above":          {"GET", "/../server.go", "", nil, 307},
+		"a path above, encoded": {"GET", "/%2e%2e%2fserver.go", "", nil, 404},
+		"a path of the server":  {"GET", "/assets/main.js", "", nil, 404},
+		"no file":               {"GET", "/nothing.js", "", nil, 404},
+		"another method":        {"DELETE", "/run/command", "", nil, 405},
+		"a place that is none":  {"GET", "/run/events", "", header("Last-Event-ID", "1; drop"), 400},
+		"a message":             {"POST", "/run/command", message, nil, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := askWeb(s, tt.method, tt.path, tt.body, tt.change)
+			if w.Code != tt.want {
+				t.Errorf("%d, want %d: %s", w.Code, tt.want, w.Body)
+			}
+			for name, want := range securityHeaders {
+				if got := w.Header().Get(name); got != want {
+					t.Errorf("%s: %q", name, got)
+				}
+			}
+			if strings.Contains(w.Body.String(), s.guard.key) || strings.Contains(w.Body.String(), s.guard.secret) {
+				t.Error("the body has a secret")
+			}
+		})
+	}
+}
+
+// TestTokenWorksOnce: the first browser gets cookie and key; another one with the same link gets nothing. The first
+// one may load the link again. Each link is for one browser, and old links become invalid.
+func TestTokenWorksOnce(t *testing.T) {
+	s := NewWeb(WebOptions{Runs: newHouse(t), Run: testRun})
+	path := s.guard.path()
+	if w := askWeb(s, "HEAD", path, "", without("Cookie")); w.Code != 401 {
+		t.Error("a HEAD of a preview ends the link")
+	}
+	w := askWeb(s, "GET", path, "", func(r *http.Request) {
+		r.Header.Del("Cookie")
+		r.Header.Set("Sec-Fetch-Site", "cross-site") // it was clicked in a chat
+	})
+	cookie := w.Header().Get("Set-Cookie")
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `url=/#k=`+s.guard.key+`"`) ||
+		!strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
+		t.Errorf("%d %s with %q", w.Code, w.Body, cookie)
+	}
+	if w := askWeb(s, "GET", path, "", without("Cookie")); w.Code != 401 || w.Header().Get("Set-Cookie") != "" {
+		t.Errorf("another browser: %d", w.Code)
+	}
+	if w := askWeb(s, "GET", path, "", nil); w.Code != 303 || w.Header().Get("Location") != "/" {
+		t.Errorf("the same browser: %d", w.Code)
+	}
+	first := s.guard.path()
+	for range mostTokens {
+		s.guard.newToken()
+	}
+	if w := askWeb(s, "GET", first, "", without("Cookie")); w.Code != 401 {
+		t.Errorf("the oldest of too many links: %d", w.Code)
+	}
+	other := NewWeb(WebOptions{Runs: newHouse(t), Run: testRun})
+	if w := askWeb(other, "GET", "/", "", header("Cookie", s.guard.cookie+"="+s.guard.secret)); w.Code != 401 {
+		t.Errorf("the cookie of another process: %d", w.Code)
+	}
+}
+
+// TestListen: an address that other machines can reach must be allowed explicitly.
+func TestListen(t *testing.T) {
+	for address, fine := range map[string]bool{
+		"127.0.0.1:0": true, "localhost:0": true, "0.0.0.0:0": false, ":0": false, "example.org:80": false,
+		"127.0.0.1": false,
+	} {
+		s, err := ListenWeb(WebOptions{Listen: address})
+		if (err == nil) != fine {
+			t.Errorf("%s: %v", address, err)
+		}
+		if err == nil {
+			_ = s.Close()
+		}
+	}
+	s, err := ListenWeb(WebOptions{Listen: "0.0.0.0:0", Public: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if _, err := ListenWeb(WebOptions{Listen: "127.0.0.1:0", Hosts: []string{"a/b"}}); err == nil {
+		t.Error("a path is taken for a host")
+	}
+}

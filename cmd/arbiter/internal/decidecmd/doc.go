@@ -1,2 +1,0 @@
-// Package decidecmd has the commands that ask a decider outside of a run: decide, and replay --decisions.
-package decidecmd

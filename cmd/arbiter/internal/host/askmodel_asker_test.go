@@ -1,0 +1,122 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// scriptedBridge answers one query.
+type scriptedBridge struct {
+	asked  []bridge.QueryParams
+	answer bridge.QueryResult
+	err    error
+}
+
+func (b *scriptedBridge) Query(_ context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
+	b.asked = append(b.asked, p)
+	return b.answer, b.err
+}
+
+func TestAskerAsksAsAgentsAre(t *testing.T) {
+	b := &scriptedBridge{answer: bridge.QueryResult{
+		Output: []byte(`{"decision":"CONTINUE"}`), Text: "prose", CostUSD: 0.25,
+		Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
+	}}
+	a := Asker{
+		Bridge: func() Querier { return b }, Spent: func() float64 { return 1.5 },
+		Options: runconfig.Options{
+			CWD: "/w", Model: "every", ArbiterModel: "arbiters", DeciderEffort: "low", DeciderTimeout: time.Minute,
+			Trusted: true, MaxCostUSD: 2, Env: map[string]string{"A": "b"},
+		},
+	}
+	got, err := a.Ask(context.Background(), decider.Question{System: "s", Prompt: "p", Schema: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := decider.Answer{Text: `{"decision":"CONTINUE"}`,
+		Usage: decider.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4, CostUSD: 0.25}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	asked := []bridge.QueryParams{{
+		Model: "haiku", Effort: "low", CWD: "/w", SystemPrompt: "s", Prompt: "p", JSONSchema: []byte(`{}`),
+		SettingSources: []string{"user", "project"}, MaxBudgetUSD: 0.5, Env: map[string]string{"A": "b"},
+		TimeoutMS: 65_000,
+	}}
+	if d := cmp.Diff(asked, b.asked); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDecidersModel(t *testing.T) {
+	for want, o := range map[string]runconfig.Options{
+		"d":                {DeciderModel: "d", ArbiterModel: "a", Model: "m"},
+		"haiku":            {ArbiterModel: "a", Model: "m"},
+		"claude-haiku-4-5": {Provider: runconfig.Provider{Name: "anthropic", BaseURL: "http://localhost"}},
+		"gpt-4.1-mini":     {Provider: runconfig.Provider{Name: "openai"}},
+		"":                 {Provider: runconfig.Provider{Name: "openai", BaseURL: "http://localhost"}},
+	} {
+		if got := settings.ModelOf(o); got != want {
+			t.Errorf("%+v: %q", o, got)
+		}
+	}
+}
+
+func TestAskerReportsTransientErrors(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		err                 error
+		transient, hopeless bool
+	}{
+		{"overloaded", &bridge.RPCError{Category: bridge.CatOverloaded}, true, false},
+		{"rate limit", &bridge.RPCError{Category: bridge.CatRateLimit}, true, false},
+		{"server", &bridge.RPCError{Category: bridge.CatServer}, true, false},
+		{"crash", &bridge.RPCError{Category: bridge.CatCrash}, true, false},
+		{"no output", &bridge.RPCError{Category: bridge.CatVerdict}, false, false},
+		{"refusal", &bridge.RPCError{Category: bridge.CatRefusal}, false, false},
+		{"login", &bridge.RPCError{Category: bridge.CatAuth}, false, true},
+		{"usage limit", &bridge.RPCError{Category: bridge.CatUsageLimit}, false, true},
+		{"no claude", &bridge.RPCError{Category: bridge.CatClaudeMissing}, false, true},
+		{"lost bridge", fmt.Errorf("query: %w", bridge.ErrClosed), true, false},
+		{"called off", context.Canceled, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := Asker{Bridge: func() Querier { return &scriptedBridge{err: c.err} }}
+			_, err := a.Ask(context.Background(), decider.Question{})
+			var asked *askError
+			if !errors.As(err, &asked) || !errors.Is(err, c.err) {
+				t.Fatalf("%v is not an askError over %v", err, c.err)
+			}
+			if asked.Transient() != c.transient || asked.Hopeless() != c.hopeless {
+				t.Errorf("transient %v, hopeless %v", asked.Transient(), asked.Hopeless())
+			}
+		})
+	}
+}
+
+func TestAskerWithoutBridgeOrBudget(t *testing.T) {
+	a := Asker{Bridge: func() Querier { return nil }}
+	_, err := a.Ask(context.Background(), decider.Question{})
+	var asked *askError
+	if !errors.As(err, &asked) || !asked.Transient() {
+		t.Errorf("without a bridge: %v", err)
+	}
+	b := &scriptedBridge{}
+	a = Asker{Bridge: func() Querier { return b }, Options: runconfig.Options{MaxCostUSD: 1}, Spent: func() float64 {
+		return 1
+	}}
+	if _, err := a.Ask(context.Background(), decider.Question{}); !errors.As(err, &asked) || asked.Transient() ||
+		len(b.asked) > 0 {
+		t.Errorf("without a budget: %v, %d asked", err, len(b.asked))
+	}
+}

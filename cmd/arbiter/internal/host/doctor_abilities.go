@@ -1,0 +1,126 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ability is one feature of the CLI that the bridge relies on.
+type ability struct {
+	name string
+	can  string // what the CLI does
+	// without is the consequence if the CLI lacks the ability, and state is how bad that is.
+	without string
+	state   DoctorState
+}
+
+// Names of abilities.
+const (
+	canStart          = "session"
+	canDeliver        = "delivery"
+	canStream         = "stream"
+	canJudge          = "hooks"
+	canDeny           = "denials"
+	canAsk            = "permissions"
+	canTool           = "tools"
+	canSteer          = "steering"
+	canPing           = "ping"
+	canWarn           = "warnings"
+	canContext        = "context"
+	canFigure         = "context usage"
+	canDelegate       = "subagents"
+	canRule           = "verdicts"
+	canTranscribe     = "transcripts"
+	canInterrupt      = "interrupts"
+	canSideQuestion   = "side questions"
+	canEnd            = "ending"
+	canResume         = "resume"
+	canReportDelivery = "delivery status"
+	canLiteral        = "plain text"
+	canQuery          = "queries"
+)
+
+// abilities in the order in which they are reported.
+var abilities = []ability{
+	{canStart, "a session speaks stream-json, and answers initialize", "no agent can be started", DoctorFail},
+	{canDeliver, "it confirms that it received a message", "messages could be lost, or arrive twice", DoctorFail},
+	{
+		canStream,
+		"text arrives while it is written",
+		"the text of an agent is not visible before its turn ends",
+		DoctorWarn,
+	},
+	{canJudge, "it asks before every tool call (PreToolUse, by callback)",
+		"arbiter's rules could not be enforced", DoctorFail},
+	{canDeny, "a denied call does not run", "arbiter's rules could not be enforced", DoctorFail},
+	{canAsk, "a call that needs a permission waits for it (can_use_tool)",
+		"nobody could be asked for a permission", DoctorFail},
+	{canTool, "it calls tools of arbiter (MCP, in arbiter's process)", "the Arbiter could not summon Orchestrators",
+		DoctorFail},
+	{canSteer, "a message during a turn reaches the model in that turn",
+		"it is read with the next message only", DoctorWarn},
+	{canPing, "it answers during a turn", "a session that hangs is noticed late", DoctorWarn},
+	{canWarn, "the model learns during a turn how full its context is (PostToolUse)",
+		"agents would not hand off in time", DoctorFail},
+	{canContext, "each answer says how full the context is", "agents would not hand off in time", DoctorFail},
+	{canFigure, "it says how full its context is (get_context_usage)",
+		"the effective context window is not known", DoctorWarn},
+	{canDelegate, "subagents are reported, and waited for", "their work is not visible", DoctorWarn},
+	{canRule, "a turn ends in a verdict (JSON Schema)", "no result could be passed on", DoctorFail},
+	{canTranscribe, "the transcript is in the expected place", "after a crash nothing would be known about a session",
+		DoctorFail},
+	{canInterrupt, "an interrupt ends the turn, not the session", "an agent could be stopped only by ending it",
+		DoctorFail},
+	{canSideQuestion, "a side question is answered outside the history", "/ask is not available", DoctorWarn},
+	{canEnd, "it exits cleanly, and leaves no process", "processes that it leaves are killed", DoctorWarn},
+	{canResume, "a session is resumed with its history", "no run could be resumed", DoctorFail},
+	{canReportDelivery, "the transcript shows whether a message was delivered",
+		"after a crash a message may arrive twice", DoctorWarn},
+	{canLiteral, "a message that begins with / is text", "text of agents would run as commands", DoctorFail},
+	{
+		canQuery,
+		"one question is answered without a session",
+		"--decider stateless and hybrid are not available",
+		DoctorWarn,
+	},
+}
+
+// Observed is the result of a trial: by ability, nil or why it was not seen. A missing ability was not tried.
+type Observed map[string]error
+
+// longer is the command that gives a trial more time.
+const longer = "arbiter doctor --trial-timeout 2m"
+
+// errLate says that there was not enough time to try an ability.
+var errLate = errors.New("there was no time for it")
+
+// Abilities judges what was observed. tested is the version to fall back to.
+func Abilities(o Observed, tested string) []Finding {
+	l := list{area: AreaAbilities}
+	if err := o[canStart]; err != nil {
+		a := abilities[0]
+		if errors.Is(err, errLate) {
+			l.add(a.name, DoctorWarn, "not known: "+err.Error(), longer)
+			return l.all
+		}
+		l.add(a.name, a.state, fmt.Sprintf("%v; the others were not tried", err), npmInstall+"@"+tested)
+		return l.all
+	}
+	for _, a := range abilities {
+		err, tried := o[a.name]
+		switch {
+		case !tried:
+			l.add(a.name, DoctorNote, "was not tried: "+a.can, "")
+		case err == nil:
+			l.add(a.name, DoctorOK, a.can, "")
+		case errors.Is(err, errLate):
+			l.add(a.name, DoctorWarn, "not known, "+err.Error()+": "+a.can, longer)
+		default:
+			l.add(a.name, a.state, fmt.Sprintf("cannot be relied on (%v): %s", err, a.without), npmInstall+"@"+tested)
+		}
+	}
+	return l.all
+}
+
+// Unstarted returns the observations for a bridge that could not be started.
+func Unstarted(why error) Observed { return Observed{canStart: why} }

@@ -1,0 +1,77 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
+)
+
+// npmInstall is the command that installs Claude Code on PATH.
+const npmInstall = "npm install -g @anthropic-ai/claude-code"
+
+func checkClaude(s Surroundings) []Finding {
+	l := list{area: AreaClaude}
+	c := s.Claude
+	switch {
+	case c.Missing && c.Named != "" && len(c.Elsewhere) > 0:
+		l.add("claude", DoctorFail, c.Problem, "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
+		return l.all
+	case c.Missing && len(c.Elsewhere) > 0:
+		l.add("claude", DoctorFail, "it is not on PATH, but is installed in "+c.Elsewhere[0],
+			"export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
+		return l.all
+	case c.Missing:
+		l.add("claude", DoctorFail, c.Problem, npmInstall)
+		return l.all
+	case c.Problem != "":
+		l.add("claude", DoctorFail, c.Problem, npmInstall+"@latest")
+		return l.all
+	}
+	found := fmt.Sprintf("%s (%s)", c.Version, c.Path)
+	switch {
+	case c.StandIn:
+		l.add("claude", DoctorNote, found+": a stand-in, which plays rehearsals only", npmInstall)
+	case c.Untested != "":
+		l.add("claude", DoctorNote, c.Untested, "")
+	default:
+		l.add("claude", DoctorOK, found, "")
+	}
+	if len(c.Shadowed) > 0 {
+		l.add("others", DoctorNote, "also on PATH, and not used: "+strings.Join(c.Shadowed, ", "), "")
+	}
+	l.login(s)
+	return l.all
+}
+
+func (l *list) login(s Surroundings) {
+	in := s.Login
+	name := "claude"
+	if s.Claude.Named != "" {
+		name = words.Quote(s.Claude.Path)
+	}
+	switch {
+	case !in.Asked:
+	case in.Known && in.In:
+		who := in.Method
+		if in.Email != "" {
+			who += " (" + in.Email + ")"
+		}
+		l.add("login", DoctorOK, who, "")
+	case in.Known:
+		l.add("login", DoctorFail, "claude is not logged in", name+" auth login")
+	case len(in.Hints) > 0:
+		l.add("login", DoctorNote, "claude does not say; there is "+strings.Join(in.Hints, ", "), "")
+	default:
+		l.add("login", DoctorWarn, "claude does not say, and there is neither a key nor a login to be seen",
+			name+" auth login")
+	}
+}
+
+func quoted(paths []string) string {
+	var list []string
+	for _, w := range paths {
+		list = append(list, words.Quote(w))
+	}
+	return strings.Join(list, " ")
+}

@@ -1,0 +1,342 @@
+package host
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// healthy returns surroundings without any problem.
+func healthy() Surroundings {
+	place := func(path string) DoctorPlace {
+		return DoctorPlace{Path: path, Exists: true, Mode: 0o700, Owner: 1000, Free: 50e9}
+	}
+	return Surroundings{
+		OS: "linux", UID: 1000, Getenv: environmentDoctor("HOME=/home/u", "TERM=xterm-256color", "LANG=C.UTF-8"),
+		Variables: []string{"ARBITER_MODEL"}, Claude: DoctorClaude{Path: "/usr/bin/claude", Version: "2.1.329"},
+		Login:    DoctorLogin{Asked: true, Known: true, In: true, Method: "claude.ai", Email: "a@b.example"},
+		Terminal: DoctorTerminal{Stdin: true, Stdout: true, Width: 120, Height: 40, UTF8: true},
+		State:    place("/home/u/.local/state/arbiter"), Config: place("/home/u/.config/arbiter"),
+		Sessions: place("/home/u/.claude"), Temp: place("/tmp"),
+		Workspace: DoctorWorkspace{DoctorPlace: place("/home/u/project"), Repository: true},
+		Limits:    DoctorLimits{Watches: 524288, Instances: 512, Files: 4096, Processes: -1, FileSize: -1},
+		Isolation: Isolation{Had: true}, Sandbox: DoctorSandbox{Mode: "off", Installed: true, Holds: true, Version: "0.9.0"},
+	}
+}
+
+func environmentDoctor(entries ...string) func(string) string {
+	return func(name string) string {
+		for _, e := range entries {
+			if value, ok := strings.CutPrefix(e, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	for _, f := range Examine(healthy()) {
+		if f.State != DoctorOK || f.Fix != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestFindings: each problem is found with its fix, and without other findings.
+func TestFindings(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil func(*Surroundings)
+		area  string
+		name  string
+		state DoctorState
+		found string // pattern
+		fix   string // pattern; empty: none
+	}{
+		"no claude": {func(s *Surroundings) {
+			s.Claude, s.Login = DoctorClaude{Missing: true, Problem: "not found"}, DoctorLogin{}
+		},
+			AreaClaude, "claude", DoctorFail, "not found", `^npm install -g @anthropic-ai/claude-code$`},
+		"claude beside PATH": {func(s *Surroundings) {
+			s.Claude, s.Login = DoctorClaude{Missing: true, Problem: "not found",
+				Elsewhere: []string{"/home/u/my apps/claude"}}, DoctorLogin{}
+		}, AreaClaude, "claude", DoctorFail, "is installed in /home/u/my apps/claude",
+			`^export ARBITER_CLAUDE='/home/u/my apps/claude'$`},
+		"the claude that was named": {func(s *Surroundings) {
+			s.Claude, s.Login = DoctorClaude{Missing: true, Named: "./none", Problem: "find ./none",
+				Elsewhere: []string{"/usr/bin/claude"}}, DoctorLogin{}
+		}, AreaClaude, "claude", DoctorFail, "find ./none", `^export ARBITER_CLAUDE=/usr/bin/claude$`},
+		"old claude": {func(s *Surroundings) { s.Claude, s.Login = DoctorClaude{Problem: "2.0.1 is too old"}, DoctorLogin{} },
+			AreaClaude, "claude", DoctorFail, "too old", "claude-code@latest"},
+		"new claude": {func(s *Surroundings) { s.Claude.Untested = "3.0.0 is newer" }, AreaClaude, "claude", DoctorNote,
+			"newer", ""},
+		"stand-in": {func(s *Surroundings) { s.Claude.StandIn = true }, AreaClaude, "claude", DoctorNote, "stand-in",
+			"npm"},
+		"two claudes": {func(s *Surroundings) { s.Claude.Shadowed = []string{"/opt/claude"} }, AreaClaude, "others",
+			DoctorNote, "/opt/claude", ""},
+		"logged out": {func(s *Surroundings) { s.Login.In = false }, AreaClaude, "login", DoctorFail, "not logged in",
+			`^claude auth login$`},
+		"login not known": {func(s *Surroundings) { s.Login = DoctorLogin{Asked: true} }, AreaClaude, "login", DoctorWarn,
+			"neither", `^claude auth login$`},
+		"login by a file": {func(s *Surroundings) {
+			s.Login = DoctorLogin{Asked: true, Hints: []string{"ANTHROPIC_API_KEY"}}
+		}, AreaClaude, "login", DoctorNote, "ANTHROPIC_API_KEY", ""},
+
+		"no HOME": {envDoctor("TERM=xterm", "LANG=C.UTF-8"), AreaEnvironment, "HOME", DoctorWarn, "not set", "export HOME"},
+		"another API": {envDoctor("ANTHROPIC_BASE_URL=https://me:secret@gate.example/v1"), AreaEnvironment,
+			"ANTHROPIC_BASE_URL", DoctorNote, `^requests go to https://gate\.example$`, ""},
+		"no API": {envDoctor("ANTHROPIC_BASE_URL=gate"), AreaEnvironment, "ANTHROPIC_BASE_URL", DoctorWarn, "not a URL",
+			"unset"},
+		"a key": {envDoctor("ANTHROPIC_API_KEY=k"), AreaEnvironment, "ANTHROPIC_API_KEY", DoctorNote, "billed", ""},
+		"a key too many": {envDoctor("ANTHROPIC_API_KEY=k", "ANTHROPIC_AUTH_TOKEN=t"), AreaEnvironment, "ANTHROPIC_API_KEY",
+			DoctorWarn, "both", "unset ANTHROPIC_API_KEY"},
+		"a proxy": {envDoctor("https_proxy=http://u:p@proxy:3128"), AreaEnvironment, "https_proxy", DoctorNote,
+			`^requests go by http://proxy:3128$`, ""},
+		"no proxy": {envDoctor("HTTPS_PROXY=proxy"), AreaEnvironment, "HTTPS_PROXY", DoctorWarn, "not a URL",
+			"unset HTTPS_PROXY"},
+		"shell prefix": {envDoctor("CLAUDE_CODE_SHELL_PREFIX=/x"), AreaEnvironment, "CLAUDE_CODE_SHELL_PREFIX", DoctorWarn,
+			"not kept out", "unset"},
+		"config dir": {envDoctor("CLAUDE_CONFIG_DIR=here"), AreaEnvironment, "CLAUDE_CONFIG_DIR", DoctorWarn, "another",
+			"export"},
+		"a slip": {func(s *Surroundings) { s.Names = []string{"ARBITER_MODEL", "ARBITER_RUN", "ARBITER_MODLE"} },
+			AreaEnvironment, "ARBITER_MODLE", DoctorWarn, "no setting", "unset"},
+		"root": {func(s *Surroundings) {
+			s.UID, s.State.Owner = 0, 0
+		}, AreaEnvironment, "root", DoctorNote, "as root", ""},
+
+		"settings": {func(s *Surroundings) { s.Settings.Problem = "config.yaml:3: modle: no such setting" },
+			AreaSettings, "configuration", DoctorFail, "modle", "arbiter schema config"},
+		"not looked at": {func(s *Surroundings) { s.Settings.Skipped = "no place" }, AreaSettings, "configuration",
+			DoctorNote, "no place", ""},
+		"templates": {func(s *Surroundings) { s.Settings.Templates = "select.md: bad" }, AreaSettings, "templates",
+			DoctorFail, "select.md", "arbiter decide --template"},
+		"agent files": {func(s *Surroundings) { s.Settings.Agents = []string{"a.md:2: tools: bad"} }, AreaSettings,
+			"agents", DoctorWarn, "a.md:2", "arbiter agents check"},
+
+		"no state": {func(s *Surroundings) { s.State = DoctorPlace{Problem: "no place"} }, AreaPlaces, "state", DoctorFail,
+			"no place", "ARBITER_STATE_DIR"},
+		"state is a link": {func(s *Surroundings) { s.State.Link = true }, AreaPlaces, "state", DoctorFail, "symbolic link",
+			"readlink"},
+		"others' state": {func(s *Surroundings) { s.State.Owner = 7 }, AreaPlaces, "state", DoctorFail, "another user",
+			"chown"},
+		"closed state": {func(s *Surroundings) { s.State.Mode = 0o500 }, AreaPlaces, "state", DoctorFail, "0500",
+			"^chmod 700 /home"},
+		"open state": {func(s *Surroundings) { s.State.Mode = 0o755 }, AreaPlaces, "state", DoctorWarn, "0755",
+			"^chmod 700 /home"},
+		"state read-only": {func(s *Surroundings) { s.State.Written = "cannot be written to" }, AreaPlaces, "state",
+			DoctorFail, "cannot be written", "ARBITER_STATE_DIR"},
+		"disk full": {func(s *Surroundings) { s.State.Free = 1 << 20 }, AreaPlaces, "state", DoctorFail, "only 1.0 MiB",
+			"arbiter sessions"},
+		"disk filling": {func(s *Surroundings) { s.State.Free = 500 << 20 }, AreaPlaces, "state", DoctorWarn, "500.0 MiB",
+			"arbiter sessions"},
+		"state on NFS": {func(s *Surroundings) { s.State.Network = "NFS" }, AreaPlaces, "state", DoctorWarn, "NFS",
+			"ARBITER_STATE_DIR"},
+		"slow disk": {func(s *Surroundings) { s.State.Synced = 3 * time.Second }, AreaPlaces, "state", DoctorWarn, "3s",
+			""},
+		"open settings": {func(s *Surroundings) { s.Config.Mode = 0o777 }, AreaPlaces, "configuration", DoctorWarn, "0777",
+			"chmod go-w"},
+		"no sessions": {func(s *Surroundings) { s.Sessions.Written = "cannot be written to" }, AreaPlaces, "sessions",
+			DoctorWarn, "cannot", "ls -ld"},
+		"no temp": {func(s *Surroundings) { s.Temp.Problem = "gone" }, AreaPlaces, "temporary", DoctorWarn, "gone", ""},
+		"temp full": {func(s *Surroundings) { s.Temp.Free = 0 }, AreaPlaces, "temporary", DoctorWarn, "0 B",
+			"df -h /tmp"},
+		"no workspace": {func(s *Surroundings) { s.Workspace.Problem = "gone" }, AreaPlaces, "workspace", DoctorFail, "gone",
+			"cd"},
+		"at home": {func(s *Surroundings) { s.Workspace.Home = true }, AreaPlaces, "workspace", DoctorWarn,
+			"all that you have", "cd"},
+		"read-only": {func(s *Surroundings) { s.Workspace.Written = "cannot be written to" }, AreaPlaces,
+			"workspace", DoctorWarn, "cannot", "ls -ld"},
+		"no repository": {func(s *Surroundings) { s.Workspace.Repository = false }, AreaPlaces, "workspace", DoctorNote,
+			"no git repository", "git init"},
+		"not trusted": {func(s *Surroundings) { s.Workspace.Holds = "1 × hooks" }, AreaPlaces, "trust", DoctorNote,
+			"1 × hooks", "arbiter trust"},
+		"changed": {func(s *Surroundings) { s.Workspace.Changed = "not as it was" }, AreaPlaces, "trust", DoctorWarn,
+			"not as", "arbiter trust"},
+
+		"a pipe": {func(s *Surroundings) { s.Terminal.Stdin = false }, AreaTerminal, "screen", DoctorNote, "stdin", ""},
+		"into a file": {func(s *Surroundings) { s.Terminal.Stdout = false }, AreaTerminal, "screen", DoctorNote, "stdout",
+			""},
+		"dumb": {envDoctor("HOME=/h", "TERM=dumb", "LANG=C.UTF-8"), AreaTerminal, "screen", DoctorWarn, "dumb",
+			"export TERM="},
+		"no TERM": {envDoctor("HOME=/h", "LANG=C.UTF-8"), AreaTerminal, "screen", DoctorWarn, "TERM=''", "export TERM="},
+		"small":   {func(s *Surroundings) { s.Terminal.Width = 60 }, AreaTerminal, "screen", DoctorNote, "60×40", ""},
+		"no UTF-8": {func(s *Surroundings) { s.Terminal.UTF8 = false }, AreaTerminal, "characters", DoctorWarn, "ASCII",
+			"export LC_ALL=C.UTF-8"},
+		"tmux": {func(s *Surroundings) { envDoctor("TMUX=x")(s); s.Terminal.Clipboard = "external" }, AreaTerminal,
+			"clipboard", DoctorWarn, "external", "tmux set-option -s set-clipboard on"},
+		"silent tmux": {envDoctor("TMUX=x"), AreaTerminal, "clipboard", DoctorWarn, "does not say", "tmux set-option"},
+		"screen":      {envDoctor("STY=x"), AreaTerminal, "clipboard", DoctorWarn, "screen", "tmux"},
+		"few watches": {func(s *Surroundings) { s.Limits.Watches = 100 }, AreaMachine, "inotify", DoctorWarn, "100 watches",
+			"sysctl fs.inotify.max_user_watches"},
+		"few inotify": {func(s *Surroundings) { s.Limits.Instances = 8 }, AreaMachine, "inotify", DoctorWarn, "8 instances",
+			"sysctl fs.inotify.max_user_instances"},
+		"few files": {func(s *Surroundings) { s.Limits.Files = 256 }, AreaMachine, "open files", DoctorWarn, "256",
+			"ulimit -n"},
+		"no processes": {func(s *Surroundings) { s.Limits.Processes = 50 }, AreaMachine, "user processes", DoctorWarn, "50",
+			"ulimit -u"},
+		"small files": {func(s *Surroundings) { s.Limits.FileSize = 4096 }, AreaMachine, "file size", DoctorWarn, "4096",
+			"ulimit -f"},
+		"no namespace": {func(s *Surroundings) { s.Isolation = Isolation{Why: "because"} }, AreaMachine, "processes",
+			DoctorNote, "because", "--pid-namespace always"},
+		"no bubblewrap": {func(s *Surroundings) { s.Sandbox = DoctorSandbox{Mode: "off"} },
+			AreaMachine, "sandbox", DoctorNote, "not installed; agents run unconfined", "apt-get install bubblewrap"},
+		"bubblewrap wanted": {func(s *Surroundings) { s.Sandbox = DoctorSandbox{Mode: "on"} }, AreaMachine, "sandbox",
+			DoctorFail,
+			"asked for", "apt-get"},
+		"leaking": {func(s *Surroundings) {
+			s.Sandbox = DoctorSandbox{Mode: "on", Installed: true, Reason: "it leaks"}
+		}, AreaMachine, "sandbox", DoctorFail, "leaks", ""},
+		"restricted": {func(s *Surroundings) {
+			s.Sandbox = DoctorSandbox{Mode: "auto", Installed: true, Reason: "refused", Restricted: true}
+		}, AreaMachine, "sandbox", DoctorNote, "refused", "sysctl kernel.apparmor"},
+
+		"no runs": {func(s *Surroundings) { s.Leftovers.Problem = "no" }, AreaLeftovers, "runs", DoctorNote, "no", ""},
+		"damaged": {func(s *Surroundings) { s.Leftovers.Damaged = []DoctorRun{{ID: "abc", Problem: "torn"}} },
+			AreaLeftovers, "damaged", DoctorWarn, "torn", "sessions show abc"},
+		"interrupted": {func(s *Surroundings) { s.Leftovers.Resumable = []DoctorRun{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
+			"interrupted", DoctorNote, "/w", "--resume --session abc"},
+		"worktrees": {func(s *Surroundings) { s.Leftovers.Worktrees = []DoctorRun{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
+			"worktrees", DoctorNote, "/w", "sessions rm abc"},
+		"strays": {func(s *Surroundings) { s.Leftovers.Processes = []DoctorProcess{{7, "sleep"}, {9, "node"}} },
+			AreaLeftovers, "processes", DoctorWarn, `sleep \(7\), node \(9\)`, `^kill -KILL 7 9$`},
+		"scratch": {func(s *Surroundings) { s.Leftovers.Scratch = []DoctorScratch{{"/tmp/a", "of x"}, {"/tmp/b", "of x"}} },
+			AreaLeftovers, "scratch directories", DoctorNote, "2 of x", `^rm -rf /tmp/a /tmp/b$`},
+		"much scratch": {func(s *Surroundings) {
+			s.Leftovers.Scratch = slices.Repeat([]DoctorScratch{{"/tmp/a", "of x"}},
+				200)
+		},
+			AreaLeftovers, "scratch directories", DoctorNote, "200 of x; this removes 10 of them", `^rm -rf( /tmp/a){10}$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy()
+			tt.spoil(&s)
+			var wrong []Finding
+			for _, f := range Examine(s) {
+				if f.State != DoctorOK {
+					wrong = append(wrong, f)
+				}
+			}
+			if len(wrong) != 1 {
+				t.Fatalf("want one finding, have %+v", wrong)
+			}
+			f := wrong[0]
+			if f.Area != tt.area || f.Name != tt.name || f.State != tt.state ||
+				!regexp.MustCompile(tt.found).MatchString(f.Found) ||
+				(f.Fix == "") != (tt.fix == "") || !regexp.MustCompile(tt.fix).MatchString(f.Fix) {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// envDoctor adds entries to a healthy environment, or replaces the environment if HOME or LANG is among the entries.
+func envDoctor(entries ...string) func(*Surroundings) {
+	return func(s *Surroundings) {
+		own, old := environmentDoctor(entries...), s.Getenv
+		whole := own("HOME") != "" || own("LANG") != ""
+		s.Getenv = func(name string) string {
+			if v := own(name); v != "" || whole {
+				return v
+			}
+			return old(name)
+		}
+	}
+}
+
+// TestManyInterruptedRuns: the first runs are listed, and the rest are counted. The suggested commands name their
+// state directory.
+func TestManyInterruptedRuns(t *testing.T) {
+	s := healthy()
+	s.Leftovers.Resumable, s.Leftovers.Damaged = []DoctorRun{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},
+		[]DoctorRun{{ID: "f"}}
+	s.Leftovers.Named, s.Leftovers.NamedToResume = " --state-dir x", " --state-dir y"
+	var found []string
+	for _, f := range checkLeftovers(s) {
+		if f.State == DoctorNote {
+			found = append(found, f.Found)
+		}
+		want := s.Leftovers.Named
+		if strings.Contains(f.Fix, "--resume") {
+			want = s.Leftovers.NamedToResume
+		}
+		if f.State != DoctorOK && !strings.HasSuffix(f.Fix, want) {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(found) != 4 || found[3] != "and 2 more runs" {
+		t.Errorf("%q", found)
+	}
+}
+
+// TestAbilities: abilities that were seen, not seen, or not tried, and a trial that could not start.
+func TestAbilities(t *testing.T) {
+	seen := Observed{}
+	for _, a := range abilities {
+		seen[a.name] = nil
+	}
+	for _, f := range Abilities(seen, "1.2.3") {
+		if f.State != DoctorOK || f.Fix != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	seen[canRule], seen[canPing], seen[canAsk] = errors.New("there was none"), errors.New("no answer"), errLate
+	delete(seen, canResume)
+	states := map[string]Finding{}
+	for _, f := range Abilities(seen, "1.2.3") {
+		states[f.Name] = f
+	}
+	for name, want := range map[string]Finding{
+		canRule:   {State: DoctorFail, Found: "there was none", Fix: "@1.2.3"},
+		canPing:   {State: DoctorWarn, Found: "no answer", Fix: "@1.2.3"},
+		canAsk:    {State: DoctorWarn, Found: "no time", Fix: "arbiter doctor"},
+		canResume: {State: DoctorNote, Found: "not tried"},
+		canStart:  {State: DoctorOK},
+	} {
+		if got := states[name]; got.State != want.State || !strings.Contains(got.Found, want.Found) ||
+			!strings.Contains(got.Fix, want.Fix) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if all := Abilities(Unstarted(errors.New("it ended")), "1.2.3"); len(all) != 1 || all[0].State != DoctorFail ||
+		!strings.Contains(all[0].Found, "it ended") {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestReport: the worst state counts, findings are grouped by area, and the last line is the summary.
+func TestReport(t *testing.T) {
+	r := NewReport("1.0", []Finding{
+		{AreaTerminal, "screen", DoctorWarn, "small", ""}, {AreaClaude, "claude", DoctorOK, "2.1.329", ""},
+		{AreaTerminal, "characters", DoctorOK, "UTF-8", ""},
+		{AreaPlaces, "state", DoctorNote, "far\x1b[2J away", "mv it"},
+	})
+	if r.State != DoctorWarn || r.Counts[DoctorOK] != 2 || r.Counts[DoctorFail] != 0 {
+		t.Errorf("%+v", r)
+	}
+	for style, want := range map[DoctorStyle]string{
+		{}: "claude\n✓ claude      2.1.329\n\ndirectories\n· state       far away\n              → mv " +
+			"it\n\nterminal\n! screen      small\n✓ characters  UTF-8\n\n! A run can start here, 1 warning.\n",
+		{ASCII: true}: "claude\n+ claude      2.1.329\n\ndirectories\n- state       far away\n              -> mv " +
+			"it\n\nterminal\n! screen      small\n+ characters  UTF-8\n\n! A run can start here, 1 warning.\n",
+	} {
+		var b strings.Builder
+		if err := r.Print(&b, style); err != nil || b.String() != want {
+			t.Errorf("%+v: %v\n%s", style, err, b.String())
+		}
+	}
+	var b strings.Builder
+	if _ = r.Print(&b, DoctorStyle{Colour: true}); !strings.Contains(b.String(), "\x1b[33m!\x1b[0m screen") {
+		t.Errorf("%q", b.String())
+	}
+	broken := NewReport("1.0", []Finding{{AreaClaude, "login", DoctorFail, "none", ""}})
+	if text := broken.verdict(); !strings.Contains(text, "1 failure.") || !strings.Contains(text, "--rehearse") {
+		t.Error(text)
+	}
+	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", DoctorFail, "none", ""}}).verdict(); strings.Contains(text,
+		"--rehearse") {
+		t.Error(text)
+	}
+}

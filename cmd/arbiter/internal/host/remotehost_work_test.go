@@ -1,0 +1,208 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+)
+
+// begun returns a machine for the tests' run.
+func begun(t *testing.T, data string) (*RemoteMachine, bridge.RemoteInfo) {
+	t.Helper()
+	for _, entry := range gittest.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); name != "TMPDIR" && name != "PATH" && name != "HOME" {
+			t.Setenv(name, value)
+		}
+	}
+	t.Setenv("HOME", filepath.Dir(data))
+	m := &RemoteMachine{Data: data}
+	info, err := m.Begin(t.Context(), bridge.Owner{Run: gittest.Run, Bridge: "box"},
+		bridge.RemoteParams{Version: "test", LeaseMS: 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, info
+}
+
+// TestWork follows an Orchestrator's work: a base is pushed, a directory is created, uncommitted changes are
+// committed on its branch, and later ones are saved when the directory is removed.
+func TestWork(t *testing.T) {
+	for _, kind := range []string{"worktree", "clone"} {
+		t.Run(kind, func(t *testing.T) {
+			near := gittest.New(t, map[string]string{"sub/a": "1\n"})
+			base := strings.TrimSpace(near.Git("rev-parse", "HEAD"))
+			m, info := begun(t, filepath.Join(gittest.Temp(t), "data"))
+			near.Git("push", "-q", info.Cache, base+":refs/arbiter/"+gittest.RUN8+"/pushed/"+base)
+			prepare := bridge.PrepareWorkParams{Orchestrator: 1, Generation: 2, Kind: kind, Base: base, Subdir: "sub"}
+			w, err := m.PrepareWork(t.Context(), prepare)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(info.Dir, gittest.RUN8, "orch-1")
+			if w.Dir != dir || w.CWD != filepath.Join(dir, "sub") || w.Branch != "arbiter/"+gittest.RUN8+"/orch-1.2" {
+				t.Errorf("prepared: %+v", w)
+			}
+			if again, err := m.PrepareWork(t.Context(), prepare); err != nil || again.Dir != w.Dir {
+				t.Errorf("prepared again: %+v, %v", again, err)
+			}
+			writeRemoteHost(t, filepath.Join(w.CWD, "a"), "2\n")
+			done, err := m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
+			if err != nil || done.Head == base || done.Branch != w.Branch {
+				t.Fatalf("committed: %+v, %v", done, err)
+			}
+			near.Git("fetch", "-q", info.Cache, "refs/heads/"+w.Branch+":refs/heads/fetched")
+			if got := near.Git("show", "fetched:sub/a"); got != "2" {
+				t.Errorf("fetched %q", got)
+			}
+			writeRemoteHost(t, filepath.Join(w.CWD, "new"), "left\n")
+			saved, err := m.RemoveWork(t.Context(), bridge.RemoveWorkParams{Orchestrator: 1, Head: done.Head})
+			if err != nil || saved.Ref == "" {
+				t.Errorf("removed: %+v, %v", saved, err)
+			}
+			if _, err := os.Lstat(w.Dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the directory is there: %v", err)
+			}
+			if _, err := os.Lstat(filepath.Dir(w.Dir)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the directory of the run is there: %v", err)
+			}
+			if left := near.Git("ls-remote", info.Cache, "refs/heads/*", "refs/arbiter/*/pushed/*"); left != "" {
+				t.Errorf("left in the cache: %s", left)
+			}
+			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
+			if got := near.Git("show", "saved:sub/new"); got != "left" {
+				t.Errorf("saved %q", got)
+			}
+			_, err = m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
+			var rpc *bridge.RPCError
+			if !errors.As(err, &rpc) || rpc.Category != bridge.CatWorkspace {
+				t.Errorf("a commit in a directory that is gone: %v", err)
+			}
+		})
+	}
+}
+
+// TestWorkBesideAReaper: a bridge reaps orphans, but must not reap git.
+func TestWorkBesideAReaper(t *testing.T) {
+	release, err := proctree.BecomeSubreaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	near := gittest.New(t, map[string]string{"a": "1\n"})
+	base := strings.TrimSpace(near.Git("rev-parse", "HEAD"))
+	m, info := begun(t, filepath.Join(gittest.Temp(t), "data"))
+	push := near.Command("push", "-q", info.Cache, base+":refs/arbiter/"+gittest.RUN8+"/base")
+	ended, err := proctree.Keep(push)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := push.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	ended()
+	w, err := m.PrepareWork(t.Context(), bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree",
+		Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		writeRemoteHost(t, filepath.Join(w.CWD, "a"), strings.Repeat("x", i+2))
+		if _, err := m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"}); err != nil {
+			t.Fatalf("commit %d: %v", i, err)
+		}
+	}
+}
+
+// TestBegin: all bridges share one directory, and a directory with shell metacharacters is refused.
+func TestBegin(t *testing.T) {
+	data := filepath.Join(gittest.Temp(t), "data")
+	_, first := begun(t, data)
+	_, second := begun(t, data)
+	if first.Cache != second.Cache || first.Home != filepath.Dir(data) || !strings.HasPrefix(first.Cache, first.Dir+"/") {
+		t.Errorf("told %+v, then %+v", first, second)
+	}
+	for _, dir := range []string{filepath.Join(data, "a b"), filepath.Join(data, "$(id)"), "/dev/null/x"} {
+		_, err := (&RemoteMachine{}).Begin(t.Context(), bridge.Owner{Run: gittest.Run}, bridge.RemoteParams{Dir: dir})
+		var rpc *bridge.RPCError
+		if !errors.As(err, &rpc) || rpc.Category != bridge.CatHost {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	info, err := (&RemoteMachine{}).Begin(
+		t.Context(),
+		bridge.Owner{Run: gittest.Run},
+		bridge.RemoteParams{Dir: "~/agents"},
+	)
+	if err != nil || info.Dir != filepath.Join(filepath.Dir(data), "agents") {
+		t.Errorf("below the home: %+v, %v", info, err)
+	}
+}
+
+// TestResolve: links are resolved as in the kernel, for all paths of a request.
+func TestResolve(t *testing.T) {
+	dir := gittest.Temp(t)
+	writeRemoteHost(t, filepath.Join(dir, "file"), "x")
+	for link, to := range map[string]string{"link": "file", "nowhere": "/no/such", "circle": "circle"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var paths []string
+	for _, name := range []string{"file", "link", "nowhere", "new", "circle", "file/below"} {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	got := (&RemoteMachine{}).Resolve(t.Context(), paths)
+	for i, want := range []bridge.ResolvedPath{{Path: paths[0], Exists: true}, {Path: paths[0], Exists: true},
+		{Path: "/no/such", Exists: true}, {Path: paths[3]}} {
+		if got[i] != want {
+			t.Errorf("%s: %+v, want %+v", paths[i], got[i], want)
+		}
+	}
+	for _, i := range []int{4, 5} {
+		if got[i].Error == "" || got[i].Path != "" {
+			t.Errorf("%s: %+v", paths[i], got[i])
+		}
+	}
+}
+
+// TestInventory: hashes do not depend on the path of the workspace, so a copy elsewhere has the same hashes.
+func TestInventory(t *testing.T) {
+	list := func() (r bridge.InventoryResult) {
+		dir := gittest.Temp(t)
+		if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeRemoteHost(t, filepath.Join(dir, ".claude", "real.json"),
+			`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`)
+		if err := os.Symlink("real.json", filepath.Join(dir, ".claude", "settings.json")); err != nil {
+			t.Fatal(err)
+		}
+		r, err := (&RemoteMachine{}).Inventory(t.Context(), bridge.InventoryParams{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	one, two := list(), list()
+	if len(one.Items) < 3 || len(one.Items) != len(two.Items) {
+		t.Fatalf("%d and %d items", len(one.Items), len(two.Items))
+	}
+	for i := range one.Items {
+		if one.Items[i] != two.Items[i] {
+			t.Errorf("%+v, in a copy %+v", one.Items[i], two.Items[i])
+		}
+	}
+}
+
+func writeRemoteHost(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// controlLoop records its inputs, and accepts every command.
+type controlLoop struct {
+	took   []string
+	events []bridge.Event
+	emit   func(time.Time, contract.Event)
+}
+
+func (l *controlLoop) Put(b input.Body) bool {
+	switch b := b.(type) {
+	case input.Command:
+		l.took = append(l.took, fmt.Sprintf("%T by %s", b.Command.Body, b.Channel))
+		l.emit(time.Now(), contract.Event{Body: contract.Accepted{Ref: b.Command.Ref, Message: "done"}})
+	default:
+		l.took = append(l.took, fmt.Sprintf("%T", b))
+	}
+	return true
+}
+
+func (l *controlLoop) Event(e bridge.Event)        { l.events = append(l.events, e) }
+func (l *controlLoop) Snapshot() *supervisor.State { return &supervisor.State{} }
+func (l *controlLoop) Done() <-chan struct{}       { return nil }
+
+func serviceOf() (*service, *controlLoop) {
+	board := &Board{}
+	l := &controlLoop{emit: board.Sink(func(time.Time, contract.Event) {})}
+	return &service{run: ControlRun{ID: "r", CWD: "/w", Loop: l, Input: NewSender(l, board),
+		Clients: NewGroup(Followed{
+			OpenLog:  func() (*journal.EventLog, error) { return nil, errors.New("none") },
+			Snapshot: l.Snapshot, Log: slog.New(slog.DiscardHandler),
+		})}}, l
+}
+
+// TestCommands: the answer has the ref of the client, and the command arrives on the channel of its frontend.
+func TestCommands(t *testing.T) {
+	s, l := serviceOf()
+	for line, want := range map[string]control.CommandResult{
+		`{"type":"pause","ref":"mine"}`:           {Ref: "mine", Accepted: true, Message: "done"},
+		`{"type":"attach","ref":"mine","id":"x"}`: {Ref: "mine", Message: "attach has a method of its own, which carries the terminal"},
+	} {
+		if got, err := s.Command(t.Context(), json.RawMessage(line)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", line, got, err)
+		}
+	}
+	if got, err := s.Command(t.Context(), json.RawMessage(`{"ref":"mine"}`)); err != nil || got.Accepted || got.Message == "" {
+		t.Errorf("no command: %+v, %v", got, err)
+	}
+	for _, frontend := range []string{"", input.ChannelScreen, "stdin"} {
+		p := control.PutParams{Command: json.RawMessage(`{"type":"continue"}`), Frontend: frontend}
+		if err := s.Put(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{"contract.Pause by socket", "contract.Continue by socket", "contract.Continue by screen",
+		"contract.Continue by socket"}
+	if !slices.Equal(l.took, want) {
+		t.Errorf("the loop took %q", l.took)
+	}
+}
+
+// TestSignals: a client can end the run with exactly three signals.
+func TestSignals(t *testing.T) {
+	s, l := serviceOf()
+	for _, name := range []string{"INT", "TERM", "HUP"} {
+		if err := s.Stop(t.Context(), control.StopParams{Signal: name}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Stop(t.Context(), control.StopParams{Signal: "KILL"}); err == nil || len(l.took) != 3 {
+		t.Errorf("%v, the loop took %q", err, l.took)
+	}
+}
+
+// TestInputEnds: only the last client to leave ends the input of the run.
+func TestInputEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l := serviceOf()
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 2 {
+			go s.Subscribe(ctx, control.SubscribeParams{}, func(any) error { return nil })
+		}
+		synctest.Wait()
+		if err := s.InputEnded(t.Context()); err != nil || l.took != nil {
+			t.Errorf("two clients are there: %v, the loop took %q", err, l.took)
+		}
+		cancel()
+		synctest.Wait()
+		if err := s.InputEnded(t.Context()); err != nil || !slices.Equal(l.took, []string{"input.InputEnded"}) {
+			t.Errorf("nobody is there: %v, the loop took %q", err, l.took)
+		}
+	})
+}
+
+// TestRefusedPeers: the human is warned once about agents that try to use the socket.
+func TestRefusedPeers(t *testing.T) {
+	s, l := serviceOf()
+	for range 3 {
+		s.Refused(control.Peer{Agent: "orch-1"}, "command")
+	}
+	s.run.Input.Wait()
+	if len(l.events) != 1 || l.events[0].ID != contract.Arbiter {
+		t.Errorf("events: %+v", l.events)
+	}
+}

@@ -1,0 +1,111 @@
+package host
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
+	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// TestHookAgents: an agent is found by its session as long as it belongs to the run.
+func TestHookAgents(t *testing.T) {
+	state := &supervisor.State{
+		Options: runconfig.Options{ContextWarn: 60, ContextCritical: 80},
+		Roster: supervisor.Roster{Agents: []*supervisor.Agent{
+			{
+				AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3},
+					Role: supervisor.RoleArbiter, SessionID: "a"},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentReady},
+				AgentContext: supervisor.AgentContext{Context: bridge.Context{Window: 300_000}, NotifiedLevel: "warn"},
+			},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
+				Role: supervisor.RoleOrchestrator, SessionID: "b"},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentEnded}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1},
+				Role: supervisor.RoleOrchestrator, SessionID: "c"},
+				AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentParked}},
+			{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-3", Generation: 1},
+				Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentStarting}},
+		}},
+	}
+	want := HookSocketAgent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000,
+		Spent: "warn", Policy: hooks.Policy{Role: hooks.RoleArbiter, Warn: 60, Critical: 80, KeepContext: true}}
+	got, ok := agentOf(state, "a")
+	if !strings.Contains(got.Policy.Reminder, "You are the Arbiter") {
+		t.Errorf("its reminder: %q", got.Policy.Reminder)
+	}
+	want.Policy.Reminder = got.Policy.Reminder
+	if diff := cmp.Diff(want, got); !ok || diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for session, want := range map[string]string{"b": "", "c": "orch-2", "d": "", "": ""} {
+		if got, ok := agentOf(state, session); got.ID != want || ok != (want != "") {
+			t.Errorf("session %q: %+v, %v", session, got, ok)
+		}
+	}
+}
+
+// hooksLoop is a run with a few agents.
+type hooksLoop struct {
+	state  supervisor.State
+	events []bridge.Event
+}
+
+func (l *hooksLoop) Event(e bridge.Event)        { l.events = append(l.events, e) }
+func (l *hooksLoop) Snapshot() *supervisor.State { return &l.state }
+
+// TestSetup: a session in a terminal on this machine gets hooks and a token. Every session gets the TERM of its
+// terminal.
+func TestSetup(t *testing.T) {
+	l := &hooksLoop{}
+	for id, host := range map[string]string{"orch-1": "", "orch-2": "box"} {
+		a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 1},
+			SessionID: "s-" + id}}
+		a.Host = host
+		l.state.Agents = append(l.state.Agents, a)
+	}
+	shown := &Terminals{}
+	for _, id := range []string{"orch-1", "orch-2"} {
+		if _, err := shown.Claim(id, "ann", control.Size{}, "xterm"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "hooks") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := ServeHooks(dir, l, shown, slog.New(slog.DiscardHandler))
+	defer s.Close()
+	here, env := s.Setup(bridge.AgentRef{ID: "orch-1", Generation: 1})
+	if !strings.Contains(here, s.Path()) || env["TERM"] != "xterm" {
+		t.Errorf("here: %s, %v", here, env)
+	}
+	answers, token := s.answers(), env[hookclient.TokenEnv]
+	if !answers.Token("s-orch-1", token) || answers.Token("s-orch-2", token) || answers.Token("s-orch-1", "") {
+		t.Error("the token is that of the agent, and of no other")
+	}
+	if there, env := s.Setup(bridge.AgentRef{ID: "orch-2", Generation: 1}); there != "" || len(env) != 1 ||
+		env["TERM"] != "xterm" {
+		t.Errorf("on another host: %q, %v", there, env)
+	}
+	answers.Report(bridge.AgentRef{ID: "orch-1", Generation: 1},
+		HookSocketOutcome{Changed: true, Reading: hooks.Reading{Tokens: 7, Window: 10, Pct: 70}})
+	if len(l.events) != 1 || l.events[0].Body != (bridge.Context{Tokens: 7, Window: 10, Pct: 70, Source: "transcript"}) {
+		t.Errorf("reported: %+v", l.events)
+	}
+	s.Close()
+	if text, env := s.Setup(bridge.AgentRef{ID: "orch-1", Generation: 1}); text != "" || env["TERM"] != "xterm" ||
+		s.Path() != "" {
+		t.Errorf("without a socket: %q, %v, %q", text, env, s.Path())
+	}
+}

@@ -1,0 +1,74 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+)
+
+// printStart prints on stderr what a person should know before anything runs.
+func (e hostEnv) printStart(r *hostedRun) {
+	o := r.choices.Options
+	if r.stage != nil {
+		fmt.Fprintf(e.Stderr, "REHEARSAL: a scripted model plays %q; nothing is real but the files in %s\n",
+			sanitize.Line(o.Scenario, 100), sanitize.Line(o.CWD, 400))
+	} else if line := r.choices.Trusting.Greeting(); line != "" {
+		fmt.Fprintln(e.Stderr, line)
+	}
+	if o.Permissions == "allow-all" {
+		fmt.Fprintln(e.Stderr, "WARNING: every agent may run anything without asking (--permissions allow-all).")
+	}
+	if r.choices.Sandbox.Mode == settings.SandboxOff && r.stage == nil {
+		fmt.Fprintln(e.Stderr,
+			"Agents run without a sandbox: their commands can do what you can do (--sandbox on confines them).")
+	}
+	if text := r.notice.String(); text != "" {
+		fmt.Fprintln(e.Stderr, "arbiter: "+sanitize.Line(text, 1000))
+	}
+}
+
+// printReports prints the paths of crash reports.
+func (e hostEnv) printReports(r *hostedRun) {
+	for _, path := range r.diagnostics.reporter.Written() {
+		fmt.Fprintln(e.Stderr, "arbiter: a crash report was written to "+path)
+	}
+}
+
+// printEnd prints where a rehearsal left its script, what did not stop, how to find the run's sessions again, and
+// the receipt of the run. A run that never reached an agent has no receipt.
+func (e hostEnv) printEnd(r *hostedRun, s *supervisor.State, unfinished []string) {
+	for _, what := range unfinished {
+		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
+	}
+	e.printReports(r)
+	if r.stage != nil {
+		for _, p := range r.stage.Problems() {
+			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
+		}
+	}
+	if len(s.Agents) == 0 {
+		return
+	}
+	line := struct {
+		Arbiter string `json:"arbiter"`
+		Last    string `json:"lastOrchestrator"`
+		Number  int    `json:"orchestratorNumber"`
+	}{Arbiter: s.Agents[0].SessionID, Number: s.Spawned}
+	if last, ok := s.Last(); ok {
+		line.Last = last.SessionID
+	}
+	raw, err := json.Marshal(line)
+	if err != nil {
+		return // cannot happen: two strings and a number
+	}
+	fmt.Fprintln(e.Stderr, string(raw))
+	if s.Reached() {
+		next := "To resume: " + settings.ResumeLine(r.choices.FrontendFlag(), r.choices.Options.Run, r.choices.StateDir)
+		for _, line := range r.receipt(next) {
+			fmt.Fprintln(e.Stderr, line)
+		}
+	}
+}

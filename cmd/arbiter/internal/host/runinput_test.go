@@ -1,0 +1,114 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// inputLoop receives inputs one by one from an unbuffered channel.
+type inputLoop struct {
+	taken  chan input.Body
+	done   chan struct{}
+	state  supervisor.State
+	events []bridge.Event
+}
+
+func newLoop() *inputLoop { return &inputLoop{taken: make(chan input.Body), done: make(chan struct{})} }
+
+func (l *inputLoop) Put(b input.Body) bool {
+	select {
+	case l.taken <- b:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+func (l *inputLoop) Event(e bridge.Event)        { l.events = append(l.events, e) }
+func (l *inputLoop) Snapshot() *supervisor.State { return &l.state }
+func (l *inputLoop) Done() <-chan struct{}       { return l.done }
+
+// TestAsk: each command gets the answer to its own ref, whatever ref the caller gave.
+func TestAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, board := newLoop(), &Board{}
+		s := NewSender(l, board)
+		sink := board.Sink(func(time.Time, contract.Event) {})
+		go func() {
+			for range 2 {
+				c := (<-l.taken).(input.Command)
+				body := contract.Body(contract.Accepted{Ref: c.Command.Ref, Message: "paused"})
+				if _, ok := c.Command.Body.(contract.Continue); ok {
+					body = contract.Rejected{Ref: c.Command.Ref, Message: "not paused"}
+				}
+				sink(time.Now(), contract.Event{Body: contract.Accepted{Ref: "same"}})
+				sink(time.Now(), contract.Event{Body: body})
+			}
+		}()
+		ok, message, err := s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Pause{}}, "socket")
+		if !ok || message != "paused" || err != nil {
+			t.Errorf("accepted: %v, %q, %v", ok, message, err)
+		}
+		ok, message, err = s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Continue{}}, "socket")
+		if ok || message != "not paused" || err != nil {
+			t.Errorf("rejected: %v, %q, %v", ok, message, err)
+		}
+		close(l.done)
+		s.Wait()
+	})
+}
+
+// TestBusyLoop: a caller that gives up does not withdraw its command. A command after the end of the run gets an
+// error.
+func TestBusyLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoop()
+		s := NewSender(l, &Board{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Put(ctx, contract.Command{Ref: "a"}, "stdin"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the loop takes nothing: %v", err)
+		}
+		if c := (<-l.taken).(input.Command); c.Command.Ref != "a" || c.Channel != "stdin" {
+			t.Errorf("the loop got %+v", c)
+		}
+		close(l.done)
+		if err := s.Put(t.Context(), contract.Command{}, "stdin"); !errors.Is(err, runstore.ErrRunOver) {
+			t.Errorf("after the end: %v", err)
+		}
+		s.Wait()
+	})
+}
+
+// TestNotice: a notice belongs to the agent that it is about, or to the Arbiter.
+func TestNotice(t *testing.T) {
+	l := newLoop()
+	for n, id := range []string{contract.Arbiter, "orch-1"} {
+		l.state.Agents = append(l.state.Agents, &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{
+			AgentRef: bridge.AgentRef{ID: id, Generation: n + 2}}})
+	}
+	s := NewSender(l, &Board{})
+	for _, agent := range []string{"orch-1", "orch-9", contract.Arbiter} {
+		s.Notice(agent, "met and survived")
+		s.waiting.wait() // from the first call on, each is done at once
+	}
+	want := []bridge.AgentRef{{ID: "orch-1", Generation: 3}, {ID: contract.Arbiter, Generation: 2},
+		{ID: contract.Arbiter, Generation: 2}}
+	for n, e := range l.events {
+		if e.AgentRef != want[n] || e.Body != (bridge.Notice{Text: "met and survived"}) {
+			t.Errorf("event %d: %+v", n, e)
+		}
+	}
+	if len(l.events) != len(want) {
+		t.Errorf("%d events", len(l.events))
+	}
+}

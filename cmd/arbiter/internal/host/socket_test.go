@@ -1,0 +1,103 @@
+package host
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+)
+
+func TestPlaces(t *testing.T) {
+	long := filepath.Join(shortDir(t), strings.Repeat("x", maxPath))
+	open := shortDir(t)
+	for dir, mode := range map[string]os.FileMode{long: 0o700, open: 0o755} {
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtimeDir := shortDir(t)
+	t.Setenv("XDG_RUNTIME_DIR", runtimeDir)
+	for name, c := range map[string]struct {
+		dir  string
+		away bool
+	}{
+		"private": {shortDir(t), false},
+		"long":    {long, true},
+		"open":    {open, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(c.dir, "s")
+			for range 2 { // the second one finds what a killed one left
+				l, err := Listen(c.dir, "s")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if away := strings.HasPrefix(l.Path, runtimeDir+"/"+command.ScratchSockets); away != c.away ||
+					away != (l.link == path) {
+					t.Errorf("place %+v", l)
+				}
+				for file, want := range map[string]os.FileMode{l.Path: 0o600, filepath.Dir(l.Path): 0o700} {
+					if info, err := os.Stat(file); err != nil || info.Mode().Perm() != want {
+						t.Errorf("%s: %v, %v", file, info.Mode(), err)
+					}
+				}
+				l.SetUnlinkOnClose(false) // as if killed
+				l.UnixListener.Close()
+			}
+			l, err := Listen(c.dir, "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left, _ := os.ReadDir(runtimeDir); c.away && len(left) != 1 {
+				t.Errorf("left in the runtime directory: %v", left)
+			}
+			if conn, err := net.Dial("unix", path); err != nil && len(path) <= maxPath {
+				t.Error(err) // through the link, too
+			} else if err == nil {
+				conn.Close()
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Errorf("closed again: %v", err)
+			}
+		})
+	}
+	if left, _ := os.ReadDir(runtimeDir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestOthersAreNotCleared: only sockets of arbiter are removed.
+func TestOthersAreNotCleared(t *testing.T) {
+	dir := shortDir(t)
+	path := filepath.Join(dir, "s")
+	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := Listen(dir, "s"); err == nil {
+		l.Close()
+		t.Error("a file was taken for a socket")
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "precious" {
+		t.Errorf("%q, %v", got, err)
+	}
+	elsewhere := filepath.Join(shortDir(t), "precious")
+	if err := errors.Join(os.Remove(path), os.WriteFile(elsewhere, nil, 0o600),
+		os.Symlink(elsewhere, path)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Listen(dir, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	if _, err := os.Stat(elsewhere); err != nil {
+		t.Errorf("what a link of somebody else's led to: %v", err)
+	}
+}

@@ -1,0 +1,271 @@
+package host
+
+// This file is the environment of a rehearsal: a scripted model, a scratch workspace and a private home
+// directory.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
+)
+
+// Stage is the environment of a rehearsal: a scripted model on loopback, a scratch workspace, a private home
+// directory, and environment variables without any of the user's settings.
+type Stage struct {
+	Server *rehearsal.Server
+	Env    []string
+	Claude bridge.ClaudeSpec
+	log    *slog.Logger
+	// Repository says that the workspace is a Git repository with a commit, so that changes can be shown.
+	Repository bool
+}
+
+// Play is a scenario that was checked and can be played.
+type Play struct {
+	*rehearsal.Scenario
+}
+
+// ReadScenario reads and checks the scenario of a rehearsal before anything starts. It returns nil if this is not a
+// rehearsal.
+func ReadScenario(c settings.Choices) (*Play, error) {
+	if !c.Rehearse {
+		return nil, nil
+	}
+	script, err := loadScenario(c.Scenario)
+	if err == nil {
+		err = script.CheckVars(script.Vars()) // the task is set only if there is a variable for it
+	}
+	if err != nil {
+		return nil, command.Usagef("%v", err)
+	}
+	p := &Play{Scenario: script}
+	for _, text := range script.Allow() {
+		if _, err := policy.ParseRule(text); err != nil {
+			return nil, command.Usagef("scenario %s: allow: %q: %v", script.Name, text, err)
+		}
+	}
+	return p, nil
+}
+
+// SetStage builds the stage and points the choices at it. home is in the run's directory, and the scratch workspace is
+// removed with that directory. A resumed rehearsal finds its workspace and home directory as it left them; the
+// script finds its position from the sessions' histories.
+func SetStage(c *settings.Choices, script *Play, home string, task string, log *slog.Logger) (*Stage, error) {
+	st := &Stage{log: log}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, command.Environmentf("private home: %v", err)
+	}
+	if !c.Resume {
+		dir, err := command.MakeScratch("", command.ScratchRehearsal, filepath.Dir(home))
+		if err == nil {
+			c.Options.CWD = filepath.Join(dir, "workspace")
+			err = os.Mkdir(c.Options.CWD, 0o700)
+		}
+		if err == nil {
+			err = layOut(c.Options.CWD, script.Files())
+		}
+		if err == nil && len(script.Files()) > 0 {
+			st.commitFiles(c.Options.CWD, home)
+		}
+		if err != nil {
+			return nil, command.Environmentf("cannot make a scratch workspace in %s: %v; set TMPDIR to a directory that "+
+				"you may write to", os.TempDir(), command.WithoutPath(err))
+		}
+	} else if _, err := os.Stat(filepath.Join(c.Options.CWD, ".git")); err == nil {
+		st.Repository = true
+	}
+	vars := map[string]string{}
+	if _, ok := script.Vars()["task"]; ok && task != "" {
+		vars["task"] = task
+	}
+	var err error
+	st.Server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
+	if err != nil {
+		st.Close()
+		return nil, command.Environmentf("rehearsal: %v", err)
+	}
+	if st.Claude, err = findPlayer(c); err != nil {
+		st.Close()
+		return nil, err
+	}
+	st.Env = StageEnviron(home, st.Server)
+	if err := skipFirstStart(home, st.Server.Key()); err != nil {
+		st.Close()
+		return nil, command.Environmentf("private home: %v", err)
+	}
+	c.Policy.CWD, c.Policy.Home = c.Options.CWD, home
+	if c.Resume {
+		return st, nil // the run has the rules of the script already
+	}
+	c.Options.Scenario, c.Options.Script = script.Name, c.Scenario
+	if strings.ContainsAny(c.Scenario, "/.") {
+		if c.Options.Script, err = filepath.Abs(c.Scenario); err != nil {
+			st.Close()
+			return nil, command.Usagef("--scenario: %v", err)
+		}
+	}
+	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
+	return st, nil
+}
+
+// EmptyStage makes a stage without a workspace, on which one CLI plays a script. home is the private home directory,
+// env is added to the environment. The caller closes the stage.
+func EmptyStage(script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string, env ...string) (*Stage, error) {
+	st := &Stage{Claude: claude, log: slog.New(slog.DiscardHandler)}
+	var err error
+	if st.Server, err = rehearsal.Start(script, rehearsal.Options{}); err != nil {
+		return nil, err
+	}
+	st.Env = append(StageEnviron(home, st.Server), env...)
+	if err := skipFirstStart(home, st.Server.Key()); err != nil {
+		st.Close()
+		return nil, err
+	}
+	return st, nil
+}
+
+// layOut writes the initial files of a scenario.
+func layOut(dir string, files map[string]string) error {
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitFiles makes the workspace a Git repository with one commit. Without Git there is no base for changes, and
+// the run reports that.
+func (st *Stage) commitFiles(dir, home string) {
+	r := git.Runner{Dir: dir, Env: git.Environ([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=rehearsal", "GIT_AUTHOR_EMAIL=rehearsal@localhost",
+		"GIT_COMMITTER_NAME=rehearsal", "GIT_COMMITTER_EMAIL=rehearsal@localhost"})}
+	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
+		{"commit", "--quiet", "--message", "The files of the scenario"}} {
+		if _, err := r.Write(context.Background(), args...); err != nil {
+			st.log.Info("no repository for the rehearsal", "error", err)
+			return
+		}
+	}
+	st.Repository = true
+}
+
+// loadScenario loads a built-in scenario by name, or a file.
+func loadScenario(name string) (*rehearsal.Scenario, error) {
+	if strings.ContainsAny(name, "/.") {
+		src, err := command.ReadFile(name, command.MaxSource)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the scenario %s: %w", name, command.WithoutPath(err))
+		}
+		return rehearsal.Parse(name, src)
+	}
+	return rehearsal.Builtin(name)
+}
+
+// StandInCommand is the hidden subcommand in which arbiter stands in for Claude Code.
+const StandInCommand = "stand-in"
+
+// Executable returns the program that contains the stand-in: this one.
+var Executable = os.Executable
+
+// findPlayer chooses the CLI: the real one if it is installed, otherwise the stand-in.
+func findPlayer(c *settings.Choices) (bridge.ClaudeSpec, error) {
+	if !c.StandIn {
+		if c.Claude != "" {
+			return bridge.ClaudeSpec{Path: c.Claude}, nil
+		}
+		if path, err := exec.LookPath("claude"); err == nil {
+			return bridge.ClaudeSpec{Path: path}, nil
+		}
+	}
+	self, err := Executable()
+	if err != nil {
+		return bridge.ClaudeSpec{}, command.Environmentf("cannot find arbiter's own program: %v", err)
+	}
+	return bridge.ClaudeSpec{Path: self, Args: []string{StandInCommand}}, nil
+}
+
+// StageEnviron returns the complete environment of a rehearsal's bridge. It has only PATH and the locale of the user:
+// no key, no proxy, no configuration.
+func StageEnviron(home string, s *rehearsal.Server) []string {
+	env := []string{
+		"HOME=" + home,
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
+		"XDG_CACHE_HOME=" + CacheHome(),
+		"ANTHROPIC_BASE_URL=" + s.URL(),
+		"ANTHROPIC_API_KEY=" + s.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
+	}
+	for _, name := range []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR",
+		"CLAUDE_CODE_MAX_RETRIES"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// skipFirstStart writes the CLI's record of its first start, so that a CLI in a terminal asks no initial questions.
+// The CLI identifies a key by its last 20 characters (observed with CLI 2.1.329). An existing record is kept.
+func skipFirstStart(home, key string) error {
+	dir := filepath.Join(home, ".claude")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	text, err := json.Marshal(map[string]any{
+		"hasCompletedOnboarding": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
+			"rejected": []string{}},
+	})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, ".claude.json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if os.IsExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// CacheHome returns the cache directory, so that the bridge finds its cache of CLI versions in a rehearsal, too.
+func CacheHome() string {
+	if dir, err := os.UserCacheDir(); err == nil {
+		return dir
+	}
+	return os.TempDir()
+}
+
+// Problems returns the places where the play deviated from its script.
+func (s *Stage) Problems() []string { return s.Server.Problems() }
+
+// Close stops the scripted model. The workspace remains, because the person wants to see it; the private home
+// directory remains with the run.
+func (s *Stage) Close() {
+	if s.Server != nil {
+		if err := s.Server.Close(); err != nil {
+			s.log.Warn("rehearsal", "error", err)
+		}
+	}
+}

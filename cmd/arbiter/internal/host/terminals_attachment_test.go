@@ -1,0 +1,136 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+)
+
+// terminalsLoop answers commands with events on a board.
+type terminalsLoop struct {
+	answer func(contract.Command) []contract.Body
+	events func(time.Time, contract.Event)
+	done   chan struct{}
+}
+
+func (l *terminalsLoop) Put(b input.Body) bool {
+	for _, body := range l.answer(b.(input.Command).Command) {
+		l.events(time.Now(), contract.Event{ID: "orch-1", Body: body})
+	}
+	return true
+}
+
+func (l *terminalsLoop) Event(bridge.Event)          {}
+func (l *terminalsLoop) Snapshot() *supervisor.State { return &supervisor.State{} }
+func (l *terminalsLoop) Done() <-chan struct{}       { return l.done }
+
+func openerOf(answer func(contract.Command) []contract.Body) (Opener, *terminalsLoop) {
+	board := &Board{}
+	l := &terminalsLoop{answer: answer, events: board.Sink(func(time.Time, contract.Event) {}), done: make(chan struct{})}
+	return Opener{Run: "r", Terminals: &Terminals{}, Loop: l, Input: NewSender(l, board), Board: board}, l
+}
+
+// TestAttachment: an open session belongs to one client until it is given back. Then it can be opened again.
+func TestAttachment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, l := openerOf(func(c contract.Command) []contract.Body {
+			if _, ok := c.Body.(contract.Attach); ok {
+				return []contract.Body{contract.Accepted{Ref: c.Ref, Message: "opening"}, contract.Takeover{State: "open"}}
+			}
+			return []contract.Body{contract.Takeover{State: "ended", Reason: "given back", Words: 3}}
+		})
+		var messages []string
+		progress := func(text string) { messages = append(messages, text) }
+		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", control.AttachParams{Agent: "orch-1"}, progress)
+		if err != nil || strings.Join(messages, " ") != "opening" || a.Result().Run != "r" {
+			t.Fatalf("%v, said %q", err, messages)
+		}
+		_, err = o.Attach(t.Context(), input.ChannelSocket, "bob", control.AttachParams{Agent: "orch-1"}, progress)
+		if err == nil || !strings.Contains(err.Error(), "ann has it") {
+			t.Errorf("a second one: %v", err)
+		}
+		if end := a.Detach(t.Context()); end.Reason != "given back" || end.Words != 3 ||
+			a.Detach(t.Context()).Words != 3 {
+			t.Errorf("ended: %+v", end)
+		}
+		if who := o.Terminals.Holder("orch-1"); who != "" {
+			t.Errorf("%s still has it", who)
+		}
+		close(l.done)
+		o.Input.Wait()
+	})
+}
+
+// TestEndedBeforeItWasOpen: a session that ends before its terminal is open was opened and has ended. That is not
+// an error.
+func TestEndedBeforeItWasOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, l := openerOf(func(contract.Command) []contract.Body {
+			return []contract.Body{contract.Takeover{State: "ended", Reason: "the program ended"}}
+		})
+		p := control.AttachParams{Agent: "orch-1"}
+		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := a.Take(t.Context(), make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("its output: %d, %v", n, err)
+		}
+		if end := a.Detach(t.Context()); end.Reason != "the program ended" {
+			t.Errorf("ended: %+v", end)
+		}
+		if who := o.Terminals.Holder("orch-1"); who != "" {
+			t.Errorf("%s still has it", who)
+		}
+		close(l.done)
+		o.Input.Wait()
+	})
+}
+
+// TestNoAttachment: the error says why a session could not be opened, and the agent can be attached to again.
+func TestNoAttachment(t *testing.T) {
+	for want, body := range map[string]contract.Body{
+		"it works":          contract.Rejected{Message: "it works"},
+		"the terminal died": contract.Takeover{State: "failed", Reason: "the terminal died"},
+		"given up":          nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o, l := openerOf(func(c contract.Command) []contract.Body {
+				switch b := body.(type) {
+				case contract.Rejected:
+					b.Ref = c.Ref
+					return []contract.Body{b}
+				case contract.Takeover:
+					return []contract.Body{b}
+				}
+				return nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			p := control.AttachParams{Agent: "orch-1"}
+			_, err := o.Attach(ctx, input.ChannelSocket, "ann", p, func(string) {})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("want %q: %v", want, err)
+			}
+			var unopen *control.OpenError
+			if _, failed := body.(contract.Takeover); errors.As(err, &unopen) != failed {
+				t.Errorf("want an OpenError: %v: %#v", failed, err)
+			}
+			if who := o.Terminals.Holder("orch-1"); who != "" {
+				t.Errorf("%s has it", who)
+			}
+			close(l.done)
+			o.Input.Wait()
+		})
+	}
+}

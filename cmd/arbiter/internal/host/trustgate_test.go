@@ -1,0 +1,130 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+)
+
+// TestSettingsOfAWorktree: an agent starts in its own directory if that has no settings that the trusted workspace
+// lacks. Missing settings are allowed.
+func TestSettingsOfAWorktree(t *testing.T) {
+	place, own := t.TempDir(), t.TempDir()
+	write := func(dir, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dir, ".claude"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".claude", "settings.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{place, own} {
+		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // so that the search stops here
+			t.Fatal(err)
+		}
+	}
+	hook := func(command string) string {
+		return `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"` + command + `"}]}]}}`
+	}
+	write(place, hook("true"))
+	listing, err := trust.Inventory(place, settings.OwnConfiguration()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &TrustGate{place: place, seen: map[string]trust.Listing{seenAs("", listing.Hash): listing}}
+	start := func() error {
+		return w.Check(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
+			runloop.Pinned{Workspace: listing.Hash})
+	}
+	if err := start(); err != nil {
+		t.Errorf("without settings: %v", err)
+	}
+	write(own, hook("true"))
+	if err := start(); err != nil {
+		t.Errorf("with those of the workspace: %v", err)
+	}
+	write(own, hook("curl evil"))
+	if err := start(); err == nil || !strings.Contains(err.Error(), "not trusted") || !strings.Contains(err.Error(), own) {
+		t.Errorf("with another hook: %v", err)
+	}
+}
+
+// TestSettingsOnAHost: the inventory of a directory on another host is compared by contents with what was trusted
+// here; the hash of the whole listing is computed here, too.
+func TestSettingsOnAHost(t *testing.T) {
+	place, there := t.TempDir(), t.TempDir()
+	for _, dir := range []string{place, there} {
+		for name, text := range map[string]string{".git/HEAD": "x", ".claude/settings.json": `{"model":"opus"}`} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	trusted, err := trust.Inventory(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := t.TempDir()
+	newGate := func() *TrustGate {
+		return &TrustGate{place: place, state: state, seen: map[string]trust.Listing{seenAs("", trusted.Hash): trusted},
+			inventory: func(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
+				if host != "box" {
+					return bridge.InventoryResult{}, bridge.ErrClosed
+				}
+				return (&RemoteMachine{}).Inventory(ctx, bridge.InventoryParams{Dir: dir})
+			}}
+	}
+	w := newGate()
+	start := func(p runloop.Pinned) error {
+		return w.Check(t.Context(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: there}}, p)
+	}
+	pinned := runloop.Pinned{Workspace: trusted.Hash, Host: "box"}
+	if err := start(pinned); err != nil {
+		t.Errorf("the same settings in another place: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(there, ".claude", "settings.json"), []byte(`{"apiKeyHelper":"curl evil"}`),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	var asked *runloop.Untrusted
+	if err := start(pinned); !errors.As(err, &asked) || asked.Hash == "" ||
+		!strings.Contains(asked.Message, "host box: ") {
+		t.Fatalf("a helper that was not trusted: %v", err)
+	}
+	answered := pinned
+	answered.There = asked.Hash
+	if err := start(answered); err != nil {
+		t.Errorf("after the human's answer: %v", err)
+	}
+	if err := w.Record(t.Context(), "box", asked.Hash); err != nil {
+		t.Fatal(err)
+	}
+	w = newGate() // another process
+	if err := start(pinned); err != nil {
+		t.Errorf("what was recorded: %v", err)
+	}
+	if err := start(runloop.Pinned{Workspace: trusted.Hash, Host: "gpu"}); !errors.Is(err, bridge.ErrClosed) {
+		t.Errorf("a host that is lost: %v", err)
+	}
+	if err := start(runloop.Pinned{Workspace: "another hash", Host: "box"}); err == nil {
+		t.Error("what was never trusted is trusted on a host")
+	}
+	if err := os.Remove(filepath.Join(there, ".git", "HEAD")); err != nil || os.RemoveAll(there) != nil {
+		t.Fatal(err)
+	}
+	if err := start(pinned); err == nil || errors.As(err, new(*runloop.Untrusted)) {
+		t.Errorf("a directory that cannot be read: %v", err)
+	}
+}

@@ -1,3 +1,0 @@
-// Package runstart starts the process that hosts a run. It defines what that process reads from stdin, and its
-// answer.
-package runstart

@@ -1,0 +1,62 @@
+package runstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFollow shows that a log is followed from its beginning to the end of its run, across a rotation.
+func TestFollow(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, LogName)
+	add := func(text string) {
+		t.Helper()
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	var want string
+	round := 0
+	alive := func() bool { // each check is followed by a copy
+		if got := out.String(); got != want {
+			t.Errorf("round %d: %q instead of %q", round, got, want)
+		}
+		round++
+		switch round {
+		case 1: // there is no log yet
+			return true
+		case 3: // two lines, and a rotation between them
+			add("a\n")
+			if err := os.Rename(path, path+".1"); err != nil {
+				t.Fatal(err)
+			}
+			want += "a\n"
+		}
+		text := fmt.Sprintf("round %d\n", round)
+		add(text)
+		want += text
+		return round < 5
+	}
+	if err := FollowCrashes(t.Context(), dir, &out, alive); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != want || round != 5 {
+		t.Errorf("%d rounds: %q instead of %q", round, out.String(), want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := FollowCrashes(ctx, dir, &out, func() bool { return true }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,302 @@
+package runstore
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	run     = "0b8f3c1e-5d0a-4c55-9c11-6d2f0b8a7e21"
+	session = "7c2a9d10-1111-4c55-9c11-6d2f0b8a7e21"
+	script  = "projects/-home-me-work/" + session
+)
+
+// content returns the files of a small archive.
+func content() [][2]string {
+	return [][2]string{
+		{"run/events.ndjson", "{}\n"}, {"run/journal-000001", strings.Repeat("input ", 1000)}, {"run/meta.json", "{}"},
+		{script + ".jsonl", "line\n"}, {script + "/subagents/agent-1.jsonl", "line\n"},
+		{script + "/tool-results/toolu_1.txt", ""},
+	}
+}
+
+func text(path, s string) ArchiveSource {
+	return ArchiveSource{path, func() (io.ReadCloser, int64, error) {
+		return io.NopCloser(strings.NewReader(s)), int64(len(s)), nil
+	}}
+}
+
+func small(t *testing.T) []byte {
+	t.Helper()
+	var files []ArchiveSource
+	for _, f := range content() {
+		files = append(files, text(f[0], f[1]))
+	}
+	var b bytes.Buffer
+	if err := WriteArchive(&b, ArchiveManifest{Run: run, Arbiter: "1.2.3", State: 6, Workspace: "/home/me/work"},
+		files); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// readAll reads an archive to its end.
+func readAll(in io.Reader) (m ArchiveManifest, got [][2]string, err error) {
+	r, err := NewReader(in)
+	if err != nil {
+		return m, nil, err
+	}
+	err = r.Each(func(f ArchiveFile, content io.Reader) error {
+		b, err := io.ReadAll(content)
+		got = append(got, [2]string{f.Path, string(b)})
+		return err
+	})
+	return r.Manifest, got, err
+}
+
+func TestArchive(t *testing.T) {
+	b := small(t)
+	m, got, err := readAll(bytes.NewReader(b))
+	if diff := cmp.Diff(content(), got); err != nil || diff != "" || m.Run != run || m.State != 6 || len(m.Files) != 6 {
+		t.Errorf("%v, %+v (-written +read):\n%s", err, m, diff)
+	}
+	for n := range len(b) {
+		_, _, err := readAll(bytes.NewReader(b[:n]))
+		if wrong := (&ArchiveError{}); !errors.As(err, &wrong) {
+			t.Fatalf("cut off after %d of %d bytes: %v", n, len(b), err)
+		}
+	}
+	for n := 10; n < len(b); n++ { // after the gzip header, which is not part of the content
+		damaged := bytes.Clone(b)
+		damaged[n] ^= 0x20
+		// Repetitions can be encoded in several ways, so some changes have no effect.
+		if _, got, err := readAll(bytes.NewReader(damaged)); err == nil && !cmp.Equal(content(), got) {
+			t.Errorf("byte %d was changed, and nobody noticed", n)
+		}
+	}
+}
+
+func TestFilesThatChangeAreNotWritten(t *testing.T) {
+	opened := 0
+	changes := ArchiveSource{"run/meta.json", func() (io.ReadCloser, int64, error) {
+		opened++
+		return io.NopCloser(strings.NewReader(strings.Repeat("x", opened))), 1, nil
+	}}
+	err := WriteArchive(io.Discard, ArchiveManifest{Run: run}, []ArchiveSource{text("run/events.ndjson", ""), changes})
+	if err != nil { // the second read is limited to the length of the first
+		t.Error(err)
+	}
+	opened = 0
+	changes.Open = func() (io.ReadCloser, int64, error) {
+		opened++
+		return io.NopCloser(strings.NewReader(string(rune('a' + opened)))), 1, nil
+	}
+	if WriteArchive(
+		io.Discard,
+		ArchiveManifest{Run: run},
+		[]ArchiveSource{text("run/events.ndjson", ""), changes},
+	) == nil {
+		t.Error("a file that changed was written")
+	}
+}
+
+// made returns an archive with any manifest and entries.
+func made(t *testing.T, manifest any, entries []tar.Header, contents ...string) []byte {
+	t.Helper()
+	head, err := json.Marshal(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries = append([]tar.Header{{Name: manifestName, Typeflag: tar.TypeReg}}, entries...)
+	contents = append([]string{string(head)}, contents...)
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	out := tar.NewWriter(zip)
+	for i, h := range entries {
+		h.Mode = 0o600
+		if h.Typeflag == tar.TypeReg {
+			h.Size = int64(len(contents[i]))
+		}
+		if err := out.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if _, err := out.Write([]byte(contents[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(out.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestHostileArchives(t *testing.T) {
+	file := func(path, s string) ArchiveFile {
+		sum := sha256.Sum256([]byte(s))
+		return ArchiveFile{path, int64(len(s)), hex.EncodeToString(sum[:])}
+	}
+	base := []ArchiveFile{file("run/events.ndjson", "e"), file("run/meta.json", "m")}
+	entries := []tar.Header{
+		{Name: "run/events.ndjson", Typeflag: tar.TypeReg}, {Name: "run/meta.json", Typeflag: tar.TypeReg},
+	}
+	with := func(more ...ArchiveFile) ArchiveManifest {
+		return ArchiveManifest{V: ArchiveVersion, Run: run, Files: append(base[:2:2], more...)}
+	}
+	plain := func(manifest any) []byte { return made(t, manifest, entries, "e", "m") }
+	if _, _, err := readAll(bytes.NewReader(plain(with()))); err != nil {
+		t.Fatalf("a good one is refused: %v", err)
+	}
+	refused := func(name string, archive []byte, why string) {
+		t.Helper()
+		_, _, err := readAll(bytes.NewReader(archive))
+		if wrong := (&ArchiveError{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v, want %q", name, err, why)
+		}
+	}
+	for _, path := range []string{"../x", "/etc/passwd", "run/../x", "run/lock", "run/home/x", "projects/../x.jsonl",
+		"projects/p/../" + session + ".jsonl", "projects/.p/" + session + ".jsonl", script + "/other/x",
+		script + "/subagents/../x", script + "/subagents/.x", script + "/subagents/a/b", "projects/p/x.jsonl",
+		"run/journal-1",
+		"run/images/x", "run/images/" + strings.Repeat("a", 64) + ".tmp", "run/meta.json\n",
+		"RUN/meta.json", "projects/p\\q/" + session + ".jsonl", ""} {
+		refused(path, plain(with(file(path, "x"))), "unknown file")
+	}
+	refused("twice", plain(with(file("run/meta.json", "m"))), "twice")
+	refused("twice but for case",
+		plain(with(file(script+"/subagents/a", ""), file(script+"/subagents/A", ""))), "twice")
+	large := ArchiveFile{"run/journal-000001", maxFile + 1, base[0].SHA256}
+	refused("too large", plain(with(large)), "at most")
+	refused("a negative size", plain(with(ArchiveFile{"run/journal-000001", -1, base[0].SHA256})), "at most")
+	refused("no hash", plain(with(ArchiveFile{"run/journal-000001", 1, "x"})), "no SHA-256")
+	refused("an id that is none", plain(ArchiveManifest{V: ArchiveVersion, Run: "../x", Files: base}), "names no run")
+	refused("another version", plain(ArchiveManifest{V: 2, Run: run, Files: base}), "format 2")
+	refused("an unknown member", plain(map[string]any{"v": 1, "run": run, "new": 1}), "cannot be read")
+	refused(
+		"no events",
+		made(t, ArchiveManifest{V: 1, Run: run, Files: base[1:]}, entries[1:], "m"),
+		"has no events.ndjson",
+	)
+	refused("another content", made(t, with(), entries, "e", "M"), "SHA-256 differs")
+	refused("a longer one", made(t, with(), entries, "e", "mm"), "where its manifest has")
+	refused("less than the manifest", made(t, with(), entries[:1], "e"), "cut off")
+	refused("more than the manifest",
+		made(t, with(), append(entries[:2:2], tar.Header{Name: "run/x", Typeflag: tar.TypeReg}), "e", "m", "x"),
+		"more files")
+	refused("another order", made(t, with(), []tar.Header{entries[1], entries[0]}, "m", "e"), "where its manifest has")
+	for _, kind := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeDir, tar.TypeFifo, tar.TypeChar} {
+		link := tar.Header{Name: "run/meta.json", Linkname: "/etc/passwd", Typeflag: kind}
+		refused(string(kind), made(t, with(), []tar.Header{entries[0], link}, "e", ""), "where its manifest has")
+	}
+	good := plain(with())
+	refused("something behind it", append(bytes.Clone(good), "more"...), "")
+	refused("a second archive behind it", append(bytes.Clone(good), good...), "more data after its end")
+	refused("no archive", []byte("hello, this is not an archive at all"), "not an archive")
+	refused("nothing", nil, "cut off")
+}
+
+func TestPlace(t *testing.T) {
+	from, config := filepath.Join(t.TempDir(), "projects"), t.TempDir()
+	put := func(path, s string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(name, want string) {
+		t.Helper()
+		got, err := os.ReadFile(filepath.Join(config, "projects", name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	name := filepath.Join("-w", session+".jsonl")
+	put(filepath.Join(from, name), "one\ntwo\n")
+	put(filepath.Join(from, "-w", session, "subagents", "agent-1.jsonl"), "sub\n")
+	if err := ArchivePlace(from, config); err != nil {
+		t.Fatal(err)
+	}
+	holds(name, "one\ntwo\n")
+	holds(filepath.Join("-w", session, "subagents", "agent-1.jsonl"), "sub\n")
+	if err := ArchivePlace(from, config); err != nil {
+		t.Errorf("a second time: %v", err)
+	}
+	// An existing transcript of another project, with the beginning of the exported one, is continued.
+	at := filepath.Join(config, "projects", "-other", session+".jsonl")
+	if err := os.RemoveAll(filepath.Join(config, "projects", "-w")); err != nil {
+		t.Fatal(err)
+	}
+	put(at, "one\n")
+	if err := ArchivePlace(from, config); err != nil {
+		t.Fatal(err)
+	}
+	holds(filepath.Join("-other", session+".jsonl"), "one\ntwo\n")
+	for _, other := range []string{"one\ntwo\nthree\n", "one\nTWO\n", "x"} {
+		put(at, other)
+		err := ArchivePlace(from, config)
+		if wrong := (&OtherError{}); !errors.As(err, &wrong) || wrong.Session != session {
+			t.Errorf("%q was replaced: %v", other, err)
+		}
+		holds(filepath.Join("-other", session+".jsonl"), other)
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(from, name), at); err != nil {
+		t.Fatal(err)
+	}
+	if ArchivePlace(from, config) == nil {
+		t.Error("a link was taken for a transcript")
+	}
+}
+
+// TestTranscripts: the files found for a session are exactly those that an import accepts.
+func TestTranscripts(t *testing.T) {
+	config := t.TempDir()
+	at := filepath.Join(config, "projects", "-w", session)
+	for _, dir := range []string{"subagents", "tool-results", "elsewhere"} {
+		if err := os.MkdirAll(filepath.Join(at, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"agent-1.jsonl", ".hidden", "with space"} {
+			if err := os.WriteFile(filepath.Join(at, dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink("/etc/passwd", filepath.Join(at, dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(at+".jsonl", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Transcripts(config, session)
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Path)
+	}
+	base := "projects/-w/" + session
+	want := []string{base + ".jsonl", base + "/subagents/agent-1.jsonl", base + "/tool-results/agent-1.jsonl"}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if files, err := Transcripts(config, run); err != nil || files != nil {
+		t.Errorf("of a session without a transcript: %v, %v", files, err)
+	}
+}

@@ -1,0 +1,216 @@
+package subcommands
+
+// This part of the package is the command that prints a shell's completion script, and the answers to the
+// questions of such a script.
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/manual"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
+)
+
+// completes is how long a running arbiter may take to return its agents for a completion.
+const completes = 500 * time.Millisecond
+
+// CompletionCommand is `arbiter completion`.
+func CompletionCommand(e command.Env) *cli.Command {
+	return &cli.Command{
+		Name: "completion", Usage: "print a shell's completion script", ArgsUsage: strings.Join(manual.Shells, "|"),
+		Description: strings.TrimSpace(`
+Your shell then completes commands, flags and their values: also ids of runs, agents, modes and
+scenarios. It asks arbiter at each Tab, so the script stays valid after an update.
+
+  source <(arbiter completion bash)                # in ~/.bashrc
+  source <(arbiter completion zsh)                 # in ~/.zshrc, after compinit
+  arbiter completion fish > ~/.config/fish/completions/arbiter.fish`),
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return command.Usagef("completion: give one shell: %s", strings.Join(manual.Shells, ", "))
+			}
+			text, err := manual.Script(c.Args().First())
+			if err != nil {
+				return command.Usagef("%v", err)
+			}
+			_, err = fmt.Fprint(e.Stdout, text)
+			return err
+		},
+	}
+}
+
+// Complete answers a shell that completes a command line of the program that app makes. It writes nothing if there
+// is nothing to offer, and no errors: they would appear in the middle of the user's line.
+func Complete(e command.Env, app func() *cli.App, args []string) int {
+	defer func() { _ = recover() }()
+	args = append(args, "", "", "")
+	manual.Complete(e.Stdout, app(), args[0], args[1], args[2], offered)
+	return 0
+}
+
+// offered returns the completions for the value of a flag or an argument.
+func offered(h *manual.Line, what string) (o manual.Offer) {
+	listed := h.Word[:strings.LastIndexByte(h.Word, ',')+1] // what the word has of a list
+	switch what {
+	case "DIR":
+		o.Dirs = true
+	case "FILE", "PATH", "REQUIREMENTS.md":
+		o.Files = true
+	case "RUN":
+		if o.Words = offeredRuns(h); h.Command.ArgsUsage == PermitArgs { // the argument RUN is optional
+			o.Words = append(o.Words, offeredRequests(h)...)
+		}
+	case "REQUEST":
+		o.Words = offeredRequests(h)
+	case "AGENT":
+		o.Words = offeredAgents(h)
+	case "OPTION":
+		o.Words = offeredOptions(h)
+	case "SCENARIO":
+		for _, name := range rehearsal.BuiltinNames() {
+			if s, err := rehearsal.Builtin(name); err == nil {
+				o.Words = append(o.Words, manual.Entry{Term: name, Text: s.Title})
+			}
+		}
+		o.Files = h.Flag != nil // user-defined ones
+	case "NAME": // of a mode
+		place := cmp.Or(h.Given["cwd"], ".")
+		if abs, err := filepath.Abs(expandHome(place)); err == nil {
+			_, trusted := h.Given["trust"]
+			for _, a := range agents.Discover(agents.UserPlaces(abs, trusted, os.Getenv)).Agents {
+				o.Words = append(o.Words, manual.Entry{Term: a.Name, Text: sanitize.Line(a.Description, 200)})
+			}
+		}
+	case "NUMBER":
+		o.Words = offeredGrants(h)
+	case "RULE":
+		o.Words = wordsCompletion("", "Bash", "Read", "Edit", "Write", "WebFetch", "WebSearch", "Agent")
+	case "MODEL":
+		o.Words = wordsCompletion("", "opus", "sonnet", "haiku")
+	case "RECORD":
+		o.Words = wordsCompletion("", "last")
+	case "HOST", "LIST": // LIST is that of --hosts
+		o.Words = wordsCompletion(listed, offeredHosts(h)...)
+	case "WAYS":
+		o.Words = wordsCompletion(
+			listed,
+			slices.DeleteFunc([]string{"bell", "desktop", "finished", "ntfy:", "webhook:", "off"},
+				func(way string) bool { return strings.Contains(listed, way) })...)
+	case "COMMAND":
+		for _, c := range h.Command.VisibleCommands() {
+			o.Words = append(o.Words, manual.Entry{Term: c.Name, Text: c.Usage})
+		}
+	}
+	return o
+}
+
+// wordsCompletion returns possible ends of a list that begins with before.
+func wordsCompletion(before string, ends ...string) (list []manual.Entry) {
+	for _, end := range ends {
+		list = append(list, manual.Entry{Term: before + end})
+	}
+	return list
+}
+
+// offeredHosts returns the names that --hosts accepts, from the configuration that the command line names.
+func offeredHosts(h *manual.Line) []string {
+	file := settings.UserConfig(expandHome(h.Given["config"]))
+	src, err := command.ReadFile(file, command.MaxSource)
+	if err != nil {
+		return []string{hosts.Here}
+	}
+	cfg, _ := hosts.Read(file, src)
+	return cfg.Names()
+}
+
+// expandHome expands ~ in a typed path to the home directory.
+func expandHome(path string) string {
+	if rest, ok := settings.CutHome(path); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+// statePlace returns the state directory that a command line names, or "" if it does not exist: completion creates
+// nothing.
+func statePlace(h *manual.Line) string {
+	dir, err := command.StatePath(expandHome(cmp.Or(h.Given["state-dir"], os.Getenv("ARBITER_STATE_DIR"))))
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs")); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// openRuns opens the state directory that a command line names; nil: there is none.
+func openRuns(h *manual.Line) *runstore.Runs {
+	dir := statePlace(h)
+	if dir == "" {
+		return nil
+	}
+	store, err := journal.OpenStore(dir)
+	if err != nil {
+		return nil
+	}
+	return &runstore.Runs{Store: store, Root: dir}
+}
+
+func offeredRuns(h *manual.Line) (list []manual.Entry) {
+	store := openRuns(h)
+	if store == nil {
+		return nil
+	}
+	defer store.Close()
+	known, _ := store.List()
+	switch h.Command.Name {
+	case "halt", "attach", "hook", "status", "watch", "send", "allow", "deny", "choose", "stop":
+		known, _ = store.Live()
+	}
+	for _, info := range known {
+		run := command.ShortID(info.Run)
+		if len(h.Word) > len(run) {
+			run = info.Run
+		}
+		list = append(list, manual.Entry{Term: run, Text: runstore.Status(info) + ": " + sanitize.Line(info.Title, 60)})
+	}
+	return list
+}
+
+func offeredGrants(h *manual.Line) (list []manual.Entry) {
+	dir := statePlace(h)
+	place, err := filepath.Abs(expandHome(cmp.Or(h.Given["cwd"], ".")))
+	if dir == "" || err != nil {
+		return nil
+	}
+	store, err := trust.OpenGrants(dir, place)
+	if err != nil {
+		return nil
+	}
+	defer store.Close()
+	kept, _, _ := store.Load()
+	for i, g := range kept {
+		list = append(list,
+			manual.Entry{Term: fmt.Sprint(i + 1), Text: GrantLine{Rule: g.Rule, Tool: g.Tool,
+				Action: g.Action}.Text()})
+	}
+	return list
+}

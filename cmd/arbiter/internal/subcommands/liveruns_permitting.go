@@ -1,0 +1,151 @@
+package subcommands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+)
+
+// AllRequests stands for every open permission request.
+const AllRequests = "all"
+
+// PermitAnswer is the output for one answer with allow --json and deny --json.
+type PermitAnswer struct {
+	Request  string `json:"request"`
+	Accepted bool   `json:"accepted"`
+	Message  string `json:"message"`
+}
+
+// permit is `arbiter allow` and `arbiter deny`.
+func (e liveEnv) permit(c *cli.Context, behavior string) error {
+	if err := checkPermit(c, behavior); err != nil {
+		return err
+	}
+	l, request, err := connectForRequest(c)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	list, err := openRequests(l, request)
+	if err != nil {
+		return err
+	}
+	answers := []PermitAnswer{}
+	var failed error
+	for _, r := range list {
+		a, err := answerRequest(l, c, behavior, r)
+		if err != nil {
+			return err
+		}
+		answers = append(answers, a)
+		if !a.Accepted && request != AllRequests || !a.Accepted && stillAsked(l, c.Context, r.Request) {
+			failed = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), a.Message)
+		} else if !c.Bool("json") {
+			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.Info.Run), sanitize.Line(a.Message, 300))
+		}
+	}
+	if c.Bool("json") {
+		err = json.NewEncoder(e.Stdout).Encode(struct {
+			Run     string         `json:"run"`
+			Answers []PermitAnswer `json:"answers"`
+		}{l.Info.Run, answers})
+	} else if len(list) == 0 {
+		fmt.Fprintf(e.Stderr, "No permission request is open in run %s.\n", command.ShortID(l.Info.Run))
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// connectForRequest connects to the run that the arguments name. A single argument is a RUN if a live run has that
+// id.
+func connectForRequest(c *cli.Context) (l *runstore.Connection, request string, err error) {
+	store, err := runstore.Open(c)
+	if err != nil {
+		return nil, "", err
+	}
+	run, request := c.Args().Get(0), c.Args().Get(1)
+	if c.NArg() == 1 {
+		live, err := store.Live()
+		if err != nil {
+			store.Close()
+			return nil, "", err
+		}
+		if !slices.ContainsFunc(live, func(i journal.Info) bool { return strings.HasPrefix(i.Run, run) }) {
+			run, request = "", run
+		}
+	}
+	l, err = runstore.ConnectIn(c, store, run, nil)
+	return l, request, err
+}
+
+// openRequests returns the open permission requests that named selects: by id or a prefix of it, all of them, or
+// the only one.
+func openRequests(l *runstore.Connection, named string) ([]contract.PermissionRequest, error) {
+	items, err := inboxOf(l.First)
+	if err != nil {
+		return nil, command.Environmentf("%v", err)
+	}
+	var open, found []contract.PermissionRequest
+	var ids []string
+	for _, i := range items {
+		if i.Kind != supervisor.InboxPermission {
+			continue
+		}
+		open, ids = append(open, *i.Request), append(ids, sanitize.Line(i.ID, 80))
+		if i.ID == named {
+			return open[len(open)-1:], nil
+		}
+		if strings.HasPrefix(i.ID, named) || strings.HasPrefix(i.ID, "perm-"+named) {
+			found = append(found, *i.Request)
+		}
+	}
+	run := command.ShortID(l.Info.Run)
+	switch {
+	case named == AllRequests:
+		return open, nil
+	case len(found) == 1:
+		return found, nil
+	case len(open) == 0 && named == "":
+		return nil, command.Usagef("no permission request is open in run %s", run)
+	case len(open) == 0:
+		return nil, command.Usagef("no permission request %q is open in run %s, nor any other", named, run)
+	case len(found) == 0:
+		return nil, command.Usagef("no permission request %q is open in run %s: use one of %s", named, run,
+			strings.Join(ids, ", "))
+	case named == "":
+		return nil, command.Usagef("several permission requests are open in run %s: name one of %s, or all", run,
+			strings.Join(ids, ", "))
+	}
+	return nil, command.Usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
+}
+
+// answerRequest answers one request.
+func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
+	r contract.PermissionRequest) (PermitAnswer, error) {
+	done, err := send(l, c.Context, contract.Permit{
+		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
+		Message: c.String("message"), // for a denial
+	})
+	return PermitAnswer{r.Request, done.Accepted, done.Message}, err
+}
+
+// stillAsked reports whether a request that our answer did not settle is still open. Another client or a rule may
+// have settled it.
+func stillAsked(l *runstore.Connection, ctx context.Context, request string) bool {
+	st, err := l.Status(ctx)
+	return err != nil || slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == request })
+}

@@ -1,0 +1,73 @@
+package subcommands
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+func PsCommand(io command.Env) *cli.Command {
+	e := liveEnv{io}
+	return &cli.Command{
+		Name: "ps", Usage: "list live runs",
+		Description: strings.TrimSpace(`
+Lists your live runs, in any directory: where each stands, how many of its agents work, and how
+many things wait for you. A run that does not answer within 2 s, or refuses to, is listed with the
+reason. With --json, it prints an array of objects such as arbiter status --json prints.
+
+Exit codes: 0 listed, also if there is none; 2 bad usage; 5 the state directory cannot be read.`),
+		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
+		Action: e.ps,
+	}
+}
+
+// ps is `arbiter ps`.
+func (e liveEnv) ps(c *cli.Context) error {
+	store, err := runstore.Open(c)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := store.Live()
+	if err != nil {
+		return err
+	}
+	reports := make([]LiveReport, len(list))
+	var asked sync.WaitGroup
+	for i, info := range list {
+		asked.Go(func() { reports[i] = reportOn(c.Context, store, info) })
+	}
+	asked.Wait()
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(reports)
+	}
+	if len(reports) == 0 {
+		fmt.Fprintln(e.Stderr, "No run is live.")
+		return nil
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK")
+	for _, r := range reports {
+		if r.Problem != "" {
+			fmt.Fprintf(w, "%s\t%s\t\t\t\t\t%s\n", command.ShortID(r.Run), sanitize.Line(r.Problem, 60), sanitize.Line(r.CWD,
+				60))
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", command.ShortID(r.Run), r.stands(), r.working(),
+			len(r.Agents),
+			len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal), r.Began.Local().Format(time.DateTime),
+			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))
+	}
+	return w.Flush()
+}

@@ -1,0 +1,76 @@
+package subcommands
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+)
+
+func StatusCommand(io command.Env) *cli.Command {
+	e := liveEnv{io}
+	return &cli.Command{
+		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
+		Description: strings.TrimSpace(`
+Without RUN it is the live run of this directory. What waits for you is printed in full, with the
+command that answers it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state",
+"paused", "halted", "seq", "cost_usd", "agents": [{"id", "name", "mode", "status", "since",
+"session_id", "context_pct", "cost_usd", "attached"}], "inbox": [{"id", "kind", "agent", "text",
+"since", "choices", "request", "optional"}]}. seq is the last event's: arbiter watch --since SEQ
+prints what follows. A kind is question, acceptance, permission, trust or recovery.
+
+Exit codes: 0 printed; 2 bad usage, no such live run, or refused; 5 arbiter does not answer, or the
+state directory cannot be read.`),
+		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
+		Action: e.status,
+	}
+}
+
+// status is `arbiter status`.
+func (e liveEnv) status(c *cli.Context) error {
+	l, err := runstore.Connect(c, c.Args().First(), nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	r, err := liveReportOf(l.Info, l.First)
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	if c.Bool("json") {
+		return json.NewEncoder(e.Stdout).Encode(r)
+	}
+	e.printStatus(r, settings.StateForCommand(l.Store.Root), time.Now())
+	return nil
+}
+
+func (e liveEnv) printStatus(r LiveReport, state string, now time.Time) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
+	}
+	line("run", "%s (process %d)", r.Run, r.PID)
+	line("directory", "%s", r.CWD)
+	line("task", "%s", r.Title)
+	usd := func(x float64) string { return eventtext.Dollars(x) + eventtext.Simulated(r.Rehearsal) }
+	line("state", "%s, %s, began %s ago", r.stands(), usd(r.CostUSD), eventtext.Span(now.Sub(r.Began)))
+	for _, a := range r.Agents {
+		text := fmt.Sprintf("%-8s %-16s %s for %s, context %s, %s", a.ID, eventtext.OnHost(a.Name, a.Host), a.Status,
+			eventtext.Span(max(now.Sub(a.Since), 0)), eventtext.Percent(a.ContextPct), usd(a.CostUSD))
+		if a.Attached != "" {
+			text += ", in a terminal: " + a.Attached
+		}
+		line("agent", "%s", text)
+	}
+	for _, i := range r.Inbox {
+		line("waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
+		fmt.Fprintln(e.Stdout, indent(waitingText(i, command.ShortID(r.Run), state)))
+	}
+}
